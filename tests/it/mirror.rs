@@ -302,6 +302,12 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
     let check = check.expect("a check of the mirrors");
     let found = "not fetched: own/repo (name_ambiguous), own/refused (clone_url_refused)";
     assert_eq!(text(check, "found"), found);
+    let printed = process::run(server.shell().args(["mirror", "status"]), b"", PATIENCE);
+    let notes = printed.expect("it ends").stderr_text();
+    assert!(
+        notes.contains("and then: svc mirror refresh own/refused\n"),
+        "{notes}"
+    );
     assert!(
         !mirrors_of(&server)
             .join("repositories-v1/acme/github/github.com/9")

@@ -46,16 +46,18 @@ impl MirrorFailure {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Returns what an operator does about it.
-    pub const fn mend(self) -> &'static str {
-        match self {
+    /// Returns what an operator does about it; `refresh` is the command that refreshes the mirror.
+    pub fn mend(self, refresh: &str) -> String {
+        let mend = match self {
             Self::FetchFailed => "the service's log has what git said (mirror_refresh_failed)",
             Self::FetchTimeout => {
-                "give the first fetch more time: svc mirror refresh --deadline 3600"
+                return format!("give the first fetch more time: {refresh} --deadline 3600");
             }
             Self::CloneUrlRefused => {
-                "name the host of the clone URL in SVC_ALLOWED_CLONE_HOSTS of the service, and then: \
-                 svc mirror refresh"
+                return format!(
+                    "name the host of the clone URL in SVC_ALLOWED_CLONE_HOSTS of the service, and \
+                     then: {refresh}"
+                );
             }
             Self::NameAmbiguous => {
                 "several repositories have had this name: have the forge send their numbers"
@@ -63,8 +65,9 @@ impl MirrorFailure {
             Self::NoteInvalid => "write notes with svc alone: the malformed ones were ignored",
             Self::DiskReserve => "free some space on the disk of the mirrors",
             Self::NotesGivenUp => "push the branches whose commits the notes name",
-            Self::StoreFailed => "look at the store: svc doctor",
-        }
+            Self::StoreFailed => "look at the store: svc db status",
+        };
+        mend.to_owned()
     }
 
     /// Returns the word.

@@ -8,7 +8,7 @@ use svc_engine::store::{
 use svc_server::{MirrorSettings, Origin};
 
 use super::Check;
-use crate::commands::mirror::MirrorOptions;
+use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::chain;
 
 /// A disk with fewer free bytes than this counts as full: about a day's evidence of a busy team.
@@ -106,8 +106,10 @@ fn mirrors(settings: &MirrorSettings) -> Check {
         });
         let found = format!("not fetched: {}", names.collect::<Vec<_>>().join(", "));
         let failure = first.last_failure.as_deref();
-        let mend = failure.and_then(MirrorFailure::of_word);
-        let mend = mend.map_or("svc mirror status", MirrorFailure::mend);
+        let mend = match failure.and_then(MirrorFailure::of_word) {
+            Some(failure) => failure.mend(&refresh_command(&first.repo)),
+            None => "svc mirror status".to_owned(),
+        };
         return Check::failed("mirrors", found, mend);
     }
     let waiting = mirrors.iter().filter(|it| it.waiting_pushes > 0).count();

@@ -14,7 +14,7 @@ use svc_server::{MirrorSettings, Overrides};
 use super::store::given;
 use crate::error::CommandError;
 use crate::options::StoreOptions;
-use crate::output::Output;
+use crate::output::{Output, quote};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mirror {
@@ -80,6 +80,11 @@ impl MirrorOptions {
             ..Overrides::default()
         })?)
     }
+}
+
+/// Returns the command that refreshes the mirror of a repository.
+pub(super) fn refresh_command(repository: &str) -> String {
+    format!("svc mirror refresh {}", quote(repository))
 }
 
 /// Returns the configuration of mirrors, for a command that needs it.

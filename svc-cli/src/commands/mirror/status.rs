@@ -5,7 +5,7 @@ use svc_engine::mirror::{MirrorFailure, free_space};
 use svc_engine::store::{JobState, Ledger, MirrorStatus};
 use svc_model::time::Instant;
 
-use super::{Identity, MirrorOptions};
+use super::{Identity, MirrorOptions, refresh_command};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape, relative};
 
@@ -54,14 +54,17 @@ impl Status {
             mirrors: mirrors.into_iter().map(Row::from).collect(),
         };
         output.value(&shown, |shown| render(shown, now))?;
-        let failing = shown.mirrors.iter().filter(|row| row.is_failing);
-        let mut words: Vec<&str> = failing
-            .filter_map(|row| row.last_failure.as_deref())
-            .collect();
-        words.sort_unstable();
-        words.dedup();
-        for failure in words.into_iter().filter_map(MirrorFailure::of_word) {
-            output.note(&format!("{failure}: {}", failure.mend()));
+        let mut named = Vec::new();
+        for row in shown.mirrors.iter().filter(|row| row.is_failing) {
+            let failure = row.last_failure.as_deref();
+            // One example of each is enough.
+            if let Some(failure) = failure.and_then(MirrorFailure::of_word)
+                && !named.contains(&failure)
+            {
+                named.push(failure);
+                let mend = failure.mend(&refresh_command(&row.repo));
+                output.note(&format!("{failure}: {mend}"));
+            }
         }
         if shown
             .free_bytes
