@@ -5,6 +5,7 @@
 //! owns the id, and that call is of the same Session. Nothing is guessed.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_model::facts::{AgentHarness, InteractionMode};
@@ -34,7 +35,7 @@ pub struct Decision {
     /// When it was decided, by the sender's clock.
     pub occurred_at: Instant,
     /// The agent's id of the call.
-    pub call_id: Option<String>,
+    pub call_id: Option<Arc<str>>,
 }
 
 impl From<&DeveloperDecision> for Decision {
@@ -48,7 +49,7 @@ impl From<&DeveloperDecision> for Decision {
             explicit: decision.explicit,
             interaction_mode: decision.interaction_mode,
             occurred_at: decision.occurred_at,
-            call_id: decision.call_id.clone(),
+            call_id: decision.call_id.as_deref().map(Arc::from),
         }
     }
 }

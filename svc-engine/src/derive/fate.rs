@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
@@ -187,9 +188,9 @@ pub struct EditFate {
     /// The Session.
     pub session_id: SessionId,
     /// The agent's id of the tool call.
-    pub call_id: String,
+    pub call_id: Arc<str>,
     /// The file, as the agent wrote its path.
-    pub file_path: String,
+    pub file_path: Arc<str>,
     /// When it was observed, by the sender's clock.
     pub occurred_at: Instant,
     /// The share of the applied text that the file held, from 0 to 1.
@@ -216,8 +217,8 @@ impl EditFate {
             observation_id: observation.observation_id,
             agent_harness: observation.agent_harness,
             session_id: observation.session_id.clone(),
-            call_id: observation.call_id.clone(),
-            file_path: observation.file_path.clone(),
+            call_id: observation.call_id.as_str().into(),
+            file_path: observation.file_path.as_str().into(),
             occurred_at: observation.occurred_at,
             share,
             fate: classify(share),

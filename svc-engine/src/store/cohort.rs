@@ -3,6 +3,7 @@
 //! are read, so none is in memory twice.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId};
@@ -102,12 +103,14 @@ pub struct CohortDecision {
     /// Where the edit was proposed.
     pub interaction_mode: InteractionMode,
     /// The agent's id of the tool call.
-    pub call_id: Option<String>,
+    pub call_id: Option<Arc<str>>,
     /// When it was decided, by the sender's clock.
     pub occurred_at: Instant,
+    /// When it was captured.
+    pub captured_at: Instant,
 }
 
-const DECISION_COLUMNS: [&str; 9] = [
+const DECISION_COLUMNS: [&str; 10] = [
     "decision_id",
     "session_id",
     "agent_harness",
@@ -117,10 +120,11 @@ const DECISION_COLUMNS: [&str; 9] = [
     "interaction_mode",
     "call_id",
     "occurred_at_us",
+    "captured_at_us",
 ];
 const DECISIONS: Lookup<'_> = Lookup {
     select: "SELECT f.decision_id, f.session_id, f.agent_harness, f.file_path, f.accepted,
-            f.explicit, f.interaction_mode, f.call_id, f.occurred_at_us
+            f.explicit, f.interaction_mode, f.call_id, f.occurred_at_us, f.captured_at_us
         FROM visible_developer_decisions f
         WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
     then: "",
@@ -136,18 +140,20 @@ pub struct CohortEdit {
     /// The agent.
     pub agent_harness: AgentHarness,
     /// The agent's id of the tool call.
-    pub call_id: String,
+    pub call_id: Arc<str>,
     /// The path of the file, as the agent wrote it.
-    pub file_path: String,
+    pub file_path: Arc<str>,
     /// Lines added by something other than the agent.
     pub external_lines_added: Option<i64>,
     /// Lines removed by something other than the agent.
     pub external_lines_removed: Option<i64>,
     /// When it was observed, by the sender's clock.
     pub occurred_at: Instant,
+    /// When it was captured.
+    pub captured_at: Instant,
 }
 
-const EDIT_COLUMNS: [&str; 8] = [
+const EDIT_COLUMNS: [&str; 9] = [
     "observation_id",
     "session_id",
     "agent_harness",
@@ -156,10 +162,11 @@ const EDIT_COLUMNS: [&str; 8] = [
     "external_lines_added",
     "external_lines_removed",
     "occurred_at_us",
+    "captured_at_us",
 ];
 const EDITS: Lookup<'_> = Lookup {
     select: "SELECT f.observation_id, f.session_id, f.agent_harness, f.call_id, f.file_path,
-            f.external_lines_added, f.external_lines_removed, f.occurred_at_us
+            f.external_lines_added, f.external_lines_removed, f.occurred_at_us, f.captured_at_us
         FROM visible_edit_observations f
         WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
     then: "",
@@ -283,6 +290,7 @@ impl Snapshot<'_> {
                 interaction_mode: columns.next()?,
                 call_id: columns.next()?,
                 occurred_at: columns.next()?,
+                captured_at: columns.next()?,
             })
         })
     }
@@ -305,6 +313,7 @@ impl Snapshot<'_> {
                 external_lines_added: columns.next()?,
                 external_lines_removed: columns.next()?,
                 occurred_at: columns.next()?,
+                captured_at: columns.next()?,
             })
         })
     }

@@ -2,6 +2,8 @@
 //!
 //! Writing and reading go through the same trait, in the same order, so they cannot disagree.
 
+use std::sync::Arc;
+
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
@@ -124,6 +126,8 @@ macro_rules! columns {
 
 columns! {
     String: Value::OwnText, |columns| columns.take(|row, place| row.text(place).map(Some));
+    Arc<str>: |it| Value::OwnText((*it).to_owned()),
+        |columns| columns.text(|text| Some(text.into()));
     i64: Value::Integer, |columns| columns.take(|row, place| row.integer(place).map(Some));
     f64: Value::Real, |columns| columns.take(|row, place| row.real(place).map(Some));
     bool: Value::from, |columns| columns.take(|row, place| Ok(match row.integer(place)? {

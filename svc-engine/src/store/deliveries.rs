@@ -28,6 +28,8 @@ pub struct ObservedCommit {
     pub repository: Option<RepositoryIdentity>,
     /// The name and the identity on the push, when it is visible and was received by the boundary.
     pub push: Option<(String, Option<RepositoryIdentity>)>,
+    /// When the link was captured, and its push, as far as it is told.
+    pub captured_at: (Instant, Option<Instant>),
 }
 
 impl ObservedCommit {
@@ -44,12 +46,13 @@ impl ObservedCommit {
                 let identity = columns.next()?;
                 name.map(|name| (name, identity))
             },
+            captured_at: (columns.next()?, columns.next()?),
         })
     }
 }
 
-/// The columns as an error names them: those of the push last.
-const COLUMNS: [&str; 11] = [
+/// The columns as an error names them.
+const COLUMNS: [&str; 13] = [
     "observation_id",
     "session_id",
     "commit_sha",
@@ -61,6 +64,8 @@ const COLUMNS: [&str; 11] = [
     "the repository_provider of its push",
     "the repository_host of its push",
     "the repository_id of its push",
+    "captured_at_us",
+    "the captured_at_us of its push",
 ];
 
 /// The selection of links that were received by the moment of a placeholder, with what their pushes
@@ -70,7 +75,7 @@ macro_rules! observed {
         concat!(
             "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
             f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
-            p.repository_id
+            p.repository_id, f.captured_at_us, p.captured_at_us
             FROM visible_session_commit_observations f
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
                 AND p.captured_at_us <= ",

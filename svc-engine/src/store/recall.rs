@@ -17,10 +17,6 @@ use super::known_contents::KnownContents;
 use super::value::Value;
 use super::{StoreError, id_list, sessions};
 
-const MARKS: Lookup<'_> = Lookup {
-    select: "SELECT session_id, mark FROM sessions WHERE org_id = $1 AND session_id",
-    then: "",
-};
 /// The latest calls of a Session, as many as are looked at.
 const LATEST: &str = "SELECT f.input_contents, f.output_contents, r.contents
     FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
@@ -61,11 +57,7 @@ impl Recalled {
             .map(|call| (call.call.session_id.as_str(), call.session))
             .collect();
         let keys: Vec<Value<'_>> = of_calls.keys().copied().map(Value::Text).collect();
-        let mut marks = HashMap::new();
-        connection.lookup(&MARKS, &[org_id.as_str().into()], &keys, |row| {
-            marks.insert(row.text(0)?, row.integer(1)?);
-            Ok(())
-        })?;
+        let marks = sessions::marks(connection, org_id, &keys)?;
         let mut recalled = Self::default();
         for (session_id, session) in of_calls {
             let mark = marks.get(session_id).copied();

@@ -1,13 +1,13 @@
 //! Sessions: metadata that every stored fact of a Session updates. They are not facts.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use svc_model::id::{OrgId, SessionId};
 use svc_model::time::Instant;
 
 use super::StoreError;
-use super::connection::{Connection, Insert};
+use super::connection::{Connection, Insert, Lookup};
 use super::session_claims::{self, ClaimKind, SessionClaim};
 use super::value::Value;
 use crate::clock::Ids;
@@ -40,6 +40,10 @@ const TOUCH: Insert = Insert {
 };
 /// The first mark of a Session is below this, and takes four bytes; every later one is not.
 const FIRST_MARK_END: i64 = 1 << 31;
+const MARKS: Lookup<'_> = Lookup {
+    select: "SELECT session_id, mark FROM sessions WHERE org_id = $1 AND session_id",
+    then: "",
+};
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
 /// What the facts of one transaction state about their Sessions. It is written once per Session, in
@@ -202,6 +206,20 @@ fn step() -> i64 {
 /// Returns the mark of a Session after a step; that of a new one when there was none.
 pub(super) fn next_mark(mark: Option<i64>, step: i64) -> i64 {
     mark.map_or(step, |mark| mark + step + FIRST_MARK_END)
+}
+
+/// Returns the marks of those of the Sessions that are known.
+pub(super) fn marks(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    sessions: &[Value<'_>],
+) -> Result<HashMap<String, i64>, StoreError> {
+    let mut marks = HashMap::with_capacity(sessions.len());
+    connection.lookup(&MARKS, &[org_id.as_str().into()], sessions, |row| {
+        marks.insert(row.text(0)?, row.integer(1)?);
+        Ok(())
+    })?;
+    Ok(marks)
 }
 
 pub(super) fn known(

@@ -1,6 +1,6 @@
 //! One read transaction. Everything in a reply comes from one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_model::capture::CaptureTotals;
@@ -73,6 +73,10 @@ macro_rules! revisions {
 pub(super) use revisions;
 
 const REVISIONS: &str = revisions!();
+const QUARANTINE_END: &str = revisions!(
+    ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
+        ORDER BY quarantine_revision DESC LIMIT 1)"
+);
 
 impl<'s> Snapshot<'s> {
     pub(super) fn open(
@@ -208,6 +212,14 @@ impl<'s> Snapshot<'s> {
         Ok(self.revisions()?.quarantine)
     }
 
+    /// Returns the id of the last row of the quarantine log; nothing when it is empty. No two rows have the
+    /// same, also after the database was set back, so it stands for the whole log. The
+    /// [`revisions`](Self::revisions) are learned with it.
+    pub fn quarantine_log_end(&mut self) -> Result<Option<String>, StoreError> {
+        let keys = [self.org_id.as_str().into()];
+        self.read_revisions(QUARANTINE_END, &keys, |row| row.optional_text(2))
+    }
+
     /// Returns the latest rows of the quarantine log, of those before a revision when one is given,
     /// oldest first, and how many there are in all.
     pub fn quarantine_log(
@@ -238,6 +250,17 @@ impl<'s> Snapshot<'s> {
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
         sessions::known(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the marks of those of the Sessions that some fact names. As long as the mark of a Session is
+    /// the same, so are its facts.
+    pub fn marks_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<String, i64>, StoreError> {
+        let org_id = self.org_id;
+        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        sessions::marks(self.connection()?, org_id, &keys)
     }
 
     /// Returns what arrived by source, as far as it is counted in the store.

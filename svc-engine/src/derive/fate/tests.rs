@@ -122,7 +122,7 @@ fn counted(number: u128, call_id: &str, seconds: i64, lines: Option<(i64, i64)>)
 #[test]
 fn an_edit_counts_the_lines_that_were_changed_after_it_too() {
     let mut other_file = counted(4, "d", 4, Some((7, 7)));
-    other_file.file_path = "src/b.rs".to_owned();
+    other_file.file_path = "src/b.rs".into();
     let edits = [
         counted(1, "c", 3, Some((2, 0))),
         counted(2, "a", 1, Some((0, 1))),
@@ -155,6 +155,6 @@ fn edits_are_ordered_whatever_the_order_they_came_in_and_however_often() {
     again.reverse();
     let (first, second) = (ordered(&edits), ordered(&again));
     assert_eq!(first, second);
-    let calls: Vec<&str> = first.iter().map(|edit| edit.call_id.as_str()).collect();
+    let calls: Vec<&str> = first.iter().map(|edit| &*edit.call_id).collect();
     assert_eq!(calls, ["a", "b", "c"]);
 }

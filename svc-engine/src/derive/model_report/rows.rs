@@ -155,7 +155,7 @@ fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
                 let key = (
                     decision.agent_harness,
                     &decision.session_id,
-                    call_id.as_str(),
+                    &**call_id,
                 );
                 decided.entry(key).or_insert((place, false)).1 |=
                     decision.accepted && decision.explicit;
@@ -164,7 +164,7 @@ fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
     }
     let edits = ordered(evidence.edits);
     for (edit, total) in edits.iter().zip(external_totals(&edits)) {
-        let key = (edit.agent_harness, &edit.session_id, edit.call_id.as_str());
+        let key = (edit.agent_harness, &edit.session_id, &*edit.call_id);
         let Some((place, is_explicit_accept)) = decided.get(&key) else {
             continue;
         };

@@ -5,12 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
-use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::time::Instant;
 
 use super::halves::look_up;
 use super::memory::ReportMemory;
-use super::population::up_to;
 use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
 use crate::store::{CohortEdit, Snapshot};
@@ -22,14 +19,12 @@ pub(super) struct Edits {
     pub(super) erased: u64,
 }
 
-/// Reads the edits of Sessions.
-pub(super) fn read(
+/// Returns those of the edits of Sessions whose texts are left.
+pub(super) fn left(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
-    boundary: Instant,
+    mut edits: Vec<CohortEdit>,
 ) -> Result<Edits, Error> {
-    let mut edits: Vec<CohortEdit> = Vec::new();
-    snapshot.edits_of_sessions(sessions, boundary, up_to(&mut edits, REPORT_FACTS_MAX))?;
     let all = edits.len();
     let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
     edits.retain(|edit| !erased.contains_key(&edit.observation_id));

@@ -1,8 +1,9 @@
 //! What reports remember of what never changes.
 //!
 //! Everything is kept under the id of what it was made of: a commit, a stored content, a fact. So it is
-//! right for as long as it is kept, and whether it may be told is decided in each snapshot. Each kind is
-//! bounded by bytes and forgets what was not asked for.
+//! right for as long as it is kept, and whether it may be told is decided in each snapshot. The facts of a
+//! Session are kept with the state of it, and right only for that. Each kind is bounded by bytes and forgets
+//! what was not asked for.
 
 use std::fmt;
 use std::hash::Hash;
@@ -11,10 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use svc_model::id::FactId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
 
 use super::history::Place;
+use super::session_facts::WholeSession;
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
 use crate::fact::Lifetime;
@@ -37,6 +39,8 @@ pub struct ReportMemory {
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
     /// Which share of an edit was left, by its observation.
     pub(super) shares: Kept<FactId, f64>,
+    /// What Sessions decided, edited and committed, with the state that it is of.
+    pub(super) sessions: Kept<SessionId, WholeSession>,
 }
 
 /// From where to where a push moved a branch of a repository.
@@ -84,17 +88,18 @@ impl ReportMemory {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
             ranges: Kept::new(part(1), 512),
-            files: Kept::new(part(10), 4_096),
-            answers: Kept::new(part(13), 1_024),
+            files: Kept::new(part(9), 4_096),
+            answers: Kept::new(part(10), 1_024),
             tied: Kept::new(part(4), 1_024),
             reach_key: ReachKey::default(),
             scores: Kept::new(part(3), 384),
             shares: Kept::new(part(1), 64),
+            sessions: Kept::new(part(4), 4_096),
         }
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 6] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 7] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
@@ -102,6 +107,7 @@ impl ReportMemory {
             ("tied_commits", self.tied.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
+            ("sessions", self.sessions.used()),
         ]
     }
 }
@@ -177,7 +183,12 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
     }
 
     pub(super) fn get(&self, key: &K) -> Option<V> {
-        let found = self.cache.get(key);
+        self.get_if(key, |_| true)
+    }
+
+    /// Returns what is kept under a key, if it is right.
+    pub(super) fn get_if(&self, key: &K, is_right: impl FnOnce(&V) -> bool) -> Option<V> {
+        let found = self.cache.get(key).filter(is_right);
         let count = if found.is_some() {
             &self.hits
         } else {

@@ -19,6 +19,7 @@ mod population;
 mod pushed;
 mod resolving;
 mod scoring;
+mod session_facts;
 mod share;
 
 use std::collections::{BTreeSet, HashMap};

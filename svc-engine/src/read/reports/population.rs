@@ -9,7 +9,9 @@ use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
+use super::halves::look_up;
 use super::memory::ReportMemory;
+use super::session_facts::SessionFacts;
 use super::{Extent, edits, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
 use crate::derive::cohort;
@@ -58,25 +60,15 @@ impl Population {
     ) -> Result<(Self, Vec<Push>), Error> {
         let calls = calls(snapshot, extent)?;
         let sessions = sessions_of(snapshot, extent, &calls)?;
-        let (decisions, beside) = snapshot.both(
-            |snapshot| {
-                let decisions = decisions(snapshot, &sessions, boundary)?;
-                let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
-                Ok::<_, Error>(Decisions::attach(decisions, &owners))
-            },
-            |snapshot| {
-                let edits = edits::read(snapshot, &sessions, boundary)?;
-                let observed = observed(snapshot, &sessions, boundary)?;
-                let pushes = pushes(snapshot, &calls, boundary)?;
-                Ok::<_, Error>((edits, observed, pushes))
-            },
-        );
-        let decisions = decisions?;
-        let (edits, observed, pushes) = beside?;
+        let facts = SessionFacts::read(snapshot, memory, &sessions, boundary)?;
+        let owners = owners(snapshot, &facts.decisions, &calls, extent.as_of)?;
+        let decisions = Decisions::attach(facts.decisions, &owners);
+        let edits = edits::left(snapshot, &sessions, facts.edits)?;
+        let observed = facts.observed;
+        let pushes = pushes(snapshot, &calls, boundary)?;
         let population = Self {
             extent: extent.observed(),
             erased_edits: edits.erased,
-            // Their texts take both connections.
             edits: edits::fates(snapshot, memory, edits)?,
             calls,
             sessions,
@@ -227,7 +219,7 @@ pub(super) fn counted(call: &CohortCall) -> cohort::CohortCall {
     }
 }
 
-fn decided(decision: CohortDecision) -> Decision {
+pub(super) fn decided(decision: CohortDecision) -> Decision {
     Decision {
         decision_id: decision.decision_id,
         session_id: decision.session_id,
@@ -262,14 +254,14 @@ pub(super) fn owners(
         .map(|call| (call.inference_call_id, &call.session_id))
         .collect();
     let known = |call| known.get(&call).copied();
-    let mut owners = Vec::with_capacity(ids.len());
-    snapshot.owners_of_ids(&ids, observed_by, known, |owned| {
-        owners.push(CallOwner {
-            call_id: owned.call_id,
-            inference_call_id: owned.inference_call_id,
-            session_id: owned.session_id,
-        });
-        Ok(())
+    let owners = look_up(snapshot, &ids, |snapshot, ids, take| {
+        snapshot.owners_of_ids(ids, observed_by, known, |owned| {
+            take(CallOwner {
+                call_id: owned.call_id,
+                inference_call_id: owned.inference_call_id,
+                session_id: owned.session_id,
+            })
+        })
     })?;
     Ok(owners)
 }

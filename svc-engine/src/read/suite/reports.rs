@@ -1,6 +1,7 @@
 //! Reports.
 
 mod past;
+mod remembered;
 
 use std::fs;
 

@@ -1,0 +1,225 @@
+//! What reports remember is right in every state of the store: a report says the same with what was
+//! remembered of other states as with nothing.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use svc_model::limit::REPORT_FACTS_MAX;
+
+use super::*;
+use crate::deadline::Deadline;
+use crate::store::{ErasureOrder, ErasureSubject};
+
+/// Reports that remember, beside others that remember nothing.
+struct Told<'s> {
+    stage: &'s Stage,
+    sources: Sources,
+    /// What was told so far.
+    before: RefCell<Vec<[String; 2]>>,
+}
+
+impl<'s> Told<'s> {
+    fn of(stage: &'s Stage) -> Self {
+        Self {
+            stage,
+            sources: Sources::new(),
+            before: RefCell::default(),
+        }
+    }
+
+    fn texts(&self, sources: &Sources, as_of: i64) -> [String; 2] {
+        let request = ReportRequest {
+            scope: ReportScope::new(at(0)..at(3_000), at(as_of)).unwrap(),
+        };
+        let mut snapshot = self.stage.snapshot();
+        let models = model_outcomes(&mut snapshot, sources.all(), &request).unwrap();
+        let lifecycle = accepted_work_lifecycle(&mut snapshot, sources.all(), &request).unwrap();
+        [
+            serde_json::to_string(&models.report).unwrap(),
+            serde_json::to_string(&lifecycle.report).unwrap(),
+        ]
+    }
+
+    /// Checks what is told up to a moment, and returns it.
+    fn check(&self, as_of: i64) -> [String; 2] {
+        let expected = self.texts(&Sources::new(), as_of);
+        for _ in 0..2 {
+            assert_eq!(self.texts(&self.sources, as_of), expected);
+        }
+        expected
+    }
+
+    /// Checks that something is told which was not told before.
+    fn check_new(&self) {
+        let told = self.check(9_000);
+        assert!(!self.before.borrow().contains(&told), "{told:#?}");
+        self.before.borrow_mut().push(told);
+    }
+
+    /// Returns how often something of this kind was remembered.
+    fn hits(&self, kind: &str) -> u64 {
+        let uses = self.sources.memory.uses();
+        let found = uses.into_iter().find(|(name, _)| *name == kind);
+        found.expect("a kind").1.hits
+    }
+}
+
+fn decided(number: u128, accepted: bool, call_id: &str) -> Append {
+    let mut decided = decision(number);
+    decided.accepted = accepted;
+    decided.call_id = Some(call_id.to_owned());
+    decided.captured_at = at(2_000);
+    Append::DeveloperDecision(Box::new(decided))
+}
+
+fn edited(number: u128, call_id: &str) -> Append {
+    let mut edited = edit(number, call_id);
+    edited.captured_at = at(2_000);
+    Append::EditObservation(Box::new(edited))
+}
+
+/// A push of a commit, and the observation of Session `s` at it.
+fn seen(number: u128, digit: char) -> [Append; 2] {
+    let push = Push {
+        repository: Some(repository(101)),
+        after_sha: commit(digit),
+        captured_at: at(2_000),
+        ..push(number)
+    };
+    let seen = SessionCommitObservation {
+        repository: Some(repository(101)),
+        commit_sha: commit(digit),
+        captured_at: at(2_001),
+        ..observation(number + 1, id(number))
+    };
+    [pushed(push), observed(seen)]
+}
+
+#[rstest]
+fn a_fact_that_comes_goes_or_returns_is_told(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let told = Told::of(&stage);
+    let count = |count: usize| assert_eq!(told.before.borrow().len(), count);
+    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
+    told.check_new();
+    stage.add([decided(11, true, "t1")]);
+    told.check_new();
+    stage.add([edited(12, "t1")]);
+    told.check_new();
+    stage.add(seen(13, 'c'));
+    told.check_new();
+    let hits = told.hits("sessions");
+    let whole = told.check(9_000);
+    assert!(told.hits("sessions") > hits, "both Sessions are remembered");
+    count(4);
+    for (table, number) in [
+        (FactTable::DeveloperDecisions, 11),
+        (FactTable::EditObservations, 12),
+        (FactTable::SessionCommitObservations, 14),
+        (FactTable::Pushes, 13),
+    ] {
+        stage.quarantine(table, id(number));
+        assert_ne!(told.check(9_000), whole, "{table:?}");
+        stage.release(table, id(number));
+        told.check(9_000);
+    }
+}
+
+#[rstest]
+fn each_report_holds_what_was_captured_by_its_own_moment(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
+    stage.add([decided(11, true, "t1"), edited(12, "t1")]);
+    stage.add(seen(13, 'c'));
+    let mut later = decision(15);
+    later.call_id = Some("t2".to_owned());
+    later.captured_at = at(5_000);
+    stage.add([Append::DeveloperDecision(Box::new(later))]);
+    for moments in [
+        [9_000, 5_000, 4_999, 2_001, 2_000, 9_000],
+        [3_000, 2_000, 2_001, 9_000, 5_000, 3_000],
+    ] {
+        let told = Told::of(&stage);
+        for as_of in moments.into_iter().filter(|as_of| *as_of >= 3_000) {
+            told.check(as_of);
+        }
+        assert_ne!(told.check(4_999), told.check(5_000));
+    }
+}
+
+#[rstest]
+fn an_erased_text_is_not_told_of(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let told = Told::of(&stage);
+    stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
+    stage.add([edited(12, "t1")]);
+    told.check_new();
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let subject = ErasureSubject::Session(SessionId::new("s").unwrap());
+    let order = ErasureOrder {
+        erasure_id: Uuid::from_u128(1),
+        subject: subject.clone(),
+        reason: "because".to_owned(),
+        recorded_at: at(9),
+        client_id: "operator".to_owned(),
+    };
+    let plan = stage.ledger.plan_erasure(&subject, &deadline).unwrap();
+    let erased = stage.ledger.erase(plan, &order, &deadline, &mut |_| {});
+    assert_eq!(erased.unwrap().facts.edit_observations, 1);
+    told.check_new();
+}
+
+#[rstest]
+fn what_was_lost_when_the_store_was_set_back_is_not_told(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let told = Told::of(&stage);
+    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
+    told.check_new();
+    stage.database.back_up();
+    stage.add([decided(11, true, "t1"), edited(12, "t1")]);
+    stage.add(seen(13, 'c'));
+    told.check_new();
+    let hits = told.hits("sessions");
+    stage.database.restore();
+    let before = told.before.borrow()[0].clone();
+    assert_eq!(told.check(9_000), before);
+    assert!(told.hits("sessions") > hits, "the other Session is the same");
+    // As many facts as were lost, and as many that touch the Session.
+    stage.add([decided(21, false, "t1"), edited(22, "t2")]);
+    stage.add(seen(23, 'd'));
+    told.check_new();
+}
+
+#[test]
+fn what_was_captured_after_a_report_does_not_make_it_too_much() {
+    let stage = Stage::open(Backend::Sqlite).expect("SQLite is never skipped");
+    let told = Told::of(&stage);
+    stage.add([stage.said(1, "s", NOTED)]);
+    let decided = |number: usize, captured_at| {
+        let mut decided = decision(100 + number as u128);
+        // All of one call: so many ids would be too much.
+        decided.call_id = Some("t1".to_owned());
+        decided.occurred_at = at(i64::try_from(number).unwrap());
+        decided.captured_at = at(captured_at);
+        Append::DeveloperDecision(Box::new(decided))
+    };
+    stage.add((0..REPORT_FACTS_MAX).map(|number| decided(number, 2_000)));
+    told.check(9_000);
+    stage.add([decided(REPORT_FACTS_MAX, 8_000)]);
+    for _ in 0..2 {
+        told.check(7_999);
+        let refused = stage.lifecycle(&told.sources).err();
+        assert!(
+            matches!(refused, Some(Error::ReportBound(ReportBound::Evidence))),
+            "{refused:?}"
+        );
+    }
+}
