@@ -29,7 +29,7 @@ pub struct CiAttempt {
     /// The CI system.
     pub provider: CiProvider,
     /// The system's id of the run.
-    pub run_id: String,
+    pub run_id: Arc<str>,
     /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
     pub number: i64,
     /// At what it was run. Many attempts are at the same.
@@ -93,7 +93,7 @@ impl CiAttempt {
         Self {
             outcome_id: outcome.outcome_id,
             provider: outcome.provider,
-            run_id: outcome.run_id.clone(),
+            run_id: outcome.run_id.as_str().into(),
             number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
             place: Arc::new(AttemptPlace {
                 forge: outcome.repository.as_ref().map(forge),

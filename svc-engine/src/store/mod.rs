@@ -44,6 +44,7 @@ mod number;
 mod observations;
 mod organization;
 mod outcomes;
+mod outcomes_end;
 mod packing;
 #[cfg(test)]
 pub(crate) mod plan_check;
@@ -104,6 +105,7 @@ pub use jobs::{
 };
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
+pub use outcomes_end::OutcomesEnd;
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
 pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};
 pub use session_claims::{ClaimKind, SessionClaims};

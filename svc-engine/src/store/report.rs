@@ -88,7 +88,7 @@ pub struct CohortOutcome {
     /// The CI system.
     pub provider: CiProvider,
     /// Its id of the run.
-    pub run_id: String,
+    pub run_id: Arc<str>,
     /// The attempt.
     pub run_attempt: Option<i64>,
     /// The repository, commit and branch of the run.
@@ -99,6 +99,8 @@ pub struct CohortOutcome {
     pub result: CiResult,
     /// The pull request of the run.
     pub pr_number: Option<i64>,
+    /// When it was captured.
+    pub captured_at: Instant,
 }
 
 /// The repository, commit and branch that the run of an outcome was for.
@@ -176,7 +178,7 @@ impl<T> Alike<T> {
     }
 }
 
-const OUTCOME_COLUMNS: [&str; 15] = [
+const OUTCOME_COLUMNS: [&str; 16] = [
     "outcome_id",
     "provider",
     "run_id",
@@ -192,6 +194,7 @@ const OUTCOME_COLUMNS: [&str; 15] = [
     "workflow_path",
     "result",
     "pr_number",
+    "captured_at_us",
 ];
 
 /// The organization is an expression that no index has. Else PostgreSQL, as long as it has no statistics,
@@ -202,7 +205,8 @@ macro_rules! outcomes {
             select: concat!(
                 "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
                 f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
-                f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.pr_number
+                f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.pr_number,
+                f.captured_at_us
                 FROM visible_ci_outcomes f
                 WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= $2 AND ",
                 $key
@@ -254,6 +258,7 @@ impl CohortOutcome {
             })?,
             result: last.next()?,
             pr_number: last.next()?,
+            captured_at: last.next()?,
         })
     }
 }

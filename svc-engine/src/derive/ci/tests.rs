@@ -190,10 +190,10 @@ proptest! {
             .collect();
         let resolution = resolve_all(&attempts);
         let is_declined = |run: &str| {
-            attempts.iter().any(|attempt| attempt.run_id == run && attempt.place.repository.is_err())
+            attempts.iter().any(|attempt| &*attempt.run_id == run && attempt.place.repository.is_err())
         };
         let runs: BTreeSet<&str> =
-            attempts.iter().map(|attempt| attempt.run_id.as_str()).collect();
+            attempts.iter().map(|attempt| &*attempt.run_id).collect();
         let declined = runs.iter().filter(|run| is_declined(run)).count();
         let mut counted = 0;
         for sha in shas {

@@ -16,6 +16,7 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
 
 use super::history::Place;
+use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
@@ -41,6 +42,8 @@ pub struct ReportMemory {
     pub(super) shares: Kept<FactId, f64>,
     /// What Sessions decided, edited and committed, with the state that it is of.
     pub(super) sessions: Kept<SessionId, WholeSession>,
+    /// What CI says of commits, and of what state that is.
+    pub(super) outcomes: RememberedOutcomes,
 }
 
 /// From where to where a push moved a branch of a repository.
@@ -89,17 +92,18 @@ impl ReportMemory {
         Self {
             ranges: Kept::new(part(1), 512),
             files: Kept::new(part(9), 4_096),
-            answers: Kept::new(part(10), 1_024),
+            answers: Kept::new(part(7), 1_024),
             tied: Kept::new(part(4), 1_024),
             reach_key: ReachKey::default(),
             scores: Kept::new(part(3), 384),
             shares: Kept::new(part(1), 64),
             sessions: Kept::new(part(4), 4_096),
+            outcomes: RememberedOutcomes::new(part(3)),
         }
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 7] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 8] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
@@ -108,6 +112,7 @@ impl ReportMemory {
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
             ("sessions", self.sessions.used()),
+            ("ci_outcomes", self.outcomes.used()),
         ]
     }
 }
@@ -172,7 +177,7 @@ pub(super) struct Kept<K, V> {
 
 impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
     /// Returns an empty one of so many bytes, of which one thing takes about so many.
-    fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
+    pub(super) fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
         let count = usize::try_from(bytes_max / bytes_of_one).unwrap_or(usize::MAX);
         Self {
             cache: Cache::with_weighter(count.max(16), bytes_max, Weight),
@@ -202,7 +207,15 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
         self.cache.insert(key, value);
     }
 
-    fn used(&self) -> MemoryUse {
+    pub(super) fn remove(&self, key: &K) {
+        self.cache.remove(key);
+    }
+
+    pub(super) fn clear(&self) {
+        self.cache.clear();
+    }
+
+    pub(super) fn used(&self) -> MemoryUse {
         MemoryUse {
             bytes: self.cache.weight(),
             bytes_max: self.bytes_max,

@@ -14,6 +14,7 @@ mod inferred;
 mod memory;
 mod merges;
 mod mirrors;
+mod outcomes;
 mod past;
 mod population;
 mod pushed;
@@ -244,7 +245,14 @@ impl<'g> Gathered<'g> {
             .map(|file| &file.commit_sha)
             .collect();
         let observed = observations.iter().map(|observed| &observed.commit_sha);
-        let ci = ci::read(snapshot, &mut resolving, boundary, &attributed, observed)?;
+        let ci = ci::read(
+            snapshot,
+            &sources.memory.outcomes,
+            &mut resolving,
+            boundary,
+            &attributed,
+            observed,
+        )?;
         Ok(Self {
             boundary,
             population,
