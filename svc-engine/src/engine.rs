@@ -178,7 +178,7 @@ impl Engine {
     }
 
     /// Returns the use of the caches of reports, by kind.
-    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 8] {
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 10] {
         self.0.reports.memory.latest().uses()
     }
 

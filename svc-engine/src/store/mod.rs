@@ -105,6 +105,7 @@ pub use jobs::{
 };
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
+pub use witness::Written;
 pub use outcomes_end::OutcomesEnd;
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
 pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};

@@ -125,6 +125,11 @@ const ALLOWED: &[(May, &str)] = &[
         Sort,
         "FROM visible_edit_observations f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY",
     ),
+    // The outcomes of a few runs, grouped by run: PostgreSQL may sort what it found of them.
+    (
+        Sort,
+        "FROM ci_outcomes o WHERE COALESCE(o.org_id, '') = $1 AND o.run_id IN",
+    ),
     // The deliveries of one mirror.
     (Sort, "ORDER BY d.delivered_at_us, d.push_id LIMIT $3"),
     (

@@ -16,8 +16,9 @@
 //! database. Whatever is remembered under an id is either right or absent, but never something
 //! else.
 
-use super::StoreError;
+use super::{Snapshot, StoreError};
 use super::connection::Connection;
+use super::value::Row;
 use crate::clock::Ids;
 
 /// Bits of the number of a content within its epoch.
@@ -33,6 +34,7 @@ const STEP_BITS: u32 = 24;
 
 const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0),
     (SELECT COALESCE(MAX(erasures), 0) FROM organizations) FROM writers";
+const WRITTEN: &str = "SELECT epoch, commits FROM writers ORDER BY epoch";
 const COMMITTED: &str = "INSERT INTO writers (epoch, commits) VALUES ($1, 1)
     ON CONFLICT (epoch) DO UPDATE SET commits = writers.commits + 1";
 
@@ -133,6 +135,19 @@ impl Epoch {
         let id = self.witness.epoch << NUMBER_BITS | self.given;
         self.given += 1;
         Ok(id)
+    }
+}
+
+/// How many transactions every writer has committed. Each that stores facts changes it, and it is never the
+/// same again, also after the database was set back: no writer goes on under an epoch of a lost state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written(Vec<(i64, i64)>);
+
+impl Snapshot<'_> {
+    /// Returns how many transactions every writer has committed.
+    pub fn written(&mut self) -> Result<Written, StoreError> {
+        let read = |row: &Row<'_>| Ok((row.integer(0)?, row.integer(1)?));
+        self.connection()?.all(WRITTEN, &[], read).map(Written)
     }
 }
 

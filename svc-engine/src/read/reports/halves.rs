@@ -5,6 +5,9 @@
 
 use crate::store::{Snapshot, StoreError};
 
+/// Fewer keys are looked up sooner than a thread starts.
+const KEYS_MIN: usize = 64;
+
 /// Takes one row after another.
 type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), StoreError>;
 
@@ -22,6 +25,9 @@ pub(super) fn look_up<K: Sync, T: Send>(
         })?;
         Ok::<_, StoreError>(rows)
     };
+    if keys.len() < KEYS_MIN {
+        return rows(snapshot, keys);
+    }
     let (first, second) = keys.split_at(keys.len().div_ceil(2));
     let (first, second) = snapshot.both(
         |snapshot| rows(snapshot, first),

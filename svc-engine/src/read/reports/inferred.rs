@@ -17,7 +17,7 @@ use super::answers::Answers;
 use super::extent::first;
 use super::history::History;
 use super::mirrors::{OpenMirror, OpenMirrors};
-use super::population::{decisions, owners, up_to};
+use super::population::{call_ids, decisions, owners, up_to};
 use super::{Question, ReportSources, attribute, just_after, minutes_later};
 use crate::deadline::Deadline;
 use crate::derive::attribution::{
@@ -278,7 +278,8 @@ impl<'i> Inference<'i> {
         let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
         let decisions = decisions(snapshot, &sessions, self.bounds.boundary)?;
-        let owners = owners(snapshot, &decisions, &[], self.bounds.observed_by)?;
+        let ids = call_ids(&decisions)?;
+        let owners = owners(snapshot, &ids, &[], self.bounds.observed_by)?;
         let ids: BTreeSet<FactId> = calls.iter().map(|call| call.inference_call_id).collect();
         let decisions = Decisions::attach(decisions, &owners);
         let attached = decisions.attached().filter(|(_, call)| ids.contains(call));

@@ -14,10 +14,12 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
+use svc_model::time::Instant;
 
 use super::history::Place;
 use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
+use super::unchanged::{KnownCalls, KnownOwners};
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
 use crate::fact::Lifetime;
@@ -44,6 +46,10 @@ pub struct ReportMemory {
     pub(super) sessions: Kept<SessionId, WholeSession>,
     /// What CI says of commits, and of what state that is.
     pub(super) outcomes: RememberedOutcomes,
+    /// The calls of a range of time, and of what state that is.
+    pub(super) calls: Kept<(Instant, Instant), KnownCalls>,
+    /// Who owns the ids of decisions by a moment, and of what state that is.
+    pub(super) owners: Kept<Instant, KnownOwners>,
 }
 
 /// From where to where a push moved a branch of a repository.
@@ -91,19 +97,21 @@ impl ReportMemory {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
             ranges: Kept::new(part(1), 512),
-            files: Kept::new(part(9), 4_096),
-            answers: Kept::new(part(7), 1_024),
+            files: Kept::new(part(8), 4_096),
+            answers: Kept::new(part(5), 1_024),
             tied: Kept::new(part(4), 1_024),
             reach_key: ReachKey::default(),
-            scores: Kept::new(part(3), 384),
+            scores: Kept::new(part(2), 384),
             shares: Kept::new(part(1), 64),
             sessions: Kept::new(part(4), 4_096),
             outcomes: RememberedOutcomes::new(part(3)),
+            calls: Kept::new(part(3), part(1)),
+            owners: Kept::new(part(1), part(1)),
         }
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 8] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 10] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
@@ -113,6 +121,8 @@ impl ReportMemory {
             ("edits", self.shares.used()),
             ("sessions", self.sessions.used()),
             ("ci_outcomes", self.outcomes.used()),
+            ("calls", self.calls.used()),
+            ("call_owners", self.owners.used()),
         ]
     }
 }
@@ -178,7 +188,7 @@ pub(super) struct Kept<K, V> {
 impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
     /// Returns an empty one of so many bytes, of which one thing takes about so many.
     pub(super) fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
-        let count = usize::try_from(bytes_max / bytes_of_one).unwrap_or(usize::MAX);
+        let count = usize::try_from(bytes_max / bytes_of_one.max(1)).unwrap_or(usize::MAX);
         Self {
             cache: Cache::with_weighter(count.max(16), bytes_max, Weight),
             bytes_max,

@@ -22,6 +22,7 @@ mod resolving;
 mod scoring;
 mod session_facts;
 mod share;
+mod unchanged;
 
 use std::collections::{BTreeSet, HashMap};
 

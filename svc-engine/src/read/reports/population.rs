@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
@@ -12,6 +13,7 @@ use svc_model::time::Instant;
 use super::halves::look_up;
 use super::memory::ReportMemory;
 use super::session_facts::SessionFacts;
+use super::unchanged::Unchanged;
 use super::{Extent, edits, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
 use crate::derive::cohort;
@@ -39,7 +41,7 @@ pub(super) fn up_to<T>(
 pub(super) struct Population {
     /// When the calls were observed.
     pub(super) extent: Range<Instant>,
-    pub(super) calls: Vec<CohortCall>,
+    pub(super) calls: Arc<Vec<CohortCall>>,
     /// The Sessions of the calls, sorted.
     sessions: Vec<SessionId>,
     pub(super) decisions: Decisions,
@@ -58,10 +60,14 @@ impl Population {
         extent: &Extent,
         boundary: Instant,
     ) -> Result<(Self, Vec<Push>), Error> {
-        let calls = calls(snapshot, extent)?;
+        let unchanged = Unchanged::of(snapshot, memory)?;
+        let calls = unchanged.calls(&extent.observed, || calls(snapshot, extent))?;
         let sessions = sessions_of(snapshot, extent, &calls)?;
         let facts = SessionFacts::read(snapshot, memory, &sessions, boundary)?;
-        let owners = owners(snapshot, &facts.decisions, &calls, extent.as_of)?;
+        let ids = call_ids(&facts.decisions)?;
+        let owners = unchanged.owners(ids, extent.as_of, |ids| {
+            owners(snapshot, ids, &calls, extent.as_of)
+        })?;
         let decisions = Decisions::attach(facts.decisions, &owners);
         let edits = edits::left(snapshot, &sessions, facts.edits)?;
         let observed = facts.observed;
@@ -233,22 +239,26 @@ pub(super) fn decided(decision: CohortDecision) -> Decision {
     }
 }
 
-/// Returns who owns the ids that decisions name, in the whole organization. `calls` are visible ones that
-/// are known already.
-pub(super) fn owners(
-    snapshot: &mut Snapshot<'_>,
-    decisions: &[Decision],
-    calls: &[CohortCall],
-    observed_by: Instant,
-) -> Result<Vec<CallOwner>, Error> {
-    let ids: BTreeSet<&str> = decisions
-        .iter()
-        .filter_map(|decision| decision.call_id.as_deref())
-        .collect();
+/// Returns the ids of calls that decisions name, sorted.
+pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
+    let ids = decisions.iter();
+    let mut ids: Vec<Arc<str>> = ids.filter_map(|it| it.call_id.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
     if ids.len() > REPORT_CALL_IDS_MAX {
         return Err(ReportBound::Evidence.into());
     }
-    let ids: Vec<&str> = ids.into_iter().collect();
+    Ok(ids)
+}
+
+/// Returns who owns these ids in the whole organization. `calls` are visible ones that are known already.
+pub(super) fn owners(
+    snapshot: &mut Snapshot<'_>,
+    ids: &[Arc<str>],
+    calls: &[CohortCall],
+    observed_by: Instant,
+) -> Result<Vec<CallOwner>, Error> {
+    let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
     let known = calls.iter().filter(|call| call.observed_at <= observed_by);
     let known: HashMap<FactId, &SessionId, RandomState> = known
         .map(|call| (call.inference_call_id, &call.session_id))

@@ -1,0 +1,120 @@
+//! What reports know of calls for as long as nobody stores anything: the calls of a range, and who owns the
+//! ids that decisions name. Any call of the organization may change them, so one commit makes both unknown.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use svc_model::time::Instant;
+
+use super::memory::{Bytes, ReportMemory};
+use crate::derive::decision::CallOwner;
+use crate::error::Error;
+use crate::store::{CohortCall, Snapshot, StoreError, Written};
+
+/// What every commit changes, and every row of the quarantine log.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    written: Written,
+    /// The end of the quarantine log.
+    quarantine: Option<String>,
+}
+
+/// The state of a snapshot, and what is known in it.
+pub(super) struct Unchanged<'m> {
+    memory: &'m ReportMemory,
+    state: Arc<State>,
+    /// Whether no call was ever emptied. What erases calls leaves no trace in the state.
+    is_whole: bool,
+}
+
+/// The calls of a range of time.
+#[derive(Clone, Debug)]
+pub(super) struct KnownCalls {
+    state: Arc<State>,
+    calls: Arc<Vec<CohortCall>>,
+}
+
+/// Who owns ids among the calls that were observed by a moment.
+#[derive(Clone, Debug)]
+pub(super) struct KnownOwners {
+    state: Arc<State>,
+    ids: Arc<[Arc<str>]>,
+    owners: Arc<Vec<CallOwner>>,
+}
+
+impl Bytes for KnownCalls {
+    fn bytes(&self) -> u64 {
+        let calls = self.calls.iter();
+        let contents: usize = calls.map(|call| call.answer.contents.len()).sum();
+        256 + (192 * self.calls.len() + 8 * contents) as u64
+    }
+}
+
+impl Bytes for KnownOwners {
+    fn bytes(&self) -> u64 {
+        // The ids are those of the remembered decisions.
+        256 + (16 * self.ids.len() + 88 * self.owners.len()) as u64
+    }
+}
+
+impl<'m> Unchanged<'m> {
+    pub(super) fn of(
+        snapshot: &mut Snapshot<'_>,
+        memory: &'m ReportMemory,
+    ) -> Result<Self, StoreError> {
+        let state = State {
+            quarantine: snapshot.quarantine_log_end()?,
+            written: snapshot.written()?,
+        };
+        Ok(Self {
+            memory,
+            state: Arc::new(state),
+            is_whole: snapshot.revisions()?.erasure == 0,
+        })
+    }
+
+    /// Returns the calls of a range, reading them if they are not known.
+    pub(super) fn calls(
+        &self,
+        observed: &Range<Instant>,
+        read: impl FnOnce() -> Result<Vec<CohortCall>, Error>,
+    ) -> Result<Arc<Vec<CohortCall>>, Error> {
+        let key = (observed.start, observed.end);
+        let is_right = |known: &KnownCalls| known.state == self.state;
+        if self.is_whole
+            && let Some(known) = self.memory.calls.get_if(&key, is_right)
+        {
+            return Ok(known.calls);
+        }
+        let calls = Arc::new(read()?);
+        if self.is_whole {
+            let known = KnownCalls {
+                state: Arc::clone(&self.state),
+                calls: Arc::clone(&calls),
+            };
+            self.memory.calls.insert(key, known);
+        }
+        Ok(calls)
+    }
+
+    /// Returns who owns ids among the calls that were observed by a moment, reading it if it is not known.
+    pub(super) fn owners(
+        &self,
+        ids: Vec<Arc<str>>,
+        observed_by: Instant,
+        read: impl FnOnce(&[Arc<str>]) -> Result<Vec<CallOwner>, Error>,
+    ) -> Result<Arc<Vec<CallOwner>>, Error> {
+        let is_right = |known: &KnownOwners| known.state == self.state && *known.ids == *ids;
+        if let Some(known) = self.memory.owners.get_if(&observed_by, is_right) {
+            return Ok(known.owners);
+        }
+        let owners = Arc::new(read(&ids)?);
+        let known = KnownOwners {
+            state: Arc::clone(&self.state),
+            ids: ids.into(),
+            owners: Arc::clone(&owners),
+        };
+        self.memory.owners.insert(observed_by, known);
+        Ok(owners)
+    }
+}
