@@ -17,8 +17,7 @@ use super::table::{Record, Table};
 use super::value::{Row, Value};
 use super::{Snapshot, StoreError, id_list};
 use crate::fact::{
-    PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
-    SessionCommitObservation,
+    PullRequestMerge, PullRequestRevision, Push, RepositoryRename, SessionCommitObservation,
 };
 
 /// A call, as counted by reports.
@@ -172,6 +171,25 @@ const EDITS: Lookup<'_> = Lookup {
     then: "",
 };
 
+/// A retry linkage, as counted by reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortRetry {
+    /// The id of the fact.
+    pub retry_linkage_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// When it was captured.
+    pub captured_at: Instant,
+}
+
+const RETRY_COLUMNS: [&str; 3] = ["retry_linkage_id", "session_id", "captured_at_us"];
+const RETRIES: Lookup<'_> = Lookup {
+    select: "SELECT f.retry_linkage_id, f.session_id, f.captured_at_us
+        FROM visible_retry_linkages f
+        WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
+    then: "",
+};
+
 const EDIT_TEXTS: Lookup<'_> = Lookup {
     select: "SELECT f.observation_id, f.applied_text, f.observed_file_text
         FROM visible_edit_observations f
@@ -183,19 +201,13 @@ const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "applied_text", "observe
 /// Facts in a range of capture, after the selection of visible ones.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
     AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
-/// Facts of Sessions, received by a boundary, up to the list of Sessions.
-const OF_SESSIONS: &str = " AND f.captured_at_us <= $2 AND f.session_id";
-
 fn read_all<F: Record>(row: &Row<'_>) -> Result<F, StoreError> {
     F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
 }
 
-/// Declares the methods that pass on the facts of a range, and of Sessions.
-macro_rules! cohorts {
-    (
-        captured { $($(#[$doc:meta])* $name:ident: $fact:ty;)+ }
-        sessions { $($(#[$session_doc:meta])* $of_sessions:ident: $event:ty;)+ }
-    ) => {
+/// Declares the methods that pass on the facts of a range.
+macro_rules! captured {
+    ($($(#[$doc:meta])* $name:ident: $fact:ty;)+) => {
         impl Snapshot<'_> {
             $(
                 $(#[$doc])*
@@ -208,25 +220,11 @@ macro_rules! cohorts {
                     self.captured(table.select, captured, |row| each(read_all(row)?))
                 }
             )+
-            $(
-                $(#[$session_doc])*
-                pub fn $of_sessions(
-                    &mut self,
-                    sessions: &[SessionId],
-                    boundary: Instant,
-                    mut each: impl FnMut($event) -> Result<(), StoreError>,
-                ) -> Result<(), StoreError> {
-                    let select = format!("{}{OF_SESSIONS}", <$event as Record>::TABLE.select);
-                    let lookup = Lookup { select: &select, then: "" };
-                    self.of_sessions(&lookup, sessions, boundary, |row| each(read_all(row)?))
-                }
-            )+
         }
     };
 }
 
-cohorts! {
-    captured {
+captured! {
     /// Passes on the visible pushes in a range of capture, in that order.
     pushes_captured: Push;
     /// Passes on the visible merges in a range of capture, in that order.
@@ -237,11 +235,6 @@ cohorts! {
     renames_captured: RepositoryRename;
     /// Passes on the visible observations in a range of capture, in that order.
     observations_captured: SessionCommitObservation;
-    }
-    sessions {
-    /// Passes on the visible retry linkages of Sessions, received by a boundary, in any order.
-    retries_of_sessions: RetryLinkage;
-    }
 }
 
 impl Snapshot<'_> {
@@ -313,6 +306,23 @@ impl Snapshot<'_> {
                 external_lines_added: columns.next()?,
                 external_lines_removed: columns.next()?,
                 occurred_at: columns.next()?,
+                captured_at: columns.next()?,
+            })
+        })
+    }
+
+    /// Passes on the visible retry linkages of Sessions, received by a boundary, in any order.
+    pub fn retries_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+        boundary: Instant,
+        mut each: impl FnMut(CohortRetry) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.of_sessions(&RETRIES, sessions, boundary, |row| {
+            let mut columns = Columns::of(row, "retry_linkages", &RETRY_COLUMNS);
+            each(CohortRetry {
+                retry_linkage_id: columns.next()?,
+                session_id: columns.next()?,
                 captured_at: columns.next()?,
             })
         })

@@ -50,6 +50,8 @@ pub(super) struct Population {
     pub(super) erased_edits: u64,
     /// The links of the Sessions to commits.
     pub(super) observed: Vec<ObservedCommit>,
+    /// How many retry linkages there are, where that is known.
+    retries: Option<usize>,
 }
 
 impl Population {
@@ -63,14 +65,14 @@ impl Population {
         let unchanged = Unchanged::of(snapshot, memory)?;
         let calls = unchanged.calls(&extent.observed, || calls(snapshot, extent))?;
         let sessions = sessions_of(snapshot, extent, &calls)?;
-        let facts = SessionFacts::read(snapshot, memory, &sessions, boundary)?;
+        let facts = SessionFacts::read(snapshot, &unchanged, &sessions, boundary)?;
         let ids = call_ids(&facts.decisions)?;
         let owners = unchanged.owners(ids, extent.as_of, |ids| {
             owners(snapshot, ids, &calls, extent.as_of)
         })?;
         let decisions = Decisions::attach(facts.decisions, &owners);
         let edits = edits::left(snapshot, &sessions, facts.edits)?;
-        let observed = facts.observed;
+        let (observed, retries) = (facts.observed, facts.retries);
         let pushes = pushes(snapshot, &calls, boundary)?;
         let population = Self {
             extent: extent.observed(),
@@ -80,6 +82,7 @@ impl Population {
             sessions,
             decisions,
             observed,
+            retries,
         };
         Ok((population, pushes))
     }
@@ -90,6 +93,12 @@ impl Population {
         snapshot: &mut Snapshot<'_>,
         boundary: Instant,
     ) -> Result<u64, Error> {
+        if let Some(retries) = self.retries {
+            return match retries {
+                too_many if too_many > REPORT_FACTS_MAX => Err(StoreError::TooMany.into()),
+                retries => Ok(retries as u64),
+            };
+        }
         let mut count = 0;
         snapshot.retries_of_sessions(&self.sessions, boundary, |_| {
             if count == REPORT_FACTS_MAX {

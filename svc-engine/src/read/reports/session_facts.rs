@@ -2,7 +2,7 @@
 //!
 //! What was read of a Session stays in memory. It is right for as long as the mark of the Session is the
 //! same, which every fact of it changes, and the end of the quarantine log: neither is ever given twice, also
-//! when the database was set back. What was captured after the boundary of a report is left out of it. Which
+//! when the database was set back. As long as nothing at all is stored, no mark is asked for. What was captured after the boundary of a report is left out of it. Which
 //! texts were erased is asked in each snapshot.
 
 use std::collections::HashMap;
@@ -14,32 +14,38 @@ use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::time::Instant;
 
 use super::halves::look_up;
-use super::memory::{Bytes, ReportMemory};
+use super::memory::Bytes;
 use super::population::{decided, up_to};
+use super::unchanged::{State, Unchanged};
 use crate::derive::decision::Decision;
 use crate::error::Error;
-use crate::store::{CohortDecision, CohortEdit, ObservedCommit, Snapshot, StoreError};
+use crate::store::{
+    CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError,
+};
 
 /// The facts of Sessions, up to a boundary.
-#[derive(Default)]
 pub(super) struct SessionFacts {
     pub(super) decisions: Vec<Decision>,
     /// With those whose texts were erased.
     pub(super) edits: Vec<CohortEdit>,
     /// The links to commits.
     pub(super) observed: Vec<ObservedCommit>,
+    /// How many retry linkages there are, unless they are more than a report takes.
+    pub(super) retries: Option<usize>,
 }
 
 /// All visible facts of a Session, as long as its state is the same.
 #[derive(Clone, Debug)]
 pub(super) struct WholeSession {
-    state: State,
+    state: SessionState,
+    /// A state of the store in which that was so.
+    seen: Arc<State>,
     facts: Arc<Facts>,
 }
 
 /// What changes with every change of what is visible of a Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct State {
+struct SessionState {
     mark: i64,
     /// The end of the quarantine log.
     quarantine: Option<Arc<str>>,
@@ -51,6 +57,8 @@ struct Facts {
     decisions: Vec<(Instant, Decision)>,
     edits: Vec<CohortEdit>,
     observed: Vec<ObservedCommit>,
+    /// When retry linkages were captured; nothing if they were too many.
+    retries: Option<Vec<Instant>>,
 }
 
 impl Bytes for WholeSession {
@@ -59,9 +67,12 @@ impl Bytes for WholeSession {
             decisions,
             edits,
             observed,
+            retries,
         } = &*self.facts;
+        let retries = retries.as_ref().map_or(0, Vec::len);
         // With the texts that are not shared.
-        384 + (176 * decisions.len() + 256 * edits.len() + 448 * observed.len()) as u64
+        let facts = 176 * decisions.len() + 256 * edits.len() + 448 * observed.len() + 8 * retries;
+        384 + facts as u64
     }
 }
 
@@ -69,26 +80,41 @@ impl SessionFacts {
     /// Reads the facts of Sessions that were captured by a boundary.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
-        memory: &ReportMemory,
+        unchanged: &Unchanged<'_>,
         sessions: &[SessionId],
         boundary: Instant,
     ) -> Result<Self, Error> {
-        let mut facts = Self::default();
-        if sessions.is_empty() {
-            return Ok(facts);
-        }
-        let states = states(snapshot, sessions)?;
+        let Unchanged { memory, state, .. } = unchanged;
+        let mut facts = Self {
+            decisions: Vec::new(),
+            edits: Vec::new(),
+            observed: Vec::new(),
+            retries: Some(0),
+        };
         let mut known = Vec::with_capacity(sessions.len());
-        let mut missing = Vec::new();
+        let mut asked = Vec::new();
         for session in sessions {
-            let state = states.get(session.as_str());
-            let kept = state.and_then(|state| {
-                let is_right = |kept: &WholeSession| kept.state == *state;
-                memory.sessions.get_if(session, is_right)
+            let is_seen = |kept: &WholeSession| kept.seen == *state;
+            match memory.sessions.get_if(session, is_seen) {
+                Some(kept) => known.push(kept.facts),
+                None => asked.push(session.clone()),
+            }
+        }
+        let states = states(snapshot, &asked, state)?;
+        let mut missing = Vec::new();
+        for session in asked {
+            let own = states.get(session.as_str());
+            let kept = own.and_then(|own| {
+                let is_right = |kept: &WholeSession| kept.state == *own;
+                memory.sessions.get_if(&session, is_right)
             });
             match kept {
-                Some(kept) => known.push(kept.facts),
-                None => missing.push(session.clone()),
+                Some(mut kept) => {
+                    kept.seen = Arc::clone(state);
+                    known.push(Arc::clone(&kept.facts));
+                    memory.sessions.insert(session, kept);
+                }
+                None => missing.push(session),
             }
         }
         if !missing.is_empty() {
@@ -97,11 +123,12 @@ impl SessionFacts {
                 Ok(whole) => {
                     for (session, facts) in missing.iter().zip(whole) {
                         let facts = Arc::new(facts);
-                        if let Some(state) = states.get(session.as_str())
+                        if let Some(own) = states.get(session.as_str())
                             && facts.is_final()
                         {
                             let whole = WholeSession {
-                                state: state.clone(),
+                                state: own.clone(),
+                                seen: Arc::clone(state),
                                 facts: Arc::clone(&facts),
                             };
                             memory.sessions.insert(session.clone(), whole);
@@ -150,15 +177,20 @@ impl SessionFacts {
                 take(observed)?;
             }
         }
+        let retries = self.retries.zip(facts.retries.as_ref());
+        self.retries = retries.map(|(count, retries)| {
+            let is_captured = |captured_at: &&Instant| **captured_at <= boundary;
+            count + retries.iter().filter(is_captured).count()
+        });
         Ok(())
     }
 }
 
 impl Facts {
-    /// Returns whether no fact of something else than the Session can change them: a link whose push is not
-    /// there might still get it.
+    /// Returns whether they are all, and no fact of something else than the Session can change them: a link
+    /// whose push is not there might still get it.
     fn is_final(&self) -> bool {
-        self.observed.iter().all(|it| it.push.is_some())
+        self.retries.is_some() && self.observed.iter().all(|it| it.push.is_some())
     }
 }
 
@@ -166,15 +198,15 @@ impl Facts {
 fn states(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
-) -> Result<HashMap<String, State, RandomState>, StoreError> {
-    let quarantine: Option<Arc<str>> = snapshot.quarantine_log_end()?.map(Arc::from);
+    state: &State,
+) -> Result<HashMap<String, SessionState, RandomState>, StoreError> {
     let marks = look_up(snapshot, sessions, |snapshot, sessions, take| {
         let marks = snapshot.marks_of_sessions(sessions)?;
         marks.into_iter().try_for_each(take)
     })?;
     let states = marks.into_iter().map(|(session, mark)| {
-        let quarantine = quarantine.clone();
-        (session, State { mark, quarantine })
+        let quarantine = state.quarantine.clone();
+        (session, SessionState { mark, quarantine })
     });
     Ok(states.collect())
 }
@@ -199,10 +231,17 @@ fn whole(
             let mut observed: Vec<ObservedCommit> = Vec::new();
             let take = up_to(&mut observed, REPORT_FACTS_MAX);
             snapshot.commits_of_sessions(sessions, boundary, take)?;
-            Ok::<_, StoreError>((edits, observed))
+            let mut retries: Vec<CohortRetry> = Vec::new();
+            snapshot.retries_of_sessions(sessions, boundary, |retry| {
+                if retries.len() <= REPORT_FACTS_MAX {
+                    retries.push(retry);
+                }
+                Ok(())
+            })?;
+            Ok::<_, StoreError>((edits, observed, retries))
         },
     );
-    let (decisions, (edits, observed)) = (decisions?, beside?);
+    let (decisions, (edits, observed, retries)) = (decisions?, beside?);
     let places = sessions.iter().enumerate();
     let places: HashMap<&SessionId, usize, RandomState> =
         places.map(|(place, session)| (session, place)).collect();
@@ -227,6 +266,18 @@ fn whole(
     for mut observed in observed {
         if let Some(place) = share(&mut observed.session_id) {
             whole[place].observed.push(observed);
+        }
+    }
+    if retries.len() <= REPORT_FACTS_MAX {
+        for facts in &mut whole {
+            facts.retries = Some(Vec::new());
+        }
+        for mut retry in retries {
+            let facts = share(&mut retry.session_id).and_then(|place| whole.get_mut(place));
+            let retries = facts.and_then(|facts| facts.retries.as_mut());
+            if let Some(retries) = retries {
+                retries.push(retry.captured_at);
+            }
         }
     }
     for facts in &mut whole {

@@ -13,16 +13,16 @@ use crate::store::{CohortCall, Snapshot, StoreError, Written};
 
 /// What every commit changes, and every row of the quarantine log.
 #[derive(Debug, PartialEq, Eq)]
-struct State {
+pub(super) struct State {
     written: Written,
     /// The end of the quarantine log.
-    quarantine: Option<String>,
+    pub(super) quarantine: Option<Arc<str>>,
 }
 
 /// The state of a snapshot, and what is known in it.
 pub(super) struct Unchanged<'m> {
-    memory: &'m ReportMemory,
-    state: Arc<State>,
+    pub(super) memory: &'m ReportMemory,
+    pub(super) state: Arc<State>,
     /// Whether no call was ever emptied. What erases calls leaves no trace in the state.
     is_whole: bool,
 }
@@ -63,7 +63,7 @@ impl<'m> Unchanged<'m> {
         memory: &'m ReportMemory,
     ) -> Result<Self, StoreError> {
         let state = State {
-            quarantine: snapshot.quarantine_log_end()?,
+            quarantine: snapshot.quarantine_log_end()?.map(Arc::from),
             written: snapshot.written()?,
         };
         Ok(Self {

@@ -56,6 +56,7 @@ impl<'s> Told<'s> {
     }
 
     /// Checks what is told up to a moment, and returns it.
+    #[track_caller]
     fn check(&self, as_of: i64) -> [String; 2] {
         let expected = self.texts(&Self::fresh(self.forge), as_of);
         for _ in 0..2 {
@@ -65,6 +66,7 @@ impl<'s> Told<'s> {
     }
 
     /// Checks that something is told which was not told before.
+    #[track_caller]
     fn check_new(&self) {
         let told = self.check(9_000);
         assert!(!self.before.borrow().contains(&told), "{told:#?}");
@@ -256,7 +258,12 @@ fn an_outcome_that_comes_goes_or_returns_is_told(
     told.check(4_999);
     // As many as were lost, of other runs.
     stage.database.back_up();
-    stage.add([ran(45, "lost", noted, 5_001)]);
+    let lost = CiOutcome {
+        commit_sha: noted.clone(),
+        result: CiResult::Passed,
+        ..checked(45, "lost", Some(101), 5_001)
+    };
+    stage.add([ci(lost)]);
     told.check_new();
     stage.database.restore();
     let passed = CiOutcome {
