@@ -105,7 +105,6 @@ pub use jobs::{
 };
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
-pub use witness::Written;
 pub use outcomes_end::OutcomesEnd;
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
 pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};
@@ -113,6 +112,7 @@ pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::{Revisions, Snapshot};
 pub use url::DatabaseUrl;
+pub use witness::Written;
 
 use std::sync::Arc;
 use std::time::Duration;

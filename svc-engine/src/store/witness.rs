@@ -16,9 +16,9 @@
 //! database. Whatever is remembered under an id is either right or absent, but never something
 //! else.
 
-use super::{Snapshot, StoreError};
 use super::connection::Connection;
 use super::value::Row;
+use super::{Snapshot, StoreError};
 use crate::clock::Ids;
 
 /// Bits of the number of a content within its epoch.

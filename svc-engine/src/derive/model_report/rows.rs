@@ -152,11 +152,7 @@ fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
     for (place, model) in models.iter().enumerate() {
         for decision in model.calls.iter().flat_map(|work| &work.decisions) {
             if let Some(call_id) = &decision.call_id {
-                let key = (
-                    decision.agent_harness,
-                    &decision.session_id,
-                    &**call_id,
-                );
+                let key = (decision.agent_harness, &decision.session_id, &**call_id);
                 decided.entry(key).or_insert((place, false)).1 |=
                     decision.accepted && decision.explicit;
             }

@@ -4,7 +4,7 @@
 //! quarantined or released. Each report asks which outcomes were stored since the one before, and forgets the
 //! commits that they concern. What was captured after the boundary of a report is left out of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
@@ -24,6 +24,9 @@ type RunKey<'o> = (
     Option<(RepositoryProvider, &'o RepositoryHost)>,
     &'o str,
 );
+
+/// What is known of each of some commits.
+type Known = Vec<Option<Arc<CommitOutcomes>>>;
 
 /// All visible outcomes at a commit, and those of the same runs at others.
 #[derive(Debug, Default)]
@@ -65,25 +68,26 @@ impl RememberedOutcomes {
         &self,
         snapshot: &mut Snapshot<'_>,
         commits: &[&CommitSha],
-    ) -> Result<(OutcomesEnd, Vec<Option<Arc<CommitOutcomes>>>), StoreError> {
+    ) -> Result<(OutcomesEnd, Known), StoreError> {
         let end = snapshot.outcomes_end()?;
         let earlier = self.end().clone();
-        let changed = match earlier == end {
-            true => None,
-            false => Some(snapshot.commits_of_outcomes_since(&earlier, &end)?),
+        let changed = if earlier == end {
+            Some(BTreeSet::new())
+        } else {
+            snapshot.commits_of_outcomes_since(&earlier, &end)?
         };
         let mut current = self.end();
         if *current == earlier {
             match changed {
-                None => {}
-                Some(Some(changed)) => changed.iter().for_each(|commit| self.commits.remove(commit)),
-                Some(None) => self.commits.clear(),
+                Some(changed) => changed.iter().for_each(|it| self.commits.remove(it)),
+                None => self.commits.clear(),
             }
             *current = end.clone();
         }
-        let known = match *current == end {
-            true => commits.iter().map(|it| self.commits.get(it)).collect(),
-            false => vec![None; commits.len()],
+        let known = if *current == end {
+            commits.iter().map(|it| self.commits.get(it)).collect()
+        } else {
+            vec![None; commits.len()]
         };
         Ok((end, known))
     }

@@ -94,10 +94,10 @@ impl Population {
         boundary: Instant,
     ) -> Result<u64, Error> {
         if let Some(retries) = self.retries {
-            return match retries {
-                too_many if too_many > REPORT_FACTS_MAX => Err(StoreError::TooMany.into()),
-                retries => Ok(retries as u64),
-            };
+            if retries > REPORT_FACTS_MAX {
+                return Err(StoreError::TooMany.into());
+            }
+            return Ok(retries as u64);
         }
         let mut count = 0;
         snapshot.retries_of_sessions(&self.sessions, boundary, |_| {

@@ -19,9 +19,7 @@ use super::population::{decided, up_to};
 use super::unchanged::{State, Unchanged};
 use crate::derive::decision::Decision;
 use crate::error::Error;
-use crate::store::{
-    CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError,
-};
+use crate::store::{CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError};
 
 /// The facts of Sessions, up to a boundary.
 pub(super) struct SessionFacts {

@@ -79,6 +79,9 @@ impl<'m> Unchanged<'m> {
         observed: &Range<Instant>,
         read: impl FnOnce() -> Result<Vec<CohortCall>, Error>,
     ) -> Result<Arc<Vec<CohortCall>>, Error> {
+        if observed.is_empty() {
+            return Ok(Arc::default());
+        }
         let key = (observed.start, observed.end);
         let is_right = |known: &KnownCalls| known.state == self.state;
         if self.is_whole
@@ -104,6 +107,9 @@ impl<'m> Unchanged<'m> {
         observed_by: Instant,
         read: impl FnOnce(&[Arc<str>]) -> Result<Vec<CallOwner>, Error>,
     ) -> Result<Arc<Vec<CallOwner>>, Error> {
+        if ids.is_empty() {
+            return Ok(Arc::default());
+        }
         let is_right = |known: &KnownOwners| known.state == self.state && *known.ids == *ids;
         if let Some(known) = self.memory.owners.get_if(&observed_by, is_right) {
             return Ok(known.owners);

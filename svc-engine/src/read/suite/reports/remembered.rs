@@ -95,6 +95,12 @@ fn edited(number: u128, call_id: &str) -> Append {
     Append::EditObservation(Box::new(edited))
 }
 
+fn retried(number: u128, call_id: &str) -> Append {
+    let mut retried = linkage(number, call_id, "again");
+    retried.captured_at = at(2_000);
+    Append::RetryLinkage(Box::new(retried))
+}
+
 /// A push of a commit, and the observation of Session `s` at it.
 fn seen(number: u128, digit: char) -> [Append; 2] {
     let push = Push {
@@ -118,7 +124,6 @@ fn a_fact_that_comes_goes_or_returns_is_told(
 ) {
     let stage = stage!(backend);
     let told = Told::of(&stage);
-    let count = |count: usize| assert_eq!(told.before.borrow().len(), count);
     stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
     told.check_new();
     stage.add([decided(11, true, "t1")]);
@@ -127,13 +132,15 @@ fn a_fact_that_comes_goes_or_returns_is_told(
     told.check_new();
     stage.add(seen(13, 'c'));
     told.check_new();
+    stage.add([retried(15, "t1")]);
+    told.check_new();
     let hits = told.hits("sessions");
     told.check(9_000);
     assert!(told.hits("sessions") > hits, "both Sessions are remembered");
-    count(4);
     for (table, number) in [
         (FactTable::DeveloperDecisions, 11),
         (FactTable::EditObservations, 12),
+        (FactTable::RetryLinkages, 15),
         (FactTable::SessionCommitObservations, 14),
         (FactTable::Pushes, 13),
     ] {
@@ -152,6 +159,9 @@ fn each_report_holds_what_was_captured_by_its_own_moment(
     stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
     stage.add([decided(11, true, "t1"), edited(12, "t1")]);
     stage.add(seen(13, 'c'));
+    let mut retried = linkage(16, "t1", "later");
+    retried.captured_at = at(5_000);
+    stage.add([Append::RetryLinkage(Box::new(retried))]);
     let mut later = decision(15);
     later.call_id = Some("t2".to_owned());
     later.captured_at = at(5_000);
@@ -169,9 +179,7 @@ fn each_report_holds_what_was_captured_by_its_own_moment(
 }
 
 #[rstest]
-fn an_erased_text_is_not_told_of(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
+fn an_erased_text_is_not_told_of(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let stage = stage!(backend);
     let told = Told::of(&stage);
     stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
@@ -208,7 +216,10 @@ fn what_was_lost_when_the_store_was_set_back_is_not_told(
     stage.database.restore();
     let before = told.before.borrow()[0].clone();
     assert_eq!(told.check(9_000), before);
-    assert!(told.hits("sessions") > hits, "the other Session is the same");
+    assert!(
+        told.hits("sessions") > hits,
+        "the other Session is the same"
+    );
     // As many facts as were lost, and as many that touch the Session.
     stage.add([decided(21, false, "t1"), edited(22, "t2")]);
     stage.add(seen(23, 'd'));
@@ -311,9 +322,11 @@ fn a_call_that_takes_an_id_or_comes_late_is_told(
     told.check_new();
 }
 
-#[test]
-fn what_was_captured_after_a_report_does_not_make_it_too_much() {
-    let stage = Stage::open(Backend::Sqlite).expect("SQLite is never skipped");
+#[rstest]
+fn what_was_captured_after_a_report_does_not_make_it_too_much(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
     let told = Told::of(&stage);
     stage.add([stage.said(1, "s", NOTED)]);
     let decided = |number: usize, captured_at| {
