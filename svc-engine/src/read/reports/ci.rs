@@ -1,6 +1,6 @@
 //! What CI says of the commits of a cohort.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -57,8 +57,14 @@ pub(super) fn read<'c>(
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
     let read = remembered.read(snapshot, &commits, boundary)?;
     let Outcomes { at, beside } = Outcomes::of(&read, boundary)?;
+    // Many outcomes share a place: what is asked of it is asked once.
+    let mut is_attributed: HashMap<*const OutcomePlace, bool, RandomState> = HashMap::default();
     for outcome in at.iter().chain(&beside) {
-        resolving.touch(of_place(&outcome.place));
+        let place = &outcome.place;
+        is_attributed.entry(Arc::as_ptr(place)).or_insert_with(|| {
+            resolving.touch(of_place(place));
+            attributed.contains(&place.commit_sha)
+        });
     }
     resolving.read(snapshot, boundary)?;
 
@@ -72,22 +78,27 @@ pub(super) fn read<'c>(
         })
     };
     let mut declined = Counts::default();
+    let mut named: HashSet<(*const OutcomePlace, Option<i64>), RandomState> = HashSet::default();
     let mut pull_requests: HashMap<NamedAt<'_>, CommitPullRequest, RandomState> =
         HashMap::default();
     for outcome in &at {
-        if !attributed.contains(&outcome.place.commit_sha) {
+        let key = Arc::as_ptr(&outcome.place);
+        if !is_attributed.get(&key).is_some_and(|it| *it) {
             continue;
         }
         if let Err(decline) = &place(outcome).repository {
             declined.add(*decline, 1);
         }
-        let named = CommitPullRequest {
+        if !named.insert((key, outcome.pr_number)) {
+            continue;
+        }
+        let pull_request = CommitPullRequest {
             place: Arc::clone(&outcome.place),
             pr_number: outcome.pr_number,
         };
         let mention = of_place(&outcome.place);
         let key = (mention, &outcome.place.commit_sha, outcome.pr_number);
-        pull_requests.entry(key).or_insert(named);
+        pull_requests.entry(key).or_insert(pull_request);
     }
     let pull_requests = pull_requests.into_values().collect();
     let mut workflows = Made::default();

@@ -1,6 +1,6 @@
 //! The calls of a cohort, and what their Sessions decided, edited and committed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -176,8 +176,11 @@ fn sessions_of(
     if extent.is_all() {
         return every_session(snapshot);
     }
-    let sessions: BTreeSet<&SessionId> = calls.iter().map(|it| &it.session_id).collect();
-    Ok(sessions.into_iter().cloned().collect())
+    let sessions: HashSet<&SessionId, RandomState> =
+        calls.iter().map(|it| &it.session_id).collect();
+    let mut sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
+    sessions.sort_unstable();
+    Ok(sessions)
 }
 
 /// Returns every Session of the organization, sorted.
