@@ -1,9 +1,9 @@
 //! What reports remember of what never changes.
 //!
 //! Everything is kept under the id of what it was made of: a commit, a stored content, a fact. So it is
-//! right for as long as it is kept, and whether it may be told is decided in each snapshot. The facts of a
-//! Session are kept with the state of it, and right only for that. Each kind is bounded by bytes and forgets
-//! what was not asked for.
+//! right for as long as it is kept, and whether it may be told is decided in each snapshot. Facts are kept
+//! with the state that they are of, of their Session or of the store, and are right only in that. Each kind is
+//! bounded by bytes and forgets what was not asked for.
 
 use std::fmt;
 use std::hash::Hash;
