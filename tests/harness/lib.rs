@@ -4,6 +4,7 @@
 //! | Module | What it gives |
 //! |---|---|
 //! | [`programs`], [`server`], [`process`] | the programs under test, started, killed and watched |
+//! | [`foreign`] | programs of others, where they can be installed |
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
 //! | [`own_cluster`] | a PostgreSQL server of one test, to be filled, killed, copied and promoted |
 //! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
@@ -25,6 +26,7 @@
 
 pub mod case;
 pub mod delivery;
+pub mod foreign;
 pub mod http;
 pub mod network;
 pub mod own_cluster;

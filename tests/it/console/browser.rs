@@ -11,6 +11,7 @@ use std::time::Duration;
 use harness::delivery::{
     Call, Receipt, Webhook, allowed_edit, ci_outcome, logs, pull_request, push,
 };
+use harness::foreign::left_out;
 use harness::http::Request;
 use harness::process;
 use harness::server::{Backend, OPERATOR_TOKEN, Server};
@@ -60,10 +61,6 @@ fn installed() -> Result<(&'static str, PathBuf), String> {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn left_out(why: &str) {
-    eprintln!("left out, because the browser cannot be driven here: {why}");
-}
-
 fn plant(server: &Server) {
     let mut stored = String::new();
     for (name, model) in [

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use harness::foreign::left_out;
 use harness::process;
 use harness::programs;
 use harness::server::{OPERATOR_TOKEN, Server};
 use serde_json::Value;
 
-use super::foreign::{SESSION, install_npm, left_out, planted};
+use super::foreign::{SESSION, install_npm, planted};
 
 const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";

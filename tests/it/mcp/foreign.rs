@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use harness::foreign::left_out;
 use harness::process;
 use harness::programs;
 use harness::server::{Backend, RETRIEVAL_TOKEN, Server};
@@ -75,10 +76,6 @@ pub(super) fn install_npm(packages: &[&str]) -> Result<PathBuf, String> {
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-pub(super) fn left_out(why: &str) {
-    eprintln!("left out, because the client cannot be installed here: {why}");
-}
-
 /// Has a client ask, and checks what it got. Returns the revision that it spoke, if it says so.
 fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport) -> Option<String> {
     let (word, target) = match transport {
