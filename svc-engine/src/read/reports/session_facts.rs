@@ -2,8 +2,9 @@
 //!
 //! What was read of a Session stays in memory. It is right for as long as the mark of the Session is the
 //! same, which every fact of it changes, and the end of the quarantine log: neither is ever given twice, also
-//! when the database was set back. As long as nothing at all is stored, no mark is asked for. What was captured after the boundary of a report is left out of it. Which
-//! texts were erased is asked in each snapshot.
+//! when the database was set back. As long as nothing at all is stored, no mark is asked for. What was
+//! captured after the boundary of a report is left out of it. Which texts were erased is asked in each
+//! snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -166,12 +166,9 @@ fn each_report_holds_what_was_captured_by_its_own_moment(
     later.call_id = Some("t2".to_owned());
     later.captured_at = at(5_000);
     stage.add([Append::DeveloperDecision(Box::new(later))]);
-    for moments in [
-        [9_000, 5_000, 4_999, 2_001, 2_000, 9_000],
-        [3_000, 2_000, 2_001, 9_000, 5_000, 3_000],
-    ] {
+    for moments in [[9_000, 5_000, 4_999, 9_000], [3_000, 9_000, 5_000, 3_000]] {
         let told = Told::of(&stage);
-        for as_of in moments.into_iter().filter(|as_of| *as_of >= 3_000) {
+        for as_of in moments {
             told.check(as_of);
         }
         assert_ne!(told.check(4_999), told.check(5_000));
