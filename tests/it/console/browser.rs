@@ -60,7 +60,6 @@ fn installed() -> Result<(&'static str, PathBuf), String> {
     Ok((program, folder))
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
 fn plant(server: &Server) {
     let mut stored = String::new();
     for (name, model) in [

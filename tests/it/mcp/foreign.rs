@@ -75,7 +75,6 @@ pub(super) fn install_npm(packages: &[&str]) -> Result<PathBuf, String> {
     install(packages[0], &folder, &steps).map(|()| folder)
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
 /// Has a client ask, and checks what it got. Returns the revision that it spoke, if it says so.
 fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport) -> Option<String> {
     let (word, target) = match transport {
