@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use serde::Serialize;
 use svc_client::{Client, RetryPolicy};
-use svc_engine::store::JobState;
+use svc_engine::store::{JobState, MirrorStatus};
 use svc_server::env;
 use svc_server::{Grant, Overrides, Running, Settings};
 
@@ -49,8 +49,9 @@ impl Place {
         let Some(running) = &self.embedded else {
             return false;
         };
-        let mirrors = running.mirrors().await.unwrap_or_default();
-        mirrors.iter().all(|mirror| mirror.state == JobState::Idle)
+        let is_idle = |mirror: &MirrorStatus| mirror.state == JobState::Idle;
+        let mirrors = running.mirrors().await;
+        mirrors.is_some_and(|mirrors| mirrors.iter().all(is_idle))
     }
 
     pub(super) fn webhook_secret(&self) -> Option<&SecretString> {
