@@ -61,7 +61,7 @@ impl Revisions {
 
 /// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
 macro_rules! revisions {
-    ($($more:literal),*) => {
+    ($($more:expr),*) => {
         concat!(
             "SELECT
             (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
@@ -72,11 +72,17 @@ macro_rules! revisions {
 }
 pub(super) use revisions;
 
+/// A further column: the id of the last row of the quarantine log.
+macro_rules! quarantine_end {
+    () => {
+        ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
+            ORDER BY quarantine_revision DESC LIMIT 1)"
+    };
+}
+pub(super) use quarantine_end;
+
 const REVISIONS: &str = revisions!();
-const QUARANTINE_END: &str = revisions!(
-    ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
-        ORDER BY quarantine_revision DESC LIMIT 1)"
-);
+const QUARANTINE_END: &str = revisions!(quarantine_end!());
 
 impl<'s> Snapshot<'s> {
     pub(super) fn open(

@@ -4,17 +4,17 @@
 //! it, also after the database was set back to an earlier state and has grown again.
 
 use svc_model::id::SessionId;
-use svc_model::limit::GRANT_RULE_ROWS_MAX;
 
-use super::{GrantRule, reach};
+use super::GrantRule;
+use super::reach::{self, LookedAt};
 use crate::store::error::corrupt;
-use crate::store::snapshot::{Revisions, revisions};
+use crate::store::snapshot::{Revisions, quarantine_end, revisions};
 use crate::store::statement::Statement;
 use crate::store::value::Row;
 use crate::store::{Snapshot, StoreError};
 
 macro_rules! mark {
-    ($($of_session:literal),*) => {
+    ($($of_session:expr),*) => {
         revisions!(
             ", (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
                 ORDER BY grant_revision DESC LIMIT 1)"
@@ -25,11 +25,7 @@ macro_rules! mark {
 
 macro_rules! mark_of_session {
     ($session:literal) => {
-        mark!(
-            ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
-                ORDER BY quarantine_revision DESC LIMIT 1)",
-            $session
-        )
+        mark!(quarantine_end!(), $session)
     };
 }
 
@@ -116,7 +112,7 @@ impl Snapshot<'_> {
         let runs: Vec<String> = runs.collect();
         it.text = format!("{OF_CANDIDATES} ({}) c ON 1 = 1", runs.join(" UNION ALL "));
         let mut revisions = Revisions::default();
-        let mut looked_at = vec![0_u64; rules.len()];
+        let mut looked_at = LookedAt::by(rules);
         self.connection()?.each(&it.text, &it.values, |row| {
             revisions = Revisions::of(row)?;
             let mark = GrantMark::of(row)?;
@@ -124,10 +120,7 @@ impl Snapshot<'_> {
             let Some(session_id) = row.optional_text(5)? else {
                 return Ok(());
             };
-            let number = usize::try_from(row.integer(6)?).ok();
-            if let Some(rows) = number.and_then(|number| looked_at.get_mut(number)) {
-                *rows += 1;
-            }
+            looked_at.count(row.integer(6)?);
             let session_id = SessionId::new(&session_id);
             let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
             found.sessions.push((session_id, mark));
@@ -137,7 +130,7 @@ impl Snapshot<'_> {
         // Several rules, or several names of a repository, may lead to one Session.
         found.sessions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         found.sessions.dedup_by(|(a, _), (b, _)| a == b);
-        found.is_over = looked_at.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX);
+        found.is_over = looked_at.is_over();
         Ok(found)
     }
 }

@@ -211,6 +211,28 @@ fn candidates(
     )
 }
 
+/// How many rows the run of each rule had.
+pub(super) struct LookedAt(Vec<u64>);
+
+impl LookedAt {
+    pub(super) fn by(rules: &[&GrantRule]) -> Self {
+        Self(vec![0; rules.len()])
+    }
+
+    /// Counts a row of the rule of a number.
+    pub(super) fn count(&mut self, rule: i64) {
+        let place = usize::try_from(rule).ok();
+        if let Some(rows) = place.and_then(|place| self.0.get_mut(place)) {
+            *rows += 1;
+        }
+    }
+
+    /// Returns whether a rule has more rows than it may look at.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX)
+    }
+}
+
 impl GrantRule {
     const fn has_repository(&self) -> bool {
         self.repository.is_some() || self.repo.is_some()
@@ -269,12 +291,9 @@ impl Snapshot<'_> {
             .map(|(number, rule)| candidates(&mut it, &org, number, rule, among))
             .collect();
         it.text = selects.join(" UNION ALL ");
-        let mut looked_at = vec![0_u64; rules.len()];
+        let mut looked_at = LookedAt::by(rules);
         self.connection()?.each(&it.text, &it.values, |row| {
-            let number = usize::try_from(row.integer(0)?).ok();
-            if let Some(rows) = number.and_then(|number| looked_at.get_mut(number)) {
-                *rows += 1;
-            }
+            looked_at.count(row.integer(0)?);
             if row.integer(2)? != 0 {
                 let session_id = SessionId::new(&row.text(1)?);
                 let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
@@ -285,7 +304,7 @@ impl Snapshot<'_> {
         // Several rules, or several names of a repository, may lead to one Session.
         reached.sessions.sort_unstable();
         reached.sessions.dedup();
-        reached.is_over = looked_at.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX);
+        reached.is_over = looked_at.is_over();
         Ok(reached)
     }
 }
