@@ -13,9 +13,11 @@ use crate::deadline::Deadline;
 
 /// Rows of one insertion. A statement is prepared for each number of rows up to this one.
 const ROWS_MAX: usize = 32;
-/// Keys of one look-up. Their number is rounded up to a power of two, so that only a few statements
-/// have to be prepared.
-const KEYS_MAX: usize = 64;
+/// Keys of one look-up on SQLite, which has no round trips to save. Their number is rounded up to a
+/// power of two, so that only a few statements have to be prepared.
+const SQLITE_KEYS_MAX: usize = 64;
+/// Keys of one look-up on PostgreSQL.
+const POSTGRES_KEYS_MAX: usize = 256;
 /// Bytes of values that one insertion binds, unless a single row has more: every value is copied
 /// once.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -303,7 +305,7 @@ impl Connection {
         keys: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        for chunk in keys.chunks(KEYS_MAX) {
+        for chunk in keys.chunks(self.keys_max()) {
             let count = chunk.len().next_power_of_two();
             let text = lookup.text(shared.len(), count);
             let values = shared.iter().chain(filled(chunk, count));
@@ -322,7 +324,8 @@ impl Connection {
         others: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (mut ones, mut others) = (ones.chunks(KEYS_MAX), others.chunks(KEYS_MAX));
+        let keys_max = self.keys_max();
+        let (mut ones, mut others) = (ones.chunks(keys_max), others.chunks(keys_max));
         loop {
             match (ones.next(), others.next()) {
                 (None, None) => return Ok(()),
@@ -339,6 +342,13 @@ impl Connection {
                     self.run(&text, values, &mut each)?;
                 }
             }
+        }
+    }
+
+    const fn keys_max(&self) -> usize {
+        match self.backend {
+            Backend::Sqlite(_) => SQLITE_KEYS_MAX,
+            Backend::Postgres(_) => POSTGRES_KEYS_MAX,
         }
     }
 

@@ -35,10 +35,15 @@ pub struct OwnedId {
 
 /// How many owners of an id are passed on. More would add nothing: nobody owns the id alone.
 const OWNERS_MAX: usize = 2;
-/// How many ids are looked up at once, and how many owners are read for them before each id is
-/// looked up on its own: an agent may number its tool calls anew in every answer.
-const IDS_AT_ONCE: usize = 64;
-const OWNED_AT_ONCE: usize = 1_024;
+/// How many ids are looked up at once. If they have too many owners, so many of them are, and then
+/// each on its own: an agent may number its tool calls anew in every answer.
+const IDS_AT_ONCE: usize = 256;
+const IDS_AGAIN: usize = 64;
+
+/// Returns how many owners are read at once of so many ids.
+const fn owners_at_once(ids: usize) -> usize {
+    if ids == 1 { OWNERS_MAX } else { 16 * ids }
+}
 
 const OWNER_COLUMNS: [&str; 3] = ["call_id", "inference_call_id", "session_id"];
 const BY_OWN_ID: Lookup<'_> = Lookup {
@@ -309,8 +314,11 @@ impl Snapshot<'_> {
         call_ids: &[&str],
         known: impl Fn(FactId) -> Option<&'k SessionId>,
     ) -> Result<Option<Vec<OwnedId>>, StoreError> {
-        let rows_max = i64::try_from(OWNED_AT_ONCE).unwrap_or(i64::MAX);
-        let shared = [self.org_id.as_str().into(), rows_max.into()];
+        let rows_max = owners_at_once(call_ids.len());
+        let shared = [
+            self.org_id.as_str().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
         let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
         let mut owned = Vec::new();
         let mut rows = 0;
@@ -326,7 +334,7 @@ impl Snapshot<'_> {
             }));
             Ok(())
         })?;
-        Ok((owned.len() == rows && rows < OWNED_AT_ONCE).then_some(owned))
+        Ok((owned.len() == rows && rows < rows_max).then_some(owned))
     }
 
     /// Returns who owns these ids, found by one of the look-ups.
@@ -336,24 +344,7 @@ impl Snapshot<'_> {
         call_ids: &[&str],
         observed_by: Instant,
     ) -> Result<Vec<OwnedId>, StoreError> {
-        let mut owned = self.owners(lookup, call_ids, observed_by, OWNED_AT_ONCE)?;
-        if owned.len() == OWNED_AT_ONCE {
-            // Some of these ids may have any number of owners.
-            owned.clear();
-            for id in call_ids {
-                owned.extend(self.owners(lookup, &[id], observed_by, OWNERS_MAX)?);
-            }
-        }
-        Ok(owned)
-    }
-
-    fn owners(
-        &mut self,
-        lookup: &Lookup<'_>,
-        call_ids: &[&str],
-        observed_by: Instant,
-        rows_max: usize,
-    ) -> Result<Vec<OwnedId>, StoreError> {
+        let rows_max = owners_at_once(call_ids.len());
         let shared = [
             self.org_id.as_str().into(),
             observed_by.into(),
@@ -370,6 +361,18 @@ impl Snapshot<'_> {
             });
             Ok(())
         })?;
+        if owned.len() >= rows_max && call_ids.len() > 1 {
+            // Some of these ids may have any number of owners.
+            owned.clear();
+            let part = if call_ids.len() > IDS_AGAIN {
+                IDS_AGAIN
+            } else {
+                1
+            };
+            for ids in call_ids.chunks(part) {
+                owned.extend(self.owners_among(lookup, ids, observed_by)?);
+            }
+        }
         Ok(owned)
     }
 
