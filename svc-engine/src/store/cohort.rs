@@ -2,6 +2,7 @@
 //! their Sessions, and the facts of repositories in a range of capture. Rows are passed on as they
 //! are read, so none is in memory twice.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,6 +82,13 @@ const CALLS: &str = calls!(
     "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     ORDER BY f.observed_at_us"
 );
+
+/// The unit in which calls are counted over time.
+pub const HOUR_MICROSECONDS: i64 = 3_600_000_000;
+/// Quarantined calls count. The number is [`HOUR_MICROSECONDS`].
+const CALLS_BY_HOUR: &str = "SELECT f.observed_at_us / 3600000000, COUNT(*) FROM inference_calls f
+    WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    GROUP BY f.observed_at_us / 3600000000";
 
 const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
 
@@ -251,6 +259,25 @@ impl Snapshot<'_> {
         ];
         self.connection()?
             .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
+    }
+
+    /// Returns how many calls observed in a range are stored, by the number of the hour since the first
+    /// moment. Hours without a call are absent, and calls count that are not visible.
+    pub fn calls_by_hour(
+        &mut self,
+        observed: Range<Instant>,
+    ) -> Result<HashMap<i64, u64>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            observed.start.into(),
+            observed.end.into(),
+        ];
+        let mut counts = HashMap::new();
+        self.connection()?.each(CALLS_BY_HOUR, &keys, |row| {
+            counts.insert(row.integer(0)?, row.count(1)?);
+            Ok(())
+        })?;
+        Ok(counts)
     }
 
     /// Passes on every Session of the organization, in any order.

@@ -83,7 +83,7 @@ mod writer;
 pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
-pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, CohortRetry};
+pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HOUR_MICROSECONDS};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
 pub use content::{Encoded, Encoder};

@@ -143,6 +143,17 @@ impl Epoch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written(Vec<(i64, i64)>);
 
+impl Written {
+    /// Returns whether the store went on from an earlier state and was not set back to before it: then some
+    /// transaction is missing for good.
+    pub fn follows(&self, earlier: &Self) -> bool {
+        earlier.0.iter().all(|(epoch, commits)| {
+            let own = self.0.binary_search_by_key(epoch, |(epoch, _)| *epoch);
+            own.is_ok_and(|place| self.0[place].1 >= *commits)
+        })
+    }
+}
+
 impl Snapshot<'_> {
     /// Returns how many transactions every writer has committed.
     pub fn written(&mut self) -> Result<Written, StoreError> {
@@ -193,6 +204,28 @@ mod tests {
         assert_eq!(epoch(3, 5).next_id().unwrap() >> NUMBER_BITS, 3);
         assert!(epoch(3, NUMBERS_MAX).is_used_up());
         assert!(!epoch(3, NUMBERS_MAX - 1).is_used_up());
+    }
+
+    #[test]
+    fn a_state_follows_those_of_which_no_transaction_is_missing() {
+        let state = |writers: &[(i64, i64)]| Written(writers.to_vec());
+        let earlier = state(&[(3, 5), (9, 1)]);
+        for later in [
+            &[(3, 5), (9, 1)][..],
+            &[(3, 6), (9, 1)],
+            &[(1, 1), (3, 5), (4, 2), (9, 1), (12, 7)],
+        ] {
+            assert!(state(later).follows(&earlier), "{later:?}");
+        }
+        for other in [
+            &[][..],
+            &[(3, 5)],
+            &[(3, 4), (9, 1), (12, 9)],
+            &[(4, 5), (9, 1)],
+        ] {
+            assert!(!state(other).follows(&earlier), "{other:?}");
+        }
+        assert!(earlier.follows(&state(&[])));
     }
 
     #[test]

@@ -279,7 +279,7 @@ impl<'i> Inference<'i> {
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
         let decisions = decisions(snapshot, &sessions, self.bounds.boundary)?;
         let ids = call_ids(&decisions)?;
-        let owners = owners(snapshot, &ids, &[], self.bounds.observed_by)?;
+        let owners = owners(snapshot, &ids, [].iter(), self.bounds.observed_by)?;
         let ids: BTreeSet<FactId> = calls.iter().map(|call| call.inference_call_id).collect();
         let decisions = Decisions::attach(decisions, &owners);
         let attached = decisions.attached().filter(|(_, call)| ids.contains(call));

@@ -16,10 +16,11 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
+use super::calls::KnownHour;
 use super::history::Place;
 use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
-use super::unchanged::{KnownCalls, KnownOwners};
+use super::unchanged::KnownOwners;
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
 use crate::fact::Lifetime;
@@ -46,8 +47,8 @@ pub struct ReportMemory {
     pub(super) sessions: Kept<SessionId, WholeSession>,
     /// What CI says of commits, and of what state that is.
     pub(super) outcomes: RememberedOutcomes,
-    /// The calls of a range of time, and of what state that is.
-    pub(super) calls: Kept<(Instant, Instant), KnownCalls>,
+    /// The calls of an hour, and of what state that is.
+    pub(super) calls: Kept<i64, KnownHour>,
     /// Who owns the ids of decisions by a moment, and of what state that is.
     pub(super) owners: Kept<Instant, KnownOwners>,
 }
@@ -105,6 +106,7 @@ impl ReportMemory {
             shares: Kept::new(part(1), 64),
             sessions: Kept::new(part(4), 4_096),
             outcomes: RememberedOutcomes::new(part(3)),
+            // In one piece, so that all of a cohort fits.
             calls: Kept::new(part(3), part(1)),
             owners: Kept::new(part(1), part(1)),
         }

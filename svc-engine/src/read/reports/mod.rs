@@ -5,6 +5,7 @@
 
 mod additions;
 mod answers;
+mod calls;
 mod ci;
 mod edits;
 mod extent;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
-use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
+use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
+use super::calls::{self, Calls};
 use super::halves::look_up;
 use super::memory::ReportMemory;
 use super::session_facts::SessionFacts;
@@ -41,7 +42,7 @@ pub(super) fn up_to<T>(
 pub(super) struct Population {
     /// When the calls were observed.
     pub(super) extent: Range<Instant>,
-    pub(super) calls: Arc<Vec<CohortCall>>,
+    pub(super) calls: Calls,
     /// The Sessions of the calls, sorted.
     sessions: Vec<SessionId>,
     pub(super) decisions: Decisions,
@@ -63,12 +64,12 @@ impl Population {
         boundary: Instant,
     ) -> Result<(Self, Vec<Push>), Error> {
         let unchanged = Unchanged::of(snapshot, memory)?;
-        let calls = unchanged.calls(&extent.observed, || calls(snapshot, extent))?;
-        let sessions = sessions_of(snapshot, extent, &calls)?;
+        let calls = calls::read(snapshot, &unchanged, &extent.observed)?;
+        let sessions = sessions_of(snapshot, extent, calls.iter())?;
         let facts = SessionFacts::read(snapshot, &unchanged, &sessions, boundary)?;
         let ids = call_ids(&facts.decisions)?;
         let owners = unchanged.owners(ids, extent.as_of, |ids| {
-            owners(snapshot, ids, &calls, extent.as_of)
+            owners(snapshot, ids, calls.iter(), extent.as_of)
         })?;
         let decisions = Decisions::attach(facts.decisions, &owners);
         let edits = edits::left(snapshot, &sessions, facts.edits)?;
@@ -114,7 +115,7 @@ impl Population {
 /// Returns the pushes that some of the calls could have led to. The calls are in the order of observation.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
-    calls: &[CohortCall],
+    calls: &Calls,
     boundary: Instant,
 ) -> Result<Vec<Push>, Error> {
     let mut pushes = Vec::new();
@@ -127,34 +128,6 @@ fn pushes(
     Ok(pushes)
 }
 
-/// Returns the calls that a report is of, in the order of their observation.
-fn calls(snapshot: &mut Snapshot<'_>, extent: &Extent) -> Result<Vec<CohortCall>, Error> {
-    let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
-    let read = |snapshot: &mut Snapshot<'_>, observed| {
-        let mut calls = Vec::new();
-        snapshot.calls_observed(observed, up_to(&mut calls, calls_max))?;
-        Ok::<_, StoreError>(calls)
-    };
-    let (first, second) = halves(&extent.observed);
-    let (calls, later) = snapshot.both(
-        |snapshot| read(snapshot, first),
-        |snapshot| read(snapshot, second),
-    );
-    let (mut calls, later) = (calls?, later?);
-    if calls.len() + later.len() > calls_max {
-        return Err(StoreError::TooMany.into());
-    }
-    calls.extend(later);
-    Ok(calls)
-}
-
-/// Returns the halves of a time.
-fn halves(time: &Range<Instant>) -> (Range<Instant>, Range<Instant>) {
-    let (start, end) = (time.start.microseconds(), time.end.microseconds());
-    let middle = Instant::from_microseconds(start.midpoint(end)).unwrap_or(time.end);
-    (time.start..middle, middle..time.end)
-}
-
 /// Returns the Sessions that a report is of, sorted: those of its calls, or with all history every one.
 pub(super) fn sessions(
     snapshot: &mut Snapshot<'_>,
@@ -163,21 +136,20 @@ pub(super) fn sessions(
     let calls = if extent.is_all() {
         Vec::new()
     } else {
-        calls(snapshot, extent)?
+        calls::rows(snapshot, &extent.observed)?
     };
-    sessions_of(snapshot, extent, &calls)
+    sessions_of(snapshot, extent, calls.iter())
 }
 
-fn sessions_of(
+fn sessions_of<'c>(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
-    calls: &[CohortCall],
+    calls: impl Iterator<Item = &'c CohortCall>,
 ) -> Result<Vec<SessionId>, Error> {
     if extent.is_all() {
         return every_session(snapshot);
     }
-    let sessions: HashSet<&SessionId, RandomState> =
-        calls.iter().map(|it| &it.session_id).collect();
+    let sessions: HashSet<&SessionId, RandomState> = calls.map(|it| &it.session_id).collect();
     let mut sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
     sessions.sort_unstable();
     Ok(sessions)
@@ -264,14 +236,14 @@ pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
 }
 
 /// Returns who owns these ids in the whole organization. `calls` are visible ones that are known already.
-pub(super) fn owners(
+pub(super) fn owners<'c>(
     snapshot: &mut Snapshot<'_>,
     ids: &[Arc<str>],
-    calls: &[CohortCall],
+    calls: impl Iterator<Item = &'c CohortCall>,
     observed_by: Instant,
 ) -> Result<Vec<CallOwner>, Error> {
     let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-    let known = calls.iter().filter(|call| call.observed_at <= observed_by);
+    let known = calls.filter(|call| call.observed_at <= observed_by);
     let known: HashMap<FactId, &SessionId, RandomState> = known
         .map(|call| (call.inference_call_id, &call.session_id))
         .collect();
@@ -286,20 +258,4 @@ pub(super) fn owners(
         })
     })?;
     Ok(owners)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::builders::at;
-
-    #[test]
-    fn the_halves_of_a_time_are_all_of_it_and_nothing_twice() {
-        for (start, end) in [(0, 0), (0, 1), (0, 11), (5, 1_000)] {
-            let (first, second) = halves(&(at(start)..at(end)));
-            assert_eq!((first.start, second.end), (at(start), at(end)));
-            assert_eq!(first.end, second.start);
-            assert!((at(start)..=at(end)).contains(&first.end));
-        }
-    }
 }

@@ -1,7 +1,6 @@
-//! What reports know of calls for as long as nobody stores anything: the calls of a range, and who owns the
-//! ids that decisions name. Any call of the organization may change them, so one commit makes both unknown.
+//! In which state of the store something is known, and what is known for as long as nobody stores anything:
+//! who owns the ids that decisions name. Any call of the organization may change that.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use svc_model::time::Instant;
@@ -9,7 +8,7 @@ use svc_model::time::Instant;
 use super::memory::{Bytes, ReportMemory};
 use crate::derive::decision::CallOwner;
 use crate::error::Error;
-use crate::store::{CohortCall, Snapshot, StoreError, Written};
+use crate::store::{Snapshot, StoreError, Written};
 
 /// What every commit changes, and every row of the quarantine log.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,19 +18,19 @@ pub(super) struct State {
     pub(super) quarantine: Option<Arc<str>>,
 }
 
+impl State {
+    /// Returns whether facts may have been stored since an earlier state, and nothing else was changed.
+    pub(super) fn follows(&self, earlier: &Self) -> bool {
+        self.quarantine == earlier.quarantine && self.written.follows(&earlier.written)
+    }
+}
+
 /// The state of a snapshot, and what is known in it.
 pub(super) struct Unchanged<'m> {
     pub(super) memory: &'m ReportMemory,
     pub(super) state: Arc<State>,
     /// Whether no call was ever emptied. What erases calls leaves no trace in the state.
-    is_whole: bool,
-}
-
-/// The calls of a range of time.
-#[derive(Clone, Debug)]
-pub(super) struct KnownCalls {
-    state: Arc<State>,
-    calls: Arc<Vec<CohortCall>>,
+    pub(super) is_whole: bool,
 }
 
 /// Who owns ids among the calls that were observed by a moment.
@@ -40,14 +39,6 @@ pub(super) struct KnownOwners {
     state: Arc<State>,
     ids: Arc<[Arc<str>]>,
     owners: Arc<Vec<CallOwner>>,
-}
-
-impl Bytes for KnownCalls {
-    fn bytes(&self) -> u64 {
-        let calls = self.calls.iter();
-        let contents: usize = calls.map(|call| call.answer.contents.len()).sum();
-        256 + (192 * self.calls.len() + 8 * contents) as u64
-    }
 }
 
 impl Bytes for KnownOwners {
@@ -71,33 +62,6 @@ impl<'m> Unchanged<'m> {
             state: Arc::new(state),
             is_whole: snapshot.revisions()?.erasure == 0,
         })
-    }
-
-    /// Returns the calls of a range, reading them if they are not known.
-    pub(super) fn calls(
-        &self,
-        observed: &Range<Instant>,
-        read: impl FnOnce() -> Result<Vec<CohortCall>, Error>,
-    ) -> Result<Arc<Vec<CohortCall>>, Error> {
-        if observed.is_empty() {
-            return Ok(Arc::default());
-        }
-        let key = (observed.start, observed.end);
-        let is_right = |known: &KnownCalls| known.state == self.state;
-        if self.is_whole
-            && let Some(known) = self.memory.calls.get_if(&key, is_right)
-        {
-            return Ok(known.calls);
-        }
-        let calls = Arc::new(read()?);
-        if self.is_whole {
-            let known = KnownCalls {
-                state: Arc::clone(&self.state),
-                calls: Arc::clone(&calls),
-            };
-            self.memory.calls.insert(key, known);
-        }
-        Ok(calls)
     }
 
     /// Returns who owns ids among the calls that were observed by a moment, reading it if it is not known.

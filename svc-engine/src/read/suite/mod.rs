@@ -85,7 +85,8 @@ impl Stage {
         self.add(facts);
     }
 
-    fn mark(&self, table: FactTable, fact_id: FactId, action: QuarantineAction) {
+    /// Returns whether the fact is stored.
+    fn mark(&self, table: FactTable, fact_id: FactId, action: QuarantineAction) -> bool {
         let number = self.entries.replace(self.entries.get() + 1);
         let entry = NewQuarantineEntry {
             quarantine_id: Uuid::from_u128(number),
@@ -97,15 +98,20 @@ impl Stage {
             client_id: "operator".to_owned(),
         };
         let receipts = self.ledger.quarantine(&[entry]).unwrap();
-        assert!(receipts[0].target_found);
+        receipts[0].target_found
     }
 
     fn quarantine(&self, table: FactTable, fact_id: FactId) {
-        self.mark(table, fact_id, QuarantineAction::Quarantine);
+        assert!(self.mark(table, fact_id, QuarantineAction::Quarantine));
+    }
+
+    /// Quarantines a fact that is still to come.
+    fn quarantine_ahead(&self, table: FactTable, fact_id: FactId) {
+        assert!(!self.mark(table, fact_id, QuarantineAction::Quarantine));
     }
 
     fn release(&self, table: FactTable, fact_id: FactId) {
-        self.mark(table, fact_id, QuarantineAction::Release);
+        assert!(self.mark(table, fact_id, QuarantineAction::Release));
     }
 
     fn snapshot(&self) -> Snapshot<'_> {

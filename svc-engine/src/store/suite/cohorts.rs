@@ -230,13 +230,21 @@ fn the_cost_of_a_cohort_is_in_its_range(
     let store = database.open("acme");
     let mut snapshot = store.snapshot_now();
     snapshot.calls_observed(seconds(0..9), |_| Ok(())).unwrap();
+    snapshot.calls_by_hour(seconds(0..9)).unwrap();
     snapshot.pushes_captured(seconds(0..9), |_| Ok(())).unwrap();
     snapshot
         .ci_outcomes_captured(seconds(0..9), |_| Ok(()))
         .unwrap();
     let connection = snapshot.connection().unwrap();
     for (part, index) in [
-        ("f.observed_at_us < $3", "inference_calls_by_observation"),
+        (
+            "f.observed_at_us < $3\n    ORDER BY",
+            "inference_calls_by_observation",
+        ),
+        (
+            "f.observed_at_us < $3\n    GROUP BY",
+            "inference_calls_by_observation",
+        ),
         (
             "FROM visible_pushes f WHERE COALESCE(f.org_id, '') = $1 AND f.org_id",
             "pushes_by_capture",

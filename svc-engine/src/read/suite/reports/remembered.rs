@@ -2,6 +2,7 @@
 //! remembered of other states as with nothing.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::time::Duration;
 
 use svc_model::limit::REPORT_FACTS_MAX;
@@ -15,6 +16,8 @@ struct Told<'s> {
     stage: &'s Stage,
     forge: Option<&'s Forge>,
     sources: Sources,
+    /// When the calls were observed. None of them is later than the moment of the report.
+    cohort: Range<i64>,
     /// What was told so far.
     before: RefCell<Vec<[String; 2]>>,
 }
@@ -30,6 +33,7 @@ impl<'s> Told<'s> {
             stage,
             forge,
             sources: Self::fresh(forge),
+            cohort: -600..4_000,
             before: RefCell::default(),
         }
     }
@@ -43,8 +47,9 @@ impl<'s> Told<'s> {
     }
 
     fn texts(&self, sources: &Sources, as_of: i64) -> [String; 2] {
+        let cohort = at(self.cohort.start)..at(self.cohort.end.min(as_of));
         let request = ReportRequest {
-            scope: ReportScope::new(at(0)..at(3_000), at(as_of)).unwrap(),
+            scope: ReportScope::new(cohort, at(as_of)).unwrap(),
         };
         let mut snapshot = self.stage.snapshot();
         let models = model_outcomes(&mut snapshot, sources.all(), &request).unwrap();
@@ -316,6 +321,65 @@ fn a_call_that_takes_an_id_or_comes_late_is_told(
     stage.add([taking(3, 2_000)]);
     told.check_new();
     stage.add([stage.said(4, "t", GUESSED)]);
+    told.check_new();
+}
+
+#[rstest]
+fn the_calls_of_each_hour_are_those_of_the_store(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let mut told = Told::of(&stage);
+    told.cohort = -600..9_000;
+    let made = |number: u128, observed: i64| {
+        let mut call = call(number).observed(observed).build();
+        call.model = Some(format!("m{number}"));
+        Append::InferenceCall(Box::new(stage.store.encode(call, at(8_000))))
+    };
+    let first = [
+        (1, -600),
+        (2, 0),
+        (3, 3_599),
+        (4, 3_600),
+        (5, 7_200),
+        (6, 8_999),
+    ];
+    for (number, observed) in first {
+        stage.add([made(number, observed)]);
+        told.check_new();
+    }
+    let hits = told.hits("calls");
+    stage.add([made(7, 1_000)]);
+    told.check_new();
+    assert!(told.hits("calls") > hits, "no other hour has changed");
+    for number in [1, 3, 4, 6, 7] {
+        stage.quarantine(FactTable::InferenceCalls, id(number));
+        told.check_new();
+        stage.release(FactTable::InferenceCalls, id(number));
+        told.check(9_000);
+    }
+    stage.quarantine_ahead(FactTable::InferenceCalls, id(8));
+    stage.add([made(8, 5_000)]);
+    told.check(9_000);
+    stage.release(FactTable::InferenceCalls, id(8));
+    told.check_new();
+    for start in [-600, 0, 1, 3_600, 3_601, 7_200] {
+        for end in [7_201, 7_200, 7_199, 3_600] {
+            if start < end {
+                told.cohort = start..end;
+                told.check(9_000);
+            }
+        }
+    }
+    // As many calls of the same hour as were lost.
+    told.cohort = -600..9_000;
+    stage.database.back_up();
+    stage.add([made(9, 2_000)]);
+    told.check_new();
+    stage.database.restore();
+    // With this the writer learns what is lost.
+    stage.add([edited(12, "t9")]);
+    stage.add([made(10, 2_000)]);
     told.check_new();
 }
 

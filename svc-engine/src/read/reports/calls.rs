@@ -1,0 +1,229 @@
+//! The calls of a range of time, remembered by the hour.
+//!
+//! Most reports are of the days before now, so each asks for another range, of which nearly all was read for
+//! the one before. The calls of an hour are right as long as as many are stored that were observed in it:
+//! storing one adds to them, hiding one moves the end of the quarantine log, and nothing else changes calls
+//! where nothing was ever erased. That the store went on from the state in which they were read, and was not
+//! set back in between, is told by the rows of `writers`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use svc_model::limit::{REPORT_CALLS_MAX, REPORT_COHORT_DAYS_MAX};
+use svc_model::time::Instant;
+
+use super::memory::Bytes;
+use super::population::up_to;
+use super::unchanged::{State, Unchanged};
+use crate::error::Error;
+use crate::store::{CohortCall, HOUR_MICROSECONDS, Snapshot, StoreError};
+
+/// Hours of a range that is remembered. A longer one is of all history.
+const HOURS_MAX: i64 = 24 * REPORT_COHORT_DAYS_MAX;
+/// From so many hours on, both connections of a snapshot read a half each.
+const HOURS_OF_HALVES: i64 = 24;
+
+/// Calls in the order of their observation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    /// The calls of one hour after another, which other reports may share, or of what is not a whole one.
+    pieces: Vec<Arc<[CohortCall]>>,
+}
+
+impl Calls {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &CohortCall> {
+        self.pieces.iter().flat_map(|piece| piece.iter())
+    }
+
+    pub(super) fn first(&self) -> Option<&CohortCall> {
+        self.iter().next()
+    }
+
+    pub(super) fn last(&self) -> Option<&CohortCall> {
+        self.iter().next_back()
+    }
+
+    fn add(&mut self, piece: Arc<[CohortCall]>) -> Result<(), StoreError> {
+        let count: usize = self.pieces.iter().map(|piece| piece.len()).sum();
+        if count + piece.len() > calls_max() {
+            return Err(StoreError::TooMany);
+        }
+        if !piece.is_empty() {
+            self.pieces.push(piece);
+        }
+        Ok(())
+    }
+}
+
+/// The visible calls that were observed in an hour.
+#[derive(Clone, Debug)]
+pub(super) struct KnownHour {
+    /// A state of the store in which that was so.
+    seen: Arc<State>,
+    /// How many calls there were, with those that are not visible.
+    stored: u64,
+    calls: Arc<[CohortCall]>,
+}
+
+impl Bytes for KnownHour {
+    fn bytes(&self) -> u64 {
+        let calls = self.calls.iter();
+        let contents: usize = calls.map(|call| call.answer.contents.len()).sum();
+        128 + (192 * self.calls.len() + 8 * contents) as u64
+    }
+}
+
+/// Returns the visible calls that were observed in a range.
+pub(super) fn read(
+    snapshot: &mut Snapshot<'_>,
+    unchanged: &Unchanged<'_>,
+    observed: &Range<Instant>,
+) -> Result<Calls, Error> {
+    let mut calls = Calls::default();
+    let hours = whole_hours(observed);
+    if !unchanged.is_whole || hours.is_empty() || hours.end - hours.start > HOURS_MAX {
+        calls.add(rows(snapshot, observed)?.into())?;
+        return Ok(calls);
+    }
+    let whole = beginning(hours.start, observed.start)..beginning(hours.end, observed.end);
+    calls.add(rows(snapshot, &(observed.start..whole.start))?.into())?;
+    for piece in whole_pieces(snapshot, unchanged, &hours, &whole)? {
+        calls.add(piece)?;
+    }
+    calls.add(rows(snapshot, &(whole.end..observed.end))?.into())?;
+    Ok(calls)
+}
+
+/// Returns the calls of each hour, reading those that are not known.
+fn whole_pieces(
+    snapshot: &mut Snapshot<'_>,
+    unchanged: &Unchanged<'_>,
+    hours: &Range<i64>,
+    whole: &Range<Instant>,
+) -> Result<Vec<Arc<[CohortCall]>>, Error> {
+    let Unchanged { memory, state, .. } = unchanged;
+    let is_seen = |known: &KnownHour| Arc::ptr_eq(&known.seen, state) || known.seen == *state;
+    let known = hours
+        .clone()
+        .map(|hour| memory.calls.get_if(&hour, is_seen));
+    if let Some(known) = known.collect::<Option<Vec<KnownHour>>>() {
+        return Ok(known.into_iter().map(|known| known.calls).collect());
+    }
+    let stored = snapshot.calls_by_hour(whole.clone())?;
+    let stored = |hour: i64| stored.get(&hour).copied().unwrap_or_default();
+    let mut pieces: Vec<Option<Arc<[CohortCall]>>> = Vec::new();
+    for hour in hours.clone() {
+        let is_right =
+            |known: &KnownHour| known.stored == stored(hour) && state.follows(&known.seen);
+        let known = memory.calls.get_if(&hour, is_right);
+        pieces.push(known.map(|known| known.calls));
+    }
+    let mut hour = hours.start;
+    while hour < hours.end {
+        let is_missing = |hour: &i64| pieces[place(hours, *hour)].is_none();
+        let end = (hour..hours.end).find(|hour| !is_missing(hour));
+        let end = end.unwrap_or(hours.end);
+        if hour < end {
+            let missing = beginning(hour, whole.start)..beginning(end, whole.end);
+            let mut of_hours: HashMap<i64, Vec<CohortCall>> = HashMap::new();
+            for call in rows(snapshot, &missing)? {
+                of_hours.entry(hour_of(&call)).or_default().push(call);
+            }
+            for hour in hour..end {
+                let calls = of_hours.remove(&hour).unwrap_or_default();
+                pieces[place(hours, hour)] = Some(calls.into());
+            }
+        }
+        hour = end + 1;
+    }
+    let pieces: Vec<Arc<[CohortCall]>> = pieces.into_iter().flatten().collect();
+    for (hour, calls) in hours.clone().zip(&pieces) {
+        let known = KnownHour {
+            seen: Arc::clone(state),
+            stored: stored(hour),
+            calls: Arc::clone(calls),
+        };
+        memory.calls.insert(hour, known);
+    }
+    Ok(pieces)
+}
+
+/// Reads the visible calls that were observed in a range, in the order of observation.
+pub(super) fn rows(
+    snapshot: &mut Snapshot<'_>,
+    observed: &Range<Instant>,
+) -> Result<Vec<CohortCall>, Error> {
+    if observed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let read = |snapshot: &mut Snapshot<'_>, observed| {
+        let mut calls = Vec::new();
+        snapshot.calls_observed(observed, up_to(&mut calls, calls_max()))?;
+        Ok::<_, StoreError>(calls)
+    };
+    let hours = whole_hours(observed);
+    if hours.end - hours.start < HOURS_OF_HALVES {
+        return Ok(read(snapshot, observed.clone())?);
+    }
+    let (first, second) = halves(observed);
+    let (calls, later) = snapshot.both(
+        |snapshot| read(snapshot, first),
+        |snapshot| read(snapshot, second),
+    );
+    let (mut calls, later) = (calls?, later?);
+    if calls.len() + later.len() > calls_max() {
+        return Err(StoreError::TooMany.into());
+    }
+    calls.extend(later);
+    Ok(calls)
+}
+
+fn calls_max() -> usize {
+    usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX)
+}
+
+/// Returns the hours that lie in a time as a whole, as numbers since the first moment.
+fn whole_hours(time: &Range<Instant>) -> Range<i64> {
+    let start = (time.start.microseconds() + HOUR_MICROSECONDS - 1).div_euclid(HOUR_MICROSECONDS);
+    let end = time.end.microseconds().div_euclid(HOUR_MICROSECONDS);
+    start..end.max(start)
+}
+
+/// Returns when an hour begins. `bound` stands for what is no moment.
+fn beginning(hour: i64, bound: Instant) -> Instant {
+    Instant::from_microseconds(hour * HOUR_MICROSECONDS).unwrap_or(bound)
+}
+
+fn hour_of(call: &CohortCall) -> i64 {
+    call.observed_at
+        .microseconds()
+        .div_euclid(HOUR_MICROSECONDS)
+}
+
+fn place(hours: &Range<i64>, hour: i64) -> usize {
+    usize::try_from(hour - hours.start).unwrap_or_default()
+}
+
+/// Returns the halves of a time.
+fn halves(time: &Range<Instant>) -> (Range<Instant>, Range<Instant>) {
+    let (start, end) = (time.start.microseconds(), time.end.microseconds());
+    let middle = Instant::from_microseconds(start.midpoint(end)).unwrap_or(time.end);
+    (time.start..middle, middle..time.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::builders::at;
+
+    #[test]
+    fn the_halves_of_a_time_are_all_of_it_and_nothing_twice() {
+        for (start, end) in [(0, 0), (0, 1), (0, 11), (5, 1_000)] {
+            let (first, second) = halves(&(at(start)..at(end)));
+            assert_eq!((first.start, second.end), (at(start), at(end)));
+            assert_eq!(first.end, second.start);
+            assert!((at(start)..=at(end)).contains(&first.end));
+        }
+    }
+}
