@@ -44,6 +44,17 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     let checks = json(&doctor(OPERATOR_TOKEN, &["--json"]));
     assert_eq!(at(&checks, &["failed"]), &Json::from(0_u64));
 
+    // What follows from a store without tables is not a second failure.
+    let empty = home.path().join("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    let url = format!("sqlite://{}", empty.display());
+    let text = doctor(OPERATOR_TOKEN, &["--database-url", &url]);
+    assert_eq!(text.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert_eq!(text.matches("FAILED").count(), 1, "{text}");
+    assert!(text.contains("fix: svc db upgrade"), "{text}");
+    assert!(text.contains("unknown: the store cannot be read"), "{text}");
+
     let refused = doctor(UNKNOWN_TOKEN, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();

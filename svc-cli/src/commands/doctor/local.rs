@@ -7,7 +7,7 @@ use svc_engine::store::{
 };
 use svc_server::{MirrorSettings, Origin};
 
-use super::Check;
+use super::{Check, State};
 use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::chain;
 
@@ -27,14 +27,16 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
     if !is_there && settings.store.origin == Origin::Default {
         return vec![Check::absent("store", "none on this machine")];
     }
-    let mut checks = vec![schema(url)];
+    let store = schema(url);
+    let mirrors = mirrors(&settings, &store);
+    let mut checks = vec![store];
     if let DatabaseUrl::Sqlite(path) = url {
         checks.push(disk("disk of the store", path));
     }
     if let Some(mirror) = &settings.mirror {
         checks.push(disk("disk of the mirrors", &mirror.path));
     }
-    checks.push(mirrors(&settings));
+    checks.push(mirrors);
     checks
 }
 
@@ -86,9 +88,12 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
 
 /// Says how far the mirrors are, by what the store knows of them. Another process may keep them, in a
 /// folder that is not set here.
-fn mirrors(settings: &MirrorSettings) -> Check {
+fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
     let mirrors = match kept(settings) {
         Ok(mirrors) => mirrors,
+        Err(_) if store.state == State::Failed => {
+            return Check::absent("mirrors", "unknown: the store cannot be read");
+        }
         Err(error) => return Check::failed("mirrors", error.to_string(), "svc mirror status"),
     };
     if settings.mirror.is_none() && mirrors.iter().all(is_new) {
