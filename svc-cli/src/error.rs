@@ -8,6 +8,8 @@ use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
 use svc_model::field::Violations;
 use svc_model::problem::{Advice, Problem, ReportBound};
 
+use crate::output::quote;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -79,6 +81,17 @@ impl CommandError {
     #[must_use]
     pub(crate) fn advised(mut self, advice: Advice) -> Self {
         self.hints.extend(advice.shell());
+        self
+    }
+
+    /// Writes into the hints what the command was given for a name such as SESSION, so that they can be
+    /// pasted.
+    #[must_use]
+    pub(crate) fn given(mut self, name: &str, argument: &str) -> Self {
+        let (name, argument) = (format!(" {name}"), format!(" {}", quote(argument)));
+        for hint in &mut self.hints {
+            *hint = hint.replace(&name, &argument);
+        }
         self
     }
 

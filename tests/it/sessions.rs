@@ -70,7 +70,7 @@ fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
         Some("t/2")
     );
     let none = svc(&server, &["sessions", "--repo", "own/app"]);
-    assert_eq!(done(&none), "no sessions\n");
+    assert_eq!(done(&none), "no sessions\n\nnext:\n  svc sessions\n");
     refused(&svc(&server, &["sessions", "--repo", "own"]), 1);
 }
 

@@ -122,6 +122,17 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     assert_eq!(dig(&plain, "messages.0.digest"), None);
     let shown = done(&svc(&server, &["evidence", "manifest", SESSION, &first]));
     assert!(shown.contains(left_out), "{shown}");
+
+    // What to run next can be pasted.
+    let absent = format!("{first}:input:9:9");
+    let told = refused(&svc(&server, &["evidence", "read", SESSION, &absent]), 1);
+    let manifest = format!("svc evidence manifest {SESSION} {first}");
+    in_order(&told, &["reference 0", &manifest, &absent]);
+    let told = refused(&svc(&server, &["evidence", "manifest", SESSION, "none"]), 1);
+    assert!(
+        told.contains(&format!("svc evidence inventory {SESSION}")),
+        "{told}"
+    );
 }
 
 fn a_call_is_printed_whole_however_large_it_is(backend: Backend) {

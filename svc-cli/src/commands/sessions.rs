@@ -75,7 +75,7 @@ impl Sessions {
                 next_cursor: None,
             };
             output.value(&list, |list| render(list, now))?;
-            output.next(&self.service, &next(&list, None));
+            output.next(&self.service, &next(&list, &request, None));
             return Ok(());
         }
         let reply =
@@ -83,7 +83,7 @@ impl Sessions {
         output.reply(&reply, |list| render(list, now))?;
         let after = reply.value.next_cursor.as_ref();
         let after = after.map(|cursor| after_page(&request, cursor));
-        output.next(&self.service, &next(&reply.value, after));
+        output.next(&self.service, &next(&reply.value, &request, after));
         Ok(())
     }
 
@@ -194,11 +194,24 @@ fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
     ]
 }
 
-/// Returns the commands to suggest next: the latest Session, and the next page.
-fn next(list: &SessionList, page: Option<String>) -> Vec<String> {
+/// Returns the commands to suggest next: the latest Session, and the next page. Where nothing was found, the
+/// list of all Sessions shows how users, models and repositories are written.
+fn next(list: &SessionList, request: &SessionsRequest, page: Option<String>) -> Vec<String> {
+    if list.sessions.is_empty() && page.is_none() && is_narrowed(request) {
+        return vec!["svc sessions".to_owned()];
+    }
     let latest = list.sessions.first();
     let latest = latest.map(|session| super::session::command(&session.session_id));
     latest.into_iter().chain(page).collect()
+}
+
+fn is_narrowed(request: &SessionsRequest) -> bool {
+    let everything = SessionsRequest {
+        limit: request.limit,
+        cursor: request.cursor.clone(),
+        ..SessionsRequest::default()
+    };
+    *request != everything
 }
 
 #[cfg(test)]
@@ -264,7 +277,11 @@ mod tests {
              s\\u{1b}  1h ago  30m ago    1000+  m, n    codex  ann   own/app\n\
              t        2h ago  2h ago         0  -       -      -     -\n"
         );
-        assert_eq!(next(&list, None), [r"svc session $'s\x1b'"]);
+        let (all, some) = (request("").unwrap(), request("--model m").unwrap());
+        assert_eq!(next(&list, &some, None), [r"svc session $'s\x1b'"]);
+        let none = SessionList::default();
+        assert_eq!(next(&none, &some, None), ["svc sessions"]);
+        assert!(next(&none, &all, None).is_empty());
         assert_eq!(render(&SessionList::default(), now), "no sessions\n");
     }
 }

@@ -32,7 +32,8 @@ impl ReadManifest {
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
             Ok(ask::<EvidenceManifest, GrantManifest>(&client, &request).await?)
-        })?;
+        })
+        .map_err(|error| error.given("SESSION", &self.session))?;
         output.reply(&reply, render_manifest)?;
         output.next(&self.service, &after_manifest(&reply.value));
         Ok(())

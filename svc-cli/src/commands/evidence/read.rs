@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use svc_client::ErrorKind;
 use svc_model::evidence::{EvidenceRead, EvidenceReadRequest};
+use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::file::{exists, write_new};
@@ -12,7 +14,7 @@ use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, escape, item_block};
+use crate::output::{Output, escape, item_block, reference};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadParts {
@@ -50,6 +52,7 @@ impl ReadParts {
             references.push(parse_reference(text).ok_or_else(|| {
                 CommandError::argument("a reference", "must be CALL:input|output:MESSAGE:PART")
                     .hint("the manifest of a call lists them: svc evidence manifest SESSION CALL")
+                    .given("SESSION", &self.session)
             })?);
         }
         if let Some(file) = &self.file {
@@ -64,7 +67,10 @@ impl ReadParts {
             references,
         };
         let client = service::client(&self.service)?;
-        let reply = service::block_on(async { Ok(read(&client, &request).await?) })?;
+        let reply = service::block_on(async {
+            let reply = read(&client, &request).await;
+            reply.map_err(|error| refused(error, &request))
+        })?;
         match &self.output {
             None => output.reply(&reply, render_read),
             Some(file) => {
@@ -79,6 +85,32 @@ impl ReadParts {
             }
         }
     }
+}
+
+/// Adds which reference is at fault, as it was given.
+fn refused(error: svc_client::Error, request: &EvidenceReadRequest) -> CommandError {
+    let at_fault = match error.kind() {
+        ErrorKind::Declined(
+            Decline::EvidenceUnavailable {
+                reference_index: Some(index),
+            }
+            | Decline::EvidencePartAbsent {
+                reference_index: index,
+            }
+            | Decline::ContentErased {
+                reference_index: index,
+            },
+        ) => usize::try_from(*index).ok(),
+        _ => None,
+    };
+    let error = CommandError::from(error).given("SESSION", request.session_id.as_str());
+    let at_fault = at_fault.and_then(|index| Some((index, request.references.get(index)?)));
+    let Some((index, at_fault)) = at_fault else {
+        return error;
+    };
+    error
+        .given("CALL", at_fault.inference_call_id.as_str())
+        .hint(format!("reference {index} is {}", reference(at_fault)))
 }
 
 pub(crate) fn render_read(read: &EvidenceRead) -> String {
