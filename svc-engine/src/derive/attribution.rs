@@ -163,6 +163,9 @@ pub struct AssessedCommit {
     pub is_plausible: bool,
     /// What led to its rows: a note if any file has one, else a guess; nothing if no file has a row.
     pub source: Option<AttributionSource>,
+    /// Whether that is all there is to find: with a note it is. Without one, a diff that cannot be read or a
+    /// call whose content was erased may hide it.
+    pub is_settled: bool,
 }
 
 /// What was derived.

@@ -3,7 +3,7 @@
 //! The unit is a commit that a call near its push, or one of a noted Session in the week before, could
 //! have led to. A share that is zero while there are such commits, or that fell below its baseline with
 //! enough commits to tell, says that notes are no longer written; it says nothing of how much agents
-//! write.
+//! write. A commit that no note ties and that is not settled counts nowhere: a note may tie it.
 //!
 //! Each window is derived from an Attribution of its own, over the pushes of the window and all calls
 //! within their reach: a commit counts once in each window that has a push of it.
@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::query::AttributionSource;
-use svc_model::reports::AttributionAlertKind;
+use svc_model::reports::{AttributionAlertKind, AttributionSkip, Counts};
 use svc_model::time::Instant;
 
 use super::attribution::AssessedCommit;
@@ -98,14 +98,15 @@ pub struct Alert {
 }
 
 /// Counts the commits of each repository by what ties them, in the order of repositories. A repository
-/// without a window, or without a commit that an agent may have written, has no row.
+/// without a window, or without a settled commit that an agent may have written, has no row.
 pub fn shares(
     commits: &[AssessedCommit],
     window: impl Fn(&Lifetime) -> Option<Window>,
 ) -> Vec<ShareRow> {
     let mut rows: BTreeMap<&Lifetime, ShareRow> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    for commit in commits.iter().filter(|commit| commit.is_plausible) {
+    let counted = |commit: &&AssessedCommit| commit.is_plausible && commit.is_settled;
+    for commit in commits.iter().filter(counted) {
         let Some(window) = window(&commit.repository) else {
             continue;
         };
@@ -128,6 +129,27 @@ pub fn shares(
         *count += 1;
     }
     rows.into_values().collect()
+}
+
+/// Returns what of an Attribution could not be looked at, so that a commit may be missing from every row.
+pub fn unseen(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
+    let is_unseen = |reason: &AttributionSkip| match reason {
+        AttributionSkip::CommitDiffUnavailable
+        | AttributionSkip::ContentErased
+        | AttributionSkip::MalformedDiffSection
+        | AttributionSkip::MirrorAbsent
+        | AttributionSkip::RepositoryIdentityAbsent
+        | AttributionSkip::RepositoryIdentityConflict
+        | AttributionSkip::RepositoryIdentityUnresolved
+        | AttributionSkip::RepositoryMirrorIdentityUnresolved
+        | AttributionSkip::RepositorySourceAbsent => true,
+        AttributionSkip::NoCodeDiff
+        | AttributionSkip::NoInferenceCallCandidates
+        | AttributionSkip::NoMatch
+        | AttributionSkip::UnsupportedDiffSection => false,
+    };
+    let unseen = skipped.iter().filter(|(reason, _)| is_unseen(reason));
+    unseen.collect()
 }
 
 /// Returns the alerts, at most one for each row and in their order. A decline is told from so many
@@ -182,6 +204,7 @@ mod tests {
             pushed_at: at(40 * DAY),
             is_plausible: true,
             source,
+            is_settled: true,
         }
     }
 
@@ -220,7 +243,9 @@ mod tests {
         earlier.pushed_at = at(33 * DAY - 1);
         let mut first = commit(1, 6, None);
         first.pushed_at = at(33 * DAY);
-        commits.extend([unlikely, earlier, first]);
+        let mut unread = commit(1, 7, None);
+        unread.is_settled = false;
+        commits.extend([unlikely, earlier, first, unread]);
         let of = |repository: &Lifetime| (*repository != lifetime(3)).then(window);
         let rows = shares(&commits, of);
         assert_eq!(rows[0], row(1, 1, 2));

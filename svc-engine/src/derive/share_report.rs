@@ -3,6 +3,7 @@
 use svc_model::id::OrgId;
 use svc_model::reports::{
     AttributionAlert, AttributionAlertKind, AttributionShareReport, AttributionShareRow,
+    AttributionSkip, Counts,
 };
 
 use super::attribution_share::{Alert, ShareRow};
@@ -19,6 +20,34 @@ pub struct Shown<'s> {
     pub quarantine_revision: u64,
     /// The names of the repositories.
     pub repositories: &'s Repositories,
+}
+
+/// What the report of an organization consists of.
+#[derive(Clone, Debug)]
+pub struct Report<'r> {
+    /// The week of each repository.
+    pub current: &'r [ShareRow],
+    /// The weeks before it.
+    pub baseline: &'r [ShareRow],
+    /// What is to be told of them.
+    pub alerts: &'r [Alert],
+    /// How many commits both windows need before a decline is called one.
+    pub cases_min: u64,
+    /// What could not be looked at.
+    pub attribution_skips: Counts<AttributionSkip>,
+}
+
+impl Report<'_> {
+    /// Returns the report of an organization without a push.
+    pub fn of_nothing(cases_min: u64) -> Self {
+        Self {
+            current: &[],
+            baseline: &[],
+            alerts: &[],
+            cases_min,
+            attribution_skips: Counts::default(),
+        }
+    }
 }
 
 impl Shown<'_> {
@@ -64,20 +93,14 @@ impl Shown<'_> {
         }
     }
 
-    /// Returns the report of an organization. `cases_min` is how many commits both windows need before
-    /// a decline is called one.
-    pub fn report(
-        &self,
-        current: &[ShareRow],
-        baseline: &[ShareRow],
-        alerts: &[Alert],
-        cases_min: u64,
-    ) -> AttributionShareReport {
+    /// Returns the report of an organization.
+    pub fn report(&self, report: Report<'_>) -> AttributionShareReport {
         AttributionShareReport {
-            min_cases_for_decline_verdict: cases_min,
-            current: current.iter().map(|row| self.row(row)).collect(),
-            baseline: baseline.iter().map(|row| self.row(row)).collect(),
-            alerts: alerts.iter().map(|alert| self.alert(alert)).collect(),
+            min_cases_for_decline_verdict: report.cases_min,
+            current: report.current.iter().map(|row| self.row(row)).collect(),
+            baseline: report.baseline.iter().map(|row| self.row(row)).collect(),
+            alerts: report.alerts.iter().map(|it| self.alert(it)).collect(),
+            attribution_skips: report.attribution_skips,
         }
     }
 }
@@ -142,7 +165,21 @@ mod tests {
         };
         let current = [share(2, 0, 8)];
         let baseline = [share(9, 1, 0)];
-        let report = shown.report(&current, &baseline, &alerts(&current, &baseline, 4), 4);
+        let report = |attribution_skips| {
+            let report = shown.report(Report {
+                current: &current,
+                baseline: &baseline,
+                alerts: &alerts(&current, &baseline, 4),
+                cases_min: 4,
+                attribution_skips,
+            });
+            serde_json::to_value(report).unwrap()
+        };
+        let skips = Counts::from_iter([(AttributionSkip::MirrorAbsent, 2)]);
+        assert_eq!(
+            report(skips)["attribution_skips"],
+            json!({ "mirror_absent": 2 })
+        );
         let now = row(
             [10, 2, 0, 8],
             0.2,
@@ -154,7 +191,7 @@ mod tests {
             [0.595_849_973_204_762, 0.982_123_786_904_927],
         );
         assert_same(
-            &serde_json::to_value(report).unwrap(),
+            &report(Counts::default()),
             &json!({
                 "min_cases_for_decline_verdict": 4,
                 "current": [now],

@@ -2,7 +2,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Provenance;
+use super::{AttributionSkip, Counts, Provenance};
 use crate::closed_set;
 use crate::id::OrgId;
 use crate::open::Open;
@@ -30,7 +30,8 @@ pub struct AttributionShareRow {
     pub git_notes_attributed: u64,
     /// Commits with files that are attributed by similarity only.
     pub jaccard_attributed: u64,
-    /// Commits without an Attribution, including commits without code.
+    /// Commits without an Attribution, including commits without code. A commit that could not be looked
+    /// at is not among them.
     pub unattributed: u64,
     /// `git_notes_attributed` of `agent_plausible_commits`.
     pub git_notes_share: f64,
@@ -86,4 +87,9 @@ pub struct AttributionShareReport {
     pub baseline: Vec<AttributionShareRow>,
     /// Alerts about possibly missing notes, in the order of `current`.
     pub alerts: Vec<AttributionAlert>,
+    /// What could not be looked at in either window, by reason, each in its own unit. A commit that no
+    /// note ties and that this concerns is in no row, and a repository of such commits may have none: its
+    /// share is unknown, not 0. Absent if everything could be looked at.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub attribution_skips: Counts<AttributionSkip>,
 }

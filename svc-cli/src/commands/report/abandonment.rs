@@ -16,7 +16,8 @@ pub(crate) struct Abandonment {
 impl Abandonment {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
-        let report = self.options.read_only(output, |snapshot, _| {
+        self.options.require_store()?;
+        let report = self.options.read_facts(output, |snapshot| {
             read::abandonment(snapshot, &Extent::all_until(as_of))
         })?;
         output.value(&report, render)

@@ -28,7 +28,8 @@ impl AttributionShare {
         }
         let as_of = self.options.as_of()?;
         let cases_min = cases_for_margin(margin);
-        let report = self.options.read_only(output, |snapshot, sources| {
+        self.options.require_store()?;
+        let report = self.options.read(output, |snapshot, sources| {
             read::attribution_share(snapshot, sources, as_of, cases_min)
         })?;
         output.value(&report, render)
@@ -54,5 +55,11 @@ fn render(report: &AttributionShareReport) -> String {
         page.line("  none");
     }
     shares::alerts(&mut page, &report.alerts);
+    if !report.attribution_skips.is_empty() {
+        page.heading(
+            "what could not be looked at, and is in no row: its share of notes is unknown",
+        );
+        page.skips("by reason", &report.attribution_skips);
+    }
     page.finish()
 }

@@ -51,7 +51,8 @@ impl From<UncheckedPullRequests> for Unchecked {
 impl MergeRetention {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
-        let (report, unchecked) = self.options.read_only(output, |snapshot, sources| {
+        self.options.require_store()?;
+        let (report, unchecked) = self.options.read(output, |snapshot, sources| {
             read::merge_retention(snapshot, sources, &Extent::all_until(as_of))
         })?;
         let unchecked = unchecked.into_iter().map(Unchecked::from).collect();

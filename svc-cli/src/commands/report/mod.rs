@@ -20,7 +20,7 @@ use clap::{Args, Subcommand};
 use svc_engine::clock::Clock;
 use svc_engine::deadline::Deadline;
 use svc_engine::error::Error;
-use svc_engine::mirror::MirrorReading;
+use svc_engine::mirror::{MirrorConfig, MirrorReading};
 use svc_engine::read::{ReportMemory, ReportSources};
 use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
@@ -110,12 +110,8 @@ impl ReportOptions {
         Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
-    /// Makes a report that services do not offer.
-    fn read_only<T>(
-        &self,
-        output: &mut Output,
-        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
-    ) -> Result<T, CommandError> {
+    /// Refuses a report that services do not offer where one is to be asked.
+    fn require_store(&self) -> Result<(), CommandError> {
         if !self.mirror.are_named() && service::given(&self.service).is_some() {
             return Err(CommandError::refused(
                 "store_only",
@@ -124,7 +120,20 @@ impl ReportOptions {
             .hint("run it on the machine that has them, with --database-url and --mirror-path")
             .hint("services offer these: svc report model, svc report lifecycle"));
         }
-        self.read(output, read)
+        Ok(())
+    }
+
+    /// Makes a report from one snapshot of the store alone.
+    fn read_facts<T>(
+        &self,
+        output: &mut Output,
+        read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, Error>,
+    ) -> Result<T, CommandError> {
+        let settings = self.mirror.settings()?;
+        let _progress = Progress::begin(output, "reading the store");
+        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
+        let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
+        read(&mut snapshot).map_err(refused)
     }
 
     /// Makes a report from one snapshot of the store and the current mirrors.
@@ -134,27 +143,51 @@ impl ReportOptions {
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
     ) -> Result<T, CommandError> {
         let settings = self.mirror.settings()?;
-        if settings.mirror.is_none() {
-            output.warning(
-                "without mirrors, no call is linked to a commit: give --mirror-path, or ask the \
-                 service with --url",
-            );
-        }
+        let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
+        let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
+        warn_of_mirrors(settings.mirror.as_ref(), &mut snapshot, output)?;
         let _progress = Progress::begin(output, "reading the store and the mirrors");
         let mirrors = settings
             .mirror
-            .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));
-        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
-        let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
+            .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id));
         let memory = ReportMemory::new(MEMORY_BYTES);
         let sources = ReportSources {
             mirrors: mirrors.as_ref(),
             memory: &memory,
         };
-        read(&mut snapshot, sources).map_err(|error| match error {
-            Error::ReportBound(_) => too_much(),
-            other => other.into(),
-        })
+        read(&mut snapshot, sources).map_err(refused)
+    }
+}
+
+/// Says what a report misses because of the mirrors, if anything.
+fn warn_of_mirrors(
+    mirror: Option<&MirrorConfig>,
+    snapshot: &mut Snapshot<'_>,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    if mirror.is_none() {
+        output.warning(
+            "without mirrors, no call is linked to a commit: give --mirror-path, or ask the \
+             service with --url",
+        );
+        return Ok(());
+    }
+    let mirrors = snapshot.mirrors(Clock::system().now())?;
+    let behind = mirrors.iter().filter(|it| it.is_behind()).count();
+    if behind > 0 {
+        output.warning(&format!(
+            "{behind} of {} mirrors are behind their pushes, so more calls may have reached a \
+             commit than are counted: svc mirror status",
+            mirrors.len()
+        ));
+    }
+    Ok(())
+}
+
+fn refused(error: Error) -> CommandError {
+    match error {
+        Error::ReportBound(_) => too_much(),
+        other => other.into(),
     }
 }
 

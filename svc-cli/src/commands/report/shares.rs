@@ -6,7 +6,7 @@ use crate::output::{Table, escape};
 /// Adds the shares of repositories, one per line.
 pub(super) fn rows(page: &mut Page, rows: &[AttributionShareRow]) {
     if rows.is_empty() {
-        page.line("  no pushed commit that an agent could have made");
+        page.line("  no pushed commit that could be looked at and that an agent could have made");
         return;
     }
     let mut table = Table::new([

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use svc_model::id::FactId;
+use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -214,13 +215,19 @@ impl PushedCommit {
                 .sessions
                 .iter()
                 .any(|session| !within(of_session(session), &week).is_empty());
+        let source = self.tied.source();
+        let is_hidden = |reason| self.tied.skipped.get(reason) > 0;
+        let is_whole = self.state != State::Wanted
+            && !is_hidden(AttributionSkip::ContentErased)
+            && !is_hidden(AttributionSkip::MalformedDiffSection);
         AssessedCommit {
             repository: self.repository,
             commit_sha: self.commit_sha,
             push_id: self.push_id,
             pushed_at: self.pushed_at,
             is_plausible,
-            source: self.tied.source(),
+            source,
+            is_settled: source == Some(AttributionSource::GitNotes) || is_whole,
         }
     }
 }

@@ -16,14 +16,14 @@ use super::extent::first;
 use super::population::{Population, up_to};
 use super::{Extent, Gathered, Question, attribute, declined, just_after, minutes_later, notes};
 use crate::derive::attribution::{
-    self, AssessedCommit, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
+    self, Attributions, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
 use crate::derive::attribution_share::{
-    Alert, BASELINE_DAYS, DECLINE_CASES_MIN, ShareRow, WINDOW_DAYS, Window, alerts, shares,
+    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares, unseen,
 };
 use crate::derive::observed::ObservedCommit;
 use crate::derive::repository::Mention;
-use crate::derive::share_report::Shown;
+use crate::derive::share_report::{Report, Shown};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CohortCall, Snapshot};
@@ -75,10 +75,10 @@ pub(super) fn read(
     let earlier = reach.pushes(|push| is_earlier(push.captured_at));
     let pushes_declined = declined(&now);
     let now = reach.assess(snapshot, gathered, now, extent.as_of)?;
-    let current = shares(&now, |it| window.or_else(|| spans.get(it).copied()));
+    let current = shares(&now.commits, |it| window.or_else(|| spans.get(it).copied()));
     let earlier = reach.assess(snapshot, gathered, earlier, extent.as_of)?;
     // The baseline ends where the window begins, which is not its own moment any more.
-    let baseline = shares(&earlier, |_| before);
+    let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
     let shown = Shown {
         org_id: snapshot.org_id(),
@@ -106,7 +106,7 @@ pub(super) fn report(
         .values()
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
-        return shown(snapshot, gathered, (&[], &[], &[]), cases_min);
+        return shown(snapshot, gathered, Report::of_nothing(cases_min));
     };
     let is_in = |push: &Push| {
         let repository = gathered.resolving.of_push(push);
@@ -128,7 +128,7 @@ pub(super) fn report(
         })
     };
     let now = reach.assess(snapshot, gathered, of(Window::holds), as_of)?;
-    let current = shares(&now, window);
+    let current = shares(&now.commits, window);
     let earlier = reach.assess(snapshot, gathered, of(Window::is_baseline), as_of)?;
     let before = |repository: &Lifetime| {
         Some(Window::days_before(
@@ -136,14 +136,19 @@ pub(super) fn report(
             BASELINE_DAYS,
         ))
     };
-    let baseline = shares(&earlier, before);
-    let alerts = alerts(&current, &baseline, cases_min);
-    shown(
-        snapshot,
-        gathered,
-        (&current, &baseline, &alerts),
+    let baseline = shares(&earlier.commits, before);
+    let mut skips = now.skipped;
+    for (reason, count) in earlier.skipped.iter() {
+        skips.add(reason, count);
+    }
+    let report = Report {
+        alerts: &alerts(&current, &baseline, cases_min),
+        current: &current,
+        baseline: &baseline,
         cases_min,
-    )
+        attribution_skips: unseen(&skips),
+    };
+    shown(snapshot, gathered, report)
 }
 
 /// Returns the week before the last push of each repository. However many pushes there are, what is held
@@ -188,15 +193,14 @@ fn mention((name, identity): &(String, Option<RepositoryIdentity>)) -> Mention<'
 fn shown(
     snapshot: &mut Snapshot<'_>,
     gathered: &Gathered<'_>,
-    (current, baseline, alerts): (&[ShareRow], &[ShareRow], &[Alert]),
-    cases_min: u64,
+    report: Report<'_>,
 ) -> Result<AttributionShareReport, Error> {
     let shown = Shown {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: gathered.resolving.repositories(),
     };
-    Ok(shown.report(current, baseline, alerts, cases_min))
+    Ok(shown.report(report))
 }
 
 /// Returns the pushes that were received from a moment on, in the order of capture.
@@ -291,9 +295,9 @@ impl Reach {
         gathered: &mut Gathered<'_>,
         pushes: Vec<attribution::Push>,
         as_of: Instant,
-    ) -> Result<Vec<AssessedCommit>, Error> {
+    ) -> Result<Attributions, Error> {
         if pushes.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Attributions::default());
         }
         let Gathered {
             population,
@@ -302,7 +306,7 @@ impl Reach {
             ..
         } = gathered;
         let question = self.question(population, pushes, as_of);
-        Ok(attribute(snapshot, history, answers, question)?.commits)
+        attribute(snapshot, history, answers, question)
     }
 }
 

@@ -60,6 +60,12 @@ pub enum JobState {
 }
 
 impl MirrorStatus {
+    /// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
+    /// moment too.
+    pub const fn is_behind(&self) -> bool {
+        self.last_success_at.is_none() || self.waiting_pushes > 0 || self.is_failing()
+    }
+
     /// Returns whether the last refresh failed or was refused, so that pushes may not have been read.
     pub const fn is_failing(&self) -> bool {
         matches!(

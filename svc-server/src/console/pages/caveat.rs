@@ -1,7 +1,6 @@
 //! Why reports may be incomplete.
 
 use maud::{Markup, html};
-use svc_engine::store::MirrorStatus;
 use svc_model::problem::Problem;
 
 use crate::console::text::whole;
@@ -20,7 +19,7 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
     }
     let mirrors = visit.ask_engine(|engine| async move { engine.mirrors().await });
     let mirrors = mirrors.await?;
-    let behind = mirrors.iter().filter(|mirror| is_behind(mirror)).count();
+    let behind = mirrors.iter().filter(|mirror| mirror.is_behind()).count();
     Ok(html! {
         @if behind > 0 {
             p.caveat {
@@ -43,10 +42,4 @@ pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
             }
         }
     }
-}
-
-/// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
-/// moment too.
-fn is_behind(mirror: &MirrorStatus) -> bool {
-    mirror.last_success_at.is_none() || mirror.waiting_pushes > 0 || mirror.is_failing()
 }

@@ -10,7 +10,7 @@ use super::period::{until, until_field};
 use super::{caveat, repository};
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::plot::{self, Share};
-use crate::console::text::{inert, moment, whole, words};
+use crate::console::text::{counts, inert, moment, whole, words};
 use crate::console::visit::Visit;
 
 /// The half-widths of intervals that can be chosen for reporting a decline.
@@ -74,6 +74,13 @@ fn shown(report: &AttributionShareReport) -> Markup {
             h2 #before { "Before" }
             (shares("The 28 days before that week", &report.baseline))
         }
+        @if !report.attribution_skips.is_empty() {
+            section aria-labelledby="unseen" {
+                h2 #unseen { "Not looked at" }
+                p { (counts(&report.attribution_skips)) }
+                p.note { "What could not be looked at is in no row: its share of notes is unknown." }
+            }
+        }
         (note("Counted are commits that a call near their push could have led to. The share says whether \
                notes are written, not how much agents write."))
         p.note {
@@ -86,7 +93,9 @@ fn shown(report: &AttributionShareReport) -> Markup {
 /// Shows the shares of repositories.
 pub(super) fn shares(caption: &str, rows: &[AttributionShareRow]) -> Markup {
     if rows.is_empty() {
-        return html! { p { "No pushed commit that an agent could have made." } };
+        return html! {
+            p { "No pushed commit that could be looked at and that an agent could have made." }
+        };
     }
     let drawn: Vec<Share> = rows
         .iter()

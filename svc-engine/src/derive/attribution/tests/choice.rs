@@ -37,6 +37,7 @@ fn a_written_file_is_tied_to_the_call_that_wrote_it() {
             pushed_at: minutes(5),
             is_plausible: true,
             source: Some(AttributionSource::GitNotes),
+            is_settled: true,
         }]
     );
     assert_eq!(attributions.skipped, Counts::default());

@@ -84,3 +84,40 @@ fn whatever_has_no_row_is_counted_once() {
     ];
     assert_eq!(attributions.skipped, Counts::from_iter(expected));
 }
+
+#[test]
+fn a_commit_is_settled_by_a_note_or_where_nothing_is_hidden() {
+    let world = World::default()
+        .call(1, 1, 0, "x y z")
+        .call(2, 2, 0, "u v w")
+        .push(9, 5, &[1, 2, 3, 4, 5])
+        .note(1, 1)
+        .commit(1, "x y z")
+        .commit(2, "r s t")
+        .files(1, 3, vec![])
+        .files(1, 4, vec![added("a.py", "r s t")]);
+    let mut malformed = world.clone();
+    let diff = CommitDiff {
+        malformed: 1,
+        unsupported: 1,
+        files: Vec::new(),
+    };
+    malformed.diffs.insert((lifetime(1), sha(3)), diff);
+    let settled = |texts: Texts| {
+        let commits = texts.attribute(&GO_ON).unwrap().commits;
+        let settled = commits.iter().map(|commit| commit.is_settled);
+        settled.collect::<Vec<_>>()
+    };
+    let late = minutes(1_000_000);
+    // Nobody can read the last one.
+    assert_eq!(settled(world.texts(late)), [true, true, true, true, false]);
+    assert_eq!(
+        settled(malformed.texts(late)),
+        [true, true, false, true, false]
+    );
+    let mut erased = world.clone();
+    erased.texts.remove(&id(2));
+    let mut texts = erased.texts(late);
+    texts.erase(id(2));
+    assert_eq!(settled(texts), [true, false, true, false, false]);
+}

@@ -1,6 +1,6 @@
 //! Reports of all that is known.
 
-use svc_model::reports::{AttributionAlertKind, MembershipSkip};
+use svc_model::reports::{AttributionAlertKind, AttributionSkip, MembershipSkip};
 
 use super::*;
 
@@ -62,6 +62,7 @@ fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
     assert_eq!(report.current[0].window_start, at(LAST - 7 * DAY));
     assert_eq!(report.alerts[0].kind, AttributionAlertKind::ZeroShare);
     assert_eq!(report.min_cases_for_decline_verdict, 4);
+    assert!(report.attribution_skips.is_empty());
     // Before the last push, the one before it was the last.
     let earlier = share(at(LAST - 1));
     assert_eq!(
@@ -79,6 +80,43 @@ fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
     assert_eq!((row.window_start, row.window_end), (at(2_000), at(LAST)));
     assert_eq!(models.attribution_alerts, []);
     assert_eq!(models.rows[0].since_days, None);
+}
+
+#[rstest]
+fn a_commit_that_cannot_be_read_is_none_without_a_note(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    stage.add(forge.facts_of_weeks(&stage));
+    let share = || {
+        let as_of = at(30 * DAY);
+        attribution_share(&mut stage.snapshot(), sources.all(), as_of, 4).unwrap()
+    };
+    let without_mirror = share();
+    assert_eq!(without_mirror.current, []);
+    assert_eq!(without_mirror.baseline, []);
+    assert_eq!(without_mirror.alerts, []);
+    let absent = [(AttributionSkip::MirrorAbsent, 2)];
+    assert_eq!(
+        without_mirror.attribution_skips,
+        absent.into_iter().collect()
+    );
+
+    sources.mirror(&forge.repository, 101);
+    let before = share();
+    let not_fetched = Push {
+        repository: Some(repository(101)),
+        after_sha: commit('7'),
+        captured_at: at(LAST),
+        ..push(34)
+    };
+    stage.add([pushed(not_fetched)]);
+    let behind = share();
+    assert_eq!(behind.current, before.current);
+    assert_eq!(behind.baseline, before.baseline);
+    let unavailable = [(AttributionSkip::CommitDiffUnavailable, 1)];
+    assert_eq!(behind.attribution_skips, unavailable.into_iter().collect());
 }
 
 #[rstest]
