@@ -86,9 +86,11 @@ const CALLS: &str = calls!(
 /// The unit in which calls are counted over time.
 pub const HOUR_MICROSECONDS: i64 = 3_600_000_000;
 /// Quarantined calls count. The number is [`HOUR_MICROSECONDS`].
-const CALLS_BY_HOUR: &str = "SELECT f.observed_at_us / 3600000000, COUNT(*) FROM inference_calls f
-    WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
-    GROUP BY f.observed_at_us / 3600000000";
+const CALLS_BY_HOUR: &str = "SELECT f.hour, COUNT(*) FROM
+    (SELECT f.observed_at_us / 3600000000 AS hour FROM inference_calls f
+        WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+        ORDER BY f.observed_at_us LIMIT $4) f
+    GROUP BY f.hour";
 
 const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
 
@@ -262,22 +264,26 @@ impl Snapshot<'_> {
     }
 
     /// Returns how many calls observed in a range are stored, by the number of the hour since the first
-    /// moment. Hours without a call are absent, and calls count that are not visible.
+    /// moment. Hours without a call are absent, and calls count that are not visible. Nothing if there are
+    /// more than `calls_max`: no more are counted.
     pub fn calls_by_hour(
         &mut self,
         observed: Range<Instant>,
-    ) -> Result<HashMap<i64, u64>, StoreError> {
+        calls_max: u64,
+    ) -> Result<Option<HashMap<i64, u64>>, StoreError> {
         let keys = [
             self.org_id.as_str().into(),
             observed.start.into(),
             observed.end.into(),
+            i64::try_from(calls_max + 1).unwrap_or(i64::MAX).into(),
         ];
         let mut counts = HashMap::new();
         self.connection()?.each(CALLS_BY_HOUR, &keys, |row| {
             counts.insert(row.integer(0)?, row.count(1)?);
             Ok(())
         })?;
-        Ok(counts)
+        let calls: u64 = counts.values().sum();
+        Ok((calls <= calls_max).then_some(counts))
     }
 
     /// Passes on every Session of the organization, in any order.

@@ -104,11 +104,9 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1",
     ),
-    // How many calls each hour of a report's range has.
-    (
-        Sort,
-        "SELECT f.observed_at_us / 3600000000, COUNT(*) FROM inference_calls f",
-    ),
+    // How many calls each hour of a report's range has, of those that an index finds.
+    (Sort, "SELECT f.hour, COUNT(*) FROM"),
+    (Walk, "SELECT f.hour, COUNT(*) FROM"),
     // Every Session, for an operator's report of all history.
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
     // The count and the list of an operator's bulk change, with any conditions.

@@ -2,9 +2,9 @@
 //!
 //! Most reports are of the days before now, so each asks for another range, of which nearly all was read for
 //! the one before. The calls of an hour are right as long as as many are stored that were observed in it:
-//! storing one adds to them, hiding one moves the end of the quarantine log, and nothing else changes calls
-//! where nothing was ever erased. That the store went on from the state in which they were read, and was not
-//! set back in between, is told by the rows of `writers`.
+//! storing one adds to them, hiding one moves the end of the quarantine log, erasing one writes a row of the
+//! log of erasures, and nothing else changes calls. That the store went on from the state in which they were
+//! read, and was not set back in between, is told by the rows of `writers`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,6 +21,9 @@ use crate::store::{CohortCall, HOUR_MICROSECONDS, Snapshot, StoreError};
 
 /// Hours of a range that is remembered. A longer one is of all history.
 const HOURS_MAX: i64 = 24 * REPORT_COHORT_DAYS_MAX;
+/// Calls of a range that are counted, those that are not visible included. With more, the report is probably
+/// refused, which must not cost more than reading what it may have.
+const STORED_MAX: u64 = 4 * REPORT_CALLS_MAX;
 /// From so many hours on, both connections of a snapshot read a half each.
 const HOURS_OF_HALVES: i64 = 24;
 
@@ -82,7 +85,7 @@ pub(super) fn read(
 ) -> Result<Calls, Error> {
     let mut calls = Calls::default();
     let hours = whole_hours(observed);
-    if !unchanged.is_whole || hours.is_empty() || hours.end - hours.start > HOURS_MAX {
+    if hours.is_empty() || hours.end - hours.start > HOURS_MAX {
         calls.add(rows(snapshot, observed)?.into())?;
         return Ok(calls);
     }
@@ -110,7 +113,9 @@ fn whole_pieces(
     if let Some(known) = known.collect::<Option<Vec<KnownHour>>>() {
         return Ok(known.into_iter().map(|known| known.calls).collect());
     }
-    let stored = snapshot.calls_by_hour(whole.clone())?;
+    let Some(stored) = snapshot.calls_by_hour(whole.clone(), STORED_MAX)? else {
+        return Ok(vec![rows(snapshot, whole)?.into()]);
+    };
     let stored = |hour: i64| stored.get(&hour).copied().unwrap_or_default();
     let mut pieces: Vec<Option<Arc<[CohortCall]>>> = Vec::new();
     for hour in hours.clone() {

@@ -10,18 +10,22 @@ use crate::derive::decision::CallOwner;
 use crate::error::Error;
 use crate::store::{Snapshot, StoreError, Written};
 
-/// What every commit changes, and every row of the quarantine log.
+/// What every commit changes, and every row of the logs of quarantine and of erasure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct State {
     written: Written,
     /// The end of the quarantine log.
     pub(super) quarantine: Option<Arc<str>>,
+    /// The last revision of the log of erasures.
+    erasure: u64,
 }
 
 impl State {
     /// Returns whether facts may have been stored since an earlier state, and nothing else was changed.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
-        self.quarantine == earlier.quarantine && self.written.follows(&earlier.written)
+        self.quarantine == earlier.quarantine
+            && self.erasure == earlier.erasure
+            && self.written.follows(&earlier.written)
     }
 }
 
@@ -29,8 +33,6 @@ impl State {
 pub(super) struct Unchanged<'m> {
     pub(super) memory: &'m ReportMemory,
     pub(super) state: Arc<State>,
-    /// Whether no call was ever emptied. What erases calls leaves no trace in the state.
-    pub(super) is_whole: bool,
 }
 
 /// Who owns ids among the calls that were observed by a moment.
@@ -56,11 +58,11 @@ impl<'m> Unchanged<'m> {
         let state = State {
             quarantine: snapshot.quarantine_log_end()?.map(Arc::from),
             written: snapshot.written()?,
+            erasure: snapshot.revisions()?.erasure,
         };
         Ok(Self {
             memory,
             state: Arc::new(state),
-            is_whole: snapshot.revisions()?.erasure == 0,
         })
     }
 

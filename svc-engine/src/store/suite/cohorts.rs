@@ -49,6 +49,42 @@ fn the_calls_of_a_range_come_in_the_order_of_their_observation(
 }
 
 #[rstest]
+fn the_calls_of_each_hour_are_counted_up_to_a_bound(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, other) = (database.open("acme"), database.open("other"));
+    let observed = |number, seconds| call(number).observed(seconds).build();
+    let calls = [(1, 3_599), (2, 3_600), (3, 7_199), (4, 7_200), (5, 9_000)];
+    let calls = calls.map(|(number, seconds)| observed(number, seconds));
+    append(&store, calls.to_vec());
+    append(&other, vec![observed(6, 3_600)]);
+    set(
+        &database,
+        FactTable::InferenceCalls,
+        id(3),
+        QuarantineAction::Quarantine,
+    );
+    let mut snapshot = store.snapshot_now();
+    let mut counted = |range, calls_max| {
+        let counts = snapshot.calls_by_hour(seconds(range), calls_max).unwrap()?;
+        let first = at(0).microseconds() / HOUR_MICROSECONDS;
+        let counts = counts.into_iter();
+        let mut counts: Vec<(i64, u64)> = counts.map(|(hour, it)| (hour - first, it)).collect();
+        counts.sort_unstable();
+        Some(counts)
+    };
+    assert_eq!(
+        counted(0..9_000, 4),
+        Some(vec![(0, 1), (1, 2), (2, 1)]),
+        "a hidden one counts"
+    );
+    assert_eq!(counted(0..9_000, 3), None);
+    assert_eq!(counted(3_600..7_200, 2), Some(vec![(1, 2)]));
+    assert_eq!(counted(20_000..30_000, 0), Some(vec![]));
+}
+
+#[rstest]
 fn calls_bear_the_contents_of_their_answers(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
@@ -230,7 +266,7 @@ fn the_cost_of_a_cohort_is_in_its_range(
     let store = database.open("acme");
     let mut snapshot = store.snapshot_now();
     snapshot.calls_observed(seconds(0..9), |_| Ok(())).unwrap();
-    snapshot.calls_by_hour(seconds(0..9)).unwrap();
+    snapshot.calls_by_hour(seconds(0..9), 9).unwrap();
     snapshot.pushes_captured(seconds(0..9), |_| Ok(())).unwrap();
     snapshot
         .ci_outcomes_captured(seconds(0..9), |_| Ok(()))
@@ -242,7 +278,7 @@ fn the_cost_of_a_cohort_is_in_its_range(
             "inference_calls_by_observation",
         ),
         (
-            "f.observed_at_us < $3\n    GROUP BY",
+            "ORDER BY f.observed_at_us LIMIT $4",
             "inference_calls_by_observation",
         ),
         (

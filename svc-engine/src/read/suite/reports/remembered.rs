@@ -200,6 +200,11 @@ fn an_erased_text_is_not_told_of(#[values(Backend::Sqlite, Backend::Postgres)] b
     let erased = stage.ledger.erase(plan, &order, &deadline, &mut |_| {});
     assert_eq!(erased.unwrap().facts.edit_observations, 1);
     told.check_new();
+    let hits = told.hits("calls");
+    stage.add([stage.said(2, "t", GUESSED)]);
+    told.check_new();
+    told.check(9_000);
+    assert!(told.hits("calls") > hits, "nothing more was erased");
 }
 
 #[rstest]
