@@ -26,6 +26,7 @@ use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::{Problem, ReportBound};
 use svc_model::time::Instant;
+use svc_server::Origin;
 
 use self::progress::Progress;
 use super::mirror::MirrorOptions;
@@ -110,9 +111,11 @@ impl ReportOptions {
         Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
-    /// Refuses a report that services do not offer where one is to be asked.
+    /// Refuses a report that services do not offer where a service is configured and no store is.
     fn require_store(&self) -> Result<(), CommandError> {
-        if !self.mirror.are_named() && service::given(&self.service).is_some() {
+        let is_named =
+            self.mirror.are_named() || self.mirror.settings()?.store.origin != Origin::Default;
+        if !is_named && service::given(&self.service).is_some() {
             return Err(CommandError::refused(
                 "store_only",
                 "services do not offer this report; it is made from the store and the mirrors",
