@@ -5,15 +5,10 @@ use serde_json::Value;
 use svc_model::json::Json;
 
 use crate::cli::{LAST_CALL, at, done, svc};
+use crate::payload_schemas::schema;
 
 on_both_backends! {
     visible_facts_are_exported_in_one_order,
-}
-
-fn schema() -> jsonschema::Validator {
-    let text = include_bytes!("../../schemas/ExportedFact.json");
-    let document: Value = serde_json::from_slice(text).expect("JSON");
-    jsonschema::validator_for(&document).expect("a schema")
 }
 
 fn lines(server: &Server, arguments: &[&str]) -> Vec<Json> {
@@ -42,7 +37,7 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
         .map(|line| at(line, &["inference_call_id"]).as_str().expect("a text"))
         .collect();
     assert!(ids.is_sorted(), "{ids:?}");
-    let schema = schema();
+    let schema = schema("ExportedFact");
     let check = |line: &Json| {
         let value: Value = serde_json::from_slice(&line.to_canonical()).expect("JSON");
         let faults: Vec<_> = schema

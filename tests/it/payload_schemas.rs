@@ -16,7 +16,7 @@ use svc_model::ingest::event::{
 use svc_model::request::Request as _;
 use svc_model::time::Instant;
 
-fn schema(name: &str) -> Validator {
+pub(crate) fn schema(name: &str) -> Validator {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let path = workspace.expect("the workspace").join("schemas");
     let text = std::fs::read(path.join(format!("{name}.json"))).expect("a published schema");

@@ -22,10 +22,12 @@ use svc_model::time::Instant as Moment;
 use crate::cli::{done, refused, svc, svc_with};
 use crate::console::{open, signed_in};
 use crate::mcp::agent::{Agent, Transport};
+use crate::payload_schemas::schema;
 
 on_both_backends!(
     each_report_reads_as_it_was_counted,
     each_report_is_json_of_its_own_members,
+    what_only_the_shell_reports_is_as_published,
     what_no_report_can_be_made_of_is_refused,
     the_moment_of_a_report_bounds_what_counts,
     a_service_reports_what_its_store_and_its_mirrors_do,
@@ -226,6 +228,37 @@ fn each_report_is_json_of_its_own_members(backend: Backend) {
     assert_eq!(retention.split(' ').count(), 18, "{retention}");
     let explained = members(&["report", "merge-retention", "--explain"]);
     assert_eq!(explained, format!("{retention} unchecked_pull_requests"));
+}
+
+fn what_only_the_shell_reports_is_as_published(backend: Backend) {
+    let Some((server, _repository)) = world(backend) else {
+        return;
+    };
+    let share = ["report", "attribution-share", "--target-margin", "0.5"];
+    for (name, arguments) in [
+        ("AbandonmentReport", &["report", "abandonment"][..]),
+        ("AttributionShareReport", &share),
+        ("MergeRetentionReport", &["report", "merge-retention"]),
+        (
+            "MergeRetentionReport",
+            &["report", "merge-retention", "--explain"],
+        ),
+    ] {
+        let schema = schema(name);
+        let arguments = [arguments, &["--json"]].concat();
+        // With the mirrors, and without: then most is left out, and counted.
+        for mirrors in [&[][..], &[("SVC_MIRROR_PATH", "")]] {
+            let printed = done(&svc_with(&server, mirrors, &arguments));
+            let printed: Value = serde_json::from_str(&printed).expect("JSON");
+            let faults = schema.iter_errors(&printed).map(|it| it.to_string());
+            let faults: Vec<_> = faults.collect();
+            assert!(faults.is_empty(), "{name}: {faults:#?}\n{printed}");
+            if name == "AttributionShareReport" {
+                let is_told = printed.get("attribution_skips").is_some();
+                assert_eq!(is_told, !mirrors.is_empty(), "{printed}");
+            }
+        }
+    }
 }
 
 fn what_no_report_can_be_made_of_is_refused(backend: Backend) {

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use svc_model::id::{FactId, OrgId};
-use svc_model::reports::{AttributionSkip, Counts, MergeRetentionReport, RetentionRepositorySkips};
+use svc_model::reports::{
+    AttributionSkip, Counts, MergeRetentionReport, RetentionRepositorySkips, UncheckedPullRequests,
+};
 
 use super::decision::Decisions;
 use super::merge_retention::{MergeRetention, RetentionRow};
@@ -23,6 +25,8 @@ pub struct Beside<'b> {
     pub decisions: &'b Decisions,
     /// Facts that name a repository that cannot be determined.
     pub repository_skipped: &'b RetentionRepositorySkips,
+    /// The pull requests because of which it cannot be told which commits were merged.
+    pub unchecked_pull_requests: &'b [UncheckedPullRequests],
 }
 
 /// Returns the report of an organization.
@@ -61,6 +65,7 @@ pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionR
         attribution_provenance: Policy::Attribution.provenance(beside.quarantine_revision),
         merge_retention_provenance: Policy::MergeRetention.provenance(beside.quarantine_revision),
         repository_skipped: beside.repository_skipped.clone(),
+        unchecked_pull_requests: Some(beside.unchecked_pull_requests.to_vec()),
     }
 }
 

@@ -23,7 +23,7 @@ use svc_model::time::Instant;
 
 use super::{Engine, Inner};
 use crate::error::Error;
-use crate::read::{self, Extent, Reach, UncheckedPullRequests};
+use crate::read::{self, Extent, Reach};
 use crate::store::{MirrorStatus, Snapshot};
 
 impl Engine {
@@ -156,10 +156,7 @@ impl Engine {
     }
 
     /// See [`read::merge_retention`].
-    pub async fn merge_retention(
-        &self,
-        extent: Extent,
-    ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
+    pub async fn merge_retention(&self, extent: Extent) -> Result<MergeRetentionReport, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             inner.with_sources(snapshot, |snapshot, sources| {
                 read::merge_retention(snapshot, sources, &extent)

@@ -40,9 +40,9 @@ pub use grant::{
 };
 pub use quarantine::quarantine_log;
 pub use reports::{
-    Extent, MemoryUse, ReportMemory, ReportSources, UncheckedPullRequests, abandonment,
-    accepted_work_lifecycle, attribution_share, attributions_of_pushes, lifecycle_report,
-    merge_retention, model_outcomes, model_report,
+    Extent, MemoryUse, ReportMemory, ReportSources, abandonment, accepted_work_lifecycle,
+    attribution_share, attributions_of_pushes, lifecycle_report, merge_retention, model_outcomes,
+    model_report,
 };
 pub use runs::ci_runs;
 pub use session::session_dossier;

@@ -13,6 +13,7 @@ use crate::export::ExportedFact;
 use crate::ingest::event::OwnLogRecord;
 use crate::note::CommitNote;
 use crate::problem::ProblemBody;
+use crate::reports::{AbandonmentReport, AttributionShareReport, MergeRetentionReport};
 
 /// The path of schemas in an OpenAPI document.
 pub(super) const COMPONENTS: &str = "#/components/schemas/";
@@ -76,11 +77,17 @@ impl Catalogue {
         within.subschema_for::<OwnLogRecord>();
         within.subschema_for::<CommitNote>();
         within.subschema_for::<ExportedFact>();
+        let mut printed = generator(SchemaSettings::for_serialize);
+        printed.subschema_for::<AbandonmentReport>();
+        printed.subschema_for::<AttributionShareReport>();
+        printed.subschema_for::<MergeRetentionReport>();
+        let mut payloads = within.take_definitions(true);
+        payloads.extend(printed.take_definitions(true));
         Self {
-            payloads: within.take_definitions(true),
             routes,
             problem,
             components,
+            payloads,
         }
     }
 

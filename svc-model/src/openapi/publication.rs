@@ -16,14 +16,17 @@ use super::document::document;
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
 /// The payloads that are not whole bodies, and the operations whose bodies contain them. Commit
-/// notes and exported facts are not in any body.
-const PAYLOADS: [(&str, &[&str]); 5] = [
+/// notes, exported facts and the reports that only the shell prints are not in any body.
+const PAYLOADS: [(&str, &[&str]); 8] = [
+    ("AbandonmentReport", &[]),
+    ("AttributionShareReport", &[]),
     ("CommitNote", &[]),
     ("ExportedFact", &[]),
     (
         "GatewayPayload",
         &[IngestGateway::NAME, IngestGatewayBatch::NAME],
     ),
+    ("MergeRetentionReport", &[]),
     ("OwnLogRecord", &[Logs::NAME]),
     (
         "Part",
@@ -78,7 +81,7 @@ struct Entry<'a> {
 #[serde(rename_all = "snake_case")]
 enum Direction {
     Request,
-    /// Within a body, or in a note of a commit.
+    /// Within a body, in a note of a commit, or printed by the shell alone.
     Payload,
     Reply,
     Problem,

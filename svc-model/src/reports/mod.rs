@@ -37,7 +37,7 @@ pub use model::{
 };
 pub use retention::{
     MergeRetentionReport, RetentionRepositorySkips, RetentionScores, ScoreDistribution,
-    ThresholdShare,
+    ThresholdShare, UncheckedPullRequests,
 };
 pub use share::{
     AttributionAlert, AttributionAlertKind, AttributionShareReport, AttributionShareRow,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AttributionSkip, Counts, DecisionSkip, MembershipSkip, Provenance, ScoringSkip};
 use crate::id::OrgId;
+use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryDecline;
 
 /// How much of what attributed commits added remained in merged pull requests.
@@ -48,6 +49,23 @@ pub struct MergeRetentionReport {
     /// How many facts name a repository that cannot be determined. The units overlap and must not
     /// be added.
     pub repository_skipped: RetentionRepositorySkips,
+    /// The pull requests that could not be checked, by repository; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked_pull_requests: Option<Vec<UncheckedPullRequests>>,
+}
+
+/// Pull requests of a repository because of which it cannot be told which commits were merged: no mirror
+/// has their head or their base.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct UncheckedPullRequests {
+    /// A name of the repository.
+    pub repo: String,
+    /// Its identity; null if it is known by name only.
+    pub repository_identity: Option<LifetimeIdentity>,
+    /// Their numbers, sorted.
+    pub pr_numbers: Vec<i64>,
 }
 
 /// Scores, each the share of an added text that is in a file, from 0 to 1.

@@ -1,9 +1,8 @@
 use clap::Args;
-use serde::Serialize;
-use svc_engine::read::{self, Extent, UncheckedPullRequests};
-use svc_model::query::LifetimeIdentity;
+use svc_engine::read::{self, Extent};
 use svc_model::reports::{
     Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
+    UncheckedPullRequests,
 };
 
 use super::ReportOptions;
@@ -21,51 +20,21 @@ pub(crate) struct MergeRetention {
     options: ReportOptions,
 }
 
-/// The report, and why parts of it are missing.
-#[derive(Debug, Serialize)]
-struct Shown {
-    #[serde(flatten)]
-    report: MergeRetentionReport,
-    /// Only with --explain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unchecked_pull_requests: Option<Vec<Unchecked>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Unchecked {
-    repo: String,
-    repository_identity: Option<LifetimeIdentity>,
-    pr_numbers: Vec<i64>,
-}
-
-impl From<UncheckedPullRequests> for Unchecked {
-    fn from(unchecked: UncheckedPullRequests) -> Self {
-        Self {
-            repo: unchecked.repo,
-            repository_identity: unchecked.repository_identity,
-            pr_numbers: unchecked.pr_numbers,
-        }
-    }
-}
-
 impl MergeRetention {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
         self.options.require_store()?;
-        let (report, unchecked) = self.options.read(output, |snapshot, sources| {
+        let mut report = self.options.read(output, |snapshot, sources| {
             read::merge_retention(snapshot, sources, &Extent::all_until(as_of))
         })?;
-        let unchecked = unchecked.into_iter().map(Unchecked::from).collect();
-        let shown = Shown {
-            report,
-            unchecked_pull_requests: self.explain.then_some(unchecked),
-        };
-        output.value(&shown, render)
+        if !self.explain {
+            report.unchecked_pull_requests = None;
+        }
+        output.value(&report, render)
     }
 }
 
-fn render(shown: &Shown) -> String {
-    let report = &shown.report;
+fn render(report: &MergeRetentionReport) -> String {
     let mut page = Page::default();
     page.line(format!("org: {}", escape(report.org_id.as_str())));
     page.line(
@@ -98,7 +67,7 @@ fn render(shown: &Shown) -> String {
         "  merged pull requests: {}, of which scored: {}",
         report.joined_pull_requests, report.scored_pull_requests
     ));
-    if let Some(unchecked) = &shown.unchecked_pull_requests {
+    if let Some(unchecked) = &report.unchecked_pull_requests {
         explain(&mut page, &report.membership, unchecked);
     }
     page.heading("what is left, from 0 to 1:");
@@ -126,7 +95,11 @@ fn render(shown: &Shown) -> String {
     page.finish()
 }
 
-fn explain(page: &mut Page, membership: &Counts<MembershipSkip>, unchecked: &[Unchecked]) {
+fn explain(
+    page: &mut Page,
+    membership: &Counts<MembershipSkip>,
+    unchecked: &[UncheckedPullRequests],
+) {
     if unchecked.is_empty() {
         page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
             0 => "  every merged pull request could be checked",

@@ -32,7 +32,9 @@ macro_rules! published {
 }
 
 published! {
+    "AbandonmentReport",
     "AcceptedWorkLifecycle",
+    "AttributionShareReport",
     "CaptureCounts",
     "CiFailures",
     "CiOutcomeAnswer",
@@ -67,6 +69,7 @@ published! {
     "LogsReceipt",
     "LogsRequest",
     "Manifest",
+    "MergeRetentionReport",
     "ModelOutcomes",
     "OwnLogRecord",
     "Part",

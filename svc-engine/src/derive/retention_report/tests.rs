@@ -93,6 +93,7 @@ fn a_report_shows_scores_of_all_files_and_of_accepted_ones() {
         attribution_skips: &skips,
         decisions: &decisions,
         repository_skipped: &RetentionRepositorySkips::default(),
+        unchecked_pull_requests: &[],
     };
     let share = |threshold: f64, below: u64, total: u64, rate: f64| json!({ "threshold": threshold, "below": below, "total": total, "rate": rate });
     let provenance = json!({
@@ -145,6 +146,7 @@ fn a_report_shows_scores_of_all_files_and_of_accepted_ones() {
             "attribution_provenance": provenance,
             "merge_retention_provenance": provenance,
             "repository_skipped": {},
+            "unchecked_pull_requests": [],
         }),
     );
 }

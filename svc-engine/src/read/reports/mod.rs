@@ -45,7 +45,7 @@ use self::history::History;
 pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit};
 pub use self::memory::{MemoryUse, ReportMemory};
 use self::mirrors::OpenMirrors;
-pub use self::past::{UncheckedPullRequests, abandonment, attribution_share, merge_retention};
+pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
 use self::resolving::Resolving;

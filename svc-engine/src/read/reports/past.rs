@@ -1,9 +1,8 @@
 //! Reports of all that is known of an organization, as an operator asks for them.
 
-use svc_model::query::LifetimeIdentity;
 use svc_model::reports::{
     AbandonmentReport, AttributionShareReport, Counts, MergeRetentionReport,
-    RetentionRepositorySkips,
+    RetentionRepositorySkips, UncheckedPullRequests,
 };
 use svc_model::time::Instant;
 
@@ -15,17 +14,6 @@ use crate::derive::retention_report;
 use crate::derive::session_status::SessionStatuses;
 use crate::error::Error;
 use crate::store::Snapshot;
-
-/// Pull requests of a repository because of which it cannot be told which commits were merged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UncheckedPullRequests {
-    /// A name of the repository.
-    pub repo: String,
-    /// Its identity.
-    pub repository_identity: Option<LifetimeIdentity>,
-    /// Their numbers, sorted.
-    pub pr_numbers: Vec<i64>,
-}
 
 /// Returns what is known of the Sessions with accepted work: of those of the calls, or of every one when
 /// it is of all history. Mirrors are not read.
@@ -85,7 +73,7 @@ pub fn merge_retention(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
     extent: &Extent,
-) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
+) -> Result<MergeRetentionReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
     let retention = merges::read(snapshot, &mut gathered, extent.as_of)?;
     let declines = gathered.declined_observations().into_values();
@@ -94,16 +82,6 @@ pub fn merge_retention(
         // An attributed file is of a repository that is known.
         candidate_edges: Counts::default(),
     };
-    let report = retention_report::report(
-        &retention,
-        retention_report::Beside {
-            org_id: snapshot.org_id(),
-            quarantine_revision: snapshot.quarantine_revision()?,
-            attribution_skips: &gathered.attributions.skipped,
-            decisions: &gathered.population.decisions,
-            repository_skipped: &repository_skipped,
-        },
-    );
     let unchecked = retention.unchecked.iter().map(|(repository, numbers)| {
         let place = Place::of(gathered.resolving.repositories(), repository);
         UncheckedPullRequests {
@@ -112,5 +90,16 @@ pub fn merge_retention(
             pr_numbers: numbers.iter().copied().collect(),
         }
     });
-    Ok((report, unchecked.collect()))
+    let unchecked: Vec<UncheckedPullRequests> = unchecked.collect();
+    Ok(retention_report::report(
+        &retention,
+        retention_report::Beside {
+            org_id: snapshot.org_id(),
+            quarantine_revision: snapshot.quarantine_revision()?,
+            attribution_skips: &gathered.attributions.skipped,
+            decisions: &gathered.population.decisions,
+            repository_skipped: &repository_skipped,
+            unchecked_pull_requests: &unchecked,
+        },
+    ))
 }

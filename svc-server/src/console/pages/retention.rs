@@ -1,7 +1,7 @@
 //! How much of what agents wrote was left when pull requests were merged.
 
 use maud::{Markup, html};
-use svc_engine::read::{Extent, UncheckedPullRequests};
+use svc_engine::read::Extent;
 use svc_model::problem::Problem;
 use svc_model::reports::{MembershipSkip, MergeRetentionReport};
 
@@ -27,27 +27,24 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         )
     };
     match report(&visit).await {
-        Ok((extent, report, unchecked)) => Ok(page(html! {
+        Ok((extent, report)) => Ok(page(html! {
             (past::describe(("Calls of all history", "Calls"), &extent))
             (caveat::of_mirrors(&visit).await?)
-            (shown(&report, &unchecked))
+            (shown(&report))
         })),
         Err(problem) => Ok(page(html! {}).with_problem(problem)),
     }
 }
 
-/// The range of the report, the report, and the pull requests that could not be checked.
-type Retention = (Extent, MergeRetentionReport, Vec<UncheckedPullRequests>);
-
-async fn report(visit: &Visit) -> Result<Retention, Problem> {
+/// Returns the range of the report, and the report.
+async fn report(visit: &Visit) -> Result<(Extent, MergeRetentionReport), Problem> {
     let extent = past::read(visit)?;
     let of = extent.clone();
     let ask = async move |engine: svc_engine::engine::Engine| engine.merge_retention(of).await;
-    let (report, unchecked) = visit.ask_engine(ask).await?;
-    Ok((extent, report, unchecked))
+    Ok((extent, visit.ask_engine(ask).await?))
 }
 
-fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> Markup {
+fn shown(report: &MergeRetentionReport) -> Markup {
     let skipped = &report.repository_skipped;
     html! {
         (note("The part of what agents added to a file that is still in that file: a lower bound on \
@@ -69,7 +66,7 @@ fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> 
             ul {
                 li { "Not in one: " (counts(&report.membership)) }
                 li { "Not scored: " (counts(&report.scoring_skips)) }
-                (unchecked_pull_requests(report, unchecked))
+                (unchecked_pull_requests(report))
             }
         }
         section aria-labelledby="left" {
@@ -104,10 +101,11 @@ fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> 
 }
 
 /// Lists the pull requests that make it impossible to determine where commits were merged.
-fn unchecked_pull_requests(
-    report: &MergeRetentionReport,
-    unchecked: &[UncheckedPullRequests],
-) -> Markup {
+fn unchecked_pull_requests(report: &MergeRetentionReport) -> Markup {
+    let unchecked = report
+        .unchecked_pull_requests
+        .as_deref()
+        .unwrap_or_default();
     let failed = report.membership.get(MembershipSkip::AncestryCheckFailed);
     html! {
         @if unchecked.is_empty() && failed > 0 {
