@@ -372,7 +372,7 @@ impl Snapshot<'_> {
         let ids: Vec<String> = observations.iter().map(ToString::to_string).collect();
         let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
         self.connection()?
-            .lookup(&EDIT_TEXTS, &shared, &keys, |row| {
+            .lookup_many(&EDIT_TEXTS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "edit_observations", &EDIT_TEXT_COLUMNS);
                 let observation_id = columns.next()?;
                 let (applied, observed) =
@@ -417,6 +417,6 @@ impl Snapshot<'_> {
             .iter()
             .map(|session| session.as_str().into())
             .collect();
-        self.connection()?.lookup(lookup, &shared, &keys, each)
+        self.connection()?.lookup_many(lookup, &shared, &keys, each)
     }
 }

@@ -13,11 +13,12 @@ use crate::deadline::Deadline;
 
 /// Rows of one insertion. A statement is prepared for each number of rows up to this one.
 const ROWS_MAX: usize = 32;
-/// Keys of one look-up on SQLite, which has no round trips to save. Their number is rounded up to a
-/// power of two, so that only a few statements have to be prepared.
-const SQLITE_KEYS_MAX: usize = 64;
-/// Keys of one look-up on PostgreSQL.
-const POSTGRES_KEYS_MAX: usize = 256;
+/// Keys of one look-up. Their number is rounded up to a power of two, so that only a few statements
+/// have to be prepared.
+const KEYS_MAX: usize = 64;
+/// Keys of one look-up of a report on PostgreSQL, where each statement costs a round trip. With so many,
+/// a table without statistics may be walked as well, so each of these has its plan checked.
+const MANY_KEYS_MAX: usize = 256;
 /// Bytes of values that one insertion binds, unless a single row has more: every value is copied
 /// once.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -303,9 +304,35 @@ impl Connection {
         lookup: &Lookup<'_>,
         shared: &[Value<'_>],
         keys: &[Value<'_>],
+        each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.lookup_in_groups(KEYS_MAX, lookup, shared, keys, each)
+    }
+
+    /// Looks up the keys of a report, as [`lookup`](Self::lookup) does. There may be very many.
+    pub(super) fn lookup_many(
+        &mut self,
+        lookup: &Lookup<'_>,
+        shared: &[Value<'_>],
+        keys: &[Value<'_>],
+        each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys_max = match self.backend {
+            Backend::Sqlite(_) => KEYS_MAX,
+            Backend::Postgres(_) => MANY_KEYS_MAX,
+        };
+        self.lookup_in_groups(keys_max, lookup, shared, keys, each)
+    }
+
+    fn lookup_in_groups(
+        &mut self,
+        keys_max: usize,
+        lookup: &Lookup<'_>,
+        shared: &[Value<'_>],
+        keys: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        for chunk in keys.chunks(self.keys_max()) {
+        for chunk in keys.chunks(keys_max) {
             let count = chunk.len().next_power_of_two();
             let text = lookup.text(shared.len(), count);
             let values = shared.iter().chain(filled(chunk, count));
@@ -324,8 +351,7 @@ impl Connection {
         others: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let keys_max = self.keys_max();
-        let (mut ones, mut others) = (ones.chunks(keys_max), others.chunks(keys_max));
+        let (mut ones, mut others) = (ones.chunks(KEYS_MAX), others.chunks(KEYS_MAX));
         loop {
             match (ones.next(), others.next()) {
                 (None, None) => return Ok(()),
@@ -342,13 +368,6 @@ impl Connection {
                     self.run(&text, values, &mut each)?;
                 }
             }
-        }
-    }
-
-    const fn keys_max(&self) -> usize {
-        match self.backend {
-            Backend::Sqlite(_) => SQLITE_KEYS_MAX,
-            Backend::Postgres(_) => POSTGRES_KEYS_MAX,
         }
     }
 

@@ -407,7 +407,7 @@ pub(super) fn read(
     mut each: impl FnMut(i64, &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
-    connection.lookup(&CONTENT_BY_ID, &[], &keys, |row| {
+    connection.lookup_many(&CONTENT_BY_ID, &[], &keys, |row| {
         let (codec, byte_count) = (row.integer(1)?, row.count(2)?);
         let bytes = row.with_blob(3, |bytes| unpack(codec, byte_count, bytes))?;
         each(row.integer(0)?, &bytes?)

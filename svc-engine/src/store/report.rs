@@ -322,18 +322,19 @@ impl Snapshot<'_> {
         let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
         let mut owned = Vec::new();
         let mut rows = 0;
-        self.connection()?.lookup(&ALIASES, &shared, &keys, |row| {
-            rows += 1;
-            let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
-            let call_id = columns.next()?;
-            let inference_call_id = columns.next()?;
-            owned.extend(known(inference_call_id).map(|session_id| OwnedId {
-                call_id,
-                inference_call_id,
-                session_id: session_id.clone(),
-            }));
-            Ok(())
-        })?;
+        self.connection()?
+            .lookup_many(&ALIASES, &shared, &keys, |row| {
+                rows += 1;
+                let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
+                let call_id = columns.next()?;
+                let inference_call_id = columns.next()?;
+                owned.extend(known(inference_call_id).map(|session_id| OwnedId {
+                    call_id,
+                    inference_call_id,
+                    session_id: session_id.clone(),
+                }));
+                Ok(())
+            })?;
         Ok((owned.len() == rows && rows < rows_max).then_some(owned))
     }
 
@@ -352,15 +353,16 @@ impl Snapshot<'_> {
         ];
         let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
         let mut owned = Vec::new();
-        self.connection()?.lookup(lookup, &shared, &keys, |row| {
-            let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
-            owned.push(OwnedId {
-                call_id: columns.next()?,
-                inference_call_id: columns.next()?,
-                session_id: columns.next()?,
-            });
-            Ok(())
-        })?;
+        self.connection()?
+            .lookup_many(lookup, &shared, &keys, |row| {
+                let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
+                owned.push(OwnedId {
+                    call_id: columns.next()?,
+                    inference_call_id: columns.next()?,
+                    session_id: columns.next()?,
+                });
+                Ok(())
+            })?;
         if owned.len() >= rows_max && call_ids.len() > 1 {
             // Some of these ids may have any number of owners.
             owned.clear();
@@ -393,7 +395,7 @@ impl Snapshot<'_> {
             .map(|session| session.as_str().into())
             .collect();
         self.connection()?
-            .lookup(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
+            .lookup_many(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
     }
 
     /// Passes on the visible links of Sessions to commits that were received by the boundary.
@@ -409,7 +411,7 @@ impl Snapshot<'_> {
             .map(|session| session.as_str().into())
             .collect();
         self.connection()?
-            .lookup(&OBSERVED_OF_SESSIONS, &shared, &keys, |row| {
+            .lookup_many(&OBSERVED_OF_SESSIONS, &shared, &keys, |row| {
                 each(ObservedCommit::read(row)?)
             })
     }
@@ -428,7 +430,7 @@ impl Snapshot<'_> {
             .map(|commit| commit.as_str().into())
             .collect();
         self.connection()?
-            .lookup(&OBSERVED_OF_COMMITS, &shared, &keys, |row| {
+            .lookup_many(&OBSERVED_OF_COMMITS, &shared, &keys, |row| {
                 each(ObservedCommit::read(row)?)
             })
     }

@@ -215,7 +215,7 @@ pub(super) fn marks(
     sessions: &[Value<'_>],
 ) -> Result<HashMap<String, i64>, StoreError> {
     let mut marks = HashMap::with_capacity(sessions.len());
-    connection.lookup(&MARKS, &[org_id.as_str().into()], sessions, |row| {
+    connection.lookup_many(&MARKS, &[org_id.as_str().into()], sessions, |row| {
         marks.insert(row.text(0)?, row.integer(1)?);
         Ok(())
     })?;

@@ -168,7 +168,7 @@ impl Snapshot<'_> {
             let sessions = sessions.into_iter();
             let keys: Vec<Value<'_>> = sessions.map(|session| session.as_str().into()).collect();
             let connection = self.connection()?;
-            connection.lookup(&ERASED_OF_SESSIONS, &shared, &keys, |row| {
+            connection.lookup_many(&ERASED_OF_SESSIONS, &shared, &keys, |row| {
                 facts.extend([marked(row)?]);
                 Ok(())
             })?;

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use svc_model::repository::CommitSha;
+
 use super::*;
 
 /// A question touches the claims of its names, and of each claim one fact, which is the first that
@@ -106,6 +108,72 @@ fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organiz
         }
     }
     assert!(searches >= 3, "{searches}");
+}
+
+/// A report looks up as many keys at once as no other read, and the database may then prefer a walk: the plan
+/// of each statement is checked when it is first used.
+#[rstest]
+fn as_many_keys_as_a_report_has_are_found_without_a_walk(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    const KEYS: u128 = 1_000;
+    let database = database!(backend);
+    let store = database.open("acme");
+    let mut snapshot = store.snapshot_now();
+    let texts: Vec<String> = (0..KEYS).map(|number| format!("{number:040x}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let ids: Vec<FactId> = (0..KEYS).map(id).collect();
+    let sessions: Vec<SessionId> = texts.iter().map(|it| SessionId::new(it).unwrap()).collect();
+    let commits: Vec<CommitSha> = texts.iter().map(|it| CommitSha::new(it).unwrap()).collect();
+    let commits: Vec<&CommitSha> = commits.iter().collect();
+    let session_id = SessionId::new("s").unwrap();
+    snapshot.marks_of_sessions(&sessions).unwrap();
+    snapshot
+        .decisions_of_sessions(&sessions, at(0), |_| Ok(()))
+        .unwrap();
+    snapshot
+        .edits_of_sessions(&sessions, at(0), |_| Ok(()))
+        .unwrap();
+    snapshot
+        .retries_of_sessions(&sessions, at(0), |_| Ok(()))
+        .unwrap();
+    snapshot
+        .commits_of_sessions(&sessions, at(0), |_| Ok(()))
+        .unwrap();
+    snapshot
+        .calls_of_sessions(&sessions, at(0)..at(9), |_| Ok(()))
+        .unwrap();
+    snapshot.texts_of_edits(&ids, |_, _, _| Ok(())).unwrap();
+    // Those of the cohort's calls, and those of any.
+    let known = |_| Some(&session_id);
+    snapshot
+        .owners_of_ids(&texts, at(0), known, |_| Ok(()))
+        .unwrap();
+    snapshot
+        .owners_of_ids(&texts, at(0), |_| None, |_| Ok(()))
+        .unwrap();
+    snapshot
+        .sessions_of_commits(&commits, at(0), |_| Ok(()))
+        .unwrap();
+    snapshot
+        .ci_outcomes_of_commits(&commits, at(0), |_| Ok(()))
+        .unwrap();
+    let nothing = HashSet::default();
+    snapshot
+        .ci_outcomes_of_runs(&texts, at(0), &nothing, |_| Ok(()))
+        .unwrap();
+    snapshot
+        .ci_outcomes_stored(&texts, |run_id, _| panic!("{run_id}"))
+        .unwrap();
+    let contents: Vec<i64> = (0..1_000).collect();
+    let connection = snapshot.connection().unwrap();
+    content::read(connection, &contents, |_, _| Ok(())).unwrap();
+    let last = match backend {
+        Backend::Sqlite => "$64",
+        Backend::Postgres => "$256",
+    };
+    let found = plan_check::of(connection, last).len();
+    assert!(found >= 11, "{found}");
 }
 
 /// A page of Sessions is read along one index, whatever the number of Sessions.
