@@ -148,9 +148,10 @@ pub(crate) fn router(app: &App) -> Router {
     for (path, methods) in routes.0 {
         let app = app.clone();
         let allow: &'static str = match methods.as_slice() {
-            [(Method::Get, _)] => "GET, HEAD",
+            // `HEAD` is answered wherever `GET` is, and is not named beside it.
+            [(Method::Get, _)] => "GET",
             [(Method::Post, _)] => "POST",
-            _ => "GET, HEAD, POST",
+            _ => "GET, POST",
         };
         let refusal = refusing(Problem::MethodNotAllowed { allow });
         router = router.route(
