@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
 use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
@@ -76,16 +76,10 @@ where
     Arc::new(move |app, request| {
         let function = function.clone();
         Box::pin(async move {
-            let mut response = match answer::<E, F, A>(app, request, function).await {
+            match answer::<E, F, A>(app, request, function).await {
                 Ok(response) => response,
                 Err(problem) => problem::answer(&problem),
-            };
-            if E::ACCESS != Access::Open {
-                response
-                    .headers_mut()
-                    .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             }
-            response
         })
     })
 }
@@ -256,6 +250,8 @@ fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]

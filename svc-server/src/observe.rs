@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use svc_engine::clock::Ids;
@@ -90,10 +90,22 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 
+/// What a request is observed as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// Its name in the log and in the counts: the path as it is declared.
+    pub(crate) name: &'static str,
+    /// Whether it answers callers with a credential only.
+    pub(crate) is_closed: bool,
+}
+
 /// Answers a request, even if its handler panics: the panic is logged and answered with 503.
 /// Everything logged meanwhile has the request's id, route and caller.
+///
+/// No cache may store an answer of a closed route. That is said here because every answer passes
+/// here, also those that no handler gives.
 pub(crate) async fn request(
-    route: &'static str,
+    route: Route,
     app: App,
     request: HttpRequest,
     handler: Handler,
@@ -104,7 +116,7 @@ pub(crate) async fn request(
     let span = tracing::error_span!(
         "request",
         request_id = id.to_str().unwrap_or_default(),
-        route,
+        route = route.name,
         client = Empty,
         authority = Empty
     );
@@ -121,7 +133,7 @@ pub(crate) async fn request(
             problem::answer(&Problem::StoreUnavailable)
         });
         let status = response.status().as_u16();
-        app.counts.answered(route, status);
+        app.counts.answered(route.name, status);
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         if status >= 500 {
             tracing::warn!(status, duration_us, "request.answered");
@@ -131,7 +143,11 @@ pub(crate) async fn request(
         response
     };
     let mut response = observed.instrument(span).await;
-    response.headers_mut().insert(REQUEST_ID, id);
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    if route.is_closed {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     response
 }
 

@@ -381,6 +381,8 @@ fn every_path_answers_other_methods_with_405_and_what_it_allows() {
                 let reply = server.try_send(&request).expect("an answer");
                 assert_eq!(reply.status, 405, "{other} {path}: {}", reply.text());
                 assert_eq!(reply.header("allow"), Some(method), "{other} {path}");
+                let stored = (path != "/health").then_some("no-store");
+                assert_eq!(reply.header("cache-control"), stored, "{other} {path}");
             }
         }
     }

@@ -17,8 +17,8 @@ Records evidence of what coding agents did, and returns exact parts of it.
 
 A request body is JSON in any content type. Every body is measured while it is read, before the \
 credential is looked at. A refusal has the same shape on all routes, never repeats what was sent, \
-and reveals nothing about facts that the caller may not see. Every answer to an authenticated \
-caller carries `Cache-Control: no-store`.
+and reveals nothing about facts that the caller may not see. Every answer of a path that needs a \
+credential carries `Cache-Control: no-store`, whatever its status.
 
 Strings and numbers of captured content are returned as captured: lone surrogates and NUL as \
 escapes, numbers in their original spelling and of any size. Use a parser that preserves them.

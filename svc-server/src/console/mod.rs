@@ -76,9 +76,10 @@ macro_rules! pages {
             }),+]
         }
 
-        /// Returns the handler of each of them.
-        pub(crate) fn handlers() -> Vec<(&'static str, Method, Handler)> {
-            vec![$(($path, Method::$method, pages!(@bind $access $function))),+]
+        /// Returns each of them with its handler.
+        pub(crate) fn handlers() -> Vec<(ConsoleRoute, Handler)> {
+            let handlers = [$(pages!(@bind $access $function)),+];
+            routes().into_iter().zip(handlers).collect()
         }
     };
     (@is_open open) => { true };

@@ -127,7 +127,7 @@ pub(super) fn add(routes: &mut Routes) {
             let response = answer(content_type, content, request.headers());
             Box::pin(async move { response })
         });
-        routes.insert(path, Method::Get, handler);
+        routes.insert(path, Method::Get, true, handler);
     }
 }
 

@@ -22,7 +22,7 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
+    AcceptedWorkLifecycleReport, Access, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
     CommitQuery, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
     EvidenceManifest, EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory,
     GrantManifest, GrantRead, GrantRemove, Grants, HealthProbe, IngestCi, IngestForge,
@@ -37,10 +37,13 @@ use crate::app::App;
 use crate::console;
 use crate::dispatch::bind;
 use crate::handler::{Handler, refusing};
-use crate::observe;
+use crate::observe::{self, Route};
 
 /// What requests of unknown paths are counted as.
-const NO_ROUTE: &str = "none";
+const NO_ROUTE: Route = Route {
+    name: "none",
+    is_closed: false,
+};
 
 /// A route and what answers it.
 trait Bound: Endpoint {
@@ -108,16 +111,27 @@ impl Bound for Logs {
     }
 }
 
+/// What answers a path.
 #[derive(Default)]
-struct Routes(BTreeMap<&'static str, Vec<(Method, Handler)>>);
+struct Methods {
+    /// Whether one of them needs a credential.
+    is_closed: bool,
+    handlers: Vec<(Method, Handler)>,
+}
+
+#[derive(Default)]
+struct Routes(BTreeMap<&'static str, Methods>);
 
 impl Routes {
     fn add<E: Bound>(&mut self) {
-        self.insert(E::PATH, E::METHOD, E::handler());
+        let is_open = E::ACCESS == Access::Open;
+        self.insert(E::PATH, E::METHOD, is_open, E::handler());
     }
 
-    fn insert(&mut self, path: &'static str, method: Method, handler: Handler) {
-        self.0.entry(path).or_default().push((method, handler));
+    fn insert(&mut self, path: &'static str, method: Method, is_open: bool, handler: Handler) {
+        let methods = self.0.entry(path).or_default();
+        methods.is_closed |= !is_open;
+        methods.handlers.push((method, handler));
     }
 }
 
@@ -139,29 +153,37 @@ pub(crate) fn router(app: &App) -> Router {
     }
 
     if app.console.is_some() {
-        for (path, method, handler) in console::handlers() {
-            routes.insert(path, method, handler);
+        for (route, handler) in console::handlers() {
+            routes.insert(route.path, route.method, route.is_open, handler);
         }
     }
 
     let mut router = Router::new();
     for (path, methods) in routes.0 {
         let app = app.clone();
-        let allow: &'static str = match methods.as_slice() {
+        let Methods {
+            is_closed,
+            handlers,
+        } = methods;
+        let allow: &'static str = match handlers.as_slice() {
             // `HEAD` is answered wherever `GET` is, and is not named beside it.
             [(Method::Get, _)] => "GET",
             [(Method::Post, _)] => "POST",
             _ => "GET, POST",
         };
         let refusal = refusing(Problem::MethodNotAllowed { allow });
+        let route = Route {
+            name: path,
+            is_closed,
+        };
         router = router.route(
             path,
             any(move |request: HttpRequest| {
-                let handler = methods
+                let handler = handlers
                     .iter()
                     .find(|(method, _)| answers(*method, request.method()))
                     .map_or(&refusal, |(_, handler)| handler);
-                observe::request(path, app.clone(), request, Arc::clone(handler))
+                observe::request(route, app.clone(), request, Arc::clone(handler))
             }),
         );
     }

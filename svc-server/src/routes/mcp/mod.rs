@@ -58,14 +58,10 @@ pub(super) fn add(routes: &mut Routes, settings: &McpSettings) {
         let config = config.clone();
         Box::pin(async move {
             let answer = answer(app, request, config).await;
-            let mut response = answer.unwrap_or_else(|problem| problem::answer(&problem));
-            response
-                .headers_mut()
-                .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            response
+            answer.unwrap_or_else(|problem| problem::answer(&problem))
         }) as std::pin::Pin<Box<dyn Future<Output = Response> + Send>>
     });
-    routes.insert(PATH, Method::Post, handler);
+    routes.insert(PATH, Method::Post, false, handler);
 }
 
 async fn answer(

@@ -106,6 +106,32 @@ fn every_refusal_has_a_body_in_json() {
 }
 
 #[test]
+fn no_answer_of_a_closed_path_may_be_stored() {
+    let server = Server::start(patient());
+    let auth = bearer(INGEST);
+    for (request, status, is_closed) in [
+        (
+            format!("GET /v1/me HTTP/1.1\r\n{auth}{auth}\r\n"),
+            400,
+            true,
+        ),
+        (format!("GET /v1/me HTTP/1.1\r\n{auth}\r\n"), 200, true),
+        ("GET /v1/me HTTP/1.1\r\n\r\n".into(), 401, true),
+        ("DELETE /v1/me HTTP/1.1\r\n\r\n".into(), 405, true),
+        ("DELETE /ingest/forge HTTP/1.1\r\n\r\n".into(), 405, true),
+        ("DELETE /health HTTP/1.1\r\n\r\n".into(), 405, false),
+        ("GET /health HTTP/1.1\r\n\r\n".into(), 200, false),
+    ] {
+        let mut client = server.connect();
+        client.send(&request);
+        let answer = client.answer().expect("an answer");
+        assert_eq!(answer.status, status, "{request}: {}", answer.body);
+        let told = answer.head.contains("cache-control: no-store");
+        assert_eq!(told, is_closed, "{request}: {}", answer.head);
+    }
+}
+
+#[test]
 fn head_is_get_without_the_body() {
     let server = Server::start(patient());
     for path in ["/health", "/v1/me", "/v1/facts", "/docs"] {
