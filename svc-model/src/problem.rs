@@ -371,8 +371,7 @@ impl Problem {
     /// Returns the value of `WWW-Authenticate` for a caller without a valid credential.
     pub const fn challenge(&self) -> Option<&'static str> {
         match self {
-            Self::Unauthorized => Some("Bearer"),
-            Self::InvalidSignature => Some("X-Hub-Signature-256"),
+            Self::Unauthorized | Self::InvalidSignature => Some("Bearer"),
             _ => None,
         }
     }

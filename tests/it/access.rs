@@ -299,13 +299,10 @@ fn every_credential_gets_what_the_table_says() {
 /// Returns how an answer differs from what its status must look like.
 fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String> {
     // Only where the forge may call, a token is of no use.
-    let (refusal, challenge) = if row.forge == 200 && row.anybody != 200 {
-        (
-            r#"{"detail":"Invalid webhook signature"}"#,
-            "X-Hub-Signature-256",
-        )
+    let refusal = if row.forge == 200 && row.anybody != 200 {
+        r#"{"detail":"Invalid webhook signature"}"#
     } else {
-        (r#"{"detail":"Invalid token"}"#, "Bearer")
+        r#"{"detail":"Invalid token"}"#
     };
     let detail = match wanted {
         401 => refusal,
@@ -315,7 +312,7 @@ fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String
     let holds = reply.status == wanted
         && (detail.is_empty() || reply.text() == detail)
         && (wanted != 403 || reply.text().contains("authority required"))
-        && reply.header("www-authenticate") == (wanted == 401).then_some(challenge)
+        && reply.header("www-authenticate") == (wanted == 401).then_some("Bearer")
         && (wanted == 401
             || row.endpoint == "GET /health"
             || reply.header("cache-control") == Some("no-store"));
