@@ -23,9 +23,6 @@ pub use self::advice::Advice;
 pub struct ProblemBody {
     /// What went wrong.
     pub detail: Detail,
-    /// What to change, if the service knows; for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Cow<'static, str>>,
 }
 
 /// What went wrong, in one of four forms.
@@ -323,7 +320,8 @@ pub enum Problem {
     RetrievalDisabled,
     /// The body is not JSON.
     MalformedJson,
-    /// The body of a webhook is a form instead of JSON.
+    /// The body of a webhook is a form instead of JSON. The answer is that of any malformed body;
+    /// the log says what to change.
     FormBody,
     /// The body is JSON, but not an object.
     BodyNotObject,
@@ -421,21 +419,7 @@ impl Problem {
                 message: Some("fact store unavailable".into()),
             }),
         };
-        ProblemBody {
-            detail,
-            hint: self.hint().map(Cow::Borrowed),
-        }
-    }
-
-    /// Returns what to change, if the service knows.
-    pub const fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::FormBody => Some(
-                "this webhook sends a form: set its content type to application/json at the forge \
-                 and redeliver",
-            ),
-            _ => None,
-        }
+        ProblemBody { detail }
     }
 }
 

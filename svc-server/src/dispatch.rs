@@ -18,7 +18,7 @@ use svc_model::ingest::is_protobuf;
 use svc_model::json::{self, NodeBudget, Object, Text};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::Problem;
-use svc_model::request::{Incoming, Request as _};
+use svc_model::request::{Incoming, Refusal, Request as _};
 
 use crate::admission::{self, Encoding};
 use crate::app::App;
@@ -184,7 +184,16 @@ where
             memory: &exchange.memory,
         };
         let read = exchange.in_place(|| E::Request::read(&incoming));
-        read.map_err(Problem::from)?
+        read.map_err(|refusal| {
+            if refusal == Refusal::Form {
+                tracing::warn!(
+                    mend = "set the content type of the webhook to application/json at the forge, \
+                            and redeliver",
+                    "webhook.form_body"
+                );
+            }
+            Problem::from(refusal)
+        })?
     };
     drop((content, memory));
     let reply = function(exchange, request).await?;

@@ -185,8 +185,8 @@ impl Problem {
             ),
             Self::MalformedJson => to_client("Send JSON."),
             Self::FormBody => to_client(
-                "Set the content type of the webhook to `application/json` at the forge, and \
-                 redeliver.",
+                "If a webhook sent a form: set its content type to `application/json` at the \
+                 forge, and redeliver. The log of the service names this cause.",
             ),
             Self::BodyNotObject => to_client("Send one JSON object."),
             Self::MalformedProtobuf => to_client(
