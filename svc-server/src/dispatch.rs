@@ -243,7 +243,8 @@ pub(crate) fn query_parameters(query: &str) -> Object {
 }
 
 /// Returns the declared headers and the content type; the first one, if repeated. A value that is
-/// not text counts as absent.
+/// not UTF-8 is there all the same: what cannot be read of it is replaced, so it names nothing that is
+/// known.
 fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
     declared
         .iter()
@@ -251,8 +252,8 @@ fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
         .map(|parameter| parameter.name)
         .chain(["content-type"])
         .filter_map(|name| {
-            let value = std::str::from_utf8(headers.get(name)?.as_bytes()).ok()?;
-            Some((Text::from(name), json::Json::from(value.to_owned())))
+            let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
+            Some((Text::from(name), json::Json::from(value.into_owned())))
         })
         .collect()
 }
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn only_declared_headers_are_read_and_what_is_no_text_is_absent() {
+    fn only_declared_headers_are_read_and_what_is_no_text_is_there() {
         let declared = svc_model::endpoint::IngestForge::PARAMETERS;
         let read = |value: &[u8]| {
             let mut headers = HeaderMap::new();
@@ -301,6 +302,6 @@ mod tests {
         assert_eq!(read(b"push"), Some("push".into()));
         assert_eq!(read("\u{e9}".as_bytes()), Some("\u{e9}".into()));
         assert_eq!(read(b""), Some("".into()));
-        assert_eq!(read(b"\xff"), None);
+        assert_eq!(read(b"push\xff"), Some("push\u{fffd}".into()));
     }
 }
