@@ -1,5 +1,7 @@
 //! Instants: UTC, microseconds, 1970-01-01 to 2262-01-01.
 
+mod reader;
+
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,6 +10,7 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use self::reader::Letters;
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
 
@@ -38,29 +41,23 @@ impl Instant {
 
     /// Parses RFC 3339 text with an offset.
     ///
-    /// Digits beyond microseconds are truncated, seconds may be omitted, and a space may replace
-    /// `T`.
+    /// Digits beyond microseconds are cut, seconds may be omitted, and a space may replace `T`.
     ///
     /// # Errors
     ///
     /// [`InstantError`] says which rule is broken.
     pub fn parse(text: &str) -> Result<Self, InstantError> {
-        let Ok(timestamp) = text.parse::<Timestamp>() else {
-            let time = text.rsplit(['T', 't', ' ']).next().unwrap_or_default();
-            let offset = time.contains(['Z', 'z', '+', '-']);
-            return Err(
-                if !offset && text.parse::<jiff::civil::DateTime>().is_ok() && time.contains(':') {
-                    InstantError::NoOffset
-                } else {
-                    InstantError::Malformed
-                },
-            );
-        };
-        let microseconds = timestamp.as_nanosecond().div_euclid(1_000);
-        i64::try_from(microseconds)
-            .ok()
-            .and_then(Self::from_microseconds)
-            .ok_or(InstantError::OutOfRange)
+        reader::read(text, Letters::Any)
+    }
+
+    /// Parses what [`Instant::parse`] does, with `T` and `Z` in upper case only, as forges write them.
+    ///
+    /// # Errors
+    ///
+    /// [`InstantError`] says which rule is broken.
+    #[cfg(feature = "service")]
+    pub fn parse_upper_case(text: &str) -> Result<Self, InstantError> {
+        reader::read(text, Letters::UpperCase)
     }
 
     /// Parses Unix time: seconds, or milliseconds if the number is above 2e10.
@@ -92,6 +89,9 @@ pub enum InstantError {
     /// It cannot be read.
     #[error("must be an RFC 3339 instant")]
     Malformed,
+    /// It is a date without a time.
+    #[error("must have a time and an offset")]
+    NoTime,
     /// It has no offset.
     #[error("must have an offset")]
     NoOffset,
@@ -105,6 +105,9 @@ impl From<InstantError> for Violation {
         match error {
             InstantError::Malformed => {
                 Self::new(FieldKind::DatetimeParsing, "must be an RFC 3339 instant")
+            }
+            InstantError::NoTime => {
+                Self::new(FieldKind::TimezoneAware, "must have a time and an offset")
             }
             InstantError::NoOffset => Self::new(FieldKind::TimezoneAware, "must have an offset"),
             InstantError::OutOfRange => Self::rule("must be from 1970 to 2261"),
@@ -206,8 +209,78 @@ mod tests {
                 "2026-01-02T03:04:05.123456Z",
             ),
             ("2026-01-02T03:04Z", "2026-01-02T03:04:00Z"),
+            ("2026-01-02t03:04-23:59", "2026-01-03T03:03:00Z"),
+            ("2026-01-02T03:04:05+0200", "2026-01-02T01:04:05Z"),
+            (
+                "2026-01-02T03:04:05.12345678901234567890Z",
+                "2026-01-02T03:04:05.123456Z",
+            ),
+            (
+                "2024-02-29T23:59:59.9999999-00:00",
+                "2024-02-29T23:59:59.999999Z",
+            ),
+            ("1970-01-01T00:59:00+00:59", "1970-01-01T00:00:00Z"),
         ] {
             assert_eq!(Instant::parse(text).unwrap().to_string(), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_resembles_the_form_is_malformed() {
+        for text in [
+            "",
+            "yesterday",
+            "20990101T000000Z",
+            "2099-01-01T00Z",
+            "2099-01-01T0000Z",
+            "2099-01-01T00:00:00,5Z",
+            "2099-01-01T00:00:00.Z",
+            "2099-01-01T00:00.5Z",
+            "2099-01-01T00:00:00Z[UTC]",
+            "2099-01-01T00:00:00+00:00[UTC]",
+            "2099-01-01T00:00:00+24:00",
+            "2099-01-01T00:00:00+00:60",
+            "2099-01-01T00:00:00+02",
+            "2099-01-01T00:00:00+2:00",
+            "2099-01-01T00:00:00+02:00:00",
+            "2099-01-01T00:00:00 Z",
+            "2099-01-01  00:00:00Z",
+            "2099-01-01_00:00:00Z",
+            " 2099-01-01T00:00:00Z",
+            "2099-01-01T00:00:00Z ",
+            "2099-01-01T00:00:60Z",
+            "2099-01-01T24:00:00Z",
+            "2099-01-01T00:60:00Z",
+            "2099-02-29T00:00:00Z",
+            "2099-13-01T00:00:00Z",
+            "+002099-01-01T00:00:00Z",
+            "-2099-01-01T00:00:00Z",
+            "99-01-01T00:00:00Z",
+            "2099-1-1T00:00:00Z",
+            "2099-01-01Z",
+            "2099-01",
+            "2099-01-01T",
+            "２099-01-01T00:00:00Z",
+        ] {
+            assert_eq!(
+                Instant::parse(text),
+                Err(InstantError::Malformed),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "service")]
+    fn letters_may_have_to_be_in_upper_case() {
+        for text in ["2026-01-02T03:04Z", "2026-01-02 03:04:05.5+02:00"] {
+            let read = Instant::parse_upper_case(text);
+            assert_eq!(read, Instant::parse(text), "{text}");
+        }
+        for text in ["2026-01-02t03:04:05Z", "2026-01-02T03:04:05z"] {
+            assert!(Instant::parse(text).is_ok(), "{text}");
+            let read = Instant::parse_upper_case(text);
+            assert_eq!(read, Err(InstantError::Malformed), "{text}");
         }
     }
 
@@ -217,8 +290,11 @@ mod tests {
             Instant::parse("2026-01-02T03:04:05"),
             Err(InstantError::NoOffset)
         );
-        assert_eq!(Instant::parse("yesterday"), Err(InstantError::Malformed));
-        assert_eq!(Instant::parse("2026-01-02"), Err(InstantError::Malformed));
+        assert_eq!(
+            Instant::parse("2026-01-02 03:04"),
+            Err(InstantError::NoOffset)
+        );
+        assert_eq!(Instant::parse("2026-01-02"), Err(InstantError::NoTime));
         assert_eq!(
             Instant::parse("1969-12-31T23:59:59Z"),
             Err(InstantError::OutOfRange)
@@ -230,7 +306,11 @@ mod tests {
         assert!(Instant::parse("2261-12-31T23:59:59.999999Z").is_ok());
         assert_eq!(
             Instant::parse("9999-12-31T23:59:59-23:59"),
-            Err(InstantError::Malformed)
+            Err(InstantError::OutOfRange)
+        );
+        assert_eq!(
+            Instant::parse("0000-01-01T00:00:00+23:59"),
+            Err(InstantError::OutOfRange)
         );
     }
 

@@ -113,7 +113,7 @@ fn merge(
     let boundary = SkipReason::InvalidPullRequestMergeBoundary;
     let merge_commit_sha = sha(described, "merge_commit_sha").ok_or(boundary)?;
     let merged_at = text(described, "merged_at")
-        .and_then(|at| Instant::parse(at.as_str()?).ok())
+        .and_then(|at| Instant::parse_upper_case(at.as_str()?).ok())
         .ok_or(boundary)?;
     let pull_request = pull_request(payload, delivery, notes).ok_or(boundary)?;
     Ok(PullRequestMerge {
@@ -437,6 +437,11 @@ mod tests {
             "\"1969-12-31T23:59:59Z\"",
             "\"2262-01-01T00:00:00Z\"",
             "\"2026-13-03T04:05:06Z\"",
+            "\"2026-02-03T04:05:06z\"",
+            "\"2026-02-03t04:05:06Z\"",
+            "\"2026-02-03T04:05:60Z\"",
+            "\"+002026-02-03T04:05:06Z\"",
+            "\"2026-02-03T04:05:06Z[UTC]\"",
             "\"\\ud800\"",
         ] {
             let reason = Err(SkipReason::InvalidPullRequestMergeBoundary);
