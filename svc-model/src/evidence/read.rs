@@ -64,11 +64,12 @@ fn references(fields: &Fields<'_>, violations: &mut Violations) -> Option<Vec<Re
             );
             continue;
         };
-        let Some(reference) = Reference::read(&Fields::new(object, place.clone()), violations)
+        let Some((reference, beyond)) =
+            Reference::read(&Fields::new(object, place.clone()), violations)
         else {
             continue;
         };
-        if !seen.insert(reference.clone()) {
+        if !seen.insert((reference.clone(), beyond)) {
             violations.push(Violation::rule("must be distinct").at(place));
         }
         read.push(reference);
@@ -133,4 +134,55 @@ pub struct EvidenceRead {
     pub quarantine_revision: u64,
     /// The parts.
     pub items: Vec<EvidenceReadItem>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{NodeBudget, Object};
+
+    fn read(indices: &[[&str; 2]]) -> Result<EvidenceReadRequest, Refusal> {
+        let references: Vec<String> = indices
+            .iter()
+            .map(|[message, part]| {
+                format!(
+                    r#"{{"inference_call_id":"c","side":"input","message_index":{message},"part_index":{part}}}"#
+                )
+            })
+            .collect();
+        let references = references.join(",");
+        let body =
+            format!(r#"{{"schema_version":1,"session_id":"s","references":[{references}]}}"#);
+        let none = Object::new();
+        EvidenceReadRequest::read(&Incoming {
+            path: &none,
+            query: &none,
+            headers: &none,
+            body: body.as_bytes(),
+            memory: &NodeBudget::new(1 << 20),
+        })
+    }
+
+    #[test]
+    fn references_are_distinct_as_they_are_written() {
+        let [last, next, after] = [
+            "18446744073709551615",
+            "18446744073709551616",
+            "18446744073709551617",
+        ];
+        let distinct = [
+            [last, "0"],
+            [next, "0"],
+            [after, "0"],
+            ["0", next],
+            ["0", after],
+        ];
+        let request = read(&distinct).unwrap();
+        assert_eq!(request.references.len(), distinct.len());
+        for twice in [[next, "0"], ["0", next], ["1", "0"]] {
+            assert!(matches!(read(&[twice, twice]), Err(Refusal::Invalid(_))));
+        }
+        let zeros = [["0", "0"], ["-0", "0"]];
+        assert!(matches!(read(&zeros), Err(Refusal::Invalid(_))));
+    }
 }

@@ -36,8 +36,26 @@ pub struct Reference {
     pub part_index: u64,
 }
 
-/// An index of a list: a JSON integer from 0. An index too large for any list is out of range.
-struct Index(u64);
+/// An index of a list: a JSON integer from 0.
+struct Index {
+    /// An index too large for any list is the largest.
+    value: u64,
+    /// How such an index is written.
+    beyond: Beyond,
+}
+
+/// The spelling of an index that is too large for any list. Integers have one spelling each, so it
+/// tells such an index from another.
+type Beyond = Option<Box<str>>;
+
+impl From<u64> for Index {
+    fn from(value: u64) -> Self {
+        Self {
+            value,
+            beyond: None,
+        }
+    }
+}
 
 impl FromField for Index {
     fn from_field(value: &Json) -> Result<Self, Violation> {
@@ -48,19 +66,26 @@ impl FromField for Index {
             return Err(Violation::new(FieldKind::IntType, "must be an integer"));
         }
         match number.as_u64() {
-            Some(index) => Ok(Self(index)),
-            None if number.as_str() == "-0" => Ok(Self(0)),
+            Some(index) => Ok(index.into()),
+            None if number.as_str() == "-0" => Ok(0.into()),
             None if number.as_str().starts_with('-') => Err(Violation::new(
                 FieldKind::GreaterThanEqual,
                 "must be at least 0",
             )),
-            None => Ok(Self(u64::MAX)),
+            None => Ok(Self {
+                value: u64::MAX,
+                beyond: Some(number.as_str().into()),
+            }),
         }
     }
 }
 
 impl Reference {
-    pub(super) fn read(fields: &Fields<'_>, violations: &mut Violations) -> Option<Self> {
+    /// Reads a reference, and what distinguishes it from one that reads the same.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        violations: &mut Violations,
+    ) -> Option<(Self, [Beyond; 2])> {
         let inference_call_id = fields.required("inference_call_id", violations);
         let side = fields.required::<Side>("side", violations);
         let message_index = fields.required::<Index>("message_index", violations);
@@ -70,11 +95,13 @@ impl Reference {
             Undeclared::ByParent,
             violations,
         );
-        Some(Self {
+        let (message_index, part_index) = (message_index?, part_index?);
+        let reference = Self {
             inference_call_id: inference_call_id?,
             side: Open::Known(side?),
-            message_index: message_index?.0,
-            part_index: part_index?.0,
-        })
+            message_index: message_index.value,
+            part_index: part_index.value,
+        };
+        Some((reference, [message_index.beyond, part_index.beyond]))
     }
 }
