@@ -15,16 +15,42 @@ use svc_model::version::Version1;
 
 use super::ContentCache;
 pub use super::occurrence::ScanLimits;
-use super::occurrence::{Occurrence, Scan, digits};
+use super::occurrence::{Occurrence, Scan, digits, each_by_call};
 use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
 use crate::store::Snapshot;
 
-/// Occurrences of one content. The best ranked one represents all.
-struct Group<'a> {
-    best: Occurrence<'a>,
-    /// The bytes of the largest encoded item among them.
+/// The candidate state of a scan, by content.
+#[derive(Default)]
+struct State {
+    bytes: u64,
+    groups: HashMap<[u8; 32], GroupState>,
+}
+
+struct GroupState {
+    /// Which of the contents it is, in the order in which they came.
+    place: usize,
+    /// The bytes of the largest encoded item.
     item_bytes_max: u64,
+}
+
+impl State {
+    /// Adds an occurrence, and returns the place of its content.
+    fn add(&mut self, occurrence: &Occurrence<'_>) -> usize {
+        let sameness = occurrence.sameness();
+        let bytes = item_bytes(occurrence);
+        let place = self.groups.len();
+        let group = self.groups.entry(sameness.digest).or_insert_with(|| {
+            self.bytes += sameness.key_bytes + CONTEXT_STATE_OVERHEAD_BYTES;
+            GroupState {
+                place,
+                item_bytes_max: 0,
+            }
+        });
+        self.bytes += bytes.saturating_sub(group.item_bytes_max);
+        group.item_bytes_max = group.item_bytes_max.max(bytes);
+        group.place
+    }
 }
 
 fn item_bytes(occurrence: &Occurrence<'_>) -> u64 {
@@ -54,32 +80,30 @@ pub fn selected(
     let mut measure = snapshot.call_measure(&session_id)?;
     measure.metadata_bytes += session_id.as_str().len() as u64;
     limits.check(&measure)?;
+    if let Err(too_many) = limits.check_parts(&measure) {
+        let mut state = State::default();
+        each_by_call(snapshot, cache, &session_id, &request.query, |occurrence| {
+            state.add(occurrence);
+            Ok(limits.check_state(state.bytes)?)
+        })?;
+        return Err(too_many.into());
+    }
     let counts = snapshot.session_fact_count(&session_id, FactTable::InferenceCalls)?;
     let scan = Scan::open(snapshot, cache, &session_id, &request.query)?;
 
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
-    let mut state_bytes = 0;
+    // Occurrences of one content are a group. The best ranked one represents all.
+    let mut groups: Vec<Occurrence<'_>> = Vec::new();
+    let mut state = State::default();
     let parts = scan.each(|occurrence| {
-        let sameness = occurrence.sameness();
-        let bytes = item_bytes(&occurrence);
-        let position = *by_content.entry(sameness.digest).or_insert(groups.len());
-        if let Some(group) = groups.get_mut(position) {
-            state_bytes += bytes.saturating_sub(group.item_bytes_max);
-            group.item_bytes_max = group.item_bytes_max.max(bytes);
-            if occurrence.rank() < group.best.rank() {
-                group.best = occurrence;
-            }
-        } else {
-            state_bytes += sameness.key_bytes + bytes + CONTEXT_STATE_OVERHEAD_BYTES;
-            groups.push(Group {
-                best: occurrence,
-                item_bytes_max: bytes,
-            });
+        let place = state.add(&occurrence);
+        match groups.get_mut(place) {
+            Some(best) if occurrence.rank() < best.rank() => *best = occurrence,
+            Some(_) => {}
+            None => groups.push(occurrence),
         }
-        Ok(limits.check_state(state_bytes)?)
+        Ok(limits.check_state(state.bytes)?)
     })?;
-    groups.sort_unstable_by(|a, b| a.best.rank().cmp(&b.best.rank()));
+    groups.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
 
     let mut skipped = ContextSkipped {
         reasoning_part: parts.reasoning,
@@ -92,11 +116,11 @@ pub fn selected(
     };
     let mut packer = Packer::new(request.max_bytes.get() - CONTEXT_ENVELOPE_BYTES_MAX as u64);
     let mut items = Vec::new();
-    for group in &groups {
-        match packer.offer(item_bytes(&group.best)) {
+    for best in &groups {
+        match packer.offer(item_bytes(best)) {
             Packing::Chosen => items.push(ContextItem {
-                score: group.best.score(),
-                evidence: group.best.item(),
+                score: best.score(),
+                evidence: best.item(),
             }),
             Packing::ItemLimit => skipped.item_limit += 1,
             Packing::Budget => skipped.response_budget += 1,

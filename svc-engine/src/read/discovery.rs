@@ -13,17 +13,54 @@ use svc_model::json;
 use svc_model::limit::{
     CONTEXT_ENVELOPE_BYTES_MAX, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_STATE_OVERHEAD_BYTES,
 };
+use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
 use super::context::check_envelope;
-use super::occurrence::{Occurrence, PartCounts, Scan, ScanLimits};
+use super::occurrence::{Occurrence, PartCounts, Scan, ScanLimits, each_by_call};
 use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
 use crate::store::{ScanMeasure, Snapshot};
 
 /// Bytes of the two ids of a commit match, which count as metadata of the scan.
 const MATCH_ID_BYTES: u64 = 2 * 36;
+
+/// The candidate state of a scan, Session by Session.
+struct State<'l> {
+    limits: &'l ScanLimits,
+    bytes: u64,
+    /// The bytes of the largest encoded item of the present Session.
+    item_bytes_max: u64,
+}
+
+impl<'l> State<'l> {
+    const fn new(limits: &'l ScanLimits) -> Self {
+        Self {
+            limits,
+            bytes: 0,
+            item_bytes_max: 0,
+        }
+    }
+
+    /// Begins a Session.
+    fn begin(&mut self) -> Result<(), Decline> {
+        self.bytes += CONTEXT_STATE_OVERHEAD_BYTES;
+        self.item_bytes_max = 0;
+        self.limits.check_state(self.bytes)
+    }
+
+    /// Adds an occurrence of a matching part.
+    fn add(&mut self, occurrence: &Occurrence<'_>) -> Result<(), Decline> {
+        let bytes = occurrence.item_bytes();
+        if bytes <= self.item_bytes_max {
+            return Ok(());
+        }
+        self.bytes += bytes - self.item_bytes_max;
+        self.item_bytes_max = bytes;
+        self.limits.check_state(self.bytes)
+    }
+}
 
 struct Found<'g> {
     session_id: &'g SessionId,
@@ -78,8 +115,19 @@ pub fn discover(
         });
     }
     limits.check(&measure)?;
+    if let Err(too_many) = limits.check_parts(&measure) {
+        let mut state = State::new(limits);
+        for session in &found {
+            state.begin()?;
+            let id = session.session_id;
+            each_by_call(snapshot, cache, id, &request.query, |occurrence| {
+                Ok(state.add(occurrence)?)
+            })?;
+        }
+        return Err(too_many.into());
+    }
 
-    let mut state_bytes = 0;
+    let mut state = State::new(limits);
     let mut parts = PartCounts::default();
     let mut candidates = Vec::new();
     let mut skipped = DiscoverySkipped::default();
@@ -88,19 +136,12 @@ pub fn discover(
         commit_match,
     } in found
     {
-        state_bytes += CONTEXT_STATE_OVERHEAD_BYTES;
-        limits.check_state(state_bytes)?;
+        state.begin()?;
         skipped.content_erased += snapshot.erased_calls(session_id)?.len() as u64;
         let scan = Scan::open(snapshot, cache, session_id, &request.query)?;
         let mut best: Option<Occurrence<'_>> = None;
-        let mut item_bytes_max = 0;
         let counts = scan.each(|occurrence| {
-            let bytes = occurrence.item_bytes();
-            if bytes > item_bytes_max {
-                state_bytes += bytes - item_bytes_max;
-                item_bytes_max = bytes;
-                limits.check_state(state_bytes)?;
-            }
+            state.add(&occurrence)?;
             if best.is_none_or(|best| occurrence.rank() < best.rank()) {
                 best = Some(occurrence);
             }

@@ -57,6 +57,12 @@ impl ScanLimits {
                 return Err(Decline::EvidenceSourceLimit { bytes, limit });
             }
         }
+        Ok(())
+    }
+
+    /// Checks the number of parts, which is the last of the limits: a scan that has too many is
+    /// declined for its state where that is too large as well.
+    pub(super) fn check_parts(&self, measure: &ScanMeasure) -> Result<(), Decline> {
         if measure.parts > self.parts {
             return Err(Decline::RetrievalPartLimit {
                 count: measure.parts,
@@ -230,6 +236,15 @@ impl Scan {
         query: &Query,
     ) -> Result<Self, Error> {
         let calls = snapshot.call_contents(session_id)?;
+        Self::of(snapshot, cache, calls, query)
+    }
+
+    fn of(
+        snapshot: &mut Snapshot<'_>,
+        cache: &ContentCache,
+        calls: Vec<CallContents>,
+        query: &Query,
+    ) -> Result<Self, Error> {
         let ids = calls
             .iter()
             .flat_map(|call| call.input.iter().chain(&call.output).copied());
@@ -267,4 +282,21 @@ impl Scan {
         }
         Ok(counts)
     }
+}
+
+/// Calls `each` with every occurrence of a matching part of a Session, and has one call at a time in
+/// memory. For a scan with too many parts to have all of them there.
+pub(super) fn each_by_call(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    session_id: &svc_model::id::SessionId,
+    query: &Query,
+    mut each: impl FnMut(&Occurrence<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for call in snapshot.call_contents(session_id)? {
+        snapshot.check_deadline()?;
+        let scan = Scan::of(snapshot, cache, vec![call], query)?;
+        scan.each(|occurrence| each(&occurrence))?;
+    }
+    Ok(())
 }

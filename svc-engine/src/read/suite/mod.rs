@@ -40,6 +40,7 @@ macro_rules! stage {
 
 // After the macro, which they use.
 mod commits;
+mod context_limits;
 mod failures;
 mod granting;
 mod inferred;
