@@ -228,6 +228,10 @@ fn as_of_is_inclusive(#[values(Backend::Sqlite, Backend::Postgres)] backend: Bac
     let found = at_moment(at(5)).unwrap();
     assert_eq!(found.outcome_id, id(1));
     assert_eq!(found.commit_query.request().unwrap().as_of, Some(at(5)));
+    let later = at_moment(at(3_600)).unwrap();
+    assert_eq!(later.outcome_id, id(1));
+    let link = later.commit_query.request().unwrap();
+    assert_eq!(link.as_of, Some(at(3_600)), "what was asked for");
 }
 
 /// The forge told which repository it was and never how it is called: the number is enough.

@@ -72,11 +72,7 @@ impl Asked<'_> {
             Ok(None) => "nothing".to_owned(),
             Err(error) => error_word(&error),
         };
-        let asked = CiOutcomeRequest {
-            as_of: self.within(request.as_of),
-            ..request.clone()
-        };
-        let expected = self.reference.outcome(&asked);
+        let expected = self.reference.outcome(request);
         self.compare(request, &answer, &expected);
     }
 
