@@ -27,6 +27,7 @@ on_both_backends! {
     servers_of_one_token_read_each_others_cursors,
     sessions_and_commits_take_a_read_slot_and_runs_do_not,
     a_reply_over_its_cap_is_refused_whole,
+    a_large_outcome_is_in_the_answer_of_every_query,
 }
 
 /// The range in which the facts of these tests were received.
@@ -437,6 +438,28 @@ fn a_reply_over_its_cap_is_refused_whole(backend: Backend) {
         (reply.status, reply.text().as_str()),
         (409, r#"{"detail":"response exceeds the fixed limit"}"#)
     );
+}
+
+fn a_large_outcome_is_in_the_answer_of_every_query(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let large = CiOutcome {
+        run_url: Some(Text::from("x".repeat(1_200_000).as_str())),
+        result: CiResult::Failed,
+        captured_at: at(60),
+        ..outcome(1, "run-1")
+    };
+    Facts::of(&server).add(vec![Append::CiOutcome(Box::new(large))]);
+    for path in [
+        "/query/ci/outcome?provider=other&run_id=run-1".to_owned(),
+        format!("/query/ci/failures?{RANGE}&repo=own/repo"),
+        format!("/query/commit/{}", commit('c')),
+    ] {
+        let reply = server.read(&path);
+        assert_eq!(reply.status, 200, "{path}: {:.200}", reply.text());
+        assert!(reply.body.len() > 1_200_000, "{path}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::{Access, Endpoint, Method, Parameter};
 use crate::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
+use crate::problem::Problem;
 use crate::request::NoParameters;
 
 /// `GET /v1/facts`.
@@ -44,6 +45,7 @@ impl Endpoint for SessionCalls {
     const ACCESS: Access = Access::Operator;
     const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
+    const OVERSIZE: Problem = Problem::ReplyTooLarge;
     type Request = SessionRequest;
     type Reply = SessionInferenceCalls;
     const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
@@ -61,6 +63,7 @@ impl Endpoint for Compatibility {
     const ACCESS: Access = Access::Operator;
     const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
+    const OVERSIZE: Problem = Problem::ReplyTooLarge;
     type Request = SessionRequest;
     type Reply = CompatibilityEvidence;
     const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;

@@ -209,7 +209,6 @@ fn conflict(route: &Route) -> Described {
                 "repositories",
                 Problem::Declined(Decline::RepositoryEvidenceLimit),
             ));
-            problems.push(("size", Problem::ReplyTooLarge));
             (description, problems)
         }
         (_, ModelOutcomesReport::NAME | AcceptedWorkLifecycleReport::NAME) => (
@@ -276,7 +275,10 @@ fn unnamed_event() -> Problem {
 fn bound(bound: SessionBound) -> Described {
     (
         "The Session has too many visible facts for this read. There is no partial answer.",
-        vec![("bound", Problem::SessionBound(bound))],
+        vec![
+            ("bound", Problem::SessionBound(bound)),
+            ("size", Problem::ReplyTooLarge),
+        ],
     )
 }
 

@@ -200,3 +200,23 @@ fn answers(method: Method, requested: &axum::http::Method) -> bool {
     method.as_str() == requested.as_str()
         || (method == Method::Get && requested == axum::http::Method::HEAD)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reads_of_evidence_have_its_limit_of_a_reply() {
+        macro_rules! check_all {
+            ($($endpoint:ident)+) => {$(
+                if $endpoint::METHOD == Method::Get && $endpoint::STATUSES.contains(&409) {
+                    let is_evidence = $endpoint::PATH.starts_with("/query/evidence")
+                        || $endpoint::PATH.starts_with("/query/context");
+                    let declines = matches!($endpoint::OVERSIZE, Problem::Declined(_));
+                    assert_eq!(declines, is_evidence, "{}", $endpoint::PATH);
+                }
+            )+};
+        }
+        svc_model::for_each_endpoint!(check_all);
+    }
+}
