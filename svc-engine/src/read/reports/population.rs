@@ -11,6 +11,7 @@ use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
 use super::calls::{self, Calls};
+use super::extent::first;
 use super::halves::look_up;
 use super::memory::ReportMemory;
 use super::session_facts::SessionFacts;
@@ -56,7 +57,8 @@ pub(super) struct Population {
 }
 
 impl Population {
-    /// Reads them, and the pushes that some of the calls could have led to.
+    /// Reads them, and the pushes that some of the calls could have led to; of all history every push,
+    /// so that those are counted that no call could have led to.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         memory: &ReportMemory,
@@ -74,7 +76,7 @@ impl Population {
         let decisions = Decisions::attach(facts.decisions, &owners);
         let edits = edits::left(snapshot, &sessions, facts.edits)?;
         let (observed, retries) = (facts.observed, facts.retries);
-        let pushes = pushes(snapshot, &calls, boundary)?;
+        let pushes = pushes(snapshot, extent, &calls, boundary)?;
         let population = Self {
             extent: extent.observed(),
             erased_edits: edits.erased,
@@ -112,18 +114,23 @@ impl Population {
     }
 }
 
-/// Returns the pushes that some of the calls could have led to. The calls are in the order of observation.
+/// Returns every push for all history, else those that some of the calls could have led to. The calls
+/// are in the order of observation.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
+    extent: &Extent,
     calls: &Calls,
     boundary: Instant,
 ) -> Result<Vec<Push>, Error> {
     let mut pushes = Vec::new();
-    let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
-        return Ok(pushes);
+    let (start, end) = match (calls.first(), calls.last()) {
+        _ if extent.is_all() => (first(), boundary),
+        (Some(first), Some(last)) => {
+            let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
+            (minutes_later(first.observed_at, -MINUTES_AFTER), end)
+        }
+        _ => return Ok(pushes),
     };
-    let start = minutes_later(first.observed_at, -MINUTES_AFTER);
-    let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
     snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
     Ok(pushes)
 }

@@ -189,3 +189,27 @@ fn a_pull_request_that_cannot_be_checked_is_named(
     assert!(unchecked[0].repository_identity.is_some());
     assert_eq!(read(2_005).scored_rows, 1);
 }
+
+#[rstest]
+fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let sources = Sources::new();
+    let late = Push {
+        repository: Some(repository(101)),
+        captured_at: at(LAST),
+        ..push(11)
+    };
+    stage.add([pushed(late)]);
+    let skipped = |as_of| {
+        let extent = Extent::all_until(at(as_of));
+        let report = merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+        serde_json::to_value(report.attribution_skips).unwrap()
+    };
+    let one = serde_json::json!({"no_inference_call_candidates": 1});
+    assert_eq!(skipped(LAST + DAY), one, "no call at all");
+    assert_eq!(skipped(LAST - 1), serde_json::json!({}), "no push yet");
+    stage.add([stage.said(1, "s", NOTED)]);
+    assert_eq!(skipped(LAST + DAY), one, "a call of long before");
+}
