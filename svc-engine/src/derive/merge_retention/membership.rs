@@ -229,6 +229,10 @@ impl PullRequest {
         if named.is_some_and(|numbers| numbers.contains(&self.merge.pr_number)) {
             return Held::Yes;
         }
+        // Whose head it is nobody can tell, so no mirror answers for it.
+        if self.merge.head_repository.is_err() {
+            return Held::Unchecked;
+        }
         let mut held = Held::No;
         for head in &self.heads {
             match reached_from(head) {

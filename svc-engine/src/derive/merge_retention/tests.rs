@@ -205,6 +205,39 @@ fn only_observed_edges_are_candidates() {
     );
 }
 
+/// A mirror that has the head by chance does not tell whose it is; CI that names the pull request does.
+#[test]
+fn a_pull_request_from_an_unresolved_repository_cannot_be_checked() {
+    let unresolved = |merges: &[i64]| {
+        let mut inputs = one_file(vec![merge(5, 10), merge(6, 11)]);
+        for merge in &mut inputs.merges {
+            if merges.contains(&merge.pr_number) {
+                merge.head_repository = Err(RepositoryDecline::IdentityUnresolved);
+            }
+        }
+        inputs
+    };
+    let unsure = Some(MembershipSkip::AncestryCheckFailed);
+    for (merges, reached) in [
+        (&[5][..], &[(1, 10)][..]),
+        (&[5], &[(1, 11)]),
+        (&[5, 6], &[]),
+    ] {
+        let result = join(unresolved(merges), reached, &[]);
+        assert_eq!(reason(&result), unsure, "{merges:?} {reached:?}");
+        let unchecked = result.unchecked.get(&lifetime(1));
+        assert_eq!(unchecked, Some(&merges.iter().copied().collect()));
+    }
+    let mut named = unresolved(&[5]);
+    named.ci.push(CiMembership {
+        repository: lifetime(1),
+        commit_sha: sha(1),
+        pr_number: 5,
+    });
+    let result = join(named, &[], &[]);
+    assert_eq!(reason(&result), None);
+}
+
 #[test]
 fn each_repository_asks_one_question_of_its_history() {
     let mut inputs = one_file(vec![merge(5, 10), merge(6, 11)]);
