@@ -91,11 +91,11 @@ pub fn renamed_to<'r>(
 /// Returns the text of a file, as the text of a diff is read: CRLF is a line break, and bytes that are
 /// not UTF-8 become U+FFFD.
 pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return FileAt::Oversized;
-    }
     if bytes.contains(&0) {
         return FileAt::Binary;
+    }
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return FileAt::Oversized;
     }
     let text = String::from_utf8_lossy(bytes);
     FileAt::Text {

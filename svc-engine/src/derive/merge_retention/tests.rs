@@ -305,6 +305,7 @@ fn the_first_reason_is_counted_that_keeps_files_from_being_compared() {
     assert_eq!(at(b"a\0b"), FileAt::Binary);
     assert!(matches!(at(&vec![b'x'; 1_000_000]), FileAt::Text { .. }));
     assert_eq!(at(&vec![b'x'; 1_000_001]), FileAt::Oversized);
+    assert_eq!(at(&vec![0; 1_000_001]), FileAt::Binary);
     assert_eq!(at(b"\xff"), text("a.py", "\u{fffd}"));
     for (head, merge, expected) in [
         (

@@ -110,9 +110,7 @@ impl MirrorReader {
                     Found::Absent | Found::Object(..) => {
                         Some(ReadError::Declined(ReadDecline::Malformed))
                     }
-                    Found::Unread(ReadError::Declined(_)) => {
-                        Some(ReadError::Declined(ReadDecline::TooManyEntries))
-                    }
+                    Found::Start(..) => Some(ReadError::Declined(ReadDecline::TooManyEntries)),
                     Found::Unread(error) => Some(error),
                 };
                 if let Some(error) = decline {
@@ -129,13 +127,13 @@ impl MirrorReader {
         Ok(further)
     }
 
-    /// Reads the contents of many files of so many bytes each at most, see [`find_files`](Self::find_files).
-    /// `each` gets the place of the id.
+    /// Reads the contents of many files, see [`find_files`](Self::find_files). `each` gets the place of the
+    /// id; of a file with more than so many bytes it gets the first ones, one more than that.
     ///
     /// # Errors
     ///
     /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file,
-    /// [`ReadDecline::TooLarge`] and [`ReadDecline::Malformed`].
+    /// [`ReadDecline::Malformed`].
     pub fn contents_of(
         &mut self,
         ids: &[ObjectId],
@@ -146,9 +144,9 @@ impl MirrorReader {
             each(
                 place,
                 match found {
-                    Found::Object(Kind::Blob, bytes) => Ok(bytes),
+                    Found::Object(Kind::Blob, bytes) | Found::Start(Kind::Blob, bytes) => Ok(bytes),
                     Found::Unread(error) => Err(error),
-                    Found::Absent | Found::Object(..) => {
+                    Found::Absent | Found::Object(..) | Found::Start(..) => {
                         Err(ReadError::Declined(ReadDecline::Malformed))
                     }
                 },

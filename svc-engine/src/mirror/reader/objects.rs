@@ -1,7 +1,7 @@
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 
-use super::{CAT_FILE, Kind, MirrorReader, ReadDecline, ReadError, read_header, why};
+use super::{CAT_FILE, Kind, MirrorReader, ReadError, read_header, why};
 use crate::mirror::object_id::ObjectId;
 
 /// What an id leads to.
@@ -9,14 +9,16 @@ use crate::mirror::object_id::ObjectId;
 pub(super) enum Found<'b> {
     /// Nothing.
     Absent,
-    /// An object that was not read: it is larger than requested, or git could not read it.
+    /// An object that git could not read.
     Unread(ReadError),
+    /// The first bytes of an object that is larger than requested, one more than that.
+    Start(Kind, &'b [u8]),
     /// An object of this kind with these bytes.
     Object(Kind, &'b [u8]),
 }
 
 impl MirrorReader {
-    /// Reads many objects of at most so many bytes each. Git works on the next ones while `each` handles
+    /// Reads many objects, of each at most so many bytes and one more. Git works on the next ones while `each` handles
     /// one. `each` gets the place of the id.
     ///
     /// # Errors
@@ -44,8 +46,9 @@ impl MirrorReader {
                 };
                 if header.bytes > bytes_max {
                     is_whole = false;
-                    let decline = ReadError::Declined(ReadDecline::TooLarge);
-                    each(next + at, Found::Unread(decline));
+                    buffer.clear();
+                    output.take(bytes_max + 1).read_to_end(&mut buffer)?;
+                    each(next + at, Found::Start(header.kind, &buffer));
                     // The rest is not read.
                     return Ok(ControlFlow::Break(()));
                 }

@@ -16,7 +16,7 @@ use crate::derive::merge_retention::{
 };
 use crate::error::Error;
 use crate::fact::Lifetime;
-use crate::mirror::{ObjectId, ReadDecline, ReadError, WantedFile};
+use crate::mirror::{ObjectId, WantedFile};
 
 /// Files that are looked at together.
 const FILES_AT_ONCE: usize = 1_024;
@@ -331,7 +331,6 @@ impl<'s> Scoring<'s> {
                     .contents_of(&ids, FILE_BYTES_MAX, |place, bytes| {
                         let file = match bytes {
                             Ok(bytes) => file_text(String::new(), bytes),
-                            Err(ReadError::Declined(ReadDecline::TooLarge)) => FileAt::Oversized,
                             Err(error) => {
                                 failed = Some(error);
                                 FileAt::ReadFailed

@@ -73,7 +73,14 @@ fn files_are_the_same_alone_and_together() {
     let ids: Vec<ObjectId> = found.iter().filter_map(|it| *it.as_ref().ok()?).collect();
     let mut contents = Vec::new();
     let read = together.contents_of(&ids, 8_000, |_, bytes| {
-        contents.push(bytes.map(<[u8]>::to_vec));
+        contents.push(match bytes {
+            // Of the large one the start, which says that there is more.
+            Ok(bytes) if bytes.len() > 8_000 => {
+                assert_eq!(bytes, [b'l'; 8_001]);
+                Err(ReadError::Declined(ReadDecline::TooLarge))
+            }
+            bytes => bytes.map(<[u8]>::to_vec),
+        });
     });
     read.unwrap();
     let mut contents = contents.into_iter();
