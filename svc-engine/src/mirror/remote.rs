@@ -120,6 +120,9 @@ impl Remotes {
                 if url.scheme == Scheme::Git {
                     return Err(Refusal::Unauthenticated.into());
                 }
+                if is_this_machine(&name) {
+                    return Err(Refusal::Internal.into());
+                }
             }
             AllowedHosts::Anything => {}
         }
@@ -169,6 +172,13 @@ impl Remotes {
         }
         Ok(addresses)
     }
+}
+
+/// Returns whether a name is of this machine wherever it is used, whatever a resolver says, or whether
+/// it answers.
+fn is_this_machine(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    last.eq_ignore_ascii_case("localhost")
 }
 
 #[cfg(test)]
@@ -307,7 +317,19 @@ mod tests {
             let url = format!("https://{host}/r");
             assert_eq!(refusal(&remotes, &url), Some(Refusal::Internal), "{host}");
         }
-        for host in ["empty.example", "absent.example"] {
+        let unresolving: Arc<Resolve> = Arc::new(|_, _| Err(io::ErrorKind::NotFound.into()));
+        let without_names = remotes.clone().resolving_with(unresolving);
+        for host in [
+            "localhost",
+            "LocalHost:3000",
+            "x.localhost",
+            "a.b.LOCALHOST",
+        ] {
+            let url = format!("http://{host}/r");
+            let refused = refusal(&without_names, &url);
+            assert_eq!(refused, Some(Refusal::Internal), "{host}, by its name");
+        }
+        for host in ["empty.example", "absent.example", "localhost.example"] {
             let checked = remotes.check(&format!("https://{host}/r"), &long());
             assert!(matches!(checked, Err(RemoteError::Unresolved(_))), "{host}");
         }
