@@ -31,6 +31,15 @@ pub(crate) struct StoreOptions {
     pub(crate) database_url: Option<String>,
 
     /// The organization; by default SVC_ORG_ID.
-    #[arg(long = "org", value_name = "ORG")]
+    #[arg(long = "org", value_name = "ORG", value_parser = organization)]
     pub(crate) org_id: Option<String>,
+}
+
+/// Refuses a blank organization, such as that of a variable that is not set. It would read as no
+/// option, and the command would work on another organization than the one that was meant.
+fn organization(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        return Err("must name an organization");
+    }
+    Ok(text.to_owned())
 }

@@ -321,6 +321,11 @@ fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
     ] {
         let of_another = [&["report"], arguments, &["--org", "other"]].concat();
         done(&svc(&server, &of_another));
+        // A blank name is of no organization, and not of the one that is served.
+        for blank in ["", " ", "\t"] {
+            let of_none = [&["report"], arguments, &["--org", blank]].concat();
+            refused(&svc(&server, &of_none), 2);
+        }
     }
 }
 
