@@ -49,6 +49,12 @@ fn render(report: &AbandonmentReport) -> String {
         "abandoned_sessions: {}",
         report.abandoned_sessions.len()
     ));
+    let outcomes = report.accepted_session_outcomes.iter();
+    let unshipped: u64 = outcomes
+        .filter(|session| session.status == SessionStatus::Abandoned)
+        .map(|session| session.accepted_decisions)
+        .sum();
+    page.line(format!("unshipped_accepts: {unshipped}"));
     page.line(
         "That no commit was observed does not mean that there was none: no Session is called \
          abandoned.",
@@ -74,7 +80,7 @@ fn render(report: &AbandonmentReport) -> String {
         }
         page.table(&table);
     }
-    page.heading("what was found, by reason:");
+    page.heading("skipped:");
     if report.skipped.is_empty() {
         page.line("  none");
     }
