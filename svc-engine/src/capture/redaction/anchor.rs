@@ -16,7 +16,7 @@ const SHORT_BLOCK: usize = BLOCK / 2;
 /// A byte before the short block, the block, and what its last place looks at: nothing is left.
 const SHORT_WINDOW: usize = 40;
 /// The shortest run of letters, digits, `_` and `-` that is an anchor: every key with a prefix is at
-/// least as long.
+/// least as long, except those with an anchor of their own.
 const RUN_BYTES_MIN: u32 = 17;
 
 /// What a found sequence is part of.
@@ -32,6 +32,8 @@ pub(super) enum Kind {
     Name,
     /// A long run of letters, digits, `_` and `-`; the anchor ends where it starts.
     Run,
+    /// `xox`: the prefix of keys that may be shorter than a long run.
+    ShortKey,
     /// `://`.
     Url,
     /// ` -u` or `--u`, the option of a command that takes a user and a password.
@@ -117,6 +119,7 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
             | word(*b"ecr")
             | word(*b"pas")
             | word(*b"pwd")
+            | word(*b"xox")
             | word(*b"://")
             | (word(*b"sig") & is(own[3], b'='))
             | ((is(own[0], b' ') | is(own[0], b'-')) & is(own[1], b'-') & is(own[2], b'u'))
@@ -179,6 +182,7 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
             Some(api_key(text, key).unwrap_or(key))
         }
         b's' => word(Kind::Signature, 0, b"sig="),
+        b'x' => word(Kind::ShortKey, 0, b"xox"),
         b':' => word(Kind::Url, 0, b"://"),
         b'-' if text[place..].starts_with(b"-B") => word(Kind::Pem, 4, b"-----BEGIN "),
         b' ' | b'-' => word(Kind::User, 0, &[text[place], b'-', b'u']),
@@ -215,7 +219,7 @@ mod tests {
         found
     }
 
-    const WORDS: [(&str, Kind); 21] = [
+    const WORDS: [(&str, Kind); 22] = [
         ("Authorization", Kind::Authorization),
         ("AUTHORIZATION", Kind::Authorization),
         ("api_key", Kind::ApiKey),
@@ -232,6 +236,7 @@ mod tests {
         ("PASS", Kind::Name),
         ("Pwd", Kind::Name),
         ("Key", Kind::Name),
+        ("xox", Kind::ShortKey),
         ("://", Kind::Url),
         (" -u", Kind::User),
         ("--u", Kind::User),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, is_blank, is_word, preceded_by, starts_word};
-use super::looks::{is_several_words, is_stand_in};
+use super::looks::{is_code, is_reference, is_request, is_several_words};
 use super::member;
 use super::name::{self, Written};
 
@@ -13,7 +13,8 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Returns the value that is assigned to the API key at the anchor.
 ///
-/// Words before it belong to the name when they are joined by `_` or `-`.
+/// Words before it belong to the name when they are joined by `_` or `-`. The alphabet and length of
+/// the value define it, so words are a key as well, but not a variable or other code.
 pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const QUOTED_CHARACTERS_MIN: usize = 8;
     const BARE_BYTES_MIN: usize = 16;
@@ -25,17 +26,19 @@ pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     cursor.blanks();
     cursor.one(|byte| matches!(byte, b':' | b'='))?;
     cursor.blanks();
-    let value = if let Some(value) = quoted(&mut cursor) {
+    let (value, is_code) = if let Some(value) = quoted(&mut cursor) {
         let content = &text[value.clone()];
         let characters = content.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        (characters >= QUOTED_CHARACTERS_MIN).then_some(value)?
+        (characters >= QUOTED_CHARACTERS_MIN).then_some((value, false))?
     } else {
         let start = cursor.at;
         cursor.token(BARE_BYTES_MIN)?;
-        (!goes_on(&cursor)).then_some(start..cursor.at)?
+        let content = &text[start..cursor.at];
+        let is_code = is_code(content, cursor.goes_on()) || name::is_api_key_variable(content);
+        (start..cursor.at, is_code)
     };
     let content = &text[value.clone()];
-    (!is_stand_in(content) && !is_several_words(content)).then_some(value)
+    (!is_code && !is_reference(content) && !is_request(content)).then_some(value)
 }
 
 /// Returns the value that is assigned to the name in which the anchor stands, when the name is that
@@ -154,7 +157,8 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
                     | b'$'
             )
     });
-    if (goes_on(cursor) && !in_element) || cursor.at == start {
+    let goes_on = cursor.goes_on() || cursor.peek() == Some(b'<');
+    if (goes_on && !in_element) || cursor.at == start {
         return None;
     }
     let stops = cursor.text[start..cursor.at]
@@ -162,13 +166,6 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
         .rev()
         .take_while(|byte| matches!(byte, b'.' | b':'));
     Some(start..cursor.at - stops.count())
-}
-
-/// Returns whether what was passed is only the beginning of an expression.
-fn goes_on(cursor: &Cursor<'_>) -> bool {
-    cursor
-        .peek()
-        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$'))
 }
 
 /// Passes a quoted value without quotes and blanks in it; returns its content.

@@ -97,6 +97,12 @@ impl<'t> Cursor<'t> {
         })
     }
 
+    /// Returns whether what was passed goes on as a call, an index or a template.
+    pub(super) fn goes_on(&self) -> bool {
+        self.peek()
+            .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'$'))
+    }
+
     /// Passes a quote.
     pub(super) fn quote(&mut self) -> Option<Quote> {
         let mut ahead = *self;

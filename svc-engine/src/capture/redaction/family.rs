@@ -2,12 +2,13 @@
 //!
 //! The prefixes, alphabets and lengths are those that the issuers document and that public scanners
 //! of secrets agree on. Lengths are taken a little shorter, because issuers lengthen and shorten
-//! their keys; in exchange the rest of a key must not read like words.
+//! their keys; in exchange the rest of a key must not be plain words.
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, is_word, preceded_by};
-use super::looks::{is_stand_in, is_worded};
+use super::anchor::Anchor;
+use super::cursor::{Cursor, is_word, preceded_by, starts_word};
+use super::looks::{is_plain_words, is_stand_in, is_worded};
 
 /// What a key is made of after its prefix.
 #[derive(Clone, Copy)]
@@ -178,15 +179,15 @@ const FAMILIES: &[Family] = &[
     family("xai-", Body::Plain, 60),
     family("xapp-", Body::Dashed, 20),
     family("xkeysib-", Body::Dashed, 70),
-    family("xoxa-", Body::Dashed, 12),
-    family("xoxb-", Body::Dashed, 12),
-    family("xoxc-", Body::Dashed, 12),
-    family("xoxd-", Body::Base64, 12),
-    family("xoxe-", Body::Dashed, 12),
-    family("xoxo-", Body::Dashed, 12),
-    family("xoxp-", Body::Dashed, 12),
-    family("xoxr-", Body::Dashed, 12),
-    family("xoxs-", Body::Dashed, 12),
+    family("xoxa-", Body::Dashed, 8),
+    family("xoxb-", Body::Dashed, 8),
+    family("xoxc-", Body::Dashed, 8),
+    family("xoxd-", Body::Base64, 8),
+    family("xoxe-", Body::Dashed, 8),
+    family("xoxo-", Body::Dashed, 8),
+    family("xoxp-", Body::Dashed, 8),
+    family("xoxr-", Body::Dashed, 8),
+    family("xoxs-", Body::Dashed, 8),
     family("xsmtpsib-", Body::Dashed, 70),
 ];
 
@@ -227,11 +228,20 @@ const BY_FIRST: [u8; 129] = {
 /// Returns the key that begins with the long run at `start`, or of which the run is the rest.
 pub(super) fn key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let run = after_escape(text, start);
-    let place = prefixed(text, run)
-        .or_else(|| dotted(text, run))
+    if let Some(place) = prefixed(text, run) {
+        return Some(place);
+    }
+    let place = dotted(text, run)
         .or_else(|| bot(text, run))
         .or_else(|| of_region(text, run))?;
     (!is_stand_in(&text[place.clone()])).then_some(place)
+}
+
+/// Returns the key that begins with the prefix at the anchor, which may be shorter than a long run.
+pub(super) fn short_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    let apart =
+        starts_word(text, anchor.start) && !preceded_by(text, anchor.start, |byte| byte == b'-');
+    apart.then(|| prefixed(text, anchor.start)).flatten()
 }
 
 /// Returns the JSON web token that begins with the long run at `start`: three to five segments.
@@ -289,7 +299,7 @@ fn prefixed(text: &[u8], start: usize) -> Option<Range<usize>> {
             Body::Capital | Body::Hex => !cursor.peek().is_some_and(is_run),
             Body::Plain | Body::Dashed | Body::Dotted | Body::Base64 => true,
         };
-        if length < family.shortest || !whole || is_worded(&body[..length]) {
+        if length < family.shortest || !whole || is_plain_words(&body[..length]) {
             return None;
         }
         cursor.run(is_word);

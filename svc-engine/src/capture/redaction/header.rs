@@ -6,7 +6,7 @@ use base64::Engine as _;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, is_blank, is_token, starts_word};
-use super::looks::{is_stand_in, is_worded};
+use super::looks::{is_code, is_plain_words, is_reference, is_request, is_stand_in, is_worded};
 
 /// The least length of a bearer token.
 const BEARER_BYTES_MIN: usize = 16;
@@ -47,7 +47,8 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
     }
     let value = cursor;
     if cursor.word(b"bearer").is_some() && cursor.peek().is_some_and(is_blank) {
-        return bearer_token(cursor);
+        // After the name of the header, words are a token too: nobody speaks like that.
+        return bearer_token(cursor, |token, goes_on| goes_on && is_code(token, true));
     }
     for scheme in SCHEMES {
         let mut cursor = value;
@@ -70,7 +71,9 @@ pub(super) fn bearer(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     if !starts_word(text, anchor.start) {
         return None;
     }
-    bearer_token(Cursor::new(text, anchor.end))
+    bearer_token(Cursor::new(text, anchor.end), |token, goes_on| {
+        is_plain_words(token) || is_code(token, goes_on)
+    })
 }
 
 /// Returns the token of a value that is nothing but `Bearer` and a token.
@@ -101,22 +104,26 @@ pub(super) fn is_scheme(value: &[u8]) -> bool {
     })
 }
 
-fn bearer_token(mut cursor: Cursor<'_>) -> Option<Range<usize>> {
+/// Returns the token after `Bearer`, unless it refers to one or is none by its `excuse`, which is
+/// told whether it goes on as code.
+///
+/// Its alphabet and length define it: a row of one letter is a token as well.
+fn bearer_token(
+    mut cursor: Cursor<'_>,
+    excuse: impl Fn(&[u8], bool) -> bool,
+) -> Option<Range<usize>> {
     cursor.gap()?;
-    let token = token(&mut cursor)?;
-    let content = &cursor.text[token.clone()];
-    (content.len() >= BEARER_BYTES_MIN && !is_worded(content) && !is_stand_in(content))
-        .then_some(token)
+    let start = cursor.at;
+    cursor.token(BEARER_BYTES_MIN)?;
+    let content = &cursor.text[start..cursor.at];
+    let excused = is_reference(content) || is_request(content) || excuse(content, cursor.goes_on());
+    (!excused).then_some(start..cursor.at)
 }
 
 fn token(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let start = cursor.at;
     cursor.token(1)?;
-    // A template goes on where a token ends.
-    let ends = !cursor
-        .peek()
-        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'$'));
-    ends.then_some(start..cursor.at)
+    (!cursor.goes_on()).then_some(start..cursor.at)
 }
 
 /// Returns whether a token is a name and a password in Base64.

@@ -1,5 +1,7 @@
 //! What a value looks like: a credential, or words, a placeholder, or code that refers to one.
 
+use super::cursor::{is_word, starts_word};
+
 /// The maximum length of a word; `authentication-scheme` is two words.
 const WORD_BYTES_MAX: usize = 15;
 
@@ -48,16 +50,19 @@ pub(super) fn is_stand_in(value: &[u8]) -> bool {
         || STAND_INS
             .iter()
             .any(|word| value.eq_ignore_ascii_case(word))
-        || (contains(value, b"your") && value.iter().any(|byte| matches!(byte, b'-' | b'_' | b' ')))
+        || is_request(value)
+}
+
+/// Returns whether a value asks its reader for one: `YOUR_TOKEN`, `your-api-key-goes-here`.
+pub(super) fn is_request(value: &[u8]) -> bool {
+    contains(value, b"your") && value.iter().any(|byte| matches!(byte, b'-' | b'_' | b' '))
 }
 
 /// Returns whether a value comes from elsewhere: `$NAME`, `${...}`, `<name>`, `{{ name }}`,
 /// `process.env.NAME`.
 pub(super) fn is_reference(value: &[u8]) -> bool {
-    const SOURCES: [&[u8]; 9] = [
-        b"${",
-        b"{{",
-        b"$(",
+    const TEMPLATES: [&[u8]; 3] = [b"${", b"{{", b"$("];
+    const SOURCES: [&[u8]; 6] = [
         b"process.env",
         b"os.environ",
         b"os.getenv",
@@ -81,8 +86,27 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         {
             true
         }
-        _ => SOURCES.iter().any(|source| contains(value, source)),
+        _ => {
+            TEMPLATES.iter().any(|template| contains(value, template))
+                || SOURCES.iter().any(|source| contains_word(value, source))
+        }
     }
+}
+
+/// Returns whether a value is code that a key or token comes from: `settings.api_key`, or a name
+/// that goes on as a call, an index or a template.
+///
+/// Only a name that is made of words is code: `abcdefghijklmnop(` is a key before a parenthesis.
+pub(super) fn is_code(value: &[u8], goes_on: bool) -> bool {
+    let is_name = |name: &[u8]| {
+        name.first()
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && name.iter().all(|byte| is_word(*byte))
+    };
+    (goes_on || value.contains(&b'.'))
+        && value.split(|byte| *byte == b'.').all(is_name)
+        && is_worded(value)
+        && !has_typed_row(value)
 }
 
 /// Returns whether a value repeats the same few characters, or contains such a row: `xxxxxxxx`,
@@ -101,6 +125,37 @@ fn is_filler(value: &[u8]) -> bool {
 /// by single signs or by capitals, with an occasional number.
 pub(super) fn is_worded(value: &[u8]) -> bool {
     words(value).is_some()
+}
+
+/// Returns whether a value consists of nothing but plain words, as in prose, in names of classes
+/// and in placeholders: `authentication-scheme`, `folding-cube-container`.
+///
+/// It excuses what has the very form of a credential, so it is stricter than [`is_worded`]: a
+/// number, initials, or what is typed when any value will do are no words.
+pub(super) fn is_plain_words(value: &[u8]) -> bool {
+    const WORD_BYTES_MEAN_MIN: usize = 3;
+    let letters = value
+        .iter()
+        .filter(|byte| byte.is_ascii_alphabetic())
+        .count();
+    !value.iter().any(u8::is_ascii_digit)
+        && words(value).is_some_and(|words| words * WORD_BYTES_MEAN_MIN <= letters)
+        && !has_typed_row(value)
+}
+
+/// Returns whether a value contains what is typed when any value will do: one character four times,
+/// four letters of the alphabet in order, or four keys beside each other.
+fn has_typed_row(value: &[u8]) -> bool {
+    const ROW: usize = 4;
+    const KEYS: [&[u8]; 3] = [b"qwertyuiop", b"asdfghjkl", b"zxcvbnm"];
+    value.windows(ROW).any(|row| {
+        let next_to = |step: u8| {
+            row.windows(2)
+                .all(|pair| (pair[0] | 0x20).wrapping_add(step) == pair[1] | 0x20)
+        };
+        let letters = row.iter().all(u8::is_ascii_alphabetic);
+        letters && (next_to(0) || next_to(1) || KEYS.iter().any(|keys| contains(keys, row)))
+    })
 }
 
 /// Returns whether a value consists of at least two words.
@@ -175,6 +230,13 @@ fn words_of(piece: &[u8]) -> Option<usize> {
     (humps == 1 || humps * 4 <= letters.len()).then_some(humps)
 }
 
+/// Returns whether a text contains a lower-case word in any case, and not as the end of another.
+fn contains_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len())
+        .enumerate()
+        .any(|(place, window)| window.eq_ignore_ascii_case(word) && starts_word(text, place))
+}
+
 /// Returns whether a text contains a lower-case word in any case.
 pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())
@@ -222,6 +284,56 @@ mod tests {
             "hQkWzTnVbXcRtPlMsDfG",
         ] {
             assert!(!is_worded(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn plain_words_are_neither_numbers_nor_rows_of_letters() {
+        for value in [
+            "authentication-scheme",
+            "folding-cube-container",
+            "chasing-dots-animation-wrapper",
+            "circleFadeDelay",
+            "your-bot-token-here",
+            "configuration_value_reader",
+            "understood",
+        ] {
+            assert!(is_plain_words(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "secret-key-value-123",
+            "abcd_efgh-ijkl_mnop",
+            "a_b-c_d-e_f-g_h-i_j",
+            "aaaaaaaa-aaaaaaaa",
+            "qwerty-asdfgh",
+            "ABCDEFGH",
+            "mF_9.B5f-4.1JqM",
+            "hQkWzTnVbXcRtPlMsDfG",
+        ] {
+            assert!(!is_plain_words(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn code_is_a_name_that_leads_on() {
+        for (value, goes_on) in [
+            ("settings.openai_api_key", false),
+            ("self.session.token_v2", false),
+            ("load_token_v2", true),
+            ("loadToken", true),
+        ] {
+            assert!(is_code(value.as_bytes(), goes_on), "{value}");
+        }
+        for (value, goes_on) in [
+            ("load_token", false),
+            ("my-secret-key", true),
+            ("abcdefghijklmnop", true),
+            ("abcd.efgh.ijkl.mnop", false),
+            ("mF_9.B5f-4.1JqM", false),
+            ("a..b", false),
+            ("", true),
+        ] {
+            assert!(!is_code(value.as_bytes(), goes_on), "{value}");
         }
     }
 

@@ -11,8 +11,8 @@ use super::{header, name};
 const NAME_BYTES_MAX: usize = 128;
 
 /// Returns the value of the member whose quoted name ends with the anchor, when the name is that of
-/// a credential. A reference to a variable is none, and
-/// neither is a scheme to which code appends one.
+/// a credential. A reference to a variable is none, and neither is a scheme to which code appends
+/// one.
 ///
 /// Quotes may be escaped, as in JSON inside of JSON. The member of an attribute list counts too:
 /// there the name is itself a value, `"key": "api_key", "value": "..."`.
@@ -33,8 +33,17 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let start = cursor.at;
     let end = cursor.string(quote)?;
     let value = &text[start..end];
-    let real = !is_reference(header::without_bearer(value)) && !header::is_scheme(value);
-    real.then_some(start..end)
+    let is_beginning = header::is_scheme(value) && is_appended_to(cursor);
+    let is_elsewhere = is_beginning || is_reference(header::without_bearer(value));
+    (!is_elsewhere).then_some(start..end)
+}
+
+/// Returns whether code appends to the string that was passed, or formats it.
+fn is_appended_to(mut cursor: Cursor<'_>) -> bool {
+    cursor.blanks();
+    cursor
+        .peek()
+        .is_some_and(|byte| matches!(byte, b'+' | b'.' | b'&' | b'|' | b'%'))
 }
 
 /// Returns where the name begins of which the anchor is the end.

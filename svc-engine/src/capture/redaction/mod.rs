@@ -3,9 +3,10 @@
 //! What a credential looks like, in text and in structured values, is fixed and small: a header, a
 //! member or an assignment whose name says so, a login, or a token whose prefix says so; and the
 //! [`Secrets`] of the service itself are known by their value. Everything else is evidence and stays
-//! as it is. The patterns lean towards leaving text alone: ordinary code speaks of tokens and
-//! passwords all the time, so what only a name gives away has to look like a credential as well, and
-//! variables, placeholders and words do not.
+//! as it is. What has the form of a credential is one, whatever it is made of; only plain words and
+//! code are excused. Names like `token` and `password` lean towards leaving text alone: ordinary code
+//! speaks of them all the time, so what only such a name gives away has to look like a credential as
+//! well, and variables, placeholders and words do not.
 //!
 //! Every byte that is captured passes through here, and nearly all of it is clean. So a text is
 //! first searched for a few short sequences and long runs without one of which nothing can match;

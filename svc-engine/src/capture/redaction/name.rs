@@ -19,6 +19,19 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
             .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
+/// Returns whether a value is itself the name of an API key, as where code passes one on:
+/// `api_key=openai_api_key`, `apiKey: openaiApiKey`.
+pub(super) fn is_api_key_variable(value: &[u8]) -> bool {
+    is_worded(value)
+        && value
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && [&b"api_key"[..], b"apikey"].iter().any(|word| {
+            let start = value.len().checked_sub(word.len());
+            start.is_some_and(|start| value[start..].eq_ignore_ascii_case(word))
+        })
+}
+
 /// The subject of a name that is not a certain sign of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {

@@ -4,19 +4,21 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, is_blank};
-use super::looks::is_worded;
+use super::looks::{is_plain_words, is_worded};
 
 const DASHES: &[u8] = b"-----";
 
 /// Returns the private key whose first line begins at the anchor, its first and last line included.
 ///
-/// Line breaks may be escaped, and the key may be pieced together in code, but a good part of the
-/// body has to be Base64: the mere mention of the two lines is not a key, and neither is prose between
-/// them. A key that is cut off goes as far as it looks like one.
+/// Line breaks may be escaped, and the key may be pieced together in code, but the body has to be
+/// lines of Base64, or a good part of it: the mere mention of the two lines is not a key, and neither
+/// is prose between them. A key that is cut off goes as far as it looks like one.
 pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const LABEL_BYTES_MAX: usize = 64;
     const BODY_BYTES_MAX: usize = 64 * 1024;
     const CUT_OFF_BYTES_MIN: usize = 40;
+    const CLOSED_BYTES_MIN: usize = 16;
+    const OPEN_BYTES_MIN: usize = 32;
     let label = &text[anchor.end..text.len().min(anchor.end + LABEL_BYTES_MAX)];
     let label = &label[..find(label, DASHES)?];
     let in_label = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ';
@@ -33,19 +35,52 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         cursor.word(DASHES)
     });
     if last_line.is_some() {
-        return holds_key(body).then_some(anchor.start..cursor.at);
+        let is_key = holds_key(body, CLOSED_BYTES_MIN) || is_lines(body);
+        return is_key.then_some(anchor.start..cursor.at);
     }
     let mut cursor = Cursor::new(text, body_start);
     cursor.run(|byte| is_base64(byte) || is_blank(byte) || byte == b'\\');
     let key = &text[body_start..cursor.at];
     let length = key.iter().filter(|byte| is_base64(**byte)).count();
-    (length >= CUT_OFF_BYTES_MIN && holds_key(key)).then_some(anchor.start..cursor.at)
+    (length >= CUT_OFF_BYTES_MIN && holds_key(key, OPEN_BYTES_MIN))
+        .then_some(anchor.start..cursor.at)
 }
 
-/// Returns whether a body holds enough lines of Base64.
-fn holds_key(body: &[u8]) -> bool {
+/// Returns whether a body begins on a line of its own and is nothing but lines of Base64, however
+/// short, which are no words.
+fn is_lines(body: &[u8]) -> bool {
+    let mut lines = Vec::new();
+    let mut rest = body;
+    while let Some((byte, after)) = rest.split_first() {
+        if let Some(after) = after_line_break(rest) {
+            // Between words there is one blank.
+            if lines.last().is_some_and(|last| *last != b' ') {
+                lines.push(b' ');
+            }
+            rest = after;
+        } else if is_base64(*byte) && rest.len() < body.len() {
+            lines.push(*byte);
+            rest = after;
+        } else {
+            return false;
+        }
+    }
+    !lines.is_empty() && !is_plain_words(&lines)
+}
+
+/// Returns what follows the line break, escaped or not, with which a text begins.
+fn after_line_break(text: &[u8]) -> Option<&[u8]> {
+    let backslashes = text.iter().take_while(|byte| **byte == b'\\').count();
+    match text[backslashes..] {
+        [b'\n' | b'\r', ref rest @ ..] => Some(rest),
+        [b'n' | b'r', ref rest @ ..] if backslashes > 0 => Some(rest),
+        _ => None,
+    }
+}
+
+/// Returns whether a body holds so many bytes in lines of Base64.
+fn holds_key(body: &[u8], shortest: usize) -> bool {
     const RUN_BYTES_MIN: usize = 16;
-    const KEY_BYTES_MIN: usize = 32;
     /// Headers, quotes and signs of concatenation may stand beside the lines.
     const PART_MIN: usize = 3;
     let key: usize = body
@@ -54,7 +89,7 @@ fn holds_key(body: &[u8]) -> bool {
         .map(<[u8]>::len)
         .sum();
     let written = body.iter().filter(|byte| !is_blank(**byte)).count();
-    key >= KEY_BYTES_MIN && key * PART_MIN >= written
+    key >= shortest && key * PART_MIN >= written
 }
 
 const fn is_base64(byte: u8) -> bool {

@@ -36,6 +36,7 @@ fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
         Kind::Name => found(assignment::secret(text, anchor), Reason::SecretAssignment),
         Kind::Run => found(family::key(text, anchor.start), Reason::ProviderKey)
             .or_else(|| found(family::web_token(text, anchor.start), Reason::WebToken)),
+        Kind::ShortKey => found(family::short_key(text, anchor), Reason::ProviderKey),
         Kind::Url => found(login::in_url(text, anchor), Reason::Login),
         Kind::User => found(login::of_command(text, anchor), Reason::Login),
         Kind::Signature => found(login::signature(text, anchor), Reason::SecretAssignment),
