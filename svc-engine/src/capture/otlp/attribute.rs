@@ -1,9 +1,14 @@
 //! Attribute lists and the values in them.
 
+use std::sync::LazyLock;
+
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Object, Text};
 
 use crate::capture::value::truncated;
+
+/// What an attribute without a value has: nothing, which replaces an earlier value of the same key.
+static VALUELESS: LazyLock<Json> = LazyLock::new(|| Object::new().into());
 
 /// A list of attributes, parsed once.
 #[derive(Debug, Default)]
@@ -15,7 +20,7 @@ pub(super) struct Attributes<'r> {
 
 impl<'r> Attributes<'r> {
     /// Reads the attributes of a record or resource. An element that is not an object, or whose key
-    /// is not a string, is ignored.
+    /// is not a string, is ignored; one without a value has an empty one.
     pub(super) fn of(holder: &'r Object) -> Self {
         match holder.get("attributes") {
             None | Some(Json::Null) => Self::default(),
@@ -23,7 +28,8 @@ impl<'r> Attributes<'r> {
                 let mut members = Vec::with_capacity(items.len());
                 members.extend(items.iter().filter_map(|item| {
                     let item = item.as_object()?;
-                    Some((item.get("key")?.as_text()?, item.get("value")?))
+                    let value = item.get("value").unwrap_or(&VALUELESS);
+                    Some((item.get("key")?.as_text()?, value))
                 }));
                 Self {
                     members,
@@ -253,18 +259,23 @@ mod tests {
     fn odd_elements_are_passed_over_and_the_last_of_a_name_counts() {
         let record = json(
             r#"{"attributes":[1,null,{"key":5,"value":"no"},{"value":"no"},{"key":"a","value":"first"},
-                {"key":"b"},{"key":"a","value":{"stringValue":"last"}},{"key":"e","value":""}]}"#,
+                {"key":"b"},{"key":"a","value":{"stringValue":"last"}},{"key":"e","value":""},
+                {"key":"c","value":"first"},{"key":"c"}]}"#,
         );
         let record = record.as_object().unwrap();
         let attributes = Attributes::of(record);
         assert_eq!(attributes.text("a"), Some(&"last".into()));
-        assert_eq!(attributes.get("b"), None);
+        for valueless in ["b", "c"] {
+            let value = attributes.get(valueless).unwrap();
+            assert_eq!(value.to_json(), json("{}"), "{valueless}");
+        }
+        assert_eq!(attributes.get("d"), None);
         assert_eq!(attributes.text("e"), None);
         assert!(attributes.get("e").is_some());
         assert!(attributes.well_formed().is_ok());
         assert_eq!(
             Json::Object(flat(record.clone())),
-            json(r#"{"a":"last","b":{},"e":""}"#)
+            json(r#"{"a":"last","b":{},"e":"","c":{}}"#)
         );
     }
 
