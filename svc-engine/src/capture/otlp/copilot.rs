@@ -84,7 +84,10 @@ pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     )?;
     let edit_retention_score =
         rate("survival_rate_four_gram").filter(|score| (0.0..=1.0).contains(score));
-    let delay = scalar::integer(number("time_delay_ms").as_ref());
+    // The range is that of the number as it was sent: -0.5 is no delay, though its whole part is 0.
+    let is_delay = rate("time_delay_ms").is_some_and(|delay| delay >= 0.0);
+    let delay = number("time_delay_ms").filter(|_| is_delay);
+    let delay = scalar::integer(delay.as_ref());
     let decision = DeveloperDecision {
         edit_retention_score,
         observation_delay_ms: delay.filter(|_| edit_retention_score.is_some()),
@@ -249,6 +252,8 @@ mod tests {
             ("0", "0", (Some(0.0), Some(0))),
             ("1", "1.9", (Some(1.0), Some(1))),
             ("1.0", "-1", (Some(1.0), None)),
+            ("1.0", "-0.5", (Some(1.0), None)),
+            ("1.0", "-0.0", (Some(1.0), Some(0))),
             ("1.01", "5", (None, None)),
             ("-0.1", "5", (None, None)),
             ("true", "5", (None, None)),
