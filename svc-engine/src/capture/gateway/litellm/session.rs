@@ -44,9 +44,10 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
     }
 }
 
-/// Returns the UUID under `session_id` in a text that is a JSON object.
+/// Returns the UUID under `session_id` in a text that is a JSON object once it is trimmed, as every
+/// identity is: JSON has fewer blanks.
 fn in_object(text: &Text) -> Option<Text> {
-    let object = embedded::object(text)?;
+    let object = embedded::object(&text.trimmed())?;
     let session = usable(object.get("session_id"))?.trimmed();
     is_uuid(session.as_bytes()).then_some(session)
 }
@@ -172,6 +173,21 @@ mod tests {
         ] {
             let payload = format!(r#"{{"end_user":"{text}"}}"#);
             assert_eq!(resolve(&payload), Ok(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_trimmed_as_every_identity() {
+        for blanks in [" ", "\\u00a0", "\\u2003\\u001f"] {
+            for payload in [
+                r#"{"end_user":"?{\"session_id\":\"@A\"}?"}"#,
+                r#"{"metadata":{"user_id":"?{\"session_id\":\"@A\"}?"}}"#,
+                r#"{"metadata":{"requester_custom_headers":
+                    {"x-codex-turn-metadata":"?{\"session_id\":\"@A\"}?"}}}"#,
+            ] {
+                let payload = payload.replace('?', blanks);
+                assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{payload}");
+            }
         }
     }
 
