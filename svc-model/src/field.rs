@@ -45,11 +45,15 @@ pub enum FieldKind {
     TooShort,
     /// The list has too many items.
     TooLong,
-    /// The value is not a UUID.
+    /// The value is not a string, so it contains no UUID.
+    UuidType,
+    /// The text is not a UUID.
     UuidParsing,
     /// The date-time has no offset.
     TimezoneAware,
-    /// The value is not a date-time.
+    /// The value is neither a string nor a number, so it contains no date-time.
+    DatetimeType,
+    /// The text or number is not a date-time.
     DatetimeParsing,
     /// The body is not JSON.
     JsonInvalid,

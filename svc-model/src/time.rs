@@ -186,7 +186,12 @@ impl FromField for Instant {
                 Some(text) => Self::parse(text),
                 None => Err(InstantError::Malformed),
             },
-            _ => Err(InstantError::Malformed),
+            Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => {
+                return Err(Violation::new(
+                    FieldKind::DatetimeType,
+                    "must be an RFC 3339 instant",
+                ));
+            }
         };
         result.map_err(Violation::from)
     }
@@ -327,6 +332,9 @@ mod tests {
         );
         assert!(read("-1").is_err());
         assert!(read("1e400").is_err());
-        assert!(read("null").is_err());
+        for neither in ["null", "true", "[]", "{}"] {
+            let violation = read(neither).unwrap_err().at(Vec::new());
+            assert_eq!(violation.kind, FieldKind::DatetimeType, "{neither}");
+        }
     }
 }

@@ -86,8 +86,10 @@ struct UuidField(Uuid);
 
 impl FromField for UuidField {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        value
-            .as_str()
+        let Json::String(text) = value else {
+            return Err(Violation::new(FieldKind::UuidType, "must be a UUID"));
+        };
+        text.as_str()
             .and_then(|text| Uuid::try_parse(text).ok())
             .map(Self)
             .ok_or(Violation::new(FieldKind::UuidParsing, "must be a UUID"))
