@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
 use svc_model::field::Violations;
+use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{Advice, Problem, ReportBound};
 
 use crate::output::quote;
@@ -197,7 +198,8 @@ impl From<svc_client::Error> for CommandError {
 pub(crate) fn advice(kind: &ErrorKind) -> Advice {
     let problem = match kind {
         ErrorKind::Malformed => Problem::MalformedRequest,
-        ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider,
+        // What to do is the same whatever the gateway is.
+        ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider(GatewayProvider::Unknown),
         ErrorKind::Unauthorized => Problem::Unauthorized,
         ErrorKind::Forbidden(Denial::Authority(authority)) => Problem::Forbidden(*authority),
         ErrorKind::Forbidden(Denial::OutsideGrant) => Problem::OutsideGrant,

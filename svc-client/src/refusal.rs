@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use svc_model::field::{FieldError, FieldKind, Step};
+use svc_model::ingest::GatewayProvider;
 use svc_model::json::{self, Json};
 use svc_model::problem::{
     Code, Decline, Detail, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
@@ -22,7 +23,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
     let detail = detail.as_ref();
     match status {
         300..=399 => ErrorKind::Redirected { status },
-        400 if is(detail, &Problem::UnsupportedProvider) => ErrorKind::UnsupportedProvider,
+        400 if names_provider(detail) => ErrorKind::UnsupportedProvider,
         400 => ErrorKind::Malformed,
         401 => ErrorKind::Unauthorized,
         403 => ErrorKind::Forbidden(denial(detail)),
@@ -52,6 +53,13 @@ fn is(detail: Option<&Json>, problem: &Problem) -> bool {
         return false;
     };
     detail.and_then(Json::as_str) == Some(&text)
+}
+
+/// Returns whether the answer says that a gateway has no adapter, whichever it is.
+fn names_provider(detail: Option<&Json>) -> bool {
+    GatewayProvider::ALL
+        .iter()
+        .any(|provider| is(detail, &Problem::UnsupportedProvider(*provider)))
 }
 
 fn denial(detail: Option<&Json>) -> Denial {
@@ -211,11 +219,6 @@ mod tests {
             (400, Problem::MalformedProtobuf, ErrorKind::Malformed),
             (400, Problem::MalformedEncoding, ErrorKind::Malformed),
             (
-                400,
-                Problem::UnsupportedProvider,
-                ErrorKind::UnsupportedProvider,
-            ),
-            (
                 422,
                 Problem::Invalid(violations()),
                 ErrorKind::Invalid(violations().into_vec()),
@@ -236,6 +239,13 @@ mod tests {
             Code::RepositoryIdentityConflict,
         ] {
             table.push((409, Problem::Conflict(code), ErrorKind::Conflict(code)));
+        }
+        for provider in GatewayProvider::ALL {
+            table.push((
+                400,
+                Problem::UnsupportedProvider(*provider),
+                ErrorKind::UnsupportedProvider,
+            ));
         }
         table.push((409, Problem::ReplyTooLarge, ErrorKind::Oversize));
         for (bound, kind) in [

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldError, Violations};
+use crate::ingest::GatewayProvider;
 
 #[cfg(feature = "service")]
 pub use self::advice::Advice;
@@ -329,8 +330,8 @@ pub enum Problem {
     MalformedProtobuf,
     /// The content encoding is not supported, or the body does not match it.
     MalformedEncoding,
-    /// The gateway has no adapter.
-    UnsupportedProvider,
+    /// The gateway has no adapter. It is a word of a closed set, so naming it repeats nothing else.
+    UnsupportedProvider(GatewayProvider),
     /// Fields are invalid.
     Invalid(Violations),
     /// The parameters of a query conflict with each other or with stored facts.
@@ -396,7 +397,9 @@ impl Problem {
             Self::BodyNotObject => text("body must be a JSON object"),
             Self::MalformedProtobuf => text("Malformed protobuf body"),
             Self::MalformedEncoding => text("body is not in a supported content encoding"),
-            Self::UnsupportedProvider => text("Unsupported provider"),
+            Self::UnsupportedProvider(provider) => {
+                Detail::Text(format!("Unsupported provider: {provider}").into())
+            }
             Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
             Self::Query(fault) => text(fault.message()),
             Self::Conflict(code) => Detail::Code(CodeDetail {

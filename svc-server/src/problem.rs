@@ -28,7 +28,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         | Problem::BodyNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding
-        | Problem::UnsupportedProvider => StatusCode::BAD_REQUEST,
+        | Problem::UnsupportedProvider(_) => StatusCode::BAD_REQUEST,
         Problem::Invalid(_) | Problem::Query(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Problem::Conflict(_)
         | Problem::Declined(_)
@@ -59,7 +59,7 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
         Problem::Forbidden(_) => "forbidden",
         Problem::OutsideGrant => "outside_grant",
         Problem::RetrievalDisabled => "retrieval_disabled",
-        Problem::UnsupportedProvider => "unsupported_provider",
+        Problem::UnsupportedProvider(_) => "unsupported_provider",
         Problem::Invalid(_) => "invalid",
         Problem::Query(fault) => fault.as_str(),
         Problem::Conflict(code) => code.as_str(),

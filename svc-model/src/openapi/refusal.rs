@@ -10,7 +10,7 @@ use crate::endpoint::{
     QuarantineLogPage, Release, SessionCalls, SessionQuery, SessionsQuery, TokenRestore,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
-use crate::ingest::EVENT_HEADERS;
+use crate::ingest::{EVENT_HEADERS, GatewayProvider};
 use crate::problem::{
     Code, Decline, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
 };
@@ -34,7 +34,10 @@ impl Refusal {
                 "The body is not JSON, or the gateway has no adapter. Nothing was stored.",
                 vec![
                     ("malformed", Problem::MalformedJson),
-                    ("provider", Problem::UnsupportedProvider),
+                    (
+                        "provider",
+                        Problem::UnsupportedProvider(GatewayProvider::GatewayB),
+                    ),
                 ],
             ),
             400 if access == Access::Signature => (

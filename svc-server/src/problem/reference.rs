@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use svc_model::field::Violations;
+use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{
     Code, Decline, Detail, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
 };
@@ -22,7 +23,9 @@ fn all() -> Vec<Problem> {
         P::MalformedProtobuf,
         P::MalformedEncoding,
         P::BodyIncomplete,
-        P::UnsupportedProvider,
+        P::UnsupportedProvider(GatewayProvider::GatewayB),
+        P::UnsupportedProvider(GatewayProvider::GatewayC),
+        P::UnsupportedProvider(GatewayProvider::Unknown),
         P::Unauthorized,
         P::InvalidSignature,
     ];

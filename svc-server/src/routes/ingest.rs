@@ -143,10 +143,11 @@ pub(super) async fn gateway(
 ) -> Result<Open<IngestReceipt>, Problem> {
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
+    let provider = request.provider;
     let prepared = exchange
         .in_place(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
-            GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
+            GatewayError::UnsupportedProvider => Problem::UnsupportedProvider(provider),
             GatewayError::InvalidPayload => invalid_payload(),
             GatewayError::TooLarge => Problem::TooManyValues,
         })?;
@@ -167,7 +168,7 @@ pub(super) async fn gateway_batch(
     request: GatewayBatchRequest,
 ) -> Result<GatewayBatchReceipt, Problem> {
     if request.provider != GatewayProvider::GatewayA {
-        return Err(Problem::UnsupportedProvider);
+        return Err(Problem::UnsupportedProvider(request.provider));
     }
     let mut receipt = GatewayBatchReceipt::default();
     let mut facts = Vec::new();

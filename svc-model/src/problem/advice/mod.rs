@@ -197,7 +197,7 @@ impl Problem {
                 "Send the body uncompressed or as gzip, and name the encoding in \
                  `Content-Encoding`.",
             ),
-            Self::UnsupportedProvider => to_client(
+            Self::UnsupportedProvider(_) => to_client(
                 "Send the payload of a supported gateway, or your own calls as `gateway_a`.",
             )
             .in_console(CORRECT),
