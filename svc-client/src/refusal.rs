@@ -216,6 +216,7 @@ mod tests {
             ),
             (400, Problem::MalformedJson, ErrorKind::Malformed),
             (400, Problem::BodyNotObject, ErrorKind::Malformed),
+            (400, Problem::LogsNotObject, ErrorKind::Malformed),
             (400, Problem::MalformedProtobuf, ErrorKind::Malformed),
             (400, Problem::MalformedEncoding, ErrorKind::Malformed),
             (

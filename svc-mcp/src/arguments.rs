@@ -210,9 +210,11 @@ fn refusal(unread: Unread) -> Refusal {
     let code = match &unread {
         Unread::Query(fault) => QueryFault::as_str(*fault),
         Unread::OverBudget => "too_large",
-        Unread::Malformed { .. } | Unread::Form | Unread::NotAnObject | Unread::Invalid(_) => {
-            "invalid"
-        }
+        Unread::Malformed { .. }
+        | Unread::Form
+        | Unread::NotAnObject
+        | Unread::LogsNotAnObject
+        | Unread::Invalid(_) => "invalid",
     };
     let problem = Problem::from(unread);
     let advice = problem.advice().agent();

@@ -326,6 +326,8 @@ pub enum Problem {
     FormBody,
     /// The body is JSON, but not an object.
     BodyNotObject,
+    /// The body of an export of logs is JSON, but not an object.
+    LogsNotObject,
     /// The body is not the route's protobuf message.
     MalformedProtobuf,
     /// The content encoding is not supported, or the body does not match it.
@@ -395,6 +397,7 @@ impl Problem {
             Self::RetrievalDisabled => text("Context retrieval is disabled"),
             Self::MalformedJson | Self::FormBody => text("Malformed JSON body"),
             Self::BodyNotObject => text("body must be a JSON object"),
+            Self::LogsNotObject => text("OTLP body must be a JSON object"),
             Self::MalformedProtobuf => text("Malformed protobuf body"),
             Self::MalformedEncoding => text("body is not in a supported content encoding"),
             Self::UnsupportedProvider(provider) => {

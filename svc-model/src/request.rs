@@ -92,6 +92,8 @@ pub enum Refusal {
     OverBudget,
     /// The body is JSON, but not an object.
     NotAnObject,
+    /// The body of an export of logs is JSON, but not an object.
+    LogsNotAnObject,
     /// Fields are invalid.
     Invalid(Violations),
     /// The parameters are individually valid but conflict with each other.
@@ -105,6 +107,7 @@ impl From<Refusal> for Problem {
             Refusal::Form => Self::FormBody,
             Refusal::OverBudget => Self::TooManyValues,
             Refusal::NotAnObject => Self::BodyNotObject,
+            Refusal::LogsNotAnObject => Self::LogsNotObject,
             Refusal::Invalid(violations) => Self::Invalid(violations),
             Refusal::Query(fault) => Self::Query(fault),
         }
@@ -146,6 +149,7 @@ impl Refusal {
             other @ (Self::Form
             | Self::OverBudget
             | Self::NotAnObject
+            | Self::LogsNotAnObject
             | Self::Invalid(_)
             | Self::Query(_)) => other,
         }

@@ -26,6 +26,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         | Problem::MalformedJson
         | Problem::FormBody
         | Problem::BodyNotObject
+        | Problem::LogsNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding
         | Problem::UnsupportedProvider(_) => StatusCode::BAD_REQUEST,
@@ -52,6 +53,7 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
         | Problem::MalformedJson
         | Problem::FormBody
         | Problem::BodyNotObject
+        | Problem::LogsNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding => "malformed",
         Problem::BodyTimeout => "timed_out",

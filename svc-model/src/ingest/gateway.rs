@@ -313,6 +313,7 @@ impl Request for GatewayBatchRequest {
                 other @ (Refusal::Form
                 | Refusal::OverBudget
                 | Refusal::NotAnObject
+                | Refusal::LogsNotAnObject
                 | Refusal::Query(_)),
             ) => {
                 return Err(other);

@@ -33,7 +33,12 @@ impl Request for LogsRequest {
         if content_type.is_some_and(is_protobuf) {
             return Ok(Self::Protobuf(incoming.body.to_vec()));
         }
-        incoming.document().map(Self::Json)
+        // Exporters and their users know the body by the name of its protocol.
+        let body = incoming.document().map_err(|refusal| match refusal {
+            Refusal::NotAnObject => Refusal::LogsNotAnObject,
+            other => other,
+        });
+        body.map(Self::Json)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
@@ -205,7 +210,7 @@ mod tests {
         for body in ["[]", "5", "null", "\"x\"", "NaN"] {
             assert_eq!(
                 read(None, body.as_bytes()),
-                Err(Refusal::NotAnObject),
+                Err(Refusal::LogsNotAnObject),
                 "{body}"
             );
         }

@@ -52,7 +52,7 @@ impl Refusal {
                  `Content-Encoding`. Nothing was stored, and sending it again does not help.",
                 vec![
                     ("malformed", Problem::MalformedJson),
-                    ("object", Problem::BodyNotObject),
+                    ("object", Problem::LogsNotObject),
                     ("protobuf", Problem::MalformedProtobuf),
                     ("encoding", Problem::MalformedEncoding),
                 ],

@@ -20,6 +20,7 @@ fn all() -> Vec<Problem> {
         P::MalformedJson,
         P::FormBody,
         P::BodyNotObject,
+        P::LogsNotObject,
         P::MalformedProtobuf,
         P::MalformedEncoding,
         P::BodyIncomplete,

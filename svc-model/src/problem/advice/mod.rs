@@ -188,7 +188,7 @@ impl Problem {
                 "If a webhook sent a form: set its content type to `application/json` at the \
                  forge, and redeliver. The log of the service names this cause.",
             ),
-            Self::BodyNotObject => to_client("Send one JSON object."),
+            Self::BodyNotObject | Self::LogsNotObject => to_client("Send one JSON object."),
             Self::MalformedProtobuf => to_client(
                 "Send the OTLP message of the route, or JSON. Sending the same bytes again does \
                  not help.",
