@@ -103,10 +103,17 @@ pub(super) fn is_code(value: &[u8], goes_on: bool) -> bool {
             .is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
             && name.iter().all(|byte| is_word(*byte))
     };
+    let value = without_stops(value);
     (goes_on || value.contains(&b'.'))
         && value.split(|byte| *byte == b'.').all(is_name)
         && is_worded(value)
         && !has_typed_row(value)
+}
+
+/// Returns a value without the full stop of the sentence that it ends.
+pub(super) fn without_stops(value: &[u8]) -> &[u8] {
+    let end = value.iter().rposition(|byte| *byte != b'.');
+    &value[..end.map_or(0, |last| last + 1)]
 }
 
 /// Returns whether a value repeats the same few characters, or contains such a row: `xxxxxxxx`,
@@ -319,6 +326,7 @@ mod tests {
         for (value, goes_on) in [
             ("settings.openai_api_key", false),
             ("self.session.token_v2", false),
+            ("settings.openai_api_key.", false),
             ("load_token_v2", true),
             ("loadToken", true),
         ] {
@@ -326,6 +334,7 @@ mod tests {
         }
         for (value, goes_on) in [
             ("load_token", false),
+            ("load_token.", false),
             ("my-secret-key", true),
             ("abcdefghijklmnop", true),
             ("abcd.efgh.ijkl.mnop", false),

@@ -1,6 +1,6 @@
 //! Names that show what their values are.
 
-use super::looks::{contains, is_several_words, is_stand_in, is_worded};
+use super::looks::{contains, is_several_words, is_stand_in, is_worded, without_stops};
 
 /// Returns whether any string under this name is a credential.
 ///
@@ -22,6 +22,7 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
 /// Returns whether a value is itself the name of an API key, as where code passes one on:
 /// `api_key=openai_api_key`, `apiKey: openaiApiKey`.
 pub(super) fn is_api_key_variable(value: &[u8]) -> bool {
+    let value = without_stops(value);
     is_worded(value)
         && value
             .iter()
