@@ -63,9 +63,12 @@ CREATE TABLE writers (
     commits BIGINT NOT NULL
 ) WITH (fillfactor = 10);
 
+-- A Session has a number, later ones a larger one: the calls of a Session are found by its number, so
+-- that those of a new Session come last in their index and not on a page of their own.
 -- A fact of a Session changes its mark, and no two states of a Session have the same: whoever remembers
 -- something of a Session sees whether it is still so, also after the database was set back.
 CREATE TABLE sessions (
+    session_number BIGINT PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -74,9 +77,9 @@ CREATE TABLE sessions (
     last_observed_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
     mark BIGINT NOT NULL,
-    claims TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (session_id, org_id)
+    claims TEXT COLLATE "C" NOT NULL
 );
+CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, org_id);
 CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
 
 -- What facts say of a Session: its users, models, harnesses and repositories, each once. It tells where
@@ -96,6 +99,7 @@ CREATE TABLE inference_calls (
     inference_call_id TEXT COLLATE "C" NOT NULL,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
+    session_number BIGINT NOT NULL,
     user_id TEXT COLLATE "C",
     gateway_provider TEXT COLLATE "C" NOT NULL,
     model_call_id TEXT COLLATE "C",
@@ -119,7 +123,7 @@ CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id)
 CREATE UNIQUE INDEX inference_calls_by_model_call
     ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
-    ON inference_calls (session_id, observed_at_us);
+    ON inference_calls (session_number, observed_at_us);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
 -- The calls that were stored behind a number. It costs an insertion nothing to speak of.
 CREATE INDEX inference_calls_by_number ON inference_calls USING brin (call_number);

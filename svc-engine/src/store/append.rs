@@ -16,6 +16,7 @@ use super::jobs::{self, RefreshRequest};
 use super::organization::Stamp;
 use super::recall::Recalled;
 use super::redelivery::Difference;
+use super::sessions::Numbers;
 use super::session_claims::{KnownSessionClaim, KnownSessionClaims};
 use super::traces::Traces;
 use super::transaction::Transaction;
@@ -392,6 +393,8 @@ pub(super) struct Appending<'a, 't> {
     pub(super) table: &'a Cell<Option<FactTable>>,
     /// The calls that are stored already, found while the contents of the others were stored.
     pub(super) retained_calls: Vec<Option<Outcome>>,
+    /// The numbers of the Sessions of the calls.
+    pub(super) session_numbers: Numbers,
     pub(super) afterwards: Afterwards,
 }
 

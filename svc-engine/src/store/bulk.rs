@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::connection::{Connection, Insert};
 use super::quarantine::{self, QuarantineAction};
+use super::sessions::calls_of_session;
 use super::transaction::Transaction;
 use super::value::Value;
 
@@ -91,14 +92,15 @@ impl CallFilter {
     fn select<'v>(&'v self, org_id: &'v OrgId, columns: &str) -> (String, Vec<Value<'v>>) {
         let mut text = format!("SELECT {columns} FROM inference_calls f WHERE f.org_id = $1");
         let mut values = vec![Value::Text(org_id.as_str())];
+        if let Some(session_id) = &self.session_id {
+            values.push(Value::Text(session_id.as_str()));
+            text.extend([" AND ", calls_of_session!("$1", "$2")]);
+        }
         let mut condition = |column: &str, comparison: &str, value| {
             values.push(value);
             let place = values.len().to_string();
             text.push_str(&[" AND f.", column, " ", comparison, " $", &place].concat());
         };
-        if let Some(session_id) = &self.session_id {
-            condition("session_id", "=", Value::Text(session_id.as_str()));
-        }
         if let Some(provider) = self.gateway_provider {
             condition("gateway_provider", "=", Value::Text(provider.as_str()));
         }

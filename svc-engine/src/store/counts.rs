@@ -5,16 +5,17 @@ use svc_model::facts::{FactCount, FactTable, SessionFactTables};
 use svc_model::id::{OrgId, SessionId};
 
 use super::connection::Connection;
-use super::{StoreError, kind};
+use super::{StoreError, kind, sessions};
 
 /// Returns the statement that counts the facts of a Session, of each kind all and the visible ones.
 fn of_session_text(kinds: &[FactTable]) -> String {
-    let count = |name: &str| {
-        format!("(SELECT COUNT(*) FROM {name} f WHERE f.org_id = $1 AND f.session_id = $2)")
-    };
     let counts = kinds.iter().map(|kind| {
         let name = kind::table(*kind).name;
-        [count(name), count(&format!("visible_{name}"))].join(", ")
+        let condition = sessions::of_session(name, "$1", "$2");
+        format!(
+            "(SELECT COUNT(*) FROM {name} f WHERE {condition}), \
+            (SELECT COUNT(*) FROM visible_{name} f WHERE {condition})"
+        )
     });
     format!("SELECT {}", counts.collect::<Vec<_>>().join(", "))
 }

@@ -8,6 +8,7 @@ use svc_model::time::Instant;
 
 use super::column::Columns;
 use super::error::corrupt;
+use super::sessions::calls_of_session;
 use super::value::Row;
 use super::{Snapshot, StoreError};
 
@@ -17,6 +18,14 @@ const SPAN: &str = "SELECT first_observed_at_us, last_observed_at_us FROM sessio
 /// Selects columns of the visible facts of a Session.
 macro_rules! events {
     ($table:literal, $id:literal, $columns:literal) => {
+        events!(
+            $table,
+            $id,
+            $columns,
+            "f.org_id = $1 AND f.session_id = $2"
+        )
+    };
+    ($table:literal, $id:literal, $columns:literal, $condition:expr) => {
         concat!(
             "SELECT f.",
             $id,
@@ -24,7 +33,8 @@ macro_rules! events {
             $columns,
             " FROM visible_",
             $table,
-            " f WHERE f.org_id = $1 AND f.session_id = $2"
+            " f WHERE ",
+            $condition
         )
     };
 }
@@ -33,7 +43,8 @@ const CALLS: &str = events!(
     "inference_calls",
     "inference_call_id",
     "f.observed_at_us, f.gateway_provider, f.model_provider, f.model, f.input_tokens,
-    f.output_tokens, f.duration_ms, f.model_call_id"
+    f.output_tokens, f.duration_ms, f.model_call_id",
+    calls_of_session!("$1", "$2")
 );
 const DECISIONS: &str = events!(
     "developer_decisions",

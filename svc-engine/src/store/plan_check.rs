@@ -112,12 +112,15 @@ const ALLOWED: &[(May, &str)] = &[
     // The count and the list of an operator's bulk change, with any conditions.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
     // The calls of a listed Session, counted up to a limit.
-    (Walk, "AND f.session_id = s.session_id LIMIT 1000) counted"),
+    (
+        Walk,
+        "WHERE f.session_number = s.session_number LIMIT 1000) counted",
+    ),
     // The calls of a Session. The index has them by time; sorting those of one time by id as well
     // would take half its size again.
     (
         Sort,
-        "FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY",
+        "n.org_id = $1) ORDER BY f.observed_at_us, f.inference_call_id",
     ),
     // A Session's decisions and edits, of which there are at most a thousand.
     (

@@ -14,13 +14,18 @@ use super::connection::{Connection, Lookup};
 use super::content::{ContentHash, ContentRef, Encoded, SessionKey};
 use super::error::corrupt;
 use super::known_contents::KnownContents;
+use super::sessions::calls_of_session;
 use super::value::Value;
 use super::{StoreError, id_list, sessions};
 
 /// The latest calls of a Session, as many as are looked at.
-const LATEST: &str = "SELECT f.input_contents, f.output_contents, r.contents
+const LATEST: &str = concat!(
+    "SELECT f.input_contents, f.output_contents, r.contents
     FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
-    WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY f.observed_at_us DESC LIMIT 32";
+    WHERE ",
+    calls_of_session!("$1", "$2"),
+    " ORDER BY f.observed_at_us DESC LIMIT 32"
+);
 const HASHES: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE is_shared = 0 AND content_id",
     then: "",

@@ -70,10 +70,11 @@ const ALIASES: Lookup<'_> = Lookup {
 /// Calls of Sessions in a range of time. Few Sessions have many.
 const CALLS: Lookup<'_> = Lookup {
     select: calls!(
-        "f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
-            AND f.session_id"
+        "f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
+            AND f.session_number IN (SELECT n.session_number FROM sessions n
+                WHERE n.org_id = $1 AND n.session_id"
     ),
-    then: "",
+    then: ")",
 };
 
 const OBSERVED_OF_SESSIONS: Lookup<'_> = Lookup {

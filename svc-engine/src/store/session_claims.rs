@@ -14,10 +14,10 @@ use quick_cache::unsync::Cache;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::limit::IDENTITY_BYTES_MAX;
 
-use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
 use super::value::Value;
+use super::{StoreError, sessions};
 
 /// Claims that are known to be stored, kept in memory: some 200 bytes each. Only Sessions that are
 /// still active need them, so there are few.
@@ -98,9 +98,10 @@ impl ClaimKind {
     pub(super) fn proof(self, org_id: &str, session_id: &str, value: &str) -> String {
         let (tables, column) = self.facts();
         let proofs = tables.iter().map(|table| {
+            let condition = sessions::of_session(table, org_id, session_id);
             format!(
-                "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {org_id} \
-                AND f.session_id = {session_id} AND f.{column} = {value})"
+                "EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition} \
+                AND f.{column} = {value})"
             )
         });
         format!("({})", proofs.collect::<Vec<_>>().join(" OR "))

@@ -184,7 +184,7 @@ impl<'a> SessionCondition<'a> {
 static CALLS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "SELECT s.session_id, (SELECT COUNT(*) FROM (SELECT 1 FROM visible_inference_calls f \
-        WHERE f.org_id = s.org_id AND f.session_id = s.session_id \
+        WHERE f.session_number = s.session_number \
         LIMIT {SESSION_CALLS_COUNTED_MAX}) counted) FROM sessions s \
         WHERE s.org_id = $1 AND s.session_id"
     )

@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use svc_model::id::{OrgId, SessionId};
 use svc_model::time::Instant;
 
-use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::session_claims::{self, ClaimKind, SessionClaim};
 use super::value::Value;
+use super::witness::Epoch;
+use super::{StoreError, calls};
 use crate::clock::Ids;
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions
         (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
-         captured_at_us, mark, claims)",
-    columns: 9,
+         captured_at_us, mark, claims, session_number)",
+    columns: 10,
     // The first user is kept; a second, different one makes the user unknown forever.
     then: "ON CONFLICT (session_id, org_id) DO UPDATE SET
         user_id_conflict = CASE
@@ -40,11 +41,76 @@ const TOUCH: Insert = Insert {
 };
 /// The first mark of a Session is below this, and takes four bytes; every later one is not.
 const FIRST_MARK_END: i64 = 1 << 31;
+const NUMBERS: Lookup<'_> = Lookup {
+    select: "SELECT session_id, session_number FROM sessions WHERE org_id = $1 AND session_id",
+    then: "",
+};
 const MARKS: Lookup<'_> = Lookup {
     select: "SELECT session_id, mark FROM sessions WHERE org_id = $1 AND session_id",
     then: "",
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
+
+/// The condition that a call belongs to a Session, which are expressions. Calls have no index that
+/// begins with the id of their Session: a new Session would touch a page of its own there.
+macro_rules! calls_of_session {
+    ($org_id:literal, $session_id:literal) => {
+        concat!(
+            "f.session_number = (SELECT n.session_number FROM sessions n WHERE n.session_id = ",
+            $session_id,
+            " AND n.org_id = ",
+            $org_id,
+            ")"
+        )
+    };
+}
+pub(super) use calls_of_session;
+
+/// Returns the condition that a fact of this table belongs to a Session. The organization and the
+/// Session are expressions.
+pub(super) fn of_session(table: &str, org_id: &str, session_id: &str) -> String {
+    if table == calls::TABLE.name {
+        return format!(
+            "f.session_number = (SELECT n.session_number FROM sessions n \
+            WHERE n.session_id = {session_id} AND n.org_id = {org_id})"
+        );
+    }
+    format!("f.org_id = {org_id} AND f.session_id = {session_id}")
+}
+
+/// The numbers of the Sessions whose calls a transaction stores.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(HashMap<String, i64>);
+
+impl Numbers {
+    /// Finds the numbers of Sessions, and gives one to each that is new. Nobody else adds a Session of
+    /// the organization, because its row is locked.
+    pub(super) fn find<'s>(
+        connection: &mut Connection,
+        org_id: &OrgId,
+        epoch: &mut Epoch,
+        sessions: impl Iterator<Item = &'s str>,
+    ) -> Result<Self, StoreError> {
+        let sessions: BTreeSet<&str> = sessions.collect();
+        let keys: Vec<Value<'_>> = sessions.iter().copied().map(Value::Text).collect();
+        let mut numbers = HashMap::with_capacity(sessions.len());
+        connection.lookup(&NUMBERS, &[org_id.as_str().into()], &keys, |row| {
+            numbers.insert(row.text(0)?, row.integer(1)?);
+            Ok(())
+        })?;
+        for session_id in sessions {
+            if !numbers.contains_key(session_id) {
+                numbers.insert(session_id.to_owned(), epoch.next_id()?);
+            }
+        }
+        Ok(Self(numbers))
+    }
+
+    /// Returns the number of one of the Sessions.
+    pub(super) fn get(&self, session_id: &str) -> Option<i64> {
+        self.0.get(session_id).copied()
+    }
+}
 
 /// What the facts of one transaction state about their Sessions. It is written once per Session, in
 /// the order of the ids, so servers that touch the same Sessions at once wait for each other in one
@@ -148,18 +214,25 @@ impl<'a> Touched<'a> {
     }
 
     /// Writes the Sessions. New ones get the time of the transaction, so that every later one has a
-    /// later time.
+    /// later time. `numbers` are those under which calls were stored.
     pub(super) fn write(
         &self,
         connection: &mut Connection,
         org_id: &OrgId,
         captured_at: Instant,
+        numbers: &Numbers,
+        epoch: &mut Epoch,
     ) -> Result<TouchedSessions<'a>, StoreError> {
         let claims: Vec<String> = self.0.values().map(Touch::written_claims).collect();
         let step = step();
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
+            // It is the Session's only if the Session is new.
+            let number = match numbers.get(session_id) {
+                Some(number) => number,
+                None => epoch.next_id()?,
+            };
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(session_id),
@@ -170,6 +243,7 @@ impl<'a> Touched<'a> {
                 Value::Integer(captured_at.microseconds()),
                 Value::Integer(step),
                 Value::Text(claims),
+                Value::Integer(number),
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);

@@ -1,5 +1,6 @@
 //! Statements that are built from conditions.
 
+use super::sessions;
 use super::value::Value;
 
 /// A statement under construction, with the values of its placeholders.
@@ -34,11 +35,10 @@ const TABLES: [&str; 6] = [
 
 /// Returns the condition that some visible fact belongs to the Session of `row`.
 pub(super) fn exists(row: &str) -> String {
+    let (org_id, session_id) = (format!("{row}.org_id"), format!("{row}.session_id"));
     let exist = TABLES.map(|table| {
-        format!(
-            "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {row}.org_id \
-            AND f.session_id = {row}.session_id)"
-        )
+        let condition = sessions::of_session(table, &org_id, &session_id);
+        format!("EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition})")
     });
     format!("({})", exist.join(" OR "))
 }

@@ -45,9 +45,13 @@ impl<'a> Traces<'a> {
     ) -> Result<(), StoreError> {
         let transaction = &mut *appending.transaction;
         let org_id = transaction.org_id;
-        let touched = self
-            .sessions
-            .write(transaction.connection, org_id, captured_at)?;
+        let touched = self.sessions.write(
+            transaction.connection,
+            org_id,
+            captured_at,
+            &appending.session_numbers,
+            appending.epoch,
+        )?;
         if !touched.new.is_empty() {
             transaction.add_sessions(i64::try_from(touched.new.len()).unwrap_or(i64::MAX))?;
         }

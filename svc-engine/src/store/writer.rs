@@ -21,6 +21,7 @@ use super::connection::Connection;
 use super::content::Encoder;
 use super::organization::Moments;
 use super::session_claims::KnownSessionClaims;
+use super::sessions::Numbers;
 use super::transaction::{self, Changed, Transaction, Unwritten};
 use super::witness::Epoch;
 use super::{Obstacle, StoreError};
@@ -564,6 +565,7 @@ impl Worker {
                 epoch,
                 table,
                 retained_calls: Vec::new(),
+                session_numbers: Numbers::default(),
                 afterwards: Afterwards::default(),
             };
             let outcomes = append::write(&mut appending, &mut deliveries)?;

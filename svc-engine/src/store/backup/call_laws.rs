@@ -39,6 +39,7 @@ impl Laws<'_, '_, '_> {
             "input_tokens",
             "output_tokens",
             "duration_ms",
+            "session_number",
         ];
         self.scan(table, &columns, |row, known, found| {
             let id = row.text(0)?;
@@ -69,6 +70,8 @@ impl Laws<'_, '_, '_> {
                 (ClaimKind::Model, model.as_deref()),
             ];
             known.session(table, &id, &org_id, &session_id, found);
+            let numbered = (&*session_id, row.integer(22)?);
+            known.session_number(table, &id, &org_id, numbered, found);
             for (kind, value) in said {
                 if let Some(value) = value {
                     known.claim(table, &id, &org_id, (&session_id, kind, value), found);

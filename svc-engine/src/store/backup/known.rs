@@ -64,7 +64,8 @@ pub(super) struct Known {
     pub(super) epochs: HashSet<i64>,
     /// The ids and sizes of contents, in order.
     pub(super) contents: Vec<(i64, u32)>,
-    pub(super) sessions: HashSet<Key>,
+    /// The numbers of the Sessions.
+    pub(super) sessions: HashMap<Key, i64>,
     pub(super) claims: HashSet<Key>,
     /// The claims that the rows of Sessions have.
     pub(super) claims_in_rows: HashSet<Key>,
@@ -156,8 +157,24 @@ impl Known {
         session_id: &str,
         found: &mut Findings,
     ) {
-        if !self.sessions.contains(&key(&[org_id, session_id])) {
+        if !self.sessions.contains_key(&key(&[org_id, session_id])) {
             found.add(table, Some(fact_id), Damage::SessionAbsent, session_id);
+        }
+    }
+
+    /// Checks the number under which a call of a Session is found.
+    pub(super) fn session_number(
+        &self,
+        table: &str,
+        fact_id: &str,
+        org_id: &str,
+        (session_id, number): (&str, i64),
+        found: &mut Findings,
+    ) {
+        let of_session = self.sessions.get(&key(&[org_id, session_id]));
+        if of_session.is_some_and(|it| *it != number) {
+            let said = format!("number {number}");
+            found.add(table, Some(fact_id), Damage::SessionAbsent, said);
         }
     }
 

@@ -188,6 +188,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             "mark",
             "user_id",
             "claims",
+            "session_number",
         ];
         self.scan("sessions", &columns, |row, known, _| {
             let (session_id, org_id) = (row.text(0)?, row.text(1)?);
@@ -196,7 +197,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             }
             row.count(5)?;
             row.optional_text(6)?;
-            known.sessions.insert(key(&[&org_id, &session_id]));
+            let session = key(&[&org_id, &session_id]);
+            known.sessions.insert(session, row.integer(8)?);
             for (kind, value) in session_claims::read(&row.text(7)?)? {
                 let claim = [&*org_id, &*session_id, kind.as_str(), value];
                 known.claims_in_rows.insert(key(&claim));

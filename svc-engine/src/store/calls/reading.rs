@@ -14,6 +14,7 @@ use super::left_out;
 use crate::store::connection::Connection;
 use crate::store::error::corrupt;
 use crate::store::repetition::Ids;
+use crate::store::sessions::calls_of_session;
 use crate::store::skeleton::Pieces;
 use crate::store::value::{Row, Value};
 use crate::store::{StoreError, content, id_list, packing};
@@ -24,8 +25,9 @@ macro_rules! of_session {
         concat!(
             "SELECT ",
             $columns,
-            " FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
-            ORDER BY f.observed_at_us, f.inference_call_id"
+            " FROM visible_inference_calls f WHERE ",
+            calls_of_session!("$1", "$2"),
+            " ORDER BY f.observed_at_us, f.inference_call_id"
         )
     };
 }
@@ -47,7 +49,8 @@ const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provide
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
 /// Sizes on the canonical form: of a row, and of the part of it that is no message.
-const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
+const MEASURE: &str = concat!(
+    "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
         CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(MAX(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(SUM(parts), 0) AS BIGINT)
@@ -55,7 +58,10 @@ const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGIN
             + COALESCE(OCTET_LENGTH(f.model), 0) AS metadata,
         f.input_byte_count + f.output_byte_count AS messages,
         f.input_part_count + f.output_part_count AS parts
-    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2) AS measured";
+    FROM visible_inference_calls f WHERE ",
+    calls_of_session!("$1", "$2"),
+    ") AS measured"
+);
 const RAW: &str = "SELECT r.codec, r.byte_count, r.skeleton, r.contents, f.session_id,
         f.model_call_id, f.input_contents, f.output_contents
     FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number

@@ -13,7 +13,7 @@ use crate::store::content::{self, ContentRef, Encoded, Encoder, NewContent};
 use crate::store::error::corrupt;
 use crate::store::organization::Stamp;
 use crate::store::recall::Recalled;
-use crate::store::sessions::Sighting;
+use crate::store::sessions::{Numbers, Sighting};
 use crate::store::traces::Traces;
 use crate::store::value::{Row, Value};
 use crate::store::witness::Epoch;
@@ -24,11 +24,11 @@ const WEIGHT: usize = 8;
 
 pub(super) const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
-        (inference_call_id, org_id, session_id, user_id, gateway_provider, model_call_id,
+        (inference_call_id, org_id, session_id, session_number, user_id, gateway_provider, model_call_id,
          model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
          output_part_count, input_contents, output_contents, left_out)",
-    columns: 21,
+    columns: 22,
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
@@ -248,14 +248,18 @@ fn store(
 ) -> Result<Vec<Outcome>, StoreError> {
     let Appending {
         transaction,
+        epoch,
         retained_calls,
+        session_numbers,
         afterwards,
         ..
     } = appending;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let outcomes = std::mem::take(retained_calls);
     let new = new_calls(calls, &outcomes);
-    let inserted = insert(connection, org_id, &new, afterwards)?;
+    let sessions = new.iter().map(|encoded| encoded.call.session_id.as_str());
+    *session_numbers = Numbers::find(connection, org_id, epoch, sessions)?;
+    let inserted = insert(connection, org_id, &new, session_numbers, afterwards)?;
     // Of two calls of one transaction that share an id the first is stored; the second is judged
     // by it. The same holds when another server was faster.
     let retained = if inserted.iter().all(|inserted| *inserted) {
@@ -284,6 +288,7 @@ fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
     calls: &[&Encoded],
+    session_numbers: &Numbers,
     afterwards: &Afterwards,
 ) -> Result<Vec<bool>, StoreError> {
     if calls.is_empty() {
@@ -314,10 +319,14 @@ fn insert(
     let mut values = Vec::with_capacity(calls.len() * INSERT.columns);
     for (encoded, columns) in calls.iter().zip(&columns) {
         let call = &encoded.call;
+        let session_number = session_numbers
+            .get(call.session_id.as_str())
+            .ok_or(corrupt("sessions", "a number is absent"))?;
         values.extend([
             Value::Text(&columns.inference_call_id),
             org_id.as_str().into(),
             call.session_id.as_str().into(),
+            Value::Integer(session_number),
             call.user_id.as_ref().map(UserId::as_str).into(),
             call.gateway_provider.as_str().into(),
             call.model_call_id.as_deref().into(),

@@ -10,7 +10,7 @@ use crate::store::connection::Lookup;
 use crate::store::error::corrupt;
 use crate::store::session_claims::{self, ClaimKind};
 use crate::store::value::{Row, Value};
-use crate::store::{Snapshot, StoreError, kind, packing};
+use crate::store::{Snapshot, StoreError, kind, packing, sessions};
 
 /// What stands in the place of a text that was erased, and of what else a sender said.
 const TEXT: &[u8] = b"\"\"";
@@ -150,7 +150,6 @@ impl Selected {
 
 const CALLS: &str = "f.inference_call_id, f.session_id, f.user_id, f.call_number
     FROM inference_calls f";
-const OF_SESSION: &str = "WHERE f.session_id = $2 AND f.org_id = $1";
 /// Facts that are looked up by their ids.
 const OF_ORGANIZATION: &str = "WHERE COALESCE(f.org_id, '') = $1";
 const OLDER: &str = "WHERE f.org_id = $1 AND f.captured_at_us < $2";
@@ -219,7 +218,8 @@ impl Snapshot<'_> {
             ErasureSubject::OlderThan(moment) => {
                 let key = Value::Integer(moment.microseconds());
                 let every_row = "/* every row */ ";
-                self.select((OLDER, &key), every_row, Of::Everybody, &mut selected)?;
+                let older = |_: &str| OLDER.to_owned();
+                self.select(older, &key, every_row, Of::Everybody, &mut selected)?;
             }
         }
         Ok(selected)
@@ -231,12 +231,14 @@ impl Snapshot<'_> {
         of: Of<'_>,
         selected: &mut Selected,
     ) -> Result<(), StoreError> {
-        self.select((OF_SESSION, &Value::Text(session_id)), "", of, selected)
+        let condition = |table: &str| format!("WHERE {}", sessions::of_session(table, "$1", "$2"));
+        self.select(condition, &Value::Text(session_id), "", of, selected)
     }
 
     fn select(
         &mut self,
-        (condition, key): (&str, &Value<'_>),
+        condition: impl Fn(&str) -> String,
+        key: &Value<'_>,
         every_row: &str,
         of: Of<'_>,
         selected: &mut Selected,
@@ -245,7 +247,8 @@ impl Snapshot<'_> {
         let is_meant =
             |row: &Row<'_>| Ok::<_, StoreError>(of.holds(row.optional_text(2)?.as_deref()));
         let calls = FactTable::InferenceCalls;
-        let text = unerased(every_row, CALLS, condition, calls, kind::table(calls).id());
+        let of_calls = condition(calls.as_str());
+        let text = unerased(every_row, CALLS, &of_calls, calls, kind::table(calls).id());
         self.connection()?.each(&text, &keys, |row| {
             if is_meant(row)? {
                 selected.add_call(row)?;
@@ -256,7 +259,7 @@ impl Snapshot<'_> {
             let text = unerased(
                 every_row,
                 &kept.selection(),
-                condition,
+                &condition(kept.kind.as_str()),
                 kept.kind,
                 kept.id(),
             );

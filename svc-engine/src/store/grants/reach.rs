@@ -16,7 +16,7 @@ use super::{GrantRule, OBSTACLES};
 use crate::store::error::corrupt;
 use crate::store::session_claims::ClaimKind;
 use crate::store::statement::{Statement, exists};
-use crate::store::{Snapshot, StoreError};
+use crate::store::{Snapshot, StoreError, sessions};
 
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,9 +40,10 @@ fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     let word = kind.as_str();
     let (tables, column) = kind.facts();
     let facts = tables.iter().map(|table| {
+        let condition = sessions::of_session(table, "z.org_id", "z.session_id");
         format!(
-            "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = z.org_id \
-            AND f.session_id = z.session_id AND f.{column} <> {value})"
+            "EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition} \
+            AND f.{column} <> {value})"
         )
     });
     let facts: Vec<String> = facts.collect();

@@ -329,6 +329,12 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
             text(3),
         ),
         (
+            format!("UPDATE inference_calls SET session_number = 7 WHERE call_number = {number}"),
+            Damage::SessionAbsent,
+            "inference_calls",
+            text(1),
+        ),
+        (
             "UPDATE sessions SET claims = '' WHERE session_id = 't'".to_owned(),
             Damage::ClaimAbsent,
             "session_claims",

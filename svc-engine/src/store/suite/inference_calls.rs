@@ -411,6 +411,43 @@ fn what_two_sessions_say_alike_is_stored_for_each(
     assert_eq!(contents, [["0", "4"], ["1", "1"]]);
 }
 
+/// Calls are found by the number of their Session, which any server may give out first.
+#[rstest]
+fn servers_that_write_to_a_new_session_at_once_give_it_one_number(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let stores: Vec<Store> = (0..3).map(|_| database.open("acme")).collect();
+    for round in 0..10_u128 {
+        let barrier = Barrier::new(3);
+        std::thread::scope(|scope| {
+            for (server, store) in (1..).zip(&stores) {
+                let barrier = &barrier;
+                let session_id = format!("s{round}");
+                scope.spawn(move || {
+                    let number = round * 10 + server;
+                    let decided = decision(number);
+                    let decided = crate::fact::DeveloperDecision {
+                        session_id: session(&session_id),
+                        ..decided
+                    };
+                    barrier.wait();
+                    // The Session may be one that a decision made.
+                    if server == 3 {
+                        let decided = Append::DeveloperDecision(Box::new(decided));
+                        store.append_now(vec![decided]).unwrap();
+                    }
+                    append(store, vec![call(number).session(&session_id).build()]);
+                });
+            }
+        });
+    }
+    let found = "SELECT CAST(COUNT(*) AS TEXT), CAST(COUNT(DISTINCT f.session_number) AS TEXT)
+        FROM inference_calls f JOIN sessions s ON s.session_number = f.session_number
+            AND s.session_id = f.session_id AND s.org_id = f.org_id";
+    assert_eq!(database.rows(found, 2), [["30", "10"]]);
+}
+
 #[rstest]
 fn a_session_keeps_its_first_user_until_another_contradicts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

@@ -335,6 +335,7 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
                     transaction,
                     table: &std::cell::Cell::new(None),
                     retained_calls: Vec::new(),
+                    session_numbers: sessions::Numbers::default(),
                     afterwards: append::Afterwards::default(),
                 };
                 append::write(&mut appending, &mut [&mut delivery])?;
