@@ -18,12 +18,7 @@ const SPAN: &str = "SELECT first_observed_at_us, last_observed_at_us FROM sessio
 /// Selects columns of the visible facts of a Session.
 macro_rules! events {
     ($table:literal, $id:literal, $columns:literal) => {
-        events!(
-            $table,
-            $id,
-            $columns,
-            "f.org_id = $1 AND f.session_id = $2"
-        )
+        events!($table, $id, $columns, "f.org_id = $1 AND f.session_id = $2")
     };
     ($table:literal, $id:literal, $columns:literal, $condition:expr) => {
         concat!(
