@@ -63,8 +63,9 @@ CREATE TABLE writers (
     commits BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- A Session has a number, later ones a larger one: the calls of a Session are found by its number, so
--- that those of a new Session come last in their index and not on a page of their own.
+-- The calls of a Session are found by its number. Numbers grow, so the calls of a new Session come last
+-- in their index and not on a page of their own.
+--
 -- A fact of a Session changes its mark, and no two states of a Session have the same: whoever remembers
 -- something of a Session sees whether it is still so, also after the database was set back.
 CREATE TABLE sessions (

@@ -51,8 +51,9 @@ const MARKS: Lookup<'_> = Lookup {
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
-/// The condition that a call belongs to a Session, which are expressions. Calls have no index that
-/// begins with the id of their Session: a new Session would touch a page of its own there.
+/// The condition that a call belongs to a Session. The organization and the Session are expressions.
+/// Calls have no index that begins with the id of their Session: a new Session would touch a page of
+/// its own there.
 macro_rules! calls_of_session {
     ($org_id:literal, $session_id:literal) => {
         concat!(
@@ -71,8 +72,9 @@ pub(super) use calls_of_session;
 pub(super) fn of_session(table: &str, org_id: &str, session_id: &str) -> String {
     if table == calls::TABLE.name {
         return format!(
-            "f.session_number = (SELECT n.session_number FROM sessions n \
-            WHERE n.session_id = {session_id} AND n.org_id = {org_id})"
+            calls_of_session!("{org_id}", "{session_id}"),
+            org_id = org_id,
+            session_id = session_id
         );
     }
     format!("f.org_id = {org_id} AND f.session_id = {session_id}")

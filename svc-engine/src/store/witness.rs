@@ -12,8 +12,8 @@
 //! that happened. If a transaction finds another number than at the beginning of its epoch, it is
 //! written again in the same way.
 //!
-//! The ids of content begin with the epoch, so an id is never given twice, whatever happens to the
-//! database. Whatever is remembered under an id is either right or absent, but never something
+//! The ids of content and the numbers of Sessions begin with the epoch, so none is ever given twice,
+//! whatever happens to the database. Whatever is remembered under an id is either right or absent, but never something
 //! else.
 
 use super::connection::Connection;
@@ -21,9 +21,9 @@ use super::value::Row;
 use super::{Snapshot, StoreError};
 use crate::clock::Ids;
 
-/// Bits of the number of a content within its epoch.
+/// Bits of the number of a content or a Session within its epoch.
 const NUMBER_BITS: u32 = 21;
-/// A new epoch begins after this many contents. The numbers that are left are more than one
+/// A new epoch begins after this many of them. The numbers that are left are more than one
 /// transaction needs.
 const NUMBERS_MAX: i64 = 1 << (NUMBER_BITS - 1);
 /// The number of epochs. With this bound every id is positive.
@@ -127,7 +127,7 @@ impl Epoch {
         self.witness = self.witness.committed();
     }
 
-    /// Gives out the id of a new content.
+    /// Gives out the id of a new content, or the number of a new Session.
     pub(super) fn next_id(&mut self) -> Result<i64, StoreError> {
         if self.given >= 1 << NUMBER_BITS {
             return Err(StoreError::NotStored);

@@ -18,8 +18,8 @@ pub(super) enum Found<'b> {
 }
 
 impl MirrorReader {
-    /// Reads many objects, of each at most so many bytes and one more. Git works on the next ones while `each` handles
-    /// one. `each` gets the place of the id.
+    /// Reads many objects, of each at most so many bytes and one more. Git works on the next ones while
+    /// `each` handles one. `each` gets the place of the id.
     ///
     /// # Errors
     ///

@@ -24,8 +24,8 @@ const WEIGHT: usize = 8;
 
 pub(super) const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
-        (inference_call_id, org_id, session_id, session_number, user_id, gateway_provider, model_call_id,
-         model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
+        (inference_call_id, org_id, session_id, session_number, user_id, gateway_provider,
+         model_call_id, model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
          output_part_count, input_contents, output_contents, left_out)",
     columns: 22,
