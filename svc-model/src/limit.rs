@@ -34,7 +34,7 @@ pub const REQUEST_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Violations that one 422 lists.
 pub const VIOLATIONS_MAX: usize = 1_000;
 
-/// UTF-8 bytes of an identity string: a Session, user, call, model, run, branch or repository name.
+/// UTF-8 bytes of an identity string: a Session, user, call, run, branch or repository name.
 pub const IDENTITY_BYTES_MAX: usize = 1_024;
 /// UTF-8 bytes of a path.
 pub const PATH_BYTES_MAX: usize = 4_096;

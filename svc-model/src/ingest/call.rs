@@ -89,14 +89,14 @@ impl GatewayCallBuilder {
         self
     }
 
-    /// Sets the model, as the program names it, at most 1,024 bytes.
+    /// Sets the model, as the program names it.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// Sets the provider of the model, at most 1,024 bytes.
+    /// Sets the provider of the model.
     #[must_use]
     pub fn model_provider(mut self, model_provider: impl Into<String>) -> Self {
         self.model_provider = Some(model_provider.into());

@@ -13,7 +13,7 @@ fn text(what: &str) -> Value {
 /// What the service reads of a `gateway_a` payload: the published schema, with examples.
 ///
 /// A payload may be any object. Members that are not listed here, or have another type, are kept
-/// with the call but not read. A payload is refused only for an identity that cannot be kept.
+/// with the call but not read. A payload is refused only for an id that cannot be kept.
 #[derive(Clone, Copy, Debug)]
 pub enum GatewayPayload {}
 
@@ -30,9 +30,9 @@ impl JsonSchema for GatewayPayload {
             "description": "What the service reads of a `gateway_a` payload: LiteLLM's standard \
                             logging object, or the same from any program. A payload may be any \
                             object. Members that are not listed here, or have another type, are \
-                            kept with the call but not read. A payload is refused only for an id, \
-                            a model or a provider that cannot be kept (with NUL or a lone \
-                            surrogate, or over 1,024 bytes).",
+                            kept with the call but not read. A payload is refused only for an id \
+                            that cannot be kept (with NUL or a lone surrogate, or over 1,024 \
+                            bytes).",
             "properties": {
                 "litellm_call_id": text("The id of the call, in any form. Sending the call again under the same id changes nothing. Without it, the id of the response is used."),
                 "model": text("The model; by default that of the response."),
