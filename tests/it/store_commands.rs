@@ -340,6 +340,19 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
         "--apply",
     ];
 
+    // A database that no service has used: each command says so, and what to do.
+    for asked in [&["quarantine-log"][..], &["report", "model"], &["verify"]] {
+        let said = refused(&svc_with(&server, &variables, asked), 1);
+        assert!(
+            said.starts_with("error: no service has used this database yet\n"),
+            "{said}"
+        );
+        assert!(
+            said.contains("hint: to create the schema: svc db upgrade\n"),
+            "{said}"
+        );
+    }
+
     // A later service: what is known of its schema is read, nothing is written.
     run(&["db", "upgrade"]);
     sql("UPDATE _sqlx_migrations SET version = 999");

@@ -25,7 +25,12 @@ pub(crate) fn given(option: Option<&str>) -> Option<String> {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         let (code, hint) = match &error {
-            StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) => (
+            StoreError::Schema(SchemaState::Absent) => {
+                return Self::refused("schema", "no service has used this database yet")
+                    .hint("to create the schema: svc db upgrade")
+                    .hint("to look at a sample first: svc demo");
+            }
+            StoreError::Schema(SchemaState::Behind(_)) => (
                 "schema",
                 Some("to upgrade the database to the revision of this version: svc db upgrade"),
             ),
