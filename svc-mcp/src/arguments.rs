@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Endpoint, ModelOutcomesReport, Place,
-    SessionQuery,
+    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Endpoint, ModelOutcomesReport,
+    Parameter, Place, SessionQuery,
 };
 use svc_model::field::{FieldError, Step};
 use svc_model::identity::Authority;
@@ -47,6 +47,7 @@ pub(crate) fn read(
     arguments: JsonObject,
     authority: Authority,
 ) -> Result<Asked, Refusal> {
+    declared(tool, &arguments)?;
     Ok(match tool {
         Tool::FindEvidence => Question::Discovery(body(arguments)?).into(),
         Tool::SearchSession => Question::Selected(body(arguments)?).into(),
@@ -92,14 +93,17 @@ fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Ref
         CALLS
     };
     let question = if arguments.contains_key("inference_call_id") {
-        let request = queried(arguments, &["session_id", "inference_call_id", "explain"])?;
+        let request = queried(arguments)?;
         if operator {
             Question::EvidenceManifest(request)
         } else {
             Question::GrantManifest(request)
         }
     } else {
-        let request = queried(arguments, &["session_id"])?;
+        if arguments.contains_key("explain") {
+            return Err(Refusal::invalid("explain needs inference_call_id"));
+        }
+        let request = queried(arguments)?;
         if operator {
             Question::EvidenceInventory(request)
         } else {
@@ -130,21 +134,15 @@ fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
 
 /// Reads a request that is sent as a body.
 fn body<R: Request>(mut arguments: JsonObject) -> Result<R, Refusal> {
-    if arguments.contains_key(VERSION) {
-        return Err(undeclared(VERSION));
-    }
     arguments.insert(VERSION.to_owned(), 1.into());
     let body = Value::Object(arguments).to_string();
     request(&Object::new(), &Object::new(), body.as_bytes())
 }
 
 /// Reads a request that is sent as query parameters.
-fn queried<R: Request>(arguments: JsonObject, declared: &[&str]) -> Result<R, Refusal> {
+fn queried<R: Request>(arguments: JsonObject) -> Result<R, Refusal> {
     let mut query = Object::new();
     for (name, value) in arguments {
-        if !declared.contains(&name.as_str()) {
-            return Err(undeclared(&name));
-        }
         query.insert(name.clone(), text(&name, value)?);
     }
     request(&Object::new(), &query, b"")
@@ -154,12 +152,12 @@ fn queried<R: Request>(arguments: JsonObject, declared: &[&str]) -> Result<R, Re
 fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, Refusal> {
     let (mut path, mut query) = (Object::new(), Object::new());
     for (name, value) in arguments {
-        let mut declared = E::PARAMETERS.iter();
-        let declared = declared.find(|parameter| parameter.name == name);
-        let place = match declared.map(|parameter| parameter.place) {
-            Some(Place::Path) => &mut path,
-            Some(Place::Query) => &mut query,
-            Some(Place::Header) | None => return Err(undeclared(&name)),
+        let in_path =
+            |parameter: &Parameter| parameter.name == name && parameter.place == Place::Path;
+        let place = if E::PARAMETERS.iter().any(in_path) {
+            &mut path
+        } else {
+            &mut query
         };
         place.insert(name.clone(), text(&name, value)?);
     }
@@ -196,14 +194,27 @@ fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     }
 }
 
-/// Refuses an unknown argument. Only a plain name is repeated.
-fn undeclared(name: &str) -> Refusal {
+/// Refuses an argument that the tool's schema does not declare, and names those that it does.
+/// Only a plain name is repeated.
+fn declared(tool: Tool, arguments: &JsonObject) -> Result<(), Refusal> {
+    let schema = tool.definition().input_schema;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let known = |name: &str| properties.is_some_and(|known| known.contains_key(name));
+    let Some(name) = arguments.keys().find(|name| !known(name)) else {
+        return Ok(());
+    };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.len() <= 64 && name.bytes().all(plain) {
-        Refusal::invalid(format!("the tool has no argument {name}"))
+    let wrong = if name.len() <= 64 && name.bytes().all(plain) {
+        format!("argument {name}")
     } else {
-        Refusal::invalid("the tool has no such argument")
-    }
+        "such argument".to_owned()
+    };
+    let names = properties.into_iter().flat_map(JsonObject::keys);
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    Err(Refusal::invalid(format!(
+        "the tool has no {wrong}; it has {}",
+        names.join(", ")
+    )))
 }
 
 fn refusal(unread: Unread) -> Refusal {
@@ -330,7 +341,22 @@ mod tests {
             (
                 Tool::OpenEvidence,
                 json!({"session_id": "s", "x y": 1}),
-                "no such argument",
+                "no such argument; it has ",
+            ),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "explain": true}),
+                "explain needs inference_call_id",
+            ),
+            (
+                Tool::FindEvidence,
+                json!({"query": "pager", "session": "s"}),
+                "no argument session; it has commit, max_bytes, query",
+            ),
+            (
+                Tool::CommitDossier,
+                json!({"commit_sha": "a"}),
+                "no argument commit_sha; it has as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
             ),
             (Tool::SessionDossier, json!({}), "session_id is missing"),
             (

@@ -2,7 +2,7 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use svc_model::endpoint::Parameter;
+use svc_model::endpoint::{DefaultValue, Parameter};
 
 macro_rules! published {
     ($($name:ident = $file:literal;)+) => {
@@ -79,7 +79,11 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
     let properties: JsonObject = parameters
         .iter()
         .map(|parameter| {
-            let schema = json!({"type": "string", "description": parameter.description});
+            let kind = match parameter.default {
+                Some(DefaultValue::Truth(_)) => "boolean",
+                _ => "string",
+            };
+            let schema = json!({"type": kind, "description": parameter.description});
             (parameter.name.to_owned(), schema)
         })
         .collect();

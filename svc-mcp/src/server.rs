@@ -75,10 +75,7 @@ impl<S: Service> McpServer<S> {
             Some((page, paged)) => page.cut(&mut reply, paged)?,
             None => None,
         };
-        let mut twin = reply
-            .as_object()
-            .map(|body| form.write(body))
-            .ok_or_else(Refusal::unreadable)?;
+        let mut twin = form.write(&reply).ok_or_else(Refusal::unreadable)?;
         if let Some(cursor) = next {
             twin.push_str("\nThere are more: call again with cursor ");
             twin.push_str(&Value::String(cursor.clone()).to_string());

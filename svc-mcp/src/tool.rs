@@ -127,10 +127,10 @@ impl Tool {
                  led to."
             }
             Self::CommitDossier => {
-                "Shows what is known about a commit: the Sessions observed at it, its calls and \
-                 its CI outcomes, by repository. Use it to find out who wrote a commit, and with \
-                 which agent. Without a note on the commit, no Session is named; nothing is \
-                 guessed."
+                "Shows what is known about a commit: the Sessions observed at it and its CI \
+                 outcomes, by repository. Use it to find out who wrote a commit, and with which \
+                 agent. Sessions come from notes on the commit; inference_calls are guesses, calls \
+                 whose text is found in it."
             }
             Self::CiRun => {
                 "Shows how a CI run ended, at which commit, and which Sessions were delivered with \
