@@ -17,7 +17,7 @@ use svc_model::version::Version1;
 
 use super::ContentCache;
 use crate::error::Error;
-use crate::store::{CallRow, CallSide, Snapshot};
+use crate::store::{CallRow, CallSide, Snapshot, StoreError};
 
 fn check_source(bytes: u64) -> Result<(), Decline> {
     if bytes > EVIDENCE_SOURCE_BYTES_MAX {
@@ -123,7 +123,7 @@ pub fn manifest(
                 role: message.role.clone(),
                 finish_reason: message.finish_reason.clone(),
                 parts,
-                digest: request.explain.then(|| digest(message)),
+                digest: request.explain.then(|| digest(message)).transpose()?,
             });
         }
     }
@@ -140,22 +140,24 @@ pub fn manifest(
 /// Characters of a digest.
 const DIGEST_CHARACTERS: usize = 32;
 
-/// Returns a digest that equal messages share. It excludes the finish reason, which a client omits
-/// when it sends an answer again.
-fn digest(message: &Message) -> String {
-    let message = Message {
-        finish_reason: None,
-        ..message.clone()
-    };
-    let canonical = json::to_vec(&message, usize::MAX).unwrap_or_default();
+/// Returns a digest that equal messages share, and no others, whatever numbers they contain. It
+/// excludes the finish reason, which a client omits when it sends an answer again.
+fn digest(message: &Message) -> Result<String, StoreError> {
+    let value = json::to_value(&(&message.role, &message.parts));
+    let canonical = value.map_err(|_| CORRUPT)?.to_canonical();
     let mut digits = String::with_capacity(2 * DIGEST_CHARACTERS);
     for byte in Sha256::digest(&canonical) {
         use std::fmt::Write as _;
         write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
     }
     digits.truncate(DIGEST_CHARACTERS);
-    digits
+    Ok(digits)
 }
+
+const CORRUPT: StoreError = StoreError::Corrupt {
+    table: "content",
+    what: "a message that is no JSON",
+};
 
 /// Returns exact parts, all or none.
 ///
@@ -263,4 +265,34 @@ fn source_bytes(
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Json;
+
+    use super::*;
+
+    fn result(json: &str, finish_reason: Option<&str>) -> Message {
+        Message {
+            role: "tool".into(),
+            parts: vec![Part::ToolCallResponse {
+                id: "c".to_owned(),
+                result: Json::parse(json.as_bytes()).unwrap(),
+            }],
+            finish_reason: finish_reason.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_digest_tells_messages_apart_whatever_numbers_they_contain() {
+        let of = |json| digest(&result(json, None)).unwrap();
+        let all = ["1", "2", "NaN", "[NaN,1]", "Infinity", "1e400"].map(of);
+        for (index, one) in all.iter().enumerate() {
+            assert_eq!(one.len(), DIGEST_CHARACTERS);
+            assert!(!all[..index].contains(one), "{index}");
+        }
+        let stopped = digest(&result("1", Some("stop"))).unwrap();
+        assert_eq!(stopped, all[0], "the finish reason does not count");
+    }
 }

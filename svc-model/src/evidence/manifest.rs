@@ -100,7 +100,7 @@ pub struct ManifestMessage {
     /// The parts in order; may be empty.
     pub parts: Vec<ManifestPart>,
     /// A digest that is the same for equal messages: 32 hexadecimal digits of the SHA-256 of the
-    /// canonical role and parts. Present on request.
+    /// role and the parts in canonical form, as a list of the two. Present on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
