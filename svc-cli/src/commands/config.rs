@@ -90,7 +90,7 @@ impl From<ShownSetting> for Setting {
 /// Returns which service this shell asks, and with which token.
 fn of_the_shell(options: &ServiceOptions) -> Result<Vec<Setting>, CommandError> {
     let credentials = Credentials::load()?;
-    let url = service::url_with(options, &credentials);
+    let url = service::url_with(options, &credentials)?;
     let is_given = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let origin = if given(options.url.as_deref()).is_some() {
         "flag"

@@ -155,7 +155,7 @@ struct Sent {
 
 impl Drain {
     fn run(&self, output: &mut Output) -> Result<(), CommandError> {
-        let kept = match service::given(&self.service) {
+        let kept = match service::given(&self.service)? {
             Some(_) => vec![Kept::of(&self.service)?],
             None => Kept::all()?,
         };

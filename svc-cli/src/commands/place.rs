@@ -57,10 +57,10 @@ impl Place {
         let settings = settings::settings(store)?;
         let asks = match settings.origin {
             Origin::Flag | Origin::Environment => false,
-            Origin::File => service::given(service).is_some(),
+            Origin::File => service::given(service)?.is_some(),
             Origin::Default => {
                 otherwise == Otherwise::Service
-                    || service::given(service).is_some()
+                    || service::given(service)?.is_some()
                     || Credentials::load()?.current().is_some()
             }
         };

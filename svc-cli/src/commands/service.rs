@@ -97,18 +97,21 @@ pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandErr
 /// Returns the URL of the selected service, see [`url_with`]. A given URL needs no login: a machine
 /// that sends may have no home to keep one in.
 fn url(options: &ServiceOptions) -> Result<String, CommandError> {
-    match given(options) {
+    match given(options)? {
         Some(url) => Ok(url),
-        None => Ok(url_with(options, &Credentials::load()?)),
+        None => url_with(options, &Credentials::load()?),
     }
 }
 
 /// Returns the URL of the selected service: the given one, else that of the last login, else that
 /// of the service on this machine.
-pub(crate) fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
-    given(options)
+pub(crate) fn url_with(
+    options: &ServiceOptions,
+    credentials: &Credentials,
+) -> Result<String, CommandError> {
+    Ok(given(options)?
         .or_else(|| credentials.current().map(str::to_owned))
-        .unwrap_or_else(svc_server::local_url)
+        .unwrap_or_else(svc_server::local_url))
 }
 
 /// Returns a client for the service at this URL.
@@ -129,16 +132,14 @@ pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
     }
 }
 
-/// Returns the URL from the command line or the environment; an empty one counts as unset.
-pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
+/// Returns the URL from the command line or the environment; an empty one counts as unset. One that
+/// cannot be read is an error: the token is not for any other service.
+pub(crate) fn given(options: &ServiceOptions) -> Result<Option<String>, CommandError> {
     let url = options.url.as_deref().unwrap_or_default().trim();
     if !url.is_empty() {
-        return Some(spelled_out(url));
+        return Ok(Some(spelled_out(url)));
     }
-    environment::url()
-        .ok()
-        .flatten()
-        .map(|url| spelled_out(&url))
+    Ok(environment::url()?.map(|url| spelled_out(&url)))
 }
 
 /// Returns a complete URL: a bare loopback address, such as `localhost:8301`, becomes a plain HTTP

@@ -86,7 +86,7 @@ pub(super) async fn place(
     folder: Option<&Path>,
 ) -> Result<Place, CommandError> {
     if folder.is_none() {
-        if service::given(options).is_some() {
+        if service::given(options)?.is_some() {
             return Ok(Place::of_another(service::client(options)?));
         }
         if let Some(client) = running().await {

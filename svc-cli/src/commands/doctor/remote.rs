@@ -31,8 +31,9 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
         Ok(client) => client,
         Err(error) => {
             let mend = match service::given(options) {
-                Some(url) => service::login(&url, Role::Operator),
-                None => "svc serve".to_owned(),
+                Ok(Some(url)) => service::login(&url, Role::Operator),
+                Ok(None) => "svc serve".to_owned(),
+                Err(_) => "set SVC_URL to the URL of the service".to_owned(),
             };
             return vec![Check::failed("service", error.message(), mend)];
         }

@@ -115,7 +115,7 @@ impl ReportOptions {
     fn require_store(&self) -> Result<(), CommandError> {
         let is_named =
             self.mirror.are_named() || self.mirror.settings()?.store.origin != Origin::Default;
-        if !is_named && service::given(&self.service).is_some() {
+        if !is_named && service::given(&self.service)?.is_some() {
             return Err(CommandError::refused(
                 "store_only",
                 "services do not offer this report; it is made from the store and the mirrors",

@@ -20,7 +20,7 @@ impl ReportOptions {
         if self.mirror.are_named() {
             return Ok(false);
         }
-        Ok(service::given(&self.service).is_some() || Credentials::load()?.current().is_some())
+        Ok(service::given(&self.service)?.is_some() || Credentials::load()?.current().is_some())
     }
 
     /// Asks the service for a report over this many days, and which organization it belongs to.
