@@ -25,6 +25,7 @@ on_both_backends! {
     what_was_recorded_can_be_read_exactly,
     a_payload_that_fails_takes_no_other_of_its_batch_down,
     a_recorded_call_is_dated_by_its_end,
+    a_redelivery_that_differs_is_logged_and_changes_nothing,
 }
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -63,6 +64,30 @@ fn calls_of(server: &Server, session: &str) -> Vec<Json> {
     let path = format!("/v1/facts/session/{session}/inference-calls");
     let calls = dig(&server.read_json(&path), "inference_calls").cloned();
     calls.and_then(Json::into_array).expect("a list of calls")
+}
+
+fn a_redelivery_that_differs_is_logged_and_changes_nothing(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let first = Call::new("one", "call");
+    let logged = || server.log().matches("redelivery_differs").count();
+    for _ in 0..2 {
+        let reply = server.deliver("/ingest/gateway", first.body());
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert_eq!(logged(), 0, "{}", server.log());
+    }
+    let other = Call::new("two", "call").messages(vec![json!({"role": "user", "content": "x"})]);
+    let reply = server.deliver("/ingest/gateway", other.body());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(dig(&reply.json(), "stored"), Some(&Json::from(false)));
+    assert_eq!(logged(), 1, "{}", server.log());
+    let log = server.log();
+    assert!(log.contains("session_id,content"), "{log}");
+    assert!(log.contains("inference_calls"), "{log}");
+    let path = "/query/session/two";
+    assert_eq!(
+        dig(&server.read_json(path), "found"),
+        Some(&Json::from(false))
+    );
 }
 
 fn a_recorded_array_is_stored_and_its_repetition_is_all_duplicates(backend: Backend) {

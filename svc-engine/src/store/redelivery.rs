@@ -117,6 +117,15 @@ impl Difference {
         Ok(difference)
     }
 
+    /// Returns that a redelivered call differs in these columns from the retained one.
+    pub(super) fn of_call(fact_id: FactId, columns: Vec<&'static str>) -> Self {
+        Self {
+            table: "inference_calls",
+            fact_id,
+            columns,
+        }
+    }
+
     /// Returns the columns that differ.
     #[cfg(test)]
     pub(super) fn columns(&self) -> &[&'static str] {

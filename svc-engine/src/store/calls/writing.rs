@@ -13,6 +13,7 @@ use crate::store::content::{self, ContentRef, Encoded, Encoder, NewContent};
 use crate::store::error::corrupt;
 use crate::store::organization::Stamp;
 use crate::store::recall::Recalled;
+use crate::store::redelivery::Difference;
 use crate::store::sessions::{Numbers, Sighting};
 use crate::store::traces::Traces;
 use crate::store::value::{Row, Value};
@@ -50,25 +51,32 @@ const INSERT_ALIAS: Insert = Insert {
     unique: 1,
     is_row_number: true,
 };
-// The ids tell a redelivery from a conflict. Quarantined calls count.
+// The ids tell a redelivery from a conflict, the others whether it differs. Quarantined calls count.
 const BY_ID: Lookup<'_> = Lookup {
-    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
+    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
+        input_byte_count, input_part_count, output_byte_count, output_part_count
         FROM inference_calls WHERE inference_call_id",
     then: "",
 };
 const BY_MODEL_CALL: Lookup<'_> = Lookup {
-    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
+    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
+        input_byte_count, input_part_count, output_byte_count, output_part_count
         FROM inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
     then: "",
 };
 
-/// The ids of a call, by which a redelivery is told from a conflict.
+/// The ids of a stored call, by which a redelivery is told from a conflict, and what a redelivery is
+/// compared with.
 #[derive(Clone, Debug)]
 struct Identity {
     inference_call_id: String,
     org_id: String,
     gateway_provider: String,
     model_call_id: Option<String>,
+    session_id: String,
+    model: Option<String>,
+    /// Bytes and parts of the input, then of the output.
+    counts: [i64; 4],
 }
 
 impl Identity {
@@ -78,7 +86,36 @@ impl Identity {
             org_id: row.text(1)?,
             gateway_provider: row.text(2)?,
             model_call_id: row.optional_text(3)?,
+            session_id: row.text(4)?,
+            model: row.optional_text(5)?,
+            counts: [
+                row.integer(6)?,
+                row.integer(7)?,
+                row.integer(8)?,
+                row.integer(9)?,
+            ],
         })
+    }
+
+    /// Returns the columns in which a redelivery differs. Its content is compared by its size: the
+    /// text itself is not looked for again.
+    fn differences(&self, encoded: &Encoded) -> Vec<&'static str> {
+        let call = &encoded.call;
+        let counts = [
+            encoded.input.byte_count,
+            encoded.input.part_count,
+            encoded.output.byte_count,
+            encoded.output.part_count,
+        ];
+        let same_counts = counts.map(whole) == self.counts;
+        [
+            ("session_id", self.session_id == call.session_id.as_str()),
+            ("model", self.model.as_deref() == call.model.as_deref()),
+            ("content", same_counts),
+        ]
+        .into_iter()
+        .filter_map(|(column, is_same)| (!is_same).then_some(column))
+        .collect()
     }
 }
 
@@ -123,7 +160,13 @@ impl Retained {
     }
 
     /// Says what becomes of a call beside what is stored; nothing when no stored call shares an id.
-    fn outcome(&self, org_id: &OrgId, encoded: &Encoded) -> Result<Option<Outcome>, StoreError> {
+    /// A redelivery that differs is added to the differences.
+    fn outcome(
+        &self,
+        org_id: &OrgId,
+        encoded: &Encoded,
+        differences: &mut Vec<Difference>,
+    ) -> Result<Option<Outcome>, StoreError> {
         let call = &encoded.call;
         let by_id = self.by_id.get(&call.inference_call_id.to_string());
         let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
@@ -144,14 +187,16 @@ impl Retained {
         let same = one.org_id == org_id.as_str()
             && one.gateway_provider == call.gateway_provider.as_str()
             && one.model_call_id == call.model_call_id;
-        Ok(Some(if same {
-            Outcome::Redelivered(
-                FactId::parse(&one.inference_call_id)
-                    .ok_or(corrupt("inference_calls", "its id"))?,
-            )
-        } else {
-            Outcome::Conflict(Code::InferenceCallIdentityConflict)
-        }))
+        if !same {
+            return Ok(Some(Outcome::Conflict(Code::InferenceCallIdentityConflict)));
+        }
+        let fact_id =
+            FactId::parse(&one.inference_call_id).ok_or(corrupt("inference_calls", "its id"))?;
+        let columns = one.differences(encoded);
+        if !columns.is_empty() {
+            differences.push(Difference::of_call(fact_id, columns));
+        }
+        Ok(Some(Outcome::Redelivered(fact_id)))
     }
 }
 
@@ -164,8 +209,12 @@ struct Columns {
     left_out: Option<String>,
 }
 
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 fn number(count: usize) -> Value<'static> {
-    Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+    Value::Integer(whole(count))
 }
 
 impl Kind for Encoded {
@@ -227,7 +276,8 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
     for encoded in calls {
-        retained_calls.push(retained.outcome(org_id, encoded)?);
+        let outcome = retained.outcome(org_id, encoded, &mut afterwards.differences)?;
+        retained_calls.push(outcome);
     }
     let new = new_calls(calls, retained_calls);
     content::verify(connection, &new, encoder.known().generation())?;
@@ -277,7 +327,7 @@ fn store(
                 Ok(Outcome::Stored(encoded.call.inference_call_id))
             }
             None => retained
-                .outcome(org_id, encoded)?
+                .outcome(org_id, encoded, &mut afterwards.differences)?
                 .ok_or(corrupt("inference_calls", "a retained call is absent")),
         })
         .collect()
