@@ -120,18 +120,6 @@ impl Deadline {
         }
     }
 
-    /// Returns a deadline that leaves this much time for what follows the work, with the same
-    /// switch.
-    #[must_use]
-    pub fn earlier_by(&self, reserve: Duration) -> Self {
-        let at = self.at.checked_sub(reserve);
-        Self {
-            // Time that has passed cannot be reserved.
-            at: at.unwrap_or_else(Instant::now).min(self.at),
-            cancellation: self.cancellation.clone(),
-        }
-    }
-
     /// Returns a deadline after at most this time, and no later than this one, with the same
     /// switch.
     #[must_use]
@@ -189,11 +177,7 @@ mod tests {
     #[test]
     fn a_clone_is_cancelled_with_its_original() {
         let deadline = Deadline::after(LONG);
-        let clones = [
-            deadline.clone(),
-            deadline.earlier_by(Duration::from_secs(1)),
-            deadline.within(Duration::from_secs(30)),
-        ];
+        let clones = [deadline.clone(), deadline.within(Duration::from_secs(30))];
         assert!(clones.iter().all(|clone| clone.check().is_ok()));
         clones[0].cancel();
         for it in clones.iter().chain([&deadline]) {
@@ -224,16 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_and_a_step_only_shorten() {
+    fn a_step_only_shortens() {
         let deadline = Deadline::after(LONG);
-        let reserve = Duration::from_secs(5);
-        let earlier = deadline.earlier_by(reserve);
-        assert_eq!(deadline.instant() - earlier.instant(), reserve);
-        assert_eq!(
-            deadline.earlier_by(Duration::MAX).check(),
-            Err(Passed::Time)
-        );
-        assert!(deadline.within(reserve).instant() < deadline.instant());
+        assert!(deadline.within(Duration::from_secs(5)).instant() < deadline.instant());
         assert_eq!(deadline.within(LONG * 2).instant(), deadline.instant());
     }
 }

@@ -27,11 +27,6 @@ impl MemoryBudget {
         self.bytes_max
     }
 
-    /// Returns how many bytes are free.
-    pub fn bytes_free(&self) -> usize {
-        self.free.available_permits()
-    }
-
     /// Reserves bytes, after everybody who asked before; nothing if they exceed the budget.
     ///
     /// A caller that stops waiting leaves the queue.
@@ -64,21 +59,6 @@ impl Held {
     pub fn bytes(&self) -> usize {
         self.0.num_permits()
     }
-
-    /// Takes over another reservation of the same budget.
-    ///
-    /// # Panics
-    ///
-    /// If it is of another budget.
-    pub fn absorb(&mut self, other: Self) {
-        self.0.merge(other.0);
-    }
-
-    /// Returns what exceeds this many bytes.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        let excess = self.bytes().saturating_sub(bytes);
-        drop(self.0.split(excess));
-    }
 }
 
 #[cfg(test)]
@@ -91,22 +71,10 @@ mod tests {
     fn what_is_held_comes_back_when_it_is_dropped() {
         let budget = MemoryBudget::new(100);
         let held = budget.try_acquire(60).unwrap();
-        assert_eq!((held.bytes(), budget.bytes_free()), (60, 40));
+        assert_eq!((held.bytes(), budget.free.available_permits()), (60, 40));
         assert!(budget.try_acquire(41).is_none());
         drop(held);
-        assert_eq!(budget.bytes_free(), budget.bytes_max());
-    }
-
-    #[test]
-    fn a_part_comes_back_before_the_rest() {
-        let budget = MemoryBudget::new(100);
-        let mut held = budget.try_acquire(60).unwrap();
-        held.absorb(budget.try_acquire(30).unwrap());
-        assert_eq!((held.bytes(), budget.bytes_free()), (90, 10));
-        held.shrink_to(20);
-        assert_eq!((held.bytes(), budget.bytes_free()), (20, 80));
-        held.shrink_to(50);
-        assert_eq!(held.bytes(), 20, "nothing is acquired by shrinking");
+        assert_eq!(budget.free.available_permits(), budget.bytes_max());
     }
 
     #[tokio::test]
@@ -124,6 +92,6 @@ mod tests {
         assert!(budget.try_acquire(50).is_none(), "others were there before");
         drop(large);
         let small = small.now_or_never().flatten().expect("there is room");
-        assert_eq!((small.bytes(), budget.bytes_free()), (10, 90));
+        assert_eq!((small.bytes(), budget.free.available_permits()), (10, 90));
     }
 }
