@@ -12,11 +12,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
 impl Clock {
-    /// Returns the clock of the system.
-    ///
-    /// # Panics
-    ///
-    /// If the system's time is before 1970 or after 2261.
+    /// Returns the clock of the system. Before 1970 and after 2261 it stands still.
     pub fn system() -> Self {
         Self(Arc::new(|| {
             let since = std::time::SystemTime::now()
@@ -25,7 +21,7 @@ impl Clock {
             i64::try_from(since.as_micros())
                 .ok()
                 .and_then(Instant::from_microseconds)
-                .expect("the system clock is between 1970 and 2262")
+                .unwrap_or(Instant::MAX)
         }))
     }
 

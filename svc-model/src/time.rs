@@ -25,6 +25,9 @@ const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
 pub struct Instant(i64);
 
 impl Instant {
+    /// The last instant in range.
+    pub const MAX: Self = Self(END_MICROSECONDS - 1);
+
     /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z, if it is in range.
     pub const fn from_microseconds(microseconds: i64) -> Option<Self> {
         if microseconds >= 0 && microseconds < END_MICROSECONDS {

@@ -209,14 +209,16 @@ fn generate(file: &Path) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&aside)?;
-    private.write_all(text.as_bytes())?;
-    private.sync_all()?;
-    let linked = match fs::hard_link(&aside, file) {
+    let written = private
+        .write_all(text.as_bytes())
+        .and_then(|()| private.sync_all());
+    let linked = written.and_then(|()| match fs::hard_link(&aside, file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
-    };
-    fs::remove_file(&aside)?;
-    linked
+    });
+    // Also after an error: on a full disk, each start would leave another file.
+    let removed = fs::remove_file(&aside);
+    linked.and(removed)
 }
 
 /// Returns a value quoted for a shell.

@@ -16,7 +16,7 @@ mod manifest;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -326,7 +326,13 @@ fn check_files(
 
 /// Returns the files of which `SHA256SUMS` does not say what the manifest says.
 fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Vec<String>> {
-    let sums = fs::read_to_string(folder.join(SUMS)).unwrap_or_default();
+    let sums = match fs::read_to_string(folder.join(SUMS)) {
+        Ok(sums) => sums,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {
+            String::new()
+        }
+        Err(error) => return Err(error),
+    };
     let lines: HashSet<&str> = sums.lines().collect();
     let text = fs::read(folder.join(MANIFEST))?;
     let digest = hexadecimal(&Sha256::digest(&text));

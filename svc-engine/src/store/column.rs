@@ -152,7 +152,7 @@ columns! {
     CommitSha: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     Branch: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     // A text that may contain NUL or a surrogate is stored as its escaped JSON string.
-    Text: |it| Value::OwnText(String::from_utf8(it.document()).unwrap_or_default()),
+    Text: |it| Value::OwnText(String::from_utf8(it.document()).expect("escaped JSON is ASCII")),
         |columns| columns.text(|text| Self::of_document(text.as_bytes()));
 }
 

@@ -260,7 +260,7 @@ impl PageTexts {
         let escaped = |name: &str| {
             let mut escaped = Vec::new();
             Text::from(name).write_escaped(&mut escaped);
-            String::from_utf8(escaped).unwrap_or_default()
+            String::from_utf8(escaped).expect("escaped JSON is ASCII")
         };
         Self {
             // No id is before the empty text.
