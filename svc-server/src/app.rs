@@ -12,6 +12,7 @@ use crate::auth::Tokens;
 use crate::console::Console;
 use crate::counts::Counts;
 use crate::memory::MemoryBudget;
+use crate::reply::REPLIES_BYTES_MAX;
 use crate::settings::{Grant, McpSettings, Settings};
 use crate::signature::WebhookKeys;
 
@@ -35,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) counts: Counts,
     /// The memory that requests work in.
     pub(crate) work: MemoryBudget,
+    /// The memory of large replies while they are sent.
+    pub(crate) replies: MemoryBudget,
 }
 
 impl App {
@@ -55,6 +58,7 @@ impl App {
                 .as_ref()
                 .map(|console| Console::new(console, &settings.operator_token)),
             work: MemoryBudget::new(WORK_BYTES_MAX),
+            replies: MemoryBudget::new(REPLIES_BYTES_MAX),
         }))
     }
 }

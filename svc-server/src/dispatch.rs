@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
 use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
@@ -28,7 +28,7 @@ use crate::handler::Handler;
 use crate::observe;
 use crate::places;
 use crate::problem;
-use crate::reply::respond;
+use crate::reply;
 use crate::settings::Grant;
 
 /// A larger body is parsed and captured without blocking other requests.
@@ -154,10 +154,7 @@ where
         observe::forge();
     }
     if let Some(caller) = &caller {
-        auth::authorize(E::ACCESS, caller)?;
-    }
-    if let (Access::Context(needs), Some(caller)) = (E::ACCESS, &caller) {
-        check_grant(needs, &app.grant, caller)?;
+        check_caller::<E>(&app, caller)?;
     }
     let (content, memory) = content.decoded()?;
     let exchange = Exchange {
@@ -196,15 +193,25 @@ where
         })?
     };
     drop((content, memory));
-    let reply = function(exchange, request).await?;
-    json::to_vec(&reply, E::REPLY_BYTES_MAX)
-        .map(|body| respond(StatusCode::OK, body))
-        .map_err(|error| problem::of_write(error, E::OVERSIZE))
+    let body = {
+        let reply = function(exchange, request).await?;
+        reply::write::<E>(&reply, E::REPLY_BYTES_MAX)?
+    };
+    reply::send(&app.replies, body).await
+}
+
+/// Checks that a caller may ask a route: its authority, and the grant that the route needs.
+pub(crate) fn check_caller<E: Endpoint>(app: &App, caller: &Caller) -> Result<(), Problem> {
+    auth::authorize(E::ACCESS, caller)?;
+    match E::ACCESS {
+        Access::Context(needs) => check_grant(needs, &app.grant, caller),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that there is a grant as the route needs it: one of the deployment, or one of the
 /// caller's named token. The request with a named token always has to name the Session.
-pub(crate) fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Problem> {
+fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Problem> {
     if !matches!(caller.rights, Rights::Configured) {
         return match needs {
             Needs::Single => Err(Problem::RetrievalDisabled),

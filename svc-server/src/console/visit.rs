@@ -1,11 +1,11 @@
 //! A visit to a page, which asks the routes with the authority of the signed-in user.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_engine::engine::Engine;
 use svc_model::endpoint::{Access, Endpoint};
 use svc_model::field::{Violation, Violations};
-use svc_model::json::{self, Json, NodeBudget, Object};
+use svc_model::json::{Json, NodeBudget, Object};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::{Problem, RequiredAuthority};
 use svc_model::request::{Incoming, Request as _};
@@ -14,9 +14,9 @@ use svc_model::time::Instant;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Caller};
-use crate::dispatch::Exchange;
+use crate::dispatch::{Exchange, check_caller};
 use crate::memory::Held;
-use crate::problem;
+use crate::reply;
 
 /// A signed-in user's visit to a page.
 #[derive(Clone)]
@@ -98,10 +98,11 @@ impl Visit {
         E: Endpoint,
         A: Future<Output = Result<E::Reply, Problem>>,
     {
-        auth::authorize(E::ACCESS, &self.caller)?;
+        check_caller::<E>(&self.app, &self.caller)?;
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
         let reply = function(exchange, request).await?;
-        self.hold(&reply, E::REPLY_BYTES_MAX, E::OVERSIZE).await?;
+        self.hold(&reply::write::<E>(&reply, E::REPLY_BYTES_MAX)?)
+            .await?;
         Ok(reply)
     }
 
@@ -120,19 +121,12 @@ impl Visit {
         &self.app
     }
 
-    async fn hold<T: serde::Serialize>(
-        &self,
-        reply: &T,
-        bytes_max: usize,
-        oversize: Problem,
-    ) -> Result<(), Problem> {
-        let body =
-            json::to_vec(reply, bytes_max).map_err(|error| problem::of_write(error, oversize))?;
-        let bytes = admission::estimate(&body, Encoding::Json);
+    /// Reserves the memory of a reply until the page is written.
+    async fn hold(&self, reply: &[u8]) -> Result<(), Problem> {
+        let bytes = admission::estimate(reply, Encoding::Json);
         let held = admission::admit(&self.app.work, bytes, admission::WAIT).await?;
-        if let Ok(mut all) = self.held.lock() {
-            all.extend(held);
-        }
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(held);
         Ok(())
     }
 }

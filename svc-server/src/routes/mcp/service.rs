@@ -1,22 +1,21 @@
 //! Calls the routes for a tool.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use svc_mcp::{Question, Refusal, Service};
-use svc_model::endpoint::{Access, Endpoint};
+use svc_model::endpoint::Endpoint;
 use svc_model::identity::Authority;
-use svc_model::json;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
 
 use super::refusal::refusal;
 use crate::admission::{self, Encoding};
 use crate::app::App;
-use crate::auth::{self, Caller};
-use crate::dispatch::{Exchange, check_grant};
+use crate::auth::Caller;
+use crate::dispatch::{Exchange, check_caller};
 use crate::memory::Held;
-use crate::problem;
+use crate::reply;
 use crate::routes::{context, evidence, query, reports};
 
 /// Calls the routes for one caller, as that caller would over HTTP.
@@ -49,20 +48,15 @@ impl Asker {
         E: Endpoint,
         A: Future<Output = Result<E::Reply, Problem>>,
     {
-        auth::authorize(E::ACCESS, &self.caller)?;
-        if let Access::Context(needs) = E::ACCESS {
-            check_grant(needs, &self.app.grant, &self.caller)?;
-        }
+        check_caller::<E>(&self.app, &self.caller)?;
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
         let reply = function(exchange, request).await?;
         let bytes_max = E::REPLY_BYTES_MAX.min(svc_mcp::REPLY_BYTES_MAX);
-        let body = json::to_vec(&reply, bytes_max)
-            .map_err(|error| problem::of_write(error, E::OVERSIZE))?;
+        let body = reply::write::<E>(&reply, bytes_max)?;
         let bytes = admission::estimate(&body, Encoding::Json);
         let held = admission::admit(&self.app.work, bytes, admission::WAIT).await?;
-        if let Ok(mut all) = self.held.lock() {
-            all.extend(held);
-        }
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(held);
         Ok(body.into())
     }
 
