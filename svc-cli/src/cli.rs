@@ -106,8 +106,8 @@ pub(crate) enum Command {
     /// Print what was said in a Session, exactly and in order.
     ///
     /// A client sends the whole history with every call. For a Session, each message is printed
-    /// once; for a single call, everything that was sent and answered. On a terminal, control
-    /// characters are escaped; a file gets every text unchanged. --json prints one part per line.
+    /// once; for a single call, everything that was sent and answered. Control characters are
+    /// escaped. --json prints one part per line, and every text unchanged.
     Transcript(transcript::Transcript),
     /// Show what is known about a commit: the Sessions observed at it, and its CI runs.
     ///

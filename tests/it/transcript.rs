@@ -77,8 +77,8 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     expected.extend(words.iter().map(String::as_str));
     let second_call = format!("\ncall {second}  ");
     expected.extend([
-        // A file gets the text as it is.
-        "    look \u{1b}[31m here \n",
+        // Also for a file or a pager, which would pass it to the terminal.
+        "    look \\u{1b}[31m here \n",
         "    answer-one.\n",
         &second_call,
         "\n42 messages as above\n",

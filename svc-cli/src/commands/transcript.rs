@@ -1,6 +1,5 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{IsTerminal as _, stdout};
 
 use clap::Args;
 use svc_client::model::problem::RequiredAuthority;
@@ -13,7 +12,7 @@ use super::evidence::manifest::{erased, left_out};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Reader, escape, item_block_for, quote};
+use crate::output::{Output, escape, item_block, quote};
 
 /// Characters of the whole id of a call.
 const CALL_CHARACTERS: usize = 36;
@@ -38,11 +37,6 @@ impl Transcript {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let session_id = session_id(&self.session)?;
         let client = service::client(&self.service)?;
-        let reader = if stdout().is_terminal() {
-            Reader::Terminal
-        } else {
-            Reader::Program
-        };
         service::block_on(async {
             let mut source = Source {
                 client: &client,
@@ -55,7 +49,6 @@ impl Transcript {
             };
             let mut printer = Printer {
                 output,
-                reader,
                 seen: (!self.all && self.call.is_none()).then(Seen::default),
                 is_first: true,
             };
@@ -216,7 +209,6 @@ impl Seen {
 
 struct Printer<'o> {
     output: &'o mut Output,
-    reader: Reader,
     /// What was printed, if nothing is to be printed twice.
     seen: Option<Seen>,
     is_first: bool,
@@ -238,7 +230,7 @@ impl Printer<'_> {
         while let Some(part) = parts.next().await {
             let part = part?;
             if self.output.is_for_people() {
-                self.text(&format!("\n{}", item_block_for(self.reader, &part)))?;
+                self.text(&format!("\n{}", item_block(&part)))?;
             } else {
                 self.output.value(&part, |_| String::new())?;
             }
@@ -261,10 +253,7 @@ impl Printer<'_> {
         } else {
             text
         };
-        match self.reader {
-            Reader::Terminal => self.output.text(text),
-            Reader::Program => self.output.untouched(text),
-        }
+        self.output.text(text)
     }
 }
 

@@ -18,7 +18,7 @@ use self::escape::escape_text;
 pub(crate) use self::escape::{escape, one_line};
 pub(crate) use self::exact::Exact;
 pub(crate) use self::fields::Fields;
-pub(crate) use self::part::{Reader, item_block, item_block_for, optional, part_line, reference};
+pub(crate) use self::part::{item_block, optional, part_line, reference};
 pub(crate) use self::program::program;
 pub(crate) use self::shell::quote;
 pub(crate) use self::short::ShortIds;

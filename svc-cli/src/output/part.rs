@@ -46,25 +46,6 @@ pub(crate) fn part_line(part: &Open<Part>, characters_max: usize) -> String {
     }
 }
 
-/// Who reads what is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// A person at a terminal, which external text must not control.
-    Terminal,
-    /// A file or a program, which gets the text unchanged.
-    Program,
-}
-
-impl Reader {
-    fn text(self, text: &Text) -> String {
-        match (self, text.as_str()) {
-            (Self::Program, Some(text)) => text.to_owned(),
-            // A lone surrogate is not valid text.
-            _ => escape_text(text),
-        }
-    }
-}
-
 /// Returns the text after the role of a part.
 fn heading(part: &Part) -> String {
     match part {
@@ -78,29 +59,24 @@ fn heading(part: &Part) -> String {
 }
 
 /// Returns the whole content of a part.
-fn content(reader: Reader, part: &Part) -> String {
+fn content(part: &Part) -> String {
     match part {
-        Part::Text { content } | Part::Reasoning { content } => reader.text(content),
+        Part::Text { content } | Part::Reasoning { content } => escape_text(content),
         Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
         Part::ToolCallResponse {
             result: Json::String(text),
             ..
-        } => reader.text(text),
+        } => escape_text(text),
         Part::ToolCallResponse { result, .. } => canonical(result),
     }
 }
 
-/// Returns a whole part for a terminal: see [`item_block_for`].
-pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
-    item_block_for(Reader::Terminal, item)
-}
-
 /// Returns a whole part under a line that gives its position. Every line of the content is
 /// indented, so that no content can look like such a line.
-pub(crate) fn item_block_for(reader: Reader, item: &EvidenceReadItem) -> String {
+pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
     let mut block = String::new();
     let (heading, content) = match &item.part {
-        Open::Known(part) => (heading(part), content(reader, part)),
+        Open::Known(part) => (heading(part), content(part)),
         Open::Unknown(newer) => (format!(" ({newer})"), canonical(newer.value())),
     };
     let role = one_line(&item.role, 80);
@@ -121,10 +97,10 @@ pub(crate) fn item_block_for(reader: Reader, item: &EvidenceReadItem) -> String 
         finish.unwrap_or_default()
     ));
     for content_line in content.split('\n') {
-        let indented = format!("    {content_line}");
-        match reader {
-            Reader::Terminal => line(format_args!("{}", indented.trim_end())),
-            Reader::Program => line(format_args!("{indented}")),
+        if content_line.is_empty() {
+            line(format_args!(""));
+        } else {
+            line(format_args!("    {content_line}"));
         }
     }
     block

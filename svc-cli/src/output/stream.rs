@@ -110,14 +110,6 @@ impl Output {
         Ok(self.standard.flush()?)
     }
 
-    /// Prints text unchanged, including colours. The caller has checked that no terminal reads it.
-    pub(crate) fn untouched(&mut self, text: &str) -> Result<(), CommandError> {
-        self.standard.flush()?;
-        let mut standard = std::io::stdout().lock();
-        standard.write_all(text.as_bytes())?;
-        Ok(standard.flush()?)
-    }
-
     /// Prints lines of JSON, in printable ASCII.
     pub(crate) fn lines(&mut self, lines: &[u8]) -> Result<(), CommandError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
