@@ -276,10 +276,16 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
     deliver(&server, &push(7, "own/repo", &url, ZEROS, &head));
     eventually("the first is not any more", || declined(0));
     assert_eq!(http.requests().len(), asked, "nobody was asked");
+    let log = server.log();
     assert!(
-        server
-            .log()
-            .contains("repository_mirror_identity_unresolved")
+        log.contains("repository_mirror_identity_unresolved"),
+        "{log}"
+    );
+    let failed = |line: &str| line.contains("mirror_refresh_failed");
+    let mut failures = log.lines().filter(|line| failed(line));
+    assert!(
+        failures.any(|line| line.contains("name_ambiguous") && line.contains("/8")),
+        "{log}"
     );
     // A renamed repository is followed under its new name.
     deliver(&server, &push(8, "own/other", &url, ZEROS, &head));

@@ -197,6 +197,10 @@ impl Attempt<'_> {
                 "repository_identity_declined"
             );
         }
+        if let (true, Some(reason)) = (admitted.is_empty(), reason) {
+            let mirror = self.job.lifetime.to_string();
+            tracing::warn!(mirror, %reason, "mirror_refresh_failed");
+        }
         Ok(if admitted.is_empty() {
             Err(reason)
         } else {
