@@ -47,7 +47,7 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
 }
 
 /// Returns whether a body begins on a line of its own and is nothing but lines of Base64, however
-/// short, which are no words.
+/// short, which are no words. A line of mixed case is none: Base64 is not written as words are.
 fn is_lines(body: &[u8]) -> bool {
     let mut lines = Vec::new();
     let mut rest = body;
@@ -65,7 +65,16 @@ fn is_lines(body: &[u8]) -> bool {
             return false;
         }
     }
-    !lines.is_empty() && !is_plain_words(&lines)
+    let words = lines.strip_prefix(b" ").unwrap_or(&lines);
+    let words = words.strip_suffix(b" ").unwrap_or(words);
+    let is_line = !words.contains(&b' ');
+    !words.is_empty() && (is_line && is_mixed(words) || !is_plain_words(words))
+}
+
+/// Returns whether letters of both cases follow the first one.
+fn is_mixed(word: &[u8]) -> bool {
+    let rest = word.get(1..).unwrap_or_default();
+    rest.iter().any(u8::is_ascii_lowercase) && rest.iter().any(u8::is_ascii_uppercase)
 }
 
 /// Returns what follows the line break, escaped or not, with which a text begins.

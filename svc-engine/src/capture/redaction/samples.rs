@@ -306,6 +306,8 @@ fn secrets() -> Vec<(String, String)> {
         "MIIEvQIBADANBgkqhkiG9w0BAQEFAAS",
         "MIIEvQIBADANBgkqhkiG9w0BAQEFAAS\nCBKcwggSjAgEAAoIBAQCqGKukO1De7z",
         "MIIE\nvQIB",
+        "MIIEpAIBAAKCAQEA",
+        "MIIEowIBAAKCAQEAx",
         "AAAA",
         &"a".repeat(64),
     ] {
@@ -477,6 +479,7 @@ fn harmless() -> Vec<String> {
         "-----BEGIN PRIVATE KEY-----\nhere goes the key\n-----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nprivate\n-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nPLACEHOLDER\n-----END PRIVATE KEY-----",
         "a keyboard key: Escape, then press the other key",
         "primary_key: user_id_2024_01_01_00",
         "public_key = \"MCowBQYDK2VwAyEA\"",
