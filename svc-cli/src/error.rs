@@ -60,14 +60,17 @@ impl CommandError {
 
     /// Returns the error of a wrong command line.
     pub(crate) fn usage(message: &str) -> Self {
-        let first = message
-            .lines()
-            .find(|line| !line.is_empty())
-            .unwrap_or_default();
+        let mut lines = message.lines().skip_while(|line| line.is_empty());
+        let first = lines.next().unwrap_or_default();
+        // What the first line announces, such as the arguments that are missing.
+        let named = lines
+            .take_while(|line| line.starts_with("  "))
+            .map(str::trim);
+        let named = named.collect::<Vec<_>>().join(", ");
         let first = first.trim_start_matches("error: ");
         Self {
             kind: Kind::Usage,
-            ..Self::refused("usage", first)
+            ..Self::refused("usage", format!("{first} {named}").trim_end())
         }
     }
 
@@ -250,11 +253,19 @@ mod tests {
     }
 
     #[test]
-    fn a_usage_error_is_its_first_line() {
-        let error = CommandError::usage("error: unexpected argument\n\nUsage: svc\n");
-        assert_eq!(
-            (error.code(), error.message()),
-            ("usage", "unexpected argument")
-        );
+    fn a_usage_error_is_its_first_line_and_what_that_announces() {
+        for (text, message) in [
+            (
+                "error: unexpected argument\n\nUsage: svc\n",
+                "unexpected argument",
+            ),
+            (
+                "error: these are missing:\n  <TO>\n  --margin <M>\n\nUsage: svc\n",
+                "these are missing: <TO>, --margin <M>",
+            ),
+        ] {
+            let error = CommandError::usage(text);
+            assert_eq!((error.code(), error.message()), ("usage", message));
+        }
     }
 }
