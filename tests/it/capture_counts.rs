@@ -32,6 +32,10 @@ fn stored_repeated_skipped_and_refused_deliveries_are_told_apart() {
     for _ in 0..3 {
         server.deliver("/ingest/gateway", call.body());
     }
+    let mut refused = call.envelope();
+    refused["payload"]["litellm_call_id"] = json!("a\u{0}");
+    let refused = Request::post("/ingest/gateway", refused.to_string()).bearer(INGEST_TOKEN);
+    assert_eq!(server.send(&refused).status, 422);
     let batch = json!([call.bare(), {"litellm_call_id": "two"}, 7]);
     server.deliver("/ingest/gateway/litellm", batch.to_string().into_bytes());
     server.deliver("/ingest/ci", ci_outcome("run").to_string().into_bytes());
@@ -45,14 +49,18 @@ fn stored_repeated_skipped_and_refused_deliveries_are_told_apart() {
     let counts = counts(&server);
     let gateway = &["sources", "gateway"][..];
     let of = |member: &'static str| [gateway, &[member]].concat();
-    is(&counts, &of("deliveries"), &json!(4));
+    is(&counts, &of("deliveries"), &json!(5));
     is(
         &counts,
         &of("facts"),
         &json!({"inference_calls": {"stored": 1, "duplicates": 3}}),
     );
     is(&counts, &of("skipped"), &json!({"no_session": 1}));
-    is(&counts, &of("rejected"), &json!({"not_an_object": 1}));
+    is(
+        &counts,
+        &of("rejected"),
+        &json!({"invalid_payload": 1, "not_an_object": 1}),
+    );
     is(&counts, &["sources", "ci", "conflicts"], &json!(1));
     is(
         &counts,

@@ -420,7 +420,7 @@ fn an_operator_sees_why_records_became_nothing() {
     matches(&exact(&wanted), found, "sources.logs").expect("the counts");
     let log = server.log();
     assert!(
-        log.contains("otlp_records_skipped") && log.contains("MissingSession"),
+        log.contains("otlp_records_skipped") && log.contains("svc.rejected_edit:missing_session=1"),
         "{log}"
     );
     assert!(!log.contains("secret"), "{log}");

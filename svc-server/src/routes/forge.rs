@@ -105,7 +105,7 @@ fn log_notes(notes: &Notes) {
         tracing::info!("push_missing_repo");
     }
     if !notes.redactions.is_empty() {
-        tracing::info!(redactions = ?notes.redactions, "fact_redacted");
+        tracing::info!(redactions = %notes.redactions, "fact_redacted");
     }
 }
 

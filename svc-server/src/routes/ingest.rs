@@ -39,7 +39,7 @@ fn prepare(
         tracing::debug!(degradation = ?notes.degradation, "inference_messages_degraded");
     }
     if !notes.redactions.is_empty() {
-        tracing::info!(redactions = ?notes.redactions, "fact_redacted");
+        tracing::info!(redactions = %notes.redactions, "fact_redacted");
     }
     Ok(match captured {
         Captured::Call(mut call) => {
@@ -108,7 +108,7 @@ pub(super) async fn append_one(
             })
         }
         Some(Outcome::Conflict(code)) => {
-            tracing::info!(?code, "ingest_identity_conflict");
+            tracing::info!(code = code.as_str(), "ingest_identity_conflict");
             Err(Problem::Conflict(*code))
         }
         Some(Outcome::Known) | None => Err(Problem::StoreUnavailable),
@@ -133,8 +133,13 @@ pub(super) async fn store(
 pub(super) fn skipped(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) {
     let mut counted = Counted::new(source, at);
     count(&mut counted.source().skipped, reason.as_str(), 1);
+    without_facts(app, &counted);
+}
+
+/// Counts a delivery of no facts.
+fn without_facts(app: &App, counted: &Counted) {
     app.counts.delivered(&counted.totals);
-    app.engine.count(&counted);
+    app.engine.count(counted);
 }
 
 pub(super) async fn gateway(
@@ -148,7 +153,13 @@ pub(super) async fn gateway(
         .in_place(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider(provider),
-            GatewayError::InvalidPayload => invalid_payload(),
+            GatewayError::InvalidPayload => {
+                let reason = RejectedPayload::InvalidPayload;
+                let mut counted = Counted::new(CaptureSource::Gateway, at);
+                count(&mut counted.source().rejected, reason.as_str(), 1);
+                without_facts(&exchange.app, &counted);
+                invalid_payload()
+            }
             GatewayError::TooLarge => Problem::TooManyValues,
         })?;
     match prepared {

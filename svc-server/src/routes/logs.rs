@@ -85,12 +85,16 @@ fn note(
     });
     app.counts.delivered(&counted.with(facts));
     if !report.redactions.is_empty() {
-        tracing::info!(redactions = ?report.redactions, "fact_redacted");
+        tracing::info!(redactions = %report.redactions, "fact_redacted");
     }
     // Most tool calls do not edit files; any other reason suggests a misconfigured sender.
     let usual = |((_, reason), _): (&(LogEvent, LogSkip), &u64)| *reason == LogSkip::NotAnEditTool;
     if report.records.malformed > 0 || !report.skipped.iter().all(usual) {
-        tracing::info!(skipped = ?report.skipped, "otlp_records_skipped");
+        let skipped = report.skipped.iter().map(|((event, reason), count)| {
+            format!("{}:{}={count}", event.as_str(), reason.as_str())
+        });
+        let skipped = skipped.collect::<Vec<_>>().join(" ");
+        tracing::info!(skipped, "otlp_records_skipped");
     }
     tracing::debug!(
         records = ?report.records,

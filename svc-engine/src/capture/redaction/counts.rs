@@ -1,3 +1,4 @@
+use std::fmt;
 use std::ops::AddAssign;
 
 /// How many credentials were replaced, by what gave them away.
@@ -62,6 +63,30 @@ impl Counts {
     }
 }
 
+/// Names the counts that are not zero: `api_key_assignment=1 bearer_token=2`.
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("structured_credential", self.structured_credential),
+            ("authorization_header", self.authorization_header),
+            ("api_key_assignment", self.api_key_assignment),
+            ("bearer_token", self.bearer_token),
+            ("provider_key", self.provider_key),
+            ("web_token", self.web_token),
+            ("secret_assignment", self.secret_assignment),
+            ("private_key", self.private_key),
+            ("login", self.login),
+            ("configured_secret", self.configured_secret),
+        ];
+        let mut separator = "";
+        for (name, count) in all.into_iter().filter(|(_, count)| *count > 0) {
+            write!(f, "{separator}{name}={count}")?;
+            separator = " ";
+        }
+        Ok(())
+    }
+}
+
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.structured_credential += other.structured_credential;
@@ -74,5 +99,21 @@ impl AddAssign for Counts {
         self.private_key += other.private_key;
         self.login += other.login;
         self.configured_secret += other.configured_secret;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_replaced_is_named() {
+        let counts = Counts {
+            bearer_token: 2,
+            login: 1,
+            ..Counts::default()
+        };
+        assert_eq!(counts.to_string(), "bearer_token=2 login=1");
+        assert_eq!(Counts::default().to_string(), "");
     }
 }
