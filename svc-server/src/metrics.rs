@@ -199,7 +199,7 @@ fn exposition(
     text.0
 }
 
-/// Writes the caches of reports for commits, answers and edits.
+/// Writes the use of each cache of reports.
 fn remembered(text: &mut Exposition, memory: &[(&'static str, MemoryUse)]) {
     type Number = fn(&MemoryUse) -> u64;
     let metrics: [(&'static str, &'static str, &'static str, Number); 4] = [
@@ -207,31 +207,31 @@ fn remembered(text: &mut Exposition, memory: &[(&'static str, MemoryUse)]) {
             "svc_report_memory_bytes",
             "gauge",
             "Bytes that reports cache.",
-            |of| of.bytes,
+            |used| used.bytes,
         ),
         (
             "svc_report_memory_bytes_max",
             "gauge",
             "Maximum bytes that reports cache.",
-            |of| of.bytes_max,
+            |used| used.bytes_max,
         ),
         (
             "svc_report_memory_hits_total",
             "counter",
             "Cache hits of reports.",
-            |of| of.hits,
+            |used| used.hits,
         ),
         (
             "svc_report_memory_misses_total",
             "counter",
             "Cache misses of reports.",
-            |of| of.misses,
+            |used| used.misses,
         ),
     ];
     for (name, kind, help, number) in metrics {
         let mut metric = text.metric(name, kind, help);
-        for (of, used) in memory {
-            metric.sample(&[("of", of)], number(used));
+        for (cache, used) in memory {
+            metric.sample(&[("cache", cache)], number(used));
         }
     }
 }
@@ -280,10 +280,10 @@ mod tests {
             "svc_deliveries_total{source=\"forge_push\"} 0",
             "svc_store_obstacle{cause=\"disk_full\"} 1",
             "svc_store_obstacle{cause=\"standby\"} 0",
-            "svc_report_memory_bytes{of=\"answers\"} 7",
-            "svc_report_memory_bytes_max{of=\"answers\"} 8",
-            "svc_report_memory_hits_total{of=\"answers\"} 5",
-            "svc_report_memory_misses_total{of=\"answers\"} 6",
+            "svc_report_memory_bytes{cache=\"answers\"} 7",
+            "svc_report_memory_bytes_max{cache=\"answers\"} 8",
+            "svc_report_memory_hits_total{cache=\"answers\"} 5",
+            "svc_report_memory_misses_total{cache=\"answers\"} 6",
         ] {
             assert!(
                 text.lines().any(|found| found == line),

@@ -1,5 +1,5 @@
-//! CI outcomes for an investigation: of one run, of a repository page by page, of a commit. What the
-//! forge itself said of a run is never read here.
+//! CI outcomes for an investigation: of one run, of a repository page by page, of a commit. The
+//! stored payload is never read here.
 
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
@@ -16,7 +16,7 @@ use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
 
-/// A CI outcome without what the forge said of it.
+/// A CI outcome without its stored payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiOutcomeRow {
     /// The id of the fact.

@@ -402,11 +402,11 @@ fn attribute(
     Ok(attributions)
 }
 
-/// Returns the moment so many minutes later, or the bound of all moments.
+/// Returns the moment so many minutes later, or the bound of all moments where that is beyond it.
 fn minutes_later(moment: Instant, minutes: i64) -> Instant {
     let later = moment.microseconds() + minutes * MINUTE_MICROSECONDS;
     let start = if later < 0 { 0 } else { later };
-    Instant::from_microseconds(start).unwrap_or(moment)
+    Instant::from_microseconds(start).unwrap_or(Instant::MAX)
 }
 
 /// Returns the first moment after one, as the end of a range that holds the latter.
