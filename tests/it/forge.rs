@@ -528,7 +528,7 @@ fn the_log_says_what_became_of_a_delivery_and_nothing_of_its_content() {
     conflicting["workflow_run"]["head_sha"] = json!(commit('d'));
     let request = Webhook::new("workflow_run", &conflicting).to(ANY);
     assert_eq!(server.send(&request).status, 409);
-    wanted.push(vec!["RepositoryIdentityConflict".to_owned()]);
+    wanted.push(vec!["repository_identity_conflict".to_owned()]);
 
     let log = server.log();
     for parts in wanted {
