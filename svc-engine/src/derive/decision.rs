@@ -148,8 +148,9 @@ fn owner(decision: &Decision, owners: &Owners<'_>) -> Result<FactId, DecisionSki
     }
 }
 
-/// Codex reports some decisions twice, with and without the file; the one with it stands.
-fn distinct(mut decisions: Vec<Decision>) -> Vec<Decision> {
+/// Returns each decision once, by when it was made, then by id. Codex reports some twice, with and
+/// without the file; the one with it stands.
+pub fn distinct(mut decisions: Vec<Decision>) -> Vec<Decision> {
     let key = |decision: &Decision| {
         (
             decision.session_id.clone(),

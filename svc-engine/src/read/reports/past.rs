@@ -1,4 +1,4 @@
-//! Reports of all that is known of an organization, as an operator asks for them.
+//! Reports that only an operator asks for, mostly of all that is known of an organization.
 
 use svc_model::reports::{
     AbandonmentReport, AttributionShareReport, Counts, MergeRetentionReport,
@@ -9,6 +9,7 @@ use svc_model::time::Instant;
 use super::population::{decisions, observed, sessions};
 use super::resolving::Resolving;
 use super::{Diffs, Extent, Gathered, ReportSources, merges, share};
+use crate::derive::decision::distinct;
 use crate::derive::place::Place;
 use crate::derive::retention_report;
 use crate::derive::session_status::SessionStatuses;
@@ -27,7 +28,7 @@ pub fn abandonment(
 ) -> Result<AbandonmentReport, Error> {
     let boundary = snapshot.boundary(Some(extent.as_of))?;
     let sessions = sessions(snapshot, extent)?;
-    let decisions = decisions(snapshot, &sessions, boundary)?;
+    let decisions = distinct(decisions(snapshot, &sessions, boundary)?);
     let observed = observed(snapshot, &sessions, boundary)?;
     let mut resolving = Resolving::default();
     for observed in &observed {

@@ -1,5 +1,6 @@
 //! Reports of all that is known.
 
+use svc_model::facts::AgentHarness;
 use svc_model::reports::{AttributionAlertKind, AttributionSkip, MembershipSkip};
 
 use super::*;
@@ -148,6 +149,25 @@ fn all_history_holds_sessions_without_a_call(
     let cohort = stage.lifecycle(&sources).unwrap().report;
     assert_eq!(cohort.session_attrition.eligible_sessions, 1);
     assert_eq!(all.merge_durability, cohort.merge_durability);
+}
+
+#[rstest]
+fn a_decision_that_codex_reports_twice_counts_once(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let codex = |number: u128, file_path: &str| {
+        let mut decision = decision(number);
+        decision.agent_harness = AgentHarness::Codex;
+        decision.call_id = Some("call".to_owned());
+        decision.file_path = file_path.to_owned();
+        Append::DeveloperDecision(Box::new(decision))
+    };
+    stage.add([codex(31, ""), codex(32, "src/a.rs")]);
+    let report = abandonment(&mut stage.snapshot(), &Extent::all_until(at(9_000))).unwrap();
+    let sessions = report.accepted_session_outcomes.iter();
+    let accepted: Vec<u64> = sessions.map(|it| it.accepted_decisions).collect();
+    assert_eq!(accepted, [1]);
 }
 
 #[rstest]
