@@ -33,8 +33,8 @@ pub use git::{Git, GitUnusable};
 pub use object_id::ObjectId;
 pub use observe::NotesBudget;
 pub use reader::{
-    Ancestry, Change, ChangeKind, Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader,
-    PushRange, ReadDecline, ReadError, Rename, Renames, TreeEntry, WantedFile,
+    Ancestry, Change, ChangeKind, Commit, Diff, DiffQuestion, MirrorReader, PushRange, ReadDecline,
+    ReadError, Rename, WantedFile,
 };
 pub use reading::MirrorReading;
 pub(crate) use refresh::later;

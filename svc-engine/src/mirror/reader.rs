@@ -28,12 +28,11 @@ use svc_model::repository::CommitSha;
 pub use self::ancestry::Ancestry;
 pub use self::changes::{Change, ChangeKind};
 pub use self::commit::Commit;
-pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
+pub use self::diff::{Diff, DiffQuestion};
 pub use self::files::WantedFile;
 use self::range::Link;
 pub use self::range::PushRange;
 pub use self::renames::Rename;
-pub use self::tree::{EntryKind, TreeEntry};
 use super::allowance::{Allowance, Stopped};
 use super::bare::Mirror;
 use super::folder::{Kept, LockError, MirrorFolder};
@@ -50,8 +49,6 @@ const GIT_MEMORY_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of a path, less than a question may have.
 const PATH_BYTES_MAX: usize = 3 * 1024;
-/// Entries of a folder that is searched for a file.
-const FOLDER_ENTRIES_MAX: usize = 100_000;
 /// What answers questions about objects.
 const CAT_FILE: &str = "cat-file";
 /// Bytes of the line before an object.
@@ -77,12 +74,6 @@ pub enum ReadDecline {
     TooManyEntries,
     /// The history is longer than a walk may be.
     TooManyCommits,
-    /// The commit is a merge, and merges were not asked for.
-    Merge,
-    /// It is not a file.
-    NotAFile,
-    /// It is not a folder.
-    NotAFolder,
     /// No repository can have this path, or it is too long.
     Path,
     /// It is not a valid object of its kind.
@@ -97,9 +88,6 @@ impl ReadDecline {
             Self::TooManyFiles => "too_many_files",
             Self::TooManyEntries => "too_many_entries",
             Self::TooManyCommits => "too_many_commits",
-            Self::Merge => "merge",
-            Self::NotAFile => "not_a_file",
-            Self::NotAFolder => "not_a_folder",
             Self::Path => "path",
             Self::Malformed => "malformed",
         }
@@ -166,7 +154,7 @@ enum Kind {
 #[derive(Debug)]
 pub struct MirrorReader {
     objects: Option<Conversation>,
-    diffs: [Option<Conversation>; 3],
+    diffs: [Option<Conversation>; 2],
     renames: Option<Conversation>,
     /// Places of commits in the history, which never change.
     links: HashMap<ObjectId, Link>,
@@ -208,7 +196,7 @@ impl MirrorReader {
         }
         Ok(Some(Self {
             objects: None,
-            diffs: [None, None, None],
+            diffs: [None, None],
             renames: None,
             links: HashMap::new(),
             git: git.clone(),
@@ -224,7 +212,7 @@ impl MirrorReader {
     ///
     /// [`ReadDecline::TooLarge`] beyond 1 MiB, [`ReadDecline::Malformed`], and see [`ReadError`].
     pub fn commit(&mut self, commit: &CommitSha) -> Result<Option<Commit>, ReadError> {
-        let Some(header) = self.header(commit.as_str().as_bytes())? else {
+        let Some(header) = self.header(commit)? else {
             return Ok(None);
         };
         if header.kind != Kind::Commit {
@@ -233,92 +221,6 @@ impl MirrorReader {
         let text = self.contents(header, COMMIT_BYTES_MAX)?;
         let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
         Ok(Some(commit))
-    }
-
-    /// Returns the bytes of a file at a commit; nothing if there is none. Links are not followed: the
-    /// bytes of a link are its path.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadDecline::TooLarge`] beyond so many bytes, [`ReadDecline::NotAFile`],
-    /// [`ReadDecline::Path`], and see [`ReadError`].
-    pub fn blob(
-        &mut self,
-        commit: &CommitSha,
-        path: &[u8],
-        bytes_max: u64,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        let name = object_name(commit, path)?;
-        let Some(header) = self.header(&name)? else {
-            return Ok(None);
-        };
-        if header.kind != Kind::Blob {
-            return Err(ReadError::Declined(ReadDecline::NotAFile));
-        }
-        self.contents(header, bytes_max).map(Some)
-    }
-
-    /// Returns the bytes of a regular file at a commit; nothing if there is none at the path, or if it
-    /// is a link, a folder or a commit of another repository.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadDecline::TooLarge`] beyond so many bytes, [`ReadDecline::TooManyEntries`] for a folder of
-    /// more than 100,000 entries, [`ReadDecline::Path`], and see [`ReadError`].
-    pub fn regular_file(
-        &mut self,
-        commit: &CommitSha,
-        path: &[u8],
-        bytes_max: u64,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        object_name(commit, path)?;
-        let slash = path.iter().rposition(|byte| *byte == b'/');
-        let (folder, name) = match slash {
-            Some(slash) => (&path[..slash], &path[slash + 1..]),
-            None => (&[][..], path),
-        };
-        let entries = match self.tree_entries(commit, folder, FOLDER_ENTRIES_MAX) {
-            Err(ReadError::Declined(ReadDecline::NotAFolder)) => None,
-            entries => entries?,
-        };
-        let is_it = |entry: &&TreeEntry| entry.name == name && entry.kind == EntryKind::File;
-        let Some(entry) = entries.iter().flatten().find(is_it) else {
-            return Ok(None);
-        };
-        match self.header(entry.id.as_str().as_bytes())? {
-            Some(header) if header.kind == Kind::Blob => self.contents(header, bytes_max).map(Some),
-            _ => Err(ReadError::Declined(ReadDecline::Malformed)),
-        }
-    }
-
-    /// Returns the entries of a folder at a commit, in the order of the repository; nothing if there is
-    /// no such folder. An empty path is the root folder.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadDecline::TooManyEntries`], [`ReadDecline::TooLarge`] where the names are too long for so
-    /// many, [`ReadDecline::NotAFolder`], [`ReadDecline::Path`], [`ReadDecline::Malformed`], and see
-    /// [`ReadError`].
-    pub fn tree_entries(
-        &mut self,
-        commit: &CommitSha,
-        path: &[u8],
-        entries_max: usize,
-    ) -> Result<Option<Vec<TreeEntry>>, ReadError> {
-        let name = if path.is_empty() {
-            format!("{commit}:").into_bytes()
-        } else {
-            object_name(commit, path)?
-        };
-        let Some(header) = self.header(&name)? else {
-            return Ok(None);
-        };
-        if header.kind != Kind::Tree {
-            return Err(ReadError::Declined(ReadDecline::NotAFolder));
-        }
-        let tree = self.contents(header, tree::bytes_max(entries_max))?;
-        let entries = tree::parse(&tree, header.id, entries_max).map_err(ReadError::Declined)?;
-        Ok(Some(entries))
     }
 
     /// Returns for each commit whether the mirror has it and a branch reaches it.
@@ -352,10 +254,11 @@ impl MirrorReader {
             .settings(SETTINGS.map(own))
     }
 
-    /// Returns what an object is: by its id, or as `COMMIT:PATH`.
-    fn header(&mut self, name: &[u8]) -> Result<Option<Header>, ReadError> {
-        let question = [b"info ", name, b"\0"].concat();
-        self.ask_objects(&question, |output| read_header(output, name))
+    /// Returns what an object is.
+    fn header(&mut self, id: &CommitSha) -> Result<Option<Header>, ReadError> {
+        let id = id.as_str().as_bytes();
+        let question = [b"info ", id, b"\0"].concat();
+        self.ask_objects(&question, |output| read_header(output, id))
     }
 
     /// Returns the bytes of an object.
@@ -410,36 +313,16 @@ fn why(what: &'static str, cause: ProcessError) -> ReadError {
     GitError::new(what, cause).into()
 }
 
-/// Returns the name of the object at a path. Git gives paths that begin with a dot a meaning of their
-/// own, and no tree that it writes has such names.
-fn object_name(commit: &CommitSha, path: &[u8]) -> Result<Vec<u8>, ReadError> {
-    let odd = |part: &[u8]| matches!(part, b"" | b"." | b"..");
-    let parts = || path.split(|byte| *byte == b'/');
-    if path.len() > PATH_BYTES_MAX || path.contains(&0) || parts().any(odd) {
-        return Err(ReadError::Declined(ReadDecline::Path));
-    }
-    Ok([commit.as_str().as_bytes(), b":", path].concat())
-}
-
-/// Reads the line before an object; nothing if there is no such object. In that case git repeats its
-/// name, including any line breaks.
-fn read_header(output: &mut dyn BufRead, name: &[u8]) -> io::Result<Option<Header>> {
-    let absent = [name, b" missing\n"].concat();
+/// Reads the line before an object; nothing if there is none with this id.
+fn read_header(output: &mut dyn BufRead, id: &[u8]) -> io::Result<Option<Header>> {
     let mut line = Vec::new();
-    loop {
-        let room = LINE_BYTES_MAX + absent.len() as u64;
-        if output.take(room).read_until(b'\n', &mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        if let Some(header) = parse_header(&line) {
-            return Ok(Some(header));
-        }
-        if line == absent {
-            return Ok(None);
-        }
-        if !absent.starts_with(&line) {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+    if output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    match parse_header(&line) {
+        Some(header) => Ok(Some(header)),
+        None if line == [id, b" missing\n"].concat() => Ok(None),
+        None => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 

@@ -2,7 +2,7 @@ use std::io::{self, BufRead};
 
 use svc_model::repository::CommitSha;
 
-use super::diff::{Merges, Said};
+use super::diff::Said;
 use super::renames::{Next, begins, next, text};
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
@@ -50,8 +50,7 @@ impl MirrorReader {
         commits: &[CommitSha],
         mut each: impl FnMut(usize, Result<Option<Vec<Change>>, ReadError>),
     ) -> Result<(), ReadError> {
-        let merges = Merges::FirstParent;
-        self.each_said(Said::Changes, commits, merges, read, |place, changes| {
+        self.each_said(Said::Changes, commits, read, |place, changes| {
             each(place, changes.map(Option::flatten));
         })
     }

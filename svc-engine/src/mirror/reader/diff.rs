@@ -19,31 +19,9 @@ const EMPTY_TREES: [&str; 2] = [
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// Whether a moved file is shown as one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renames {
-    /// It is, if half of its content is unchanged. At most 1,000 files are compared.
-    Detected,
-    /// It is shown as removed and added.
-    Apart,
-}
-
-/// How a commit with several parents is handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merges {
-    /// It is compared with its first parent, like any other commit.
-    FirstParent,
-    /// It is declined.
-    Declined,
-}
-
 /// What a diff may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffQuestion {
-    /// Whether renames are detected.
-    pub renames: Renames,
-    /// How a merge is handled.
-    pub merges: Merges,
     /// Bytes of the whole diff.
     pub bytes_max: usize,
     /// Files that differ.
@@ -61,39 +39,24 @@ pub struct Diff {
 }
 
 impl MirrorReader {
-    /// Returns how a commit differs from its first parent, or from the empty tree if it has no parent;
-    /// nothing if the mirror lacks the commit.
+    /// Returns how each of many commits differs from its first parent, or from the empty tree if it has
+    /// no parent. A merge is a commit like any other. A moved file is shown as one file if half of its
+    /// content is unchanged; at most 1,000 files are compared for that. Git works on the next commits
+    /// while `each` handles one. `each` gets the place of the commit; nothing if the mirror lacks it.
     ///
     /// # Errors
     ///
-    /// [`ReadDecline::TooLarge`], [`ReadDecline::TooManyFiles`] and [`ReadDecline::Merge`] as asked,
-    /// and see [`MirrorReader::commit`].
-    pub fn diff(
-        &mut self,
-        commit: &CommitSha,
-        question: DiffQuestion,
-    ) -> Result<Option<Diff>, ReadError> {
-        match self.trees_of(commit, question.merges)? {
-            Some((before, tree)) => self.trees(&before, &tree, question).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns how each of many commits differs from its first parent, like [`diff`](Self::diff). Git
-    /// works on the next ones while `each` handles one. `each` gets the place of the commit.
-    ///
-    /// # Errors
-    ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one commit,
+    /// [`ReadDecline::TooLarge`] and [`ReadDecline::TooManyFiles`] as asked, and
+    /// [`ReadDecline::Malformed`].
     pub fn diffs(
         &mut self,
         commits: &[CommitSha],
         question: DiffQuestion,
         each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
     ) -> Result<(), ReadError> {
-        let said = Said::Diff(question.renames);
         let read = |output: &mut dyn BufRead, head: &[u8]| read(output, head, question);
-        self.each_said(said, commits, question.merges, read, each)
+        self.each_said(Said::Diff, commits, read, each)
     }
 
     /// Asks how each of many commits differs from its first parent. `read` gets each answer with its
@@ -102,7 +65,6 @@ impl MirrorReader {
         &mut self,
         said: Said,
         commits: &[CommitSha],
-        merges: Merges,
         mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
     ) -> Result<(), ReadError> {
@@ -112,7 +74,7 @@ impl MirrorReader {
         let mut places = Vec::with_capacity(commits.len());
         let mut questions: Vec<Vec<u8>> = Vec::with_capacity(commits.len());
         for (place, commit) in commits.iter().enumerate() {
-            match self.trees_of(commit, merges) {
+            match self.trees_of(commit) {
                 Ok(Some((before, tree))) => {
                     places.push(place);
                     questions.push([head(&before, &tree).as_bytes(), END].concat());
@@ -158,21 +120,14 @@ impl MirrorReader {
 
     /// Ends the processes that write diffs, when no more diffs are needed.
     pub fn end_diffs(&mut self) {
-        self.diffs = [None, None, None];
+        self.diffs = [None, None];
     }
 
     /// Returns the trees of a commit's first parent and of the commit; nothing if the mirror lacks one.
-    fn trees_of(
-        &mut self,
-        commit: &CommitSha,
-        merges: Merges,
-    ) -> Result<Option<(String, String)>, ReadError> {
+    fn trees_of(&mut self, commit: &CommitSha) -> Result<Option<(String, String)>, ReadError> {
         let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
         };
-        if merges == Merges::Declined && commit.parents.len() > 1 {
-            return Err(ReadError::Declined(ReadDecline::Merge));
-        }
         let tree = commit.tree.to_string();
         let before = match commit.parents.first() {
             Some(parent) => match self.link(*parent)? {
@@ -182,40 +137,6 @@ impl MirrorReader {
             None => empty_tree_like(&tree).to_owned(),
         };
         Ok(Some((before, tree)))
-    }
-
-    /// Returns how one commit differs from another, whatever lies between them; nothing if the mirror
-    /// lacks one.
-    ///
-    /// # Errors
-    ///
-    /// See [`MirrorReader::diff`].
-    pub fn difference(
-        &mut self,
-        from: &CommitSha,
-        to: &CommitSha,
-        question: DiffQuestion,
-    ) -> Result<Option<Diff>, ReadError> {
-        let (from, to) = (ObjectId::of(from), ObjectId::of(to));
-        let (from, to) = (self.link(from)?, self.link(to)?);
-        let Some((from, to)) = from.zip(to) else {
-            return Ok(None);
-        };
-        self.trees(&from.tree.to_string(), &to.tree.to_string(), question)
-            .map(Some)
-    }
-
-    fn trees(&mut self, from: &str, to: &str, question: DiffQuestion) -> Result<Diff, ReadError> {
-        let head = head(from, to);
-        let asked = [head.as_bytes(), END].concat();
-        let said = Said::Diff(question.renames);
-        let mut conversation = self.diff_conversation(&asked, said)?;
-        let answer = conversation.ask(&asked, |output| read(output, head.as_bytes(), question));
-        let diff = answer.map_err(|cause| why(DIFF_TREE, cause))?;
-        // The rest of a declined diff is not read, so a new process writes the next diff.
-        let diff = diff.map_err(ReadError::Declined)?;
-        self.diffs[said.place()] = Some(conversation);
-        Ok(diff)
     }
 
     /// Takes the process for this kind of question, or starts one.
@@ -242,7 +163,7 @@ impl MirrorReader {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Said {
     /// What was added and removed in each file.
-    Diff(Renames),
+    Diff,
     /// Which files differ.
     Changes,
 }
@@ -251,22 +172,14 @@ impl Said {
     /// Returns where the process for it is kept.
     const fn place(self) -> usize {
         match self {
-            Self::Diff(Renames::Apart) => 0,
-            Self::Diff(Renames::Detected) => 1,
-            Self::Changes => 2,
+            Self::Diff => 0,
+            Self::Changes => 1,
         }
     }
 
     const fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Diff(Renames::Apart) => &[
-                "-p",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-renames",
-            ],
-            Self::Diff(Renames::Detected) => &[
+            Self::Diff => &[
                 "-p",
                 "--no-color",
                 "--no-ext-diff",

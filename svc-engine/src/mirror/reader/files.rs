@@ -4,8 +4,11 @@ use svc_model::repository::CommitSha;
 
 use super::objects::Found;
 use super::tree::{self, EntryKind};
-use super::{FOLDER_ENTRIES_MAX, Kind, MirrorReader, ReadDecline, ReadError, object_name};
+use super::{Kind, MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
+
+/// Entries of a folder that is searched for a file.
+const FOLDER_ENTRIES_MAX: usize = 100_000;
 
 /// A file to find.
 #[derive(Clone, Copy, Debug)]
@@ -34,15 +37,15 @@ impl<'w> Search<'w> {
 }
 
 impl MirrorReader {
-    /// Returns the content of many regular files, each at a commit; nothing if there is none at the
+    /// Returns the contents of many regular files, each at a commit; nothing if there is none at the
     /// path, or if it is a link, a folder or a commit of another repository. Each folder is read once,
     /// however many of its files are wanted.
     ///
     /// # Errors
     ///
-    /// Those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file, those
-    /// of [`regular_file`](Self::regular_file), and [`ReadDecline::TooManyEntries`] for any folder on
-    /// the way.
+    /// Those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file,
+    /// [`ReadDecline::Path`], [`ReadDecline::Malformed`], and [`ReadDecline::TooManyEntries`] if it is
+    /// not among the first 100,000 entries of a folder that has more.
     pub fn find_files(
         &mut self,
         wanted: &[WantedFile<'_>],
@@ -51,9 +54,10 @@ impl MirrorReader {
         let mut found = Vec::with_capacity(wanted.len());
         let mut searches: Vec<(usize, Search<'_>)> = Vec::new();
         for (place, file) in wanted.iter().enumerate() {
-            let folder = match object_name(file.commit, file.path) {
-                Ok(_) => self.link(ObjectId::of(file.commit)),
-                Err(error) => Err(error),
+            let folder = if may_exist(file.path) {
+                self.link(ObjectId::of(file.commit))
+            } else {
+                Err(ReadError::Declined(ReadDecline::Path))
             };
             found.push(match folder {
                 Ok(Some(link)) => {
@@ -168,4 +172,11 @@ impl MirrorReader {
         };
         ids.into_iter().map(is_there).collect()
     }
+}
+
+/// Returns whether a file may have this path. No tree that git writes has names such as `..`.
+fn may_exist(path: &[u8]) -> bool {
+    let mut parts = path.split(|byte| *byte == b'/');
+    let is_odd = |part: &[u8]| matches!(part, b"" | b"." | b"..");
+    path.len() <= PATH_BYTES_MAX && !path.contains(&0) && !parts.any(is_odd)
 }

@@ -31,12 +31,41 @@ fn sha(text: &str) -> CommitSha {
     CommitSha::new(text).unwrap()
 }
 
-fn whole(renames: Renames) -> DiffQuestion {
-    DiffQuestion {
-        renames,
-        merges: Merges::FirstParent,
-        bytes_max: 1_000_000,
-        files_max: 1_000,
+const WHOLE: DiffQuestion = DiffQuestion {
+    bytes_max: 1_000_000,
+    files_max: 1_000,
+};
+
+/// Reads the diff of one commit.
+fn diff(
+    reader: &mut MirrorReader,
+    commit: &CommitSha,
+    question: DiffQuestion,
+) -> Result<Option<Diff>, ReadError> {
+    let mut answer = None;
+    reader.diffs(from_ref(commit), question, |_, diff| answer = Some(diff))?;
+    answer.expect("an answer")
+}
+
+/// Reads one file.
+fn file(
+    reader: &mut MirrorReader,
+    commit: &CommitSha,
+    path: &str,
+    bytes_max: u64,
+) -> Result<Option<Vec<u8>>, ReadError> {
+    let path = path.as_bytes();
+    let found = reader.find_files(&[WantedFile { commit, path }])?;
+    let Some(id) = found.into_iter().next().expect("an answer")? else {
+        return Ok(None);
+    };
+    let mut answer = None;
+    reader.contents_of(&[id], bytes_max, |_, bytes| {
+        answer = Some(bytes.map(<[u8]>::to_vec));
+    })?;
+    match answer.expect("an answer")? {
+        bytes if bytes.len() as u64 > bytes_max => Err(ReadError::Declined(ReadDecline::TooLarge)),
+        bytes => Ok(Some(bytes)),
     }
 }
 

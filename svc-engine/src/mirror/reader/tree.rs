@@ -1,5 +1,3 @@
-use svc_model::repository::CommitSha;
-
 use super::ReadDecline;
 use crate::mirror::object_id::ObjectId;
 
@@ -8,7 +6,7 @@ const ENTRY_BYTES_MAX: u64 = 320;
 
 /// What an entry of a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
+pub(super) enum EntryKind {
     /// A file, executable or not.
     File,
     /// A symbolic link.
@@ -19,41 +17,13 @@ pub enum EntryKind {
     Repository,
 }
 
-/// An entry of a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeEntry {
-    /// What it is.
-    pub kind: EntryKind,
-    /// Its name, in any encoding, with any byte but NUL.
-    pub name: Vec<u8>,
-    /// The id of its object.
-    pub id: CommitSha,
-}
-
 /// Returns how many bytes this many entries may have.
 pub(super) fn bytes_max(entries_max: usize) -> u64 {
     (entries_max as u64).saturating_mul(ENTRY_BYTES_MAX)
 }
 
-/// Reads the object of a folder. Its ids are as long as this one.
-pub(super) fn parse(
-    tree: &[u8],
-    like: ObjectId,
-    entries_max: usize,
-) -> Result<Vec<TreeEntry>, ReadDecline> {
-    let mut entries = Vec::new();
-    each(tree, like, entries_max, |kind, name, id| {
-        entries.push(TreeEntry {
-            kind,
-            name: name.to_owned(),
-            id: id.commit(),
-        });
-    })?;
-    Ok(entries)
-}
-
-/// Reads the object of a folder, like [`parse`], and passes on the entries: `MODE NAME`, NUL and the
-/// bytes of the id for each.
+/// Reads the object of a folder, whose ids are as long as this one, and passes on the entries: each is
+/// `MODE NAME`, NUL and the bytes of the id.
 pub(super) fn each(
     mut tree: &[u8],
     like: ObjectId,

@@ -15,12 +15,10 @@ use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
-use crate::mirror::{Change, DiffQuestion, Merges, ObjectId, PushRange, Renames};
+use crate::mirror::{Change, DiffQuestion, ObjectId, PushRange};
 
 /// What a commit's diff may be. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {
-    renames: Renames::Detected,
-    merges: Merges::FirstParent,
     bytes_max: 32 * 1024 * 1024,
     files_max: 10_000,
 };

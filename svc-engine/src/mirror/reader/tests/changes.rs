@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn renames_and_merges_are_shown_as_asked() {
+fn a_moved_file_is_one_file_and_a_merge_is_compared_with_its_first_parent() {
     let stage = Stage::new();
     let lines: Vec<String> = (0..40).map(|number| format!("line {number}\n")).collect();
     let text = lines.concat();
@@ -20,22 +20,16 @@ fn renames_and_merges_are_shown_as_asked() {
     let merge = sha(&stage.forge.run(&["rev-parse", "HEAD"]));
     stage.mirror();
     let mut reader = stage.open(&long());
-    let mut diff = |commit: &CommitSha, renames| {
-        let diff = reader.diff(commit, whole(renames)).unwrap().unwrap();
+    let mut read = |commit: &CommitSha| {
+        let diff = diff(&mut reader, commit, WHOLE).unwrap().unwrap();
         (diff.files, String::from_utf8(diff.bytes).unwrap())
     };
-    let (files, detected) = diff(&moved, Renames::Detected);
+    let (files, renamed) = read(&moved);
     assert_eq!(files, 1);
-    assert!(detected.contains("rename from old name\nrename to caf\u{e9}\n"));
-    assert_eq!(diff(&moved, Renames::Apart).0, 2);
-    let (files, merged) = diff(&merge, Renames::Detected);
+    assert!(renamed.contains("rename from old name\nrename to caf\u{e9}\n"));
+    let (files, merged) = read(&merge);
     assert_eq!(files, 1);
     assert!(merged.starts_with("diff --git a/side b/side\nnew file"));
-    let unwanted = DiffQuestion {
-        merges: Merges::Declined,
-        ..whole(Renames::Detected)
-    };
-    assert_eq!(declined(reader.diff(&merge, unwanted)), ReadDecline::Merge);
 }
 
 #[test]
@@ -79,7 +73,7 @@ fn what_a_commit_adds_is_read_from_what_git_writes() {
     stage.mirror();
     let mut reader = stage.open(&long());
     let mut parse = |commit: &CommitSha| {
-        let diff = reader.diff(commit, whole(Renames::Detected)).unwrap();
+        let diff = diff(&mut reader, commit, WHOLE).unwrap();
         CommitDiff::parse(&diff.unwrap().bytes)
     };
     let first = parse(&base);
@@ -123,10 +117,7 @@ fn what_a_repository_says_of_its_files_hides_none() {
     let hidden = stage.commit_files(&[(".gitattributes", b"* -diff\n"), ("a", b"seen\n")]);
     stage.mirror();
     let mut reader = stage.open(&long());
-    let diff = reader
-        .diff(&hidden, whole(Renames::Apart))
-        .unwrap()
-        .unwrap();
+    let diff = diff(&mut reader, &hidden, WHOLE).unwrap().unwrap();
     assert!(
         diff.bytes.ends_with(b"+seen\n"),
         "{}",

@@ -26,13 +26,8 @@ fn one_process_answers_all_questions_of_a_kind_and_ends_with_the_reader() {
     };
     let mut seen = Vec::new();
     for commit in &commits {
-        assert!(
-            reader
-                .diff(commit, whole(Renames::Detected))
-                .unwrap()
-                .is_some()
-        );
-        assert!(reader.blob(commit, b"a", 9).unwrap().is_some());
+        assert!(diff(&mut reader, commit, WHOLE).unwrap().is_some());
+        assert!(file(&mut reader, commit, "a", 9).unwrap().is_some());
         seen.extend(programs());
     }
     seen.sort_unstable();
@@ -50,11 +45,12 @@ fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
     let endless = stage.commit_files(&[("endless", &vec![b'x'; 64_000_000])]);
     let wide = stage.commit_files(&[("wide", &vec![b'y'; 2_000_000])]);
     let blob = stage.forge.run_with(&["hash-object", "-w", "--stdin"], "b");
-    let entries: Vec<String> = (0..100_000)
-        .map(|number| format!("100644 blob {blob}\tfile-{number:06}\0"))
-        .collect();
-    let entries = entries.concat();
-    let many = stage.commit_tree(Some(&small), &entries);
+    let entries = |count: u32| {
+        let entry = |number| format!("100644 blob {blob}\tfile-{number:06}\0");
+        (0..count).map(entry).collect::<String>()
+    };
+    let many = stage.commit_tree(Some(&small), &entries(100_000));
+    let more = stage.commit_tree(Some(&small), &entries(100_001));
     let message = "m".repeat(2_000_000);
     let tree = format!("{small}^{{tree}}");
     let wordy = sha(&stage.forge.run_with(&["commit-tree", &tree], &message));
@@ -64,40 +60,37 @@ fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
     stage.mirror();
     let mut reader = stage.open(&long());
     let start = Instant::now();
-    for renames in [Renames::Detected, Renames::Apart] {
-        let binary = reader.diff(&endless, whole(renames)).unwrap().unwrap();
-        assert!(
-            binary
-                .bytes
-                .ends_with(b"Binary files /dev/null and b/endless differ\n")
-        );
-        for (commit, expected) in [
-            (&wide, ReadDecline::TooLarge),
-            (&many, ReadDecline::TooManyFiles),
-            (&wordy, ReadDecline::TooLarge),
-        ] {
-            assert_eq!(declined(reader.diff(commit, whole(renames))), expected);
-            let next = reader.diff(&small, whole(renames)).unwrap().unwrap();
-            assert_eq!(next.files, 1);
-        }
+    let binary = diff(&mut reader, &endless, WHOLE).unwrap().unwrap();
+    assert!(
+        binary
+            .bytes
+            .ends_with(b"Binary files /dev/null and b/endless differ\n")
+    );
+    for (commit, expected) in [
+        (&wide, ReadDecline::TooLarge),
+        (&many, ReadDecline::TooManyFiles),
+        (&wordy, ReadDecline::TooLarge),
+    ] {
+        assert_eq!(declined(diff(&mut reader, commit, WHOLE)), expected);
+        let next = diff(&mut reader, &small, WHOLE).unwrap().unwrap();
+        assert_eq!(next.files, 1);
     }
-    let blob = reader.blob(&endless, b"endless", 1_000_000);
-    assert_eq!(declined(blob), ReadDecline::TooLarge);
-    let entries = reader.tree_entries(&many, b"", 10_000);
-    assert_eq!(declined(entries), ReadDecline::TooLarge);
-    let entries = reader.tree_entries(&many, b"", 100_000).unwrap().unwrap();
-    assert_eq!(entries.len(), 100_000);
+    let endless = file(&mut reader, &endless, "endless", 1_000_000);
+    assert_eq!(declined(endless), ReadDecline::TooLarge);
+    let last = file(&mut reader, &many, "file-099999", 9);
+    assert_eq!(last.unwrap().unwrap(), b"b");
+    let more = file(&mut reader, &more, "file-100000", 9);
+    assert_eq!(declined(more), ReadDecline::TooManyEntries);
     assert!(start.elapsed() < Duration::from_mins(1));
     // A diff of exactly what is asked for is whole.
-    let exact = reader.diff(&small, whole(Renames::Apart)).unwrap().unwrap();
+    let exact = diff(&mut reader, &small, WHOLE).unwrap().unwrap();
     let question = |bytes_max| DiffQuestion {
         bytes_max,
         files_max: 1,
-        ..whole(Renames::Apart)
     };
-    let again = reader.diff(&small, question(exact.bytes.len())).unwrap();
-    assert_eq!(again.unwrap(), exact);
-    let less = reader.diff(&small, question(exact.bytes.len() - 1));
+    let again = diff(&mut reader, &small, question(exact.bytes.len()));
+    assert_eq!(again.unwrap().unwrap(), exact);
+    let less = diff(&mut reader, &small, question(exact.bytes.len() - 1));
     assert_eq!(declined(less), ReadDecline::TooLarge);
 }
 
@@ -141,7 +134,7 @@ fn a_mirror_that_is_destroyed_under_its_reader_is_an_error_and_no_panic() {
         reader.commit(&commit),
         Err(ReadError::Git(_) | ReadError::Folder(_))
     ));
-    let again = reader.diff(&commit, whole(Renames::Apart));
+    let again = diff(&mut reader, &commit, WHOLE);
     assert!(matches!(
         again,
         Err(ReadError::Git(_) | ReadError::Folder(_))

@@ -20,24 +20,22 @@ fn diffs_are_the_same_alone_and_together(#[values("sha1", "sha256")] format: &st
     }
     stage.mirror();
     let (mut together, mut alone) = (stage.open(&long()), stage.open(&long()));
-    for renames in [Renames::Detected, Renames::Apart] {
-        let mut answers: Vec<Option<Result<Option<Diff>, ReadError>>> = Vec::new();
-        answers.resize_with(commits.len(), || None);
-        let read = together.diffs(&commits, whole(renames), |place, diff| {
-            assert!(answers[place].replace(diff).is_none(), "answered once");
-        });
-        read.unwrap();
-        for (commit, answer) in commits.iter().zip(answers) {
-            let expected = alone.diff(commit, whole(renames));
-            match (answer.expect("an answer"), expected) {
-                (Ok(answer), Ok(expected)) => assert_eq!(answer, expected),
-                (answer, expected) => assert_eq!(declined(answer), declined(expected)),
-            }
+    let mut answers: Vec<Option<Result<Option<Diff>, ReadError>>> = Vec::new();
+    answers.resize_with(commits.len(), || None);
+    let read = together.diffs(&commits, WHOLE, |place, diff| {
+        assert!(answers[place].replace(diff).is_none(), "answered once");
+    });
+    read.unwrap();
+    for (commit, answer) in commits.iter().zip(answers) {
+        let expected = diff(&mut alone, commit, WHOLE);
+        match (answer.expect("an answer"), expected) {
+            (Ok(answer), Ok(expected)) => assert_eq!(answer, expected),
+            (answer, expected) => assert_eq!(declined(answer), declined(expected)),
         }
     }
     together.end_diffs();
     together
-        .diffs(&[], whole(Renames::Apart), |_, _| panic!("nothing"))
+        .diffs(&[], WHOLE, |_, _| panic!("nothing"))
         .unwrap();
 }
 
@@ -84,8 +82,9 @@ fn files_are_the_same_alone_and_together() {
     });
     read.unwrap();
     let mut contents = contents.into_iter();
-    for (file, found) in wanted.iter().zip(found) {
-        let expected = alone.regular_file(file.commit, file.path, 8_000);
+    for (wanted, found) in wanted.iter().zip(found) {
+        let path = std::str::from_utf8(wanted.path).unwrap();
+        let expected = file(&mut alone, wanted.commit, path, 8_000);
         let answer = match found {
             Ok(Some(_)) => contents.next().expect("a content").map(Some),
             Ok(None) => Ok(None),
