@@ -340,6 +340,25 @@ fn the_moment_of_a_report_bounds_what_counts(backend: Backend) {
     assert_eq!(calls(&["--as-of", "-1d"]), 0);
     assert_eq!(calls(&["--since-days", "1"]), 2);
     assert_eq!(calls(&["--since-days", "1", "--as-of", LATER]), 0);
+    let accepted = |arguments: &[&str]| {
+        let report = read(&server, &[&["report", "abandonment"], arguments].concat());
+        report["accepted_session_outcomes"]
+            .as_array()
+            .expect("Sessions")
+            .len()
+    };
+    // One of the two is of no call.
+    assert_eq!(accepted(&[]), 2);
+    assert_eq!(accepted(&["--since-days", "1"]), 1);
+    let attributed = |arguments: &[&str]| {
+        let arguments = [&["report", "merge-retention"], arguments].concat();
+        read(&server, &arguments)["attributed_file_candidates"].clone()
+    };
+    assert_eq!(attributed(&["--since-days", "1"]), json!(1));
+    assert_eq!(
+        attributed(&["--since-days", "1", "--as-of", LATER]),
+        json!(0)
+    );
 }
 
 /// No store is named, so the service is asked.

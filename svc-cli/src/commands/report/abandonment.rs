@@ -1,36 +1,41 @@
 use clap::Args;
-use svc_engine::read::{self, Extent};
+use svc_engine::read;
 use svc_model::reports::{AbandonmentReport, SessionStatus};
 
-use super::ReportOptions;
-use super::page::Page;
+use super::CohortOptions;
+use super::page::{Page, window};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Abandonment {
     #[command(flatten)]
-    options: ReportOptions,
+    cohort: CohortOptions,
 }
 
 impl Abandonment {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let as_of = self.options.as_of()?;
-        self.options.require_store()?;
-        let report = self.options.read_facts(output, |snapshot| {
-            read::abandonment(snapshot, &Extent::all_until(as_of))
-        })?;
-        output.value(&report, render)
+        let as_of = self.cohort.report.as_of()?;
+        self.cohort.report.require_store()?;
+        let extent = self.cohort.extent(as_of);
+        let report = self
+            .cohort
+            .read_facts(output, |snapshot| read::abandonment(snapshot, &extent))?;
+        let window = window(self.cohort.since_days);
+        output.value(&report, |report| render(report, &window))
     }
 }
 
-fn render(report: &AbandonmentReport) -> String {
+fn render(report: &AbandonmentReport, window: &str) -> String {
     let with = |status: SessionStatus| {
         let sessions = report.accepted_session_outcomes.iter();
         sessions.filter(|session| session.status == status).count()
     };
     let mut page = Page::default();
-    page.line(format!("org: {}", escape(report.org_id.as_str())));
+    page.line(format!(
+        "org: {}  window: {window}",
+        escape(report.org_id.as_str())
+    ));
     let as_of = report.as_of.map(|at| at.to_string());
     page.line(format!("as_of: {}", as_of.as_deref().unwrap_or("-")));
     page.line(format!(

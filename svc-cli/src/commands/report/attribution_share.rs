@@ -1,10 +1,11 @@
 use clap::Args;
 use svc_engine::derive::statistics::cases_for_margin;
+use svc_engine::error::Error;
 use svc_engine::read;
 use svc_model::reports::AttributionShareReport;
 
 use super::page::Page;
-use super::{ReportOptions, shares};
+use super::{ReportOptions, shares, too_much};
 use crate::error::CommandError;
 use crate::output::Output;
 
@@ -31,6 +32,10 @@ impl AttributionShare {
         self.options.require_store()?;
         let report = self.options.read(output, |snapshot, sources| {
             read::attribution_share(snapshot, sources, as_of, cases_min)
+        })?;
+        let report = report.map_err(|error| match error {
+            Error::ReportBound(_) => too_much().hint("use an earlier end: --as-of 30d"),
+            other => other.into(),
         })?;
         output.value(&report, render)
     }

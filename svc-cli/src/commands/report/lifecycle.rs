@@ -2,14 +2,14 @@ use std::fmt::Display;
 
 use clap::Args;
 use svc_client::Client;
-use svc_engine::read::{self, Extent};
+use svc_engine::read;
 use svc_model::reports::{
     AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
     ReworkComponent, ReworkName, SessionAttrition, Stage,
 };
 use svc_model::time::Instant;
 
-use super::ReportOptions;
+use super::CohortOptions;
 use super::merge_retention::scores;
 use super::page::{Page, bar, part, rate, repository, window};
 use crate::error::CommandError;
@@ -17,33 +17,27 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lifecycle {
-    /// Only the calls of this many last days; by default all history. A service covers 31 days at
-    /// most.
-    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
-    since_days: Option<u32>,
-
     #[command(flatten)]
-    options: ReportOptions,
+    cohort: CohortOptions,
 }
 
 impl Lifecycle {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let as_of = self.options.as_of()?;
-        let report = if self.options.asks_service()? {
+        let options = &self.cohort.report;
+        let as_of = options.as_of()?;
+        let since_days = self.cohort.since_days;
+        let report = if options.asks_service()? {
             let ask = async |client: Client, scope| {
                 Ok(client.accepted_work_lifecycle(scope).await?.report)
             };
-            self.options.ask(output, self.since_days, as_of, ask)?.1
+            options.ask(output, since_days, as_of, ask)?.1
         } else {
-            let extent = match self.since_days {
-                Some(days) => Extent::days_before(as_of, days),
-                None => Extent::all_until(as_of),
-            };
-            self.options.read(output, |snapshot, sources| {
+            let extent = self.cohort.extent(as_of);
+            self.cohort.read(output, |snapshot, sources| {
                 read::lifecycle_report(snapshot, sources, &extent)
             })?
         };
-        let window = window(self.since_days);
+        let window = window(since_days);
         output.value(&report, |report| render(report, &window, as_of))
     }
 }

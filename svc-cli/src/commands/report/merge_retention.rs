@@ -1,12 +1,12 @@
 use clap::Args;
-use svc_engine::read::{self, Extent};
+use svc_engine::read;
 use svc_model::reports::{
     Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
     UncheckedPullRequests,
 };
 
-use super::ReportOptions;
-use super::page::{Page, bar, number, part, rate, repository};
+use super::CohortOptions;
+use super::page::{Page, bar, number, part, rate, repository, window};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -17,26 +17,31 @@ pub(crate) struct MergeRetention {
     explain: bool,
 
     #[command(flatten)]
-    options: ReportOptions,
+    cohort: CohortOptions,
 }
 
 impl MergeRetention {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let as_of = self.options.as_of()?;
-        self.options.require_store()?;
-        let mut report = self.options.read(output, |snapshot, sources| {
-            read::merge_retention(snapshot, sources, &Extent::all_until(as_of))
+        let as_of = self.cohort.report.as_of()?;
+        self.cohort.report.require_store()?;
+        let extent = self.cohort.extent(as_of);
+        let mut report = self.cohort.read(output, |snapshot, sources| {
+            read::merge_retention(snapshot, sources, &extent)
         })?;
         if !self.explain {
             report.unchecked_pull_requests = None;
         }
-        output.value(&report, render)
+        let window = window(self.cohort.since_days);
+        output.value(&report, |report| render(report, &window))
     }
 }
 
-fn render(report: &MergeRetentionReport) -> String {
+fn render(report: &MergeRetentionReport, window: &str) -> String {
     let mut page = Page::default();
-    page.line(format!("org: {}", escape(report.org_id.as_str())));
+    page.line(format!(
+        "org: {}  window: {window}",
+        escape(report.org_id.as_str())
+    ));
     page.line(
         "The part of what agents added to a file that is still in that file: a lower bound on \
          retention, since moved and reworded lines do not count.",

@@ -21,7 +21,7 @@ use svc_engine::clock::Clock;
 use svc_engine::deadline::Deadline;
 use svc_engine::error::Error;
 use svc_engine::mirror::{MirrorConfig, MirrorReading};
-use svc_engine::read::{ReportMemory, ReportSources};
+use svc_engine::read::{Extent, ReportMemory, ReportSources};
 use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::{Problem, ReportBound};
@@ -46,14 +46,16 @@ pub(crate) enum Report {
     /// Show what became of each model's calls.
     ///
     /// It shows how many calls are linked to a commit, what CI said about these commits, what
-    /// people decided and what was kept. --compare tests two models against each other.
+    /// people decided and what was kept. --compare tests two models against each other. A service's
+    /// report covers 31 days at most.
     #[command(
         after_help = "Examples:\n  svc report model --since-days 30\n  svc report model --since-days 7 --url https://svc.example.com\n  svc report model --compare model-a model-b --non-inferiority-margin 0.05"
     )]
     Model(model::Model),
     /// Show what became of accepted work, panel by panel.
     ///
-    /// Each panel has its own unit and denominator, and lists what it cannot cover.
+    /// Each panel has its own unit and denominator, and lists what it cannot cover. A service's
+    /// report covers 31 days at most.
     #[command(
         after_help = "Examples:\n  svc report lifecycle --as-of 7d\n  svc report lifecycle --since-days 7 --url https://svc.example.com"
     )]
@@ -73,7 +75,9 @@ pub(crate) enum Report {
     /// Show how much of what agents wrote remained when pull requests were merged.
     ///
     /// It needs the forge's pull request events.
-    #[command(after_help = "Example:\n  svc report merge-retention --explain")]
+    #[command(
+        after_help = "Examples:\n  svc report merge-retention --explain\n  svc report merge-retention --since-days 30"
+    )]
     MergeRetention(merge_retention::MergeRetention),
 }
 
@@ -85,6 +89,56 @@ impl Report {
             Self::Abandonment(abandonment) => abandonment.run(output),
             Self::AttributionShare(share) => share.run(output),
             Self::MergeRetention(retention) => retention.run(output),
+        }
+    }
+}
+
+/// The calls that a report covers, and its data sources.
+#[derive(Debug, Args)]
+struct CohortOptions {
+    /// Only the calls of this many last days; by default all history.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    since_days: Option<u32>,
+
+    #[command(flatten)]
+    report: ReportOptions,
+}
+
+impl CohortOptions {
+    /// Returns the calls that a report up to a moment covers.
+    fn extent(&self, as_of: Instant) -> Extent {
+        match self.since_days {
+            Some(days) => Extent::days_before(as_of, days),
+            None => Extent::all_until(as_of),
+        }
+    }
+
+    /// Makes a report from one snapshot of the store alone.
+    fn read_facts<T>(
+        &self,
+        output: &mut Output,
+        read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, Error>,
+    ) -> Result<T, CommandError> {
+        let read = self.report.read_facts(output, read)?;
+        read.map_err(Self::refused)
+    }
+
+    /// Makes a report from one snapshot of the store and the current mirrors.
+    fn read<T>(
+        &self,
+        output: &mut Output,
+        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
+    ) -> Result<T, CommandError> {
+        let read = self.report.read(output, read)?;
+        read.map_err(Self::refused)
+    }
+
+    fn refused(error: Error) -> CommandError {
+        match error {
+            Error::ReportBound(_) => {
+                too_much().advised(Problem::ReportBound(ReportBound::Evidence).advice())
+            }
+            other => other.into(),
         }
     }
 }
@@ -131,12 +185,12 @@ impl ReportOptions {
         &self,
         output: &mut Output,
         read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, Error>,
-    ) -> Result<T, CommandError> {
+    ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
         let _progress = Progress::begin(output, "reading the store");
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
         let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
-        read(&mut snapshot).map_err(refused)
+        Ok(read(&mut snapshot))
     }
 
     /// Makes a report from one snapshot of the store and the current mirrors.
@@ -144,7 +198,7 @@ impl ReportOptions {
         &self,
         output: &mut Output,
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
-    ) -> Result<T, CommandError> {
+    ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
         let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
@@ -158,7 +212,7 @@ impl ReportOptions {
             mirrors: mirrors.as_ref(),
             memory: &memory,
         };
-        read(&mut snapshot, sources).map_err(refused)
+        Ok(read(&mut snapshot, sources))
     }
 }
 
@@ -187,13 +241,6 @@ fn warn_of_mirrors(
     Ok(())
 }
 
-fn refused(error: Error) -> CommandError {
-    match error {
-        Error::ReportBound(_) => too_much(),
-        other => other.into(),
-    }
-}
-
 fn too_much() -> CommandError {
     CommandError::refused(
         "report_bound",
@@ -202,5 +249,4 @@ fn too_much() -> CommandError {
              {REPORT_FACTS_MAX} facts of each kind about them"
         ),
     )
-    .advised(Problem::ReportBound(ReportBound::Evidence).advice())
 }

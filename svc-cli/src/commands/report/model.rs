@@ -3,23 +3,18 @@ use std::collections::BTreeMap;
 use clap::Args;
 use svc_client::Client;
 use svc_engine::derive::comparison;
-use svc_engine::read::{self, Extent};
+use svc_engine::read;
 use svc_model::id::OrgId;
 use svc_model::reports::{ModelReport, ModelRow};
 use svc_model::time::Instant;
 
 use super::page::{Page, bar, counts, part, rate, window};
-use super::{ReportOptions, comparison as compared, shares, stratification};
+use super::{CohortOptions, comparison as compared, shares, stratification};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// Only the calls of this many last days; by default all history. A service covers 31 days at
-    /// most.
-    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
-    since_days: Option<u32>,
-
     /// Test two models against each other.
     #[arg(long, num_args = 2, value_names = ["MODEL_A", "MODEL_B"])]
     compare: Option<Vec<String>>,
@@ -34,7 +29,7 @@ pub(crate) struct Model {
     non_inferiority_margin: Option<f64>,
 
     #[command(flatten)]
-    options: ReportOptions,
+    cohort: CohortOptions,
 }
 
 impl Model {
@@ -52,16 +47,15 @@ impl Model {
             let rule = "must be greater than 0, and at most 1";
             return Err(CommandError::argument("--non-inferiority-margin", rule));
         }
-        let as_of = self.options.as_of()?;
-        let extent = match self.since_days {
-            Some(days) => Extent::days_before(as_of, days),
-            None => Extent::all_until(as_of),
-        };
-        let (org_id, mut report) = if self.options.asks_service()? {
+        let options = &self.cohort.report;
+        let as_of = options.as_of()?;
+        let extent = self.cohort.extent(as_of);
+        let since_days = self.cohort.since_days;
+        let (org_id, mut report) = if options.asks_service()? {
             let ask = async |client: Client, scope| Ok(client.model_outcomes(scope).await?.report);
-            self.options.ask(output, self.since_days, as_of, ask)?
+            options.ask(output, since_days, as_of, ask)?
         } else {
-            self.options.read(output, |snapshot, sources| {
+            self.cohort.read(output, |snapshot, sources| {
                 let report = read::model_report(snapshot, sources, &extent)?;
                 Ok((snapshot.org_id().clone(), report))
             })?
@@ -73,7 +67,7 @@ impl Model {
         }
         let header = Header {
             org_id,
-            since_days: self.since_days,
+            since_days,
             as_of,
         };
         output.value(&report, |report| render(&header, report))
