@@ -5,13 +5,14 @@
 //! atomic.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use svc_client::reqwest::Url;
+use svc_engine::private;
 use svc_model::identity::{Authority, IdentityProbe};
 use svc_model::json::{Json, Object, Text};
 
@@ -213,29 +214,16 @@ fn unusable(file: &Path, why: impl fmt::Display) -> CommandError {
 }
 
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    private::create_folder_of(file)?;
     let aside = file.with_extension(format!("{}.tmp", std::process::id()));
     // Left behind by a killed process with the same id.
     drop(fs::remove_file(&aside));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&aside)
-        .and_then(|mut aside| {
-            aside.write_all(bytes)?;
-            aside.write_all(b"\n")?;
-            aside.sync_all()
-        })
-        .and_then(|()| fs::rename(&aside, file));
-    if written.is_err() {
+    private::write_new(&aside, &[bytes, b"\n"].concat())?;
+    let renamed = fs::rename(&aside, file);
+    if renamed.is_err() {
         drop(fs::remove_file(&aside));
     }
-    written
+    renamed
 }
 
 impl fmt::Debug for Credentials {

@@ -16,6 +16,7 @@ pub mod error;
 pub mod fact;
 pub mod mirror;
 mod priority;
+pub mod private;
 pub mod read;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]

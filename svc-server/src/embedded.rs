@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 use svc_engine::clock::Ids;
+use svc_engine::private;
 use svc_engine::store::DatabaseUrl;
 use svc_model::json::Json;
 
@@ -175,15 +176,7 @@ fn read_or_generate(file: &Path) -> io::Result<BTreeMap<String, String>> {
 }
 
 fn generate(file: &Path) -> io::Result<()> {
-    if let Some(folder) = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
+    private::create_folder_of(file)?;
     let ids = Ids::random();
     // Two random UUIDs: 244 random bits in 64 hexadecimal digits.
     let token = || format!("{}{}", ids.fresh().simple(), ids.fresh().simple());
@@ -204,19 +197,12 @@ fn generate(file: &Path) -> io::Result<()> {
     // Written to a temporary file and linked into place: a server that starts at the same moment
     // sees the complete file or none, and the second one uses the secrets of the first.
     let aside = file.with_extension(format!("{}.tmp", ids.fresh().simple()));
-    let mut private = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&aside)?;
-    let written = private
-        .write_all(text.as_bytes())
-        .and_then(|()| private.sync_all());
-    let linked = written.and_then(|()| match fs::hard_link(&aside, file) {
+    private::write_new(&aside, text.as_bytes())?;
+    let linked = match fs::hard_link(&aside, file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
-    });
-    // Also after an error: on a full disk, each start would leave another file.
+    };
+    // Also after an error, or each start would leave another file.
     let removed = fs::remove_file(&aside);
     linked.and(removed)
 }

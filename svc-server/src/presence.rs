@@ -4,13 +4,14 @@
 //! runs. So a shell finds the last started server on any port, and recognises what a dead one left
 //! by the missing lock.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use svc_engine::clock::Ids;
+use svc_engine::private;
 use svc_engine::store::DatabaseUrl;
 
 use crate::source::data_folder;
@@ -34,22 +35,10 @@ impl Presence {
     }
 
     fn write(path: PathBuf, url: &str) -> io::Result<Self> {
-        if let Some(folder) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
-        }
+        private::create_folder_of(&path)?;
         // It is locked before it gets its name, so whoever finds it finds it locked.
         let aside = path.with_extension(format!("{}.tmp", Ids::random().fresh().simple()));
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&aside)?;
+        let mut file = private::create_file(&aside)?;
         let placed = file
             .lock()
             .and_then(|()| file.write_all(url.as_bytes()))

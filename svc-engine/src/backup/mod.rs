@@ -16,8 +16,7 @@ mod manifest;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -27,9 +26,10 @@ use svc_model::time::Instant;
 pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
 use crate::fact::Lifetime;
 use crate::mirror::{self, ArchiveError, MirrorFolder};
+use crate::private;
 use crate::store::backup::{
-    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, private_folder, put,
-    read_archive, take, verify_store, verify_tables,
+    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, put, read_archive, take,
+    verify_store, verify_tables,
 };
 use crate::store::{DatabaseUrl, KeptErasures, SchemaState, StoreError, schema_state};
 
@@ -110,7 +110,7 @@ pub fn back_up(
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(format!(".unfinished-{}", std::process::id()));
     let unfinished = folder.with_file_name(name);
-    private_folder(&unfinished)?;
+    private::create_folder(&unfinished)?;
     let made = write(url, mirrors, &unfinished, taken_at, watch).and_then(|manifest| {
         fs::rename(&unfinished, folder)?;
         sync(folder.parent())?;
@@ -153,8 +153,8 @@ fn write(
     }
     let digest = hexadecimal(&Sha256::digest(&text));
     writeln!(sums, "{digest}  {MANIFEST}").expect("writing to a string cannot fail");
-    private_file(&folder.join(SUMS), sums.as_bytes())?;
-    private_file(&folder.join(MANIFEST), &text)?;
+    private::write_new(&folder.join(SUMS), sums.as_bytes())?;
+    private::write_new(&folder.join(MANIFEST), &text)?;
     for within in ["tables", MIRRORS, ""] {
         let within = folder.join(within);
         if within.is_dir() {
@@ -170,7 +170,7 @@ fn keep_mirrors(
     folder: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<MirrorFile>, BackupError> {
-    private_folder(&folder.join(MIRRORS))?;
+    private::create_folder(&folder.join(MIRRORS))?;
     let mut files = Vec::new();
     for organization in organizations {
         let mirrors = MirrorFolder::new(root, organization.org_id.clone());
@@ -197,16 +197,6 @@ fn of_mirror(lifetime: &Lifetime, error: ArchiveError) -> BackupError {
         repository: lifetime.to_string(),
         source: Box::new(error),
     }
-}
-
-fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 fn sync(folder: Option<&Path>) -> io::Result<()> {

@@ -2,14 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use super::allowance::Allowance;
-use super::folder::{LockError, MirrorFolder, make_private};
+use super::folder::{LockError, MirrorFolder};
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
+use crate::private;
 use crate::store::backup::{ArchiveWriter, Written, read_archive};
 
 /// How long to wait for a running refresh: a little longer than one may take.
@@ -99,7 +99,7 @@ pub(crate) fn put_back(
         return Ok(false);
     }
     let root = folder.path(lifetime);
-    make_private(&root)?;
+    private::create_folder(&root)?;
     // A mirror exists once it has a head, so the head is written last.
     let mut head = Vec::new();
     let read = read_archive(from, |name, piece| {
@@ -111,21 +111,16 @@ pub(crate) fn put_back(
         }
         let path = root.join(path);
         match piece {
-            None => make_private(&path),
+            None => private::create_folder(&path),
             Some(piece) if name == "HEAD" => {
                 head.extend_from_slice(piece);
                 Ok(())
             }
-            Some(piece) => File::options()
-                .create(true)
-                .append(true)
-                .mode(0o600)
-                .open(path)?
-                .write_all(piece),
+            Some(piece) => private::append_to(&path)?.write_all(piece),
         }
     });
     let put = match read {
-        Ok(Some(_)) => write_head(&root, &head).map_err(ArchiveError::from),
+        Ok(Some(_)) => private::write_new(&root.join("HEAD"), &head).map_err(ArchiveError::from),
         Ok(None) => Err(ArchiveError::Damaged),
         Err(error) => Err(error.into()),
     };
@@ -133,14 +128,4 @@ pub(crate) fn put_back(
         drop(fs::remove_dir_all(&root));
     }
     put.map(|()| true)
-}
-
-fn write_head(root: &Path, head: &[u8]) -> io::Result<()> {
-    let mut file = File::options()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(root.join("HEAD"))?;
-    file.write_all(head)?;
-    file.sync_all()
 }

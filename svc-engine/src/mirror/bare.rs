@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::allowance::Allowance;
-use super::folder::{Locked, make_private};
+use super::folder::Locked;
 use super::git::{Call, Git, GitError};
 use super::object_id::ObjectId;
 use super::process::Input;
@@ -17,6 +17,7 @@ use super::remote::Remote;
 use super::unfinished;
 use crate::capture::notes::NotesRef;
 use crate::fact::Lifetime;
+use crate::private;
 
 /// What is fetched besides the notes: branches, and the heads of pull requests.
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
@@ -116,7 +117,7 @@ impl<'g> Mirror<'g> {
         if self.path.join("HEAD").is_file() {
             return Ok(unfinished::begin(&self.path)?);
         }
-        make_private(&self.path)?;
+        private::create_folder(&self.path)?;
         unfinished::begin(&self.path)?;
         self.git
             .call("init", &self.path)

@@ -11,9 +11,9 @@
 //! it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use svc_model::repository::RepositoryProvider;
 use super::allowance::{Allowance, Stopped};
 use crate::deadline::Passed;
 use crate::fact::Lifetime;
+use crate::private;
 
 const IDENTIFIED: &str = "repositories-v1";
 const LOCKS: &str = ".locks";
@@ -137,7 +138,7 @@ impl MirrorFolder {
     ) -> Result<File, LockError> {
         let path = self.root.join(kind).join(self.relative(lifetime));
         loop {
-            make_private(path.parent().unwrap_or(&self.root))?;
+            private::create_folder_of(&path)?;
             let file = File::options()
                 .create(true)
                 .truncate(false)
@@ -235,11 +236,6 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Creates a folder that only this account can read: mirrors are other people's source code.
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Returns a name that fits. A longer one is shortened and gets its hash; shortened names have

@@ -1,7 +1,7 @@
 //! SQLite: one file, one writing connection, read-only readers, write-ahead log.
 
 use std::fmt;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use super::connection::{EachRow, STATEMENTS_MAX};
 use super::erasure::Compaction;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
+use crate::private;
 
 /// Virtual machine steps between two checks of the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
@@ -366,19 +367,8 @@ fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, Stor
 /// Creates the file and its folder if they are absent. The content is as private as what the agents
 /// saw. SQLite gives its log files the mode of the database.
 fn make(path: &Path) -> Result<(), StoreError> {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    if let Some(folder) = folder {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
-    let made = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    match made {
+    private::create_folder_of(path)?;
+    match private::create_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
         Ok(_) | Err(_) => Ok(()),
     }

@@ -1,8 +1,9 @@
 //! A file that holds a reply.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
+
+use svc_engine::private;
 
 use crate::error::CommandError;
 use crate::output::escape;
@@ -15,41 +16,27 @@ pub(super) fn exists(file: &Path) -> CommandError {
     )
 }
 
-/// Creates a private file. An existing file is never overwritten.
+/// Creates a private file. An existing file is never overwritten, and an incomplete reply does not
+/// remain as evidence.
 pub(super) fn write_new(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let mut options = OpenOptions::new();
-    options.create_new(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut opened = options.open(file).map_err(|error| match error.kind() {
+    private::write_new(file, bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(file),
         _ => error.into(),
-    })?;
-    let written = opened.write_all(bytes).and_then(|()| opened.sync_all());
-    if written.is_err() {
-        // An incomplete reply must not remain as evidence.
-        drop(fs::remove_file(file));
-    }
-    Ok(written?)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn a_file_is_new_and_private() {
+    fn a_file_is_new() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("reply.json");
         write_new(&file, b"{}").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"{}");
-        #[cfg(unix)]
-        {
-            let mode = std::os::unix::fs::PermissionsExt::mode(
-                &fs::metadata(&file).unwrap().permissions(),
-            );
-            assert_eq!(mode & 0o777, 0o600);
-        }
         assert_eq!(write_new(&file, b"[]").unwrap_err().code(), "file_exists");
         assert_eq!(fs::read(&file).unwrap(), b"{}");
     }

@@ -1,14 +1,14 @@
 //! The Sessions that worked on uncommitted changes: those named by the environment, because an
 //! agent runs git itself, and those remembered, because an agent edited and somebody else commits.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use svc_engine::capture::notes::Stamp;
+use svc_engine::private;
 use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
 
@@ -150,12 +150,7 @@ fn remember(stamp: &Stamp) -> Result<bool, CommandError> {
     let mut line = line.to_canonical();
     line.push(b'\n');
     // A single write of one line, because several agents may write at once.
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)?
-        .write_all(&line)?;
+    private::append_to(&path)?.write_all(&line)?;
     Ok(true)
 }
 

@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
 use super::super::number;
 use super::super::value::Value;
+use crate::private;
 
 /// What every file begins with.
 const MAGIC: &[u8] = b"svc rows 1\n";
@@ -50,11 +50,7 @@ pub(crate) struct BlockWriter {
 impl BlockWriter {
     /// Makes the file, for this account alone.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        let file = private::create_file(path)?;
         let mut writer = Self {
             file: BufWriter::new(file),
             digest: Sha256::new(),

@@ -37,6 +37,7 @@ use super::connection::Connection;
 use super::error::corrupt;
 use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
 use crate::deadline::Deadline;
+use crate::private;
 
 /// Rows between two looks at the deadline, and two words on how far it is.
 const ROWS_PER_LOOK: u64 = 4_096;
@@ -160,7 +161,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
             facts,
         });
     }
-    private_folder(&folder.join(TABLES))?;
+    private::create_folder(&folder.join(TABLES))?;
     let mut tables = Vec::new();
     for shape in shapes(&mut connection)? {
         let file = format!("{TABLES}/{}.rows", shape.table);
@@ -206,15 +207,5 @@ fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
     match migrate::state(&mut connection)? {
         SchemaState::AtHead(_) => Ok(connection),
         state => Err(StoreError::Schema(state)),
-    }
-}
-
-/// Makes a folder that only this account can look into.
-pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
-    match made {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        made => made,
     }
 }
