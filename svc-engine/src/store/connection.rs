@@ -1,6 +1,6 @@
 //! A connection to either backend. Only this module tells the backends apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::erasure::Compaction;
@@ -228,25 +228,26 @@ impl Connection {
             return connection.insert(&text, rows);
         }
         let rows: Vec<&[Value<'_>]> = rows.collect();
-        let mut inserted: HashMap<Vec<u8>, i64> = HashMap::with_capacity(rows.len());
-        for chunk in self.chunks(&rows) {
+        let mut inserted = Vec::with_capacity(rows.len());
+        for chunk in self.chunks(&rows, Some(insert.unique)) {
             let text = self.insertion(insert, insert.returning, chunk.len());
             let is_text = chunk
                 .first()
                 .is_some_and(|row| row[insert.unique].is_text());
+            let mut integers: HashMap<Vec<u8>, i64> = HashMap::with_capacity(chunk.len());
             self.run(&text, chunk.iter().copied().flatten(), &mut |row| {
                 let unique = if is_text {
                     row.text(1)?.into_bytes()
                 } else {
                     row.blob(1)?
                 };
-                inserted.insert(unique, row.integer(0)?);
+                integers.insert(unique, row.integer(0)?);
                 Ok(())
             })?;
+            let of_row = |row: &&[Value<'_>]| integers.remove(row[insert.unique].as_bytes());
+            inserted.extend(chunk.iter().map(of_row));
         }
-        // Of two equal rows the first was inserted.
-        let unique = |row: &&[Value<'_>]| inserted.remove(row[insert.unique].as_bytes());
-        Ok(rows.iter().map(unique).collect())
+        Ok(inserted)
     }
 
     /// Inserts rows, and returns how many did not exist yet.
@@ -262,7 +263,7 @@ impl Connection {
         }
         let rows: Vec<&[Value<'_>]> = rows.collect();
         let mut inserted = 0;
-        for chunk in self.chunks(&rows) {
+        for chunk in self.chunks(&rows, None) {
             let text = self.insertion(insert, "", chunk.len());
             inserted += self.run(&text, chunk.iter().copied().flatten(), &mut |_| Ok(()))?;
         }
@@ -458,12 +459,20 @@ impl Connection {
 
     /// SQLite has no round trips to save, and rolls back a failed statement of one row by itself,
     /// while it would need a journal for many rows.
-    fn chunks<'r, 'v>(&self, rows: &'r [&'r [Value<'v>]]) -> Chunks<'r, 'v> {
+    fn chunks<'r, 'v>(
+        &self,
+        rows: &'r [&'r [Value<'v>]],
+        distinct: Option<usize>,
+    ) -> Chunks<'r, 'v> {
         let rows_max = match self.backend {
             Backend::Sqlite(_) => 1,
             Backend::Postgres(_) => ROWS_MAX,
         };
-        Chunks { rows, rows_max }
+        Chunks {
+            rows,
+            rows_max,
+            distinct,
+        }
     }
 
     fn insertion(&mut self, insert: &Insert, returning: &'static str, rows: usize) -> Arc<str> {
@@ -501,6 +510,9 @@ impl Insertions {
 struct Chunks<'r, 'v> {
     rows: &'r [&'r [Value<'v>]],
     rows_max: usize,
+    /// The column of which no group has a value twice. What a statement returns of a value is then of
+    /// one row, even where another row with that value would have been refused for something else.
+    distinct: Option<usize>,
 }
 
 impl<'r, 'v> Iterator for Chunks<'r, 'v> {
@@ -511,12 +523,14 @@ impl<'r, 'v> Iterator for Chunks<'r, 'v> {
             return None;
         }
         let mut bytes = 0;
+        let mut seen = HashSet::new();
         let fitting = self.rows.iter().take(self.rows_max).take_while(|row| {
             bytes += row
                 .iter()
                 .map(|value| value.as_bytes().len())
                 .sum::<usize>();
-            bytes <= BYTES_MAX
+            let is_distinct = |column: usize| seen.insert(row[column].as_bytes());
+            bytes <= BYTES_MAX && self.distinct.is_none_or(is_distinct)
         });
         let (chunk, rest) = self.rows.split_at(fitting.count().max(1));
         self.rows = rest;

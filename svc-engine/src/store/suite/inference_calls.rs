@@ -261,6 +261,18 @@ fn calls_of_one_append_are_judged_in_order(
             Outcome::Stored(id(3)),
         ]
     );
+    // The second has the model's id of the first, so the third, which has the id of the second, is new.
+    let third = call(12).model_call("q").session("other").build();
+    assert_eq!(
+        append(&store, vec![with(11, "p"), with(12, "p"), third.clone()]),
+        [
+            Outcome::Stored(id(11)),
+            Outcome::Conflict(Code::InferenceCallIdentityConflict),
+            Outcome::Stored(id(12)),
+        ]
+    );
+    let raw = store.snapshot_now().call_raw(id(12)).unwrap();
+    assert_eq!(raw, Some(third.raw.payload.to_canonical()));
 }
 
 #[rstest]
