@@ -18,18 +18,20 @@ use crate::store::{Store, StoreError, WaitingPush};
 /// The time limit for reading names.
 const READING_MAX: Duration = Duration::from_secs(30);
 
-/// Returns the first merges of a pushed repository received from a time on.
+/// Returns the first merges of a pushed repository received from a time on. Names are looked up among
+/// all facts that are stored: some may be ahead of this server's clock.
 pub(super) fn merges(
     store: &Store,
     waiting: &WaitingPush,
     lifetime: &Lifetime,
-    received: (Received, Received),
+    from: Received,
     rows_max: usize,
 ) -> Result<Vec<PullRequestMerge>, StoreError> {
     let mut snapshot = store.snapshot(&Deadline::after(READING_MAX))?;
     let names = BTreeSet::from([waiting.delivered_repo.clone()]);
     let identities = waiting.push.repository.iter().cloned().collect();
-    let claims = snapshot.repository_claims(&names, &identities, received.1)?;
+    let boundary = snapshot.boundary(None)?;
+    let claims = snapshot.repository_claims(&names, &identities, boundary)?;
     let Some(names) = Repositories::new(claims)
         .ok()
         .and_then(|repositories| repositories.names(lifetime))
@@ -37,15 +39,14 @@ pub(super) fn merges(
         return Ok(Vec::new());
     };
     let names: Vec<RepositoryName> = names.all().iter().cloned().collect();
-    snapshot.first_merges(lifetime, &names, received, rows_max)
+    snapshot.first_merges(lifetime, &names, (from, boundary), rows_max)
 }
 
 /// Returns for each push why it may not be fetched for; nothing if it may. All claims are read in
-/// one snapshot, from facts received so far.
+/// one snapshot, from all facts that are stored.
 pub(super) fn declines(
     store: &Store,
     waiting: &[WaitingPush],
-    now: Received,
 ) -> Result<Vec<Option<RepositoryDecline>>, StoreError> {
     let names: BTreeSet<_> = waiting
         .iter()
@@ -55,9 +56,9 @@ pub(super) fn declines(
         .iter()
         .filter_map(|delivery| delivery.push.repository.clone());
     let identities: BTreeSet<_> = identities.collect();
-    let claims = store
-        .snapshot(&Deadline::after(READING_MAX))?
-        .repository_claims(&names, &identities, now)?;
+    let mut snapshot = store.snapshot(&Deadline::after(READING_MAX))?;
+    let boundary = snapshot.boundary(None)?;
+    let claims = snapshot.repository_claims(&names, &identities, boundary)?;
     let repositories = Repositories::new(claims).ok();
     let decline = |waiting: &WaitingPush| {
         let push = waiting.visible.then(|| Mention {

@@ -96,7 +96,7 @@ pub fn collect(
     let mut collected = Vec::new();
     for lifetime in folder.mirrors()? {
         let last_push_at = snapshot.last_push_at(&lifetime)?;
-        let repo = display_name(snapshot, &lifetime, retention.now)?;
+        let repo = display_name(snapshot, &lifetime)?;
         let mut action = decide(last_push_at, retention);
         if apply && action == GcAction::Removed && remove(folder, &lifetime).is_err() {
             action = GcAction::Kept(GcReason::RemoveFailed);
@@ -125,15 +125,15 @@ fn decide(last_push_at: Option<Instant>, retention: Retention) -> GcAction {
 fn display_name(
     snapshot: &mut Snapshot<'_>,
     lifetime: &Lifetime,
-    now: Instant,
 ) -> Result<Option<RepositoryName>, StoreError> {
     match lifetime {
         Lifetime::Named(name) => Ok(Some(name.clone())),
         Lifetime::Identified(identity) => {
+            let boundary = snapshot.boundary(None)?;
             let claims = snapshot.repository_claims(
                 &std::collections::BTreeSet::new(),
                 &std::iter::once(identity.clone()).collect(),
-                now,
+                boundary,
             )?;
             Ok(claims.into_iter().map(|claim| claim.name).min())
         }

@@ -9,7 +9,9 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use svc_model::id::FactId;
 use svc_model::time::Instant;
 
 use super::allowance::Allowance;
@@ -17,6 +19,7 @@ use super::bare::{Mirror, Object};
 use super::folder::Locked;
 use super::git::GitError;
 use super::object_id::ObjectId;
+use super::refresh::later;
 use super::remote::Remote;
 use crate::deadline::Passed;
 use crate::fact::PullRequestMerge;
@@ -30,7 +33,9 @@ const ASKED_MAX: usize = 8;
 const TRIES_MAX: u32 = 3;
 /// The file in the mirror, and its maximum bytes.
 const FILE: &str = "svc-pull-requests";
-const BYTES_MAX: u64 = 128;
+const BYTES_MAX: u64 = 192;
+/// What stands in it for an id that is absent.
+const NONE: &str = "-";
 /// The messages of git and its servers for an object that the remote lacks or does not serve.
 const LACKING: [&str; 3] = [
     "not our ref",
@@ -52,8 +57,10 @@ pub(super) struct Asked {
 /// The progress through the merges of a mirror, in order of receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heads {
-    /// The time of receipt of the next merge to check, or earlier than the next.
-    next: i64,
+    /// When the next merge to check was received, or earlier.
+    next: Instant,
+    /// The last one that was checked of those that were received then.
+    after: Option<FactId>,
     /// How often fetching its head failed.
     tries: u32,
     /// The head that is being requested. git may be stopped after the head has arrived and before
@@ -70,7 +77,11 @@ impl Heads {
             file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
             let mut fields = text.trim_end().split(' ');
             let heads = Self {
-                next: fields.next()?.parse().ok()?,
+                next: Instant::from_microseconds(fields.next()?.parse().ok()?)?,
+                after: match fields.next()? {
+                    NONE => None,
+                    id => Some(FactId::parse(id)?),
+                },
                 tries: fields.next()?.parse().ok()?,
                 asking: match fields.next() {
                     Some(head) => Some(ObjectId::parse(head.as_bytes())?),
@@ -82,9 +93,10 @@ impl Heads {
         read().unwrap_or(Self::from_the_start())
     }
 
-    const fn from_the_start() -> Self {
+    fn from_the_start() -> Self {
         Self {
-            next: 0,
+            next: Instant::from_microseconds(0).expect("the first moment is one"),
+            after: None,
             tries: 0,
             asking: None,
         }
@@ -92,22 +104,30 @@ impl Heads {
 
     fn write(self, mirror: &Path) -> io::Result<()> {
         let new: PathBuf = mirror.join(format!("{FILE}.new"));
+        let (next, tries) = (self.next.microseconds(), self.tries);
+        let after = self.after.map_or(NONE.to_owned(), |id| id.to_string());
         let asking = self.asking.map(|head| format!(" {head}"));
         let asking = asking.unwrap_or_default();
-        fs::write(&new, format!("{} {}{asking}\n", self.next, self.tries))?;
+        fs::write(&new, format!("{next} {after} {tries}{asking}\n"))?;
         fs::rename(new, mirror.join(FILE))
     }
 
-    const fn behind(merge: &PullRequestMerge) -> Self {
+    fn behind(merge: &PullRequestMerge) -> Self {
         Self {
-            next: merge.captured_at.microseconds() + 1,
+            next: merge.captured_at,
+            after: Some(merge.merge_id),
             ..Self::from_the_start()
         }
     }
 
     /// Returns the time of receipt from which on merges have to be checked.
-    pub(super) fn from(self) -> Option<Instant> {
-        Instant::from_microseconds(self.next)
+    pub(super) fn from(self) -> Instant {
+        self.next
+    }
+
+    /// Returns whether a merge, received from then on, was checked.
+    fn is_behind(self, merge: &PullRequestMerge) -> bool {
+        merge.captured_at == self.next && self.after.is_some_and(|after| merge.merge_id <= after)
     }
 
     /// Requests the missing heads of merges, given in order of receipt, and stores the progress.
@@ -126,12 +146,21 @@ impl Heads {
         asked: &mut Asked,
     ) -> Result<(), HeadsError> {
         let mut kept = self;
+        let merges: Vec<&PullRequestMerge> = merges
+            .iter()
+            .filter(|merge| !self.is_behind(merge))
+            .collect();
+        if merges.is_empty() {
+            // Whatever is stored from now on is received later.
+            self.next = later(self.next, Duration::from_micros(1));
+            self.after = None;
+        }
         let heads: Vec<ObjectId> = merges
             .iter()
             .map(|merge| ObjectId::of(&merge.pull_request.head_sha))
             .collect();
         let objects = mirror.objects(&heads, allowance)?;
-        for ((merge, head), object) in merges.iter().zip(heads).zip(objects) {
+        for ((merge, head), object) in merges.into_iter().zip(heads).zip(objects) {
             let asking = if object != Object::Commit || self.asking == Some(head) {
                 if asked.fetched + asked.absent == ASKED_MAX {
                     break;
@@ -214,7 +243,8 @@ mod tests {
         assert_eq!(Heads::of(folder.path()), start);
         for id in [None, Some("a".repeat(40)), Some("b".repeat(64))] {
             let later = Heads {
-                next: 1_793_491_200_000_001,
+                next: Instant::from_microseconds(1_793_491_200_000_001).unwrap(),
+                after: Some(FactId::new(uuid::Uuid::from_u128(7))),
                 tries: 2,
                 asking: id.map(|id| ObjectId::parse(id.as_bytes()).unwrap()),
             };
@@ -226,14 +256,15 @@ mod tests {
             "x",
             "1",
             "1 x",
-            "1 2 3",
-            "99999999999999999999 0",
+            "1 - x",
+            "1 2",
+            "1 - 2 3",
+            "-1 - 0",
+            "99999999999999999999 - 0",
             "\u{0}",
         ] {
             fs::write(folder.path().join(FILE), odd).unwrap();
             assert_eq!(Heads::of(folder.path()), start, "{odd:?}");
         }
-        let before = Heads { next: -1, ..start };
-        assert_eq!(before.from(), None);
     }
 }

@@ -119,11 +119,10 @@ fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
         identified @ Lifetime::Identified(_) => return Ok(identified),
         Lifetime::Named(name) => name,
     };
-    let claims = ledger.snapshot()?.repository_claims(
-        &BTreeSet::from([name.clone()]),
-        &BTreeSet::new(),
-        Clock::system().now(),
-    )?;
+    let mut snapshot = ledger.snapshot()?;
+    let boundary = snapshot.boundary(None)?;
+    let claims =
+        snapshot.repository_claims(&BTreeSet::from([name.clone()]), &BTreeSet::new(), boundary)?;
     let ambiguous = || {
         CommandError::refused(
             "ambiguous",

@@ -150,12 +150,10 @@ impl Attempt<'_> {
         remote: &Remote,
         lock: &Locked,
     ) -> Result<(), HeadsError> {
-        let Refresher { store, clock, .. } = self.refresher;
+        let store = &self.refresher.store;
         let heads = Heads::of(&mirror.path);
-        let now = clock.now();
-        let received = (heads.from().unwrap_or(now), now);
         let lifetime = &self.job.lifetime;
-        let merges = gate::merges(store, newest, lifetime, received, MERGES_MAX)?;
+        let merges = gate::merges(store, newest, lifetime, heads.from(), MERGES_MAX)?;
         if merges.is_empty() {
             return Ok(());
         }
@@ -177,8 +175,7 @@ impl Attempt<'_> {
     /// Returns the pushes that the mirror may be fetched for, oldest delivery first; if there are
     /// none, the reason.
     fn admitted(&self) -> Result<Result<Vec<WaitingPush>, Option<MirrorFailure>>, StoreError> {
-        let Refresher { store, clock, .. } = self.refresher;
-        let declines = gate::declines(store, self.waiting, clock.now())?;
+        let declines = gate::declines(&self.refresher.store, self.waiting)?;
         let mut admitted = Vec::new();
         let mut reason = None;
         for (waiting, decline) in self.waiting.iter().zip(declines) {
@@ -393,7 +390,6 @@ impl Attempt<'_> {
                 let retry_at = wait.map(|wait| later(now, wait));
                 tracing::warn!(mirror, %reason, detail, attempts, "mirror_refresh_failed");
                 self.end(JobEnd::Failed {
-                    tried: self.waiting.to_vec(),
                     reason: reason.as_str(),
                     retry_at,
                 })?;

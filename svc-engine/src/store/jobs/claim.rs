@@ -24,10 +24,19 @@ const UNREADABLE: &str = "store_failed";
 const ANY_DUE: &str = "SELECT 1 FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us <= $2 AND (lease_until_us IS NULL OR lease_until_us <= $2)
     LIMIT 1";
+/// The failures in a row. A claim counts its own attempt as one until it ends.
+macro_rules! failures {
+    () => {
+        "CASE WHEN holder IS NULL OR attempts = 0 THEN attempts ELSE attempts - 1 END"
+    };
+}
+pub(super) use failures;
 macro_rules! due {
     ($lock:literal) => {
         concat!(
-            "SELECT mirror, attempts, notes FROM mirror_jobs
+            "SELECT mirror, ",
+            failures!(),
+            ", notes FROM mirror_jobs
             WHERE org_id = $1 AND due_at_us <= $2
                 AND (lease_until_us IS NULL OR lease_until_us <= $2)
                 AND (CAST($3 AS BIGINT) = 1 OR last_failure_at_us IS NULL
@@ -45,7 +54,9 @@ const NEXT: Sql = Sql {
 macro_rules! named {
     ($lock:literal) => {
         concat!(
-            "SELECT mirror, attempts, notes FROM mirror_jobs
+            "SELECT mirror, ",
+            failures!(),
+            ", notes FROM mirror_jobs
             WHERE org_id = $1 AND mirror = $3 AND due_at_us IS NOT NULL
                 AND (lease_until_us IS NULL OR lease_until_us <= $2)",
             $lock
@@ -58,7 +69,8 @@ const NAMED: Sql = Sql {
     postgres: named!(" FOR UPDATE"),
 };
 const CLAIM: &str = "UPDATE mirror_jobs
-    SET holder = $3, lease_until_us = $4, started_at_us = $5 WHERE org_id = $1 AND mirror = $2";
+    SET holder = $3, lease_until_us = $4, started_at_us = $5, attempts = $6
+    WHERE org_id = $1 AND mirror = $2";
 /// The next job that is not due yet.
 const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
@@ -279,6 +291,7 @@ fn take(
         holder.as_str().into(),
         lease_until.into(),
         now.into(),
+        i64::try_from(attempts + 1).unwrap_or(i64::MAX).into(),
     ];
     transaction.connection.execute(CLAIM, &lease)?;
     Ok(Some(ClaimedJob {

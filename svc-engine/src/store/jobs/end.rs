@@ -6,14 +6,16 @@ use svc_model::time::Instant;
 
 use super::super::StoreError;
 use super::super::connection::{Connection, Sql};
+use super::schedule::WAITING;
 use super::{ClaimedJob, DeferredNote, MirrorJobs, WaitingPush};
 use crate::fact::Lifetime;
 
-/// Locks the job. What is read afterwards is then what every delivery before has left.
+/// Locks the job. What is read afterwards is then what every delivery before has left. The attempts
+/// are 0 if anything was delivered since the job was claimed.
 const HELD: Sql = Sql {
-    sqlite: "SELECT 1 FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3",
-    postgres: "SELECT 1 FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3
-        FOR UPDATE",
+    sqlite: "SELECT attempts FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3",
+    postgres: "SELECT attempts FROM mirror_jobs
+        WHERE org_id = $1 AND mirror = $2 AND holder = $3 FOR UPDATE",
 };
 const FORGET_DELIVERY: &str = "DELETE FROM mirror_deliveries
     WHERE org_id = $1 AND mirror = $2 AND push_id = $3 AND delivered_at_us = $4";
@@ -28,19 +30,22 @@ const TRIM_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
         SELECT notes_ref, commit_sha FROM mirror_deferred_notes
         WHERE org_id = $1 AND mirror = $2
         ORDER BY deferred_at_us DESC, commit_sha LIMIT $4 OFFSET $3)";
-const LATER: &str = "SELECT 1 FROM mirror_deliveries
-    WHERE org_id = $1 AND mirror = $2 AND delivered_at_us > $3 LIMIT 1";
+/// Clocks differ: a success comes after the failures before it, and a failure after the success.
 const SUCCEEDED: &str = "UPDATE mirror_jobs
     SET holder = NULL, lease_until_us = NULL, attempts = 0, due_at_us = $3,
-        last_success_at_us = $4, notes = $5
+        last_success_at_us = CASE WHEN last_failure_at_us > $4 THEN last_failure_at_us ELSE $4 END,
+        notes = $5
     WHERE org_id = $1 AND mirror = $2";
 const RELEASE: &str = "UPDATE mirror_jobs
     SET holder = NULL, lease_until_us = NULL, attempts = $3, due_at_us = $4
     WHERE org_id = $1 AND mirror = $2";
-const REMARK: &str = "UPDATE mirror_jobs SET last_failure_at_us = $3, last_failure = $4
+const REMARK: &str = "UPDATE mirror_jobs
+    SET last_failure = $4, last_failure_at_us =
+        CASE WHEN last_success_at_us >= $3 THEN last_success_at_us + 1 ELSE $3 END
     WHERE org_id = $1 AND mirror = $2";
 const PUT_BACK: &str = "UPDATE mirror_jobs
     SET holder = NULL, lease_until_us = NULL,
+        attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END,
         due_at_us = CASE WHEN due_at_us > $3 THEN due_at_us ELSE $3 END
     WHERE org_id = $1 AND mirror = $2";
 
@@ -67,10 +72,8 @@ pub enum JobEnd {
         /// Why, in one closed word, when the operator should know.
         reason: Option<&'static str>,
     },
-    /// It failed, and may succeed later.
+    /// It failed, and may succeed later. The pushes stay.
     Failed {
-        /// The pushes that were to be looked at. They stay.
-        tried: Vec<WaitingPush>,
         /// Why, in one closed word.
         reason: &'static str,
         /// When to try again; nothing gives up until something new is delivered.
@@ -160,9 +163,9 @@ impl Ending<'_> {
             job.holder.as_str().into(),
         ];
         let held = self.connection.text(HELD);
-        if self.connection.first(held, &keys, |_| Ok(()))?.is_none() {
+        let Some(attempts) = self.connection.first(held, &keys, |row| row.count(0))? else {
             return Ok(false);
-        }
+        };
         match end {
             JobEnd::Succeeded {
                 done,
@@ -179,22 +182,15 @@ impl Ending<'_> {
             JobEnd::Declined { done, reason } => {
                 self.forget(done)?;
                 self.remark(*reason)?;
-                let due_at = self.anything_later(None)?.then_some(self.now);
+                let due_at = self.anything_waits()?.then_some(self.now);
                 self.release(0, due_at)?;
             }
-            JobEnd::Failed {
-                tried,
-                reason,
-                retry_at,
-            } => {
+            JobEnd::Failed { reason, retry_at } => {
                 self.remark(Some(reason))?;
-                let last = tried.iter().map(|delivery| delivery.delivered_at).max();
                 // What came in the meantime may bring what was missing.
-                if last.is_some() && self.anything_later(last)? {
-                    self.release(0, Some(self.now))?;
-                } else {
-                    self.release(job.attempts + 1, *retry_at)?;
-                }
+                let is_news = attempts == 0;
+                let due_at = if is_news { Some(self.now) } else { *retry_at };
+                self.release(attempts, due_at)?;
             }
             JobEnd::PutBack { due_at, reason } => {
                 self.remark(*reason)?;
@@ -247,15 +243,14 @@ impl Ending<'_> {
         Ok(())
     }
 
-    /// Returns whether anything was delivered after a moment, or waits at all.
-    fn anything_later(&mut self, than: Option<Instant>) -> Result<bool, StoreError> {
-        let than = than.map_or(i64::MIN, Instant::microseconds);
-        let keys = [self.org_id.into(), self.mirror.into(), than.into()];
-        Ok(self.connection.first(LATER, &keys, |_| Ok(()))?.is_some())
+    /// Returns whether any push waits.
+    fn anything_waits(&mut self) -> Result<bool, StoreError> {
+        let keys = [self.org_id.into(), self.mirror.into()];
+        Ok(self.connection.first(WAITING, &keys, |_| Ok(()))?.is_some())
     }
 
     fn succeed(&mut self, notes: &str, more: bool) -> Result<(), StoreError> {
-        let more = more || self.anything_later(None)?;
+        let more = more || self.anything_waits()?;
         let values = [
             self.org_id.into(),
             self.mirror.into(),

@@ -6,13 +6,18 @@ use svc_model::time::Instant;
 use super::super::StoreError;
 use super::super::connection::Connection;
 use super::super::error::corrupt;
+use super::claim::failures;
 use crate::fact::Lifetime;
 
-const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_until_us,
-        j.started_at_us, j.last_success_at_us, j.last_failure_at_us, j.last_failure,
+const LIST: &str = concat!(
+    "SELECT j.mirror, j.repo, j.due_at_us, ",
+    failures!(),
+    ", j.lease_until_us, j.started_at_us, j.last_success_at_us, j.last_failure_at_us,
+        j.last_failure,
         (SELECT COUNT(*) FROM mirror_deliveries d
             WHERE d.org_id = j.org_id AND d.mirror = j.mirror)
-    FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror";
+    FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror"
+);
 
 /// When the last visible push of exactly one repository was received.
 const LAST_IDENTIFIED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f

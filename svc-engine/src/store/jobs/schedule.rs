@@ -51,7 +51,8 @@ const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, att
         due_at_us = CASE WHEN mirror_jobs.due_at_us < excluded.due_at_us
             THEN mirror_jobs.due_at_us ELSE excluded.due_at_us END,
         attempts = 0";
-const WAITING: &str = "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
+pub(super) const WAITING: &str =
+    "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
 
 /// Makes the mirrors of pushes due that are stored.
 pub(in super::super) fn request(

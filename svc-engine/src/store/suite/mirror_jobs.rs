@@ -269,7 +269,6 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
     deliver(&store, push(1));
     let job = sound(0).expect("it was never tried");
     let failed = JobEnd::Failed {
-        tried: waiting(&jobs, "own/repo"),
         reason: "fetch_timeout",
         retry_at: Some(at(5)),
     };
@@ -313,7 +312,6 @@ fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
     let both = waiting(&jobs, "own/repo");
     assert_eq!(both.len(), 2);
     let failed = JobEnd::Failed {
-        tried: both,
         reason: "fetch_failed",
         retry_at: Some(at(1_000)),
     };
@@ -386,9 +384,7 @@ fn a_failure_is_tried_again_then_given_up_until_something_is_delivered(
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
     let fail = |job: &ClaimedJob, retry_at: Option<i64>, now: i64| {
-        let tried = waiting(&jobs, "own/repo");
         let end = JobEnd::Failed {
-            tried: tried.clone(),
             reason: "fetch_failed",
             retry_at: retry_at.map(at),
         };
@@ -439,19 +435,86 @@ fn a_delivery_during_a_failing_attempt_is_tried_at_once(
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
     let job = claim(&jobs, 0).unwrap();
-    let tried = waiting(&jobs, "own/repo");
+    // The clock of the server that takes it may be behind.
     let repaired = Push {
-        captured_at: at(2),
+        captured_at: at(0),
         ..push(2)
     };
     deliver(&store, repaired);
     let end = JobEnd::Failed {
-        tried: tried.clone(),
         reason: "fetch_failed",
         retry_at: Some(at(1_000)),
     };
     assert!(jobs.end(&job, end, at(3)).unwrap());
     assert_eq!(claim(&jobs, 3).unwrap().attempts, 0);
+}
+
+#[rstest]
+fn a_failure_is_one_however_many_pushes_wait_and_a_server_that_died_had_none(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    for (number, after) in (1..).zip(['d', 'e', 'f']) {
+        deliver(
+            &store,
+            Push {
+                after_sha: commit(after),
+                ..push(number)
+            },
+        );
+    }
+    let attempts = || status(&store, 0)[0].attempts;
+    let job = claim(&jobs, 0).unwrap();
+    assert_eq!(attempts(), 0);
+    // An attempt looks at the pushes that have waited longest, and not at all of them.
+    assert_eq!(jobs.waiting_pushes(&job.lifetime, 2).unwrap().len(), 2);
+    let failed = JobEnd::Failed {
+        reason: "fetch_failed",
+        retry_at: Some(at(1_000)),
+    };
+    assert!(jobs.end(&job, failed, at(1)).unwrap());
+    assert_eq!((claim(&jobs, 999), attempts()), (None, 1));
+    // Its server dies, and the next one puts it back.
+    let dead = claim(&jobs, 1_000).unwrap();
+    let taken = claim(&jobs, 2_000).unwrap();
+    assert_eq!((dead.attempts, taken.attempts, attempts()), (1, 1, 1));
+    let put_back = JobEnd::PutBack {
+        due_at: at(3_000),
+        reason: None,
+    };
+    assert!(jobs.end(&taken, put_back, at(2_001)).unwrap());
+    assert_eq!(attempts(), 1);
+}
+
+#[rstest]
+fn the_last_attempt_says_how_a_mirror_is_whatever_the_clocks_say(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    deliver(&store, push(1));
+    let decline = |job: &ClaimedJob, now| {
+        let end = JobEnd::Declined {
+            done: waiting(&jobs, "own/repo"),
+            reason: Some("name_ambiguous"),
+        };
+        assert!(jobs.end(job, end, at(now)).unwrap());
+    };
+    let state = || status(&store, 9)[0].state;
+    decline(&claim(&jobs, 0).unwrap(), 100);
+    assert_eq!(state(), JobState::Refused);
+    deliver(&store, push(2));
+    let job = jobs
+        .claim(JobChoice::Any, at(1), at(9), holder(2))
+        .unwrap()
+        .unwrap();
+    assert!(succeed(&jobs, &job, &waiting(&jobs, "own/repo"), 2));
+    assert_eq!(state(), JobState::Idle);
+    deliver(&store, push(3));
+    let sound = jobs.claim(JobChoice::Sound, at(3), at(9), holder(2));
+    decline(&sound.unwrap().expect("its last attempt succeeded"), 4);
+    assert_eq!(state(), JobState::Refused);
 }
 
 #[rstest]

@@ -11,13 +11,18 @@ use crate::testing::git::git;
 impl Service {
     /// Stores that a pull request with this head was merged.
     fn merged(&self, number: i64, head: &str) -> PullRequestMerge {
+        let merge = Self::merge(number, head, at(number));
+        let fact = Append::PullRequestMerge(Box::new(merge.clone()));
+        self.store.append_blocking(vec![fact]).unwrap();
+        merge
+    }
+
+    fn merge(number: i64, head: &str, captured_at: Instant) -> PullRequestMerge {
         let mut merge = merge(u128::try_from(number).unwrap() + 1_000);
         merge.pull_request.repository = Some(repository(7));
         merge.pull_request.pr_number = number;
         merge.pull_request.head_sha = CommitSha::new(head).unwrap();
-        merge.captured_at = at(number);
-        let fact = Append::PullRequestMerge(Box::new(merge.clone()));
-        self.store.append_blocking(vec![fact]).unwrap();
+        merge.captured_at = captured_at;
         merge
     }
 
@@ -174,9 +179,12 @@ fn many_missing_heads_are_asked_for_over_several_refreshes() {
     let main = service.forge.commit("main");
     service.forge.push();
     let heads: Vec<String> = (0..10).map(|it| service.unshown(&it.to_string())).collect();
-    for (number, head) in (1..).zip(&heads) {
-        service.merged(number, head);
-    }
+    // What is stored together may have been received at the same moment.
+    let merged = |(number, head): (i64, &String)| {
+        Append::PullRequestMerge(Box::new(Service::merge(number, head, at(1))))
+    };
+    let merges: Vec<Append> = (1..).zip(&heads).map(merged).collect();
+    service.store.append_blocking(merges).unwrap();
     service.refresh_again(&main);
     let there = || heads.iter().filter(|head| service.mirror_has(head)).count();
     assert_eq!(there(), 8);
@@ -230,7 +238,7 @@ fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
     // As a server leaves it that was killed between the arrival and the name.
     fs::write(
         service.mirror().join("svc-pull-requests"),
-        format!("0 0 {unshown}\n"),
+        format!("0 - 0 {unshown}\n"),
     )
     .unwrap();
     let fetch = [
