@@ -1,7 +1,7 @@
 //! The append-only log of quarantine and release. The views `visible_*` define what it hides.
 
 use svc_model::facts::FactTable;
-use svc_model::id::OrgId;
+use svc_model::id::{FactId, OrgId};
 use svc_model::limit::FACT_ID_BEGINNING_MIN;
 use svc_model::time::Instant;
 use uuid::Uuid;
@@ -143,6 +143,11 @@ fn resolve(
     })
 }
 
+/// Returns an id as facts have it, so that a fact that is stored later is found by it.
+fn as_stored(text: &str) -> String {
+    FactId::parse(&text.to_ascii_lowercase()).map_or_else(|| text.to_owned(), |id| id.to_string())
+}
+
 /// Appends a row about the one fact with this id or unique prefix of an id.
 pub(super) fn change(
     transaction: &mut Transaction<'_>,
@@ -154,7 +159,7 @@ pub(super) fn change(
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let fact_id = match resolve(connection, org_id, entry.table, &entry.fact_id)? {
         Ok(fact_id) => fact_id,
-        Err(NoTarget::Absent) if absent == WhenAbsent::Record => entry.fact_id.clone(),
+        Err(NoTarget::Absent) if absent == WhenAbsent::Record => as_stored(&entry.fact_id),
         Err(reason) => return Ok(Err(reason)),
     };
     let entry = NewEntry {

@@ -131,6 +131,10 @@ fn a_change_is_about_one_fact_that_is_there(
         .collect();
     assert_eq!(ids, [(1, &first), (2, &first)]);
     assert_eq!((rows.1, rows.0[0].client_id.as_str()), (3, "operator"));
+    // A fact that is stored later has its id in lower case.
+    let spelled = id(0xabcd).to_string();
+    let forced = change(&spelled.to_uppercase(), WhenAbsent::Record).unwrap();
+    assert_eq!((forced.fact_id, forced.target_found), (spelled, false));
 }
 
 #[rstest]
