@@ -1,6 +1,8 @@
 //! The environment variables that a client reads.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
@@ -18,6 +20,10 @@ pub const ALLOW_PLAIN_HTTP: &str = "SVC_ALLOW_PLAIN_HTTP";
 /// A file of root certificates in PEM form that are trusted in addition to the system's.
 pub const CA_FILE: &str = "SVC_CA_FILE";
 
+/// The maximum bytes of the files. A path may lead to something that has no end.
+const TOKEN_FILE_BYTES_MAX: u64 = 64 * 1024;
+const CA_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// Returns the URL from the environment; an empty value counts as unset.
 ///
 /// # Errors
@@ -32,7 +38,7 @@ pub fn url() -> Result<Option<String>, BuildError> {
 ///
 /// # Errors
 ///
-/// If a value is not Unicode, or the file cannot be read.
+/// If a value is not Unicode, or the file cannot be read or has more than 64 KiB.
 pub fn token() -> Result<Option<SecretString>, BuildError> {
     if let Some(token) = variable(TOKEN)? {
         return Ok(Some(token.into()));
@@ -41,8 +47,9 @@ pub fn token() -> Result<Option<SecretString>, BuildError> {
         return Ok(None);
     };
     let path = PathBuf::from(path);
-    let token =
-        std::fs::read_to_string(&path).map_err(|source| BuildError::TokenFile { path, source })?;
+    let read = read_within(&path, TOKEN_FILE_BYTES_MAX)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let token = read.map_err(|source| BuildError::TokenFile { path, source })?;
     let token = token.trim();
     Ok((!token.is_empty()).then(|| token.into()))
 }
@@ -67,15 +74,27 @@ pub fn allow_plain_http() -> Result<bool, BuildError> {
 ///
 /// # Errors
 ///
-/// If the file cannot be read.
+/// If the file cannot be read or has more than 16 MiB.
 pub fn root_certificates() -> Result<Option<Vec<u8>>, BuildError> {
     let Some(path) = std::env::var_os(CA_FILE).filter(|path| !path.is_empty()) else {
         return Ok(None);
     };
     let path = PathBuf::from(path);
-    std::fs::read(&path)
+    read_within(&path, CA_FILE_BYTES_MAX)
         .map(Some)
         .map_err(|source| BuildError::CertificateFile { path, source })
+}
+
+/// Reads a file of at most so many bytes.
+fn read_within(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(bytes_max + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
 }
 
 fn variable(name: &'static str) -> Result<Option<String>, BuildError> {
@@ -83,5 +102,24 @@ fn variable(name: &'static str) -> Result<Option<String>, BuildError> {
         Ok(value) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => Err(BuildError::NotUnicode { name }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        assert_eq!(read_within(Path::new("/dev/null"), 0).unwrap(), b"");
+        let endless = read_within(Path::new("/dev/zero"), 1_000).unwrap_err();
+        assert_eq!(endless.kind(), io::ErrorKind::FileTooLarge);
+        let (folder, bytes) = (std::env::temp_dir(), [b'x'; 10]);
+        let file = folder.join(format!("svc-read-within-{}", std::process::id()));
+        std::fs::write(&file, bytes).unwrap();
+        let read = (read_within(&file, 10), read_within(&file, 9));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(read.0.unwrap(), bytes);
+        assert_eq!(read.1.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }
