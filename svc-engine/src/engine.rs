@@ -83,6 +83,13 @@ impl Inner {
         self.content.at(erasure_revision)
     }
 
+    /// Drops what is remembered of another state of the log of erasures than the present one.
+    fn settle(&self, erasure_revision: u64) {
+        drop(self.content_of(erasure_revision));
+        self.content.settle(erasure_revision);
+        self.reports.memory.settle(erasure_revision);
+    }
+
     /// Lends what is remembered of messages to a read.
     fn with_content<T>(
         &self,

@@ -37,10 +37,7 @@ impl Forgetting {
 pub(super) fn look(inner: &Inner) {
     let revisions = || inner.store.snapshot(&read_deadline())?.revisions();
     match revisions() {
-        Ok(revisions) => {
-            drop(inner.content_of(revisions.erasure));
-            drop(inner.reports.memory.at(revisions.erasure));
-        }
+        Ok(revisions) => inner.settle(revisions.erasure),
         Err(error) => {
             let error = &error as &dyn std::error::Error;
             tracing::debug!(error, "store.erasures_unseen");

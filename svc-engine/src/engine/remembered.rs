@@ -32,6 +32,15 @@ impl<T> Remembered<T> {
         Arc::clone(&current.1)
     }
 
+    /// Drops what is kept of another revision than this one, which is of a snapshot that begins now: if it
+    /// is a lower one, the database was set back, and its next erasures may have the same revisions.
+    pub(super) fn settle(&self, revision: u64) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if revision != current.0 {
+            *current = (revision, Arc::new((self.make)()));
+        }
+    }
+
     /// Returns whether nothing was kept yet of a revision.
     pub(super) fn is_behind(&self, revision: u64) -> bool {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,5 +83,24 @@ mod tests {
         assert!(weak.upgrade().is_some(), "somebody reads it still");
         drop(reading);
         assert!(weak.upgrade().is_none());
+    }
+
+    #[test]
+    fn a_database_that_was_set_back_is_remembered_anew() {
+        let remembered = Remembered::new(|| Mutex::new(Vec::new()));
+        let keep = |revision: u64, what: &'static str| {
+            let kept = remembered.at(revision);
+            let mut kept = kept.lock().unwrap();
+            kept.push(what);
+            kept.clone()
+        };
+        remembered.settle(0);
+        keep(1, "of erasures that will not have happened");
+        remembered.settle(1);
+        assert_eq!(keep(1, "more").len(), 2);
+        remembered.settle(0);
+        keep(0, "one");
+        assert_eq!(keep(0, "two"), ["one", "two"]);
+        assert_eq!(keep(1, "of another erasure"), ["of another erasure"]);
     }
 }
