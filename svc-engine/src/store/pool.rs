@@ -88,7 +88,10 @@ impl Pool {
         if !is_to_spare {
             return Ok((first, None));
         }
-        let mut second = self.begin_read(deadline)?;
+        // One connection reads the same, only later.
+        let Ok(mut second) = self.begin_read(deadline) else {
+            return Ok((first, None));
+        };
         let is_shared = first.share_snapshot(&mut second, deadline)?;
         Ok((first, is_shared.then_some(second)))
     }

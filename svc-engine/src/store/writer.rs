@@ -402,7 +402,8 @@ impl Worker {
                     error = &error as &dyn std::error::Error,
                     "store.append_failed"
                 );
-                let mut error = Some(error);
+                // The deadline is the writer's. Its senders asked for no more than they may.
+                let mut error = Some(error).filter(|it| !matches!(it, StoreError::Deadline));
                 for command in group {
                     command.answer(error.take().or(Some(StoreError::NotStored)));
                 }

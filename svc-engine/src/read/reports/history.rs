@@ -297,8 +297,10 @@ impl<'h> History<'h> {
     ) -> Option<Arc<CommitDiff>> {
         let place = (repository.clone(), commit.clone());
         let bytes: usize = diff.files.iter().map(|file| file.added.len()).sum();
+        let fitting = |kept: usize| Some(kept + bytes).filter(|kept| *kept <= KEPT_BYTES_MAX);
+        let order = Ordering::Relaxed;
         let is_kept = self.wanted_again.contains(&place)
-            && self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= KEPT_BYTES_MAX;
+            && self.kept_bytes.fetch_update(order, order, fitting).is_ok();
         is_kept.then(|| Arc::new(diff))
     }
 
