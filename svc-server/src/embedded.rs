@@ -50,14 +50,19 @@ pub struct LocalCredentials {
 /// The default address of a server.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
-/// Returns the URL of the server on this machine: the running one that was last started for the
-/// configured store, else one started with these settings.
+/// Returns the URL of the server on this machine that was last started for the configured store, if it
+/// runs.
+pub fn running_here() -> Option<String> {
+    presence::find(&database(&settings())?)
+}
+
+/// Returns the URL of the server on this machine: the [running one](running_here), else one started
+/// with these settings.
 pub fn local_url() -> String {
-    let settings = settings();
-    if let Some(running) = database(&settings).and_then(|database| presence::find(&database)) {
+    if let Some(running) = running_here() {
         return running;
     }
-    let listen = settings.get(env::LISTEN).ok().flatten();
+    let listen = settings().get(env::LISTEN).ok().flatten();
     let listen = listen.and_then(|text| address::parse(&text).ok());
     let listen = listen.filter(|address| address.port() != 0);
     presence::url(listen.unwrap_or(DEFAULT_LISTEN))

@@ -37,7 +37,7 @@ mod socket;
 mod source;
 
 pub use console::{ConsoleRoute, routes as console_routes};
-pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
+pub use embedded::{LocalCredentials, as_local, local_credentials, local_url, running_here};
 pub use presence::find as running_at;
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{

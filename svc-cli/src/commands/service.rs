@@ -66,6 +66,8 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
             "the tokens of the service on this machine are in {}",
             escape(&local.file.display().to_string())
         )),
+        // Another server of the store would have other secrets.
+        None if svc_server::running_here().is_some() => error,
         None => error
             .hint("to start a service on this machine, which generates its own tokens: svc serve"),
     })

@@ -76,3 +76,30 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
         "{text}"
     );
 }
+
+#[test]
+fn nobody_is_told_to_start_what_runs_already() {
+    let server = start(&Configuration::default());
+    let home = tempfile::tempdir().unwrap();
+    let database = server.variable("SVC_DATABASE_URL").expect("a database");
+    let svc = |command_name: &str| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("SVC_DATABASE_URL", database);
+        command.current_dir(home.path()).arg(command_name);
+        let ran = process::run(&mut command, b"", COMMAND_MAX).expect("the command ends");
+        assert_eq!(ran.status.code(), Some(1));
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+    };
+    for command_name in ["doctor", "me"] {
+        let text = svc(command_name);
+        let login = format!("svc login {}", server.base_url());
+        assert!(text.contains(&login), "{text}");
+        for start in ["fix: svc serve", "tokens: svc serve"] {
+            assert!(!text.contains(start), "{text}");
+        }
+    }
+}

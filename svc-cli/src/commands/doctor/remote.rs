@@ -32,7 +32,11 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
         Err(error) => {
             let mend = match service::given(options) {
                 Ok(Some(url)) => service::login(&url, Role::Operator),
-                Ok(None) => "svc serve".to_owned(),
+                // Another server of the store would have other secrets.
+                Ok(None) => match svc_server::running_here() {
+                    Some(url) => service::login(&url, Role::Operator),
+                    None => "svc serve".to_owned(),
+                },
                 Err(_) => "set SVC_URL to the URL of the service".to_owned(),
             };
             return vec![Check::failed("service", error.message(), mend)];
