@@ -81,6 +81,13 @@ impl CommandError {
         self
     }
 
+    /// Says before the error what was done all the same.
+    #[must_use]
+    pub(crate) fn after(mut self, done: &str) -> Self {
+        self.message = format!("{done}: {}", self.message);
+        self
+    }
+
     /// Adds what to do about the error, if the error does not say enough.
     #[must_use]
     pub(crate) fn advised(mut self, advice: Advice) -> Self {

@@ -157,6 +157,30 @@ fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
     assert!(server.stop().success());
 }
 
+#[test]
+fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
+    let Some(store) = Store::on_small_disk(16 * 1024) else {
+        return;
+    };
+    let disk = store.disk().expect("a disk");
+    let mut server = Server::start_on(&store, &Configuration::default());
+    for number in 0..100 {
+        assert!(deliver(&server, &large(&format!("c{number}"))));
+    }
+    assert!(deliver(&server, &Call::new("other", "o")));
+    server.stop();
+    // There is room for a transaction, but not for the whole file again.
+    disk.resize(3 * 1024);
+    let erase = &["erase", "--session", "other", "--reason", "r", "--apply"];
+    let said = refused(&svc(&server, erase), 1);
+    for part in ["the content is erased", "run the same command again"] {
+        assert!(said.contains(part), "{said}");
+    }
+    disk.resize(16 * 1024);
+    done(&svc(&server, erase));
+    done(&svc(&server, &["verify"]));
+}
+
 /// A restore that has no room leaves the store that was there.
 #[test]
 fn a_restore_without_room_leaves_the_store_as_it_was() {

@@ -107,7 +107,14 @@ impl How {
         let forecast = *plan.forecast();
         let erased = ledger.erase(plan, &order, &deadline, &mut |_| {});
         let erased = erased.map_err(interrupted)?;
-        let space = ledger.compact()?;
+        let space = ledger.compact().map_err(|error| {
+            CommandError::from(error)
+                .after(
+                    "the content is erased, but the files were not rewritten, so its bytes may \
+                     remain in them",
+                )
+                .hint("then run the same command again")
+        })?;
         let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
         if space == Compaction::InUse {
