@@ -64,15 +64,20 @@ impl<T> fmt::Debug for Remembered<T> {
 mod tests {
     use super::*;
 
+    type Kept = Mutex<Vec<&'static str>>;
+
+    /// Keeps something for a read of a revision, and returns all that is kept for it.
+    fn keep(remembered: &Remembered<Kept>, revision: u64, what: &'static str) -> Vec<&'static str> {
+        let kept = remembered.at(revision);
+        let mut kept = kept.lock().unwrap();
+        kept.push(what);
+        kept.clone()
+    }
+
     #[test]
     fn an_erasure_drops_what_was_kept_and_nobody_puts_it_back() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
-        let keep = |revision: u64, what: &'static str| {
-            let kept = remembered.at(revision);
-            let mut kept = kept.lock().unwrap();
-            kept.push(what);
-            kept.clone()
-        };
+        let keep = |revision, what| keep(&remembered, revision, what);
         assert_eq!(keep(0, "before"), ["before"]);
         assert_eq!(keep(0, "again"), ["before", "again"]);
         let reading = remembered.at(0);
@@ -88,12 +93,7 @@ mod tests {
     #[test]
     fn a_database_that_was_set_back_is_remembered_anew() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
-        let keep = |revision: u64, what: &'static str| {
-            let kept = remembered.at(revision);
-            let mut kept = kept.lock().unwrap();
-            kept.push(what);
-            kept.clone()
-        };
+        let keep = |revision, what| keep(&remembered, revision, what);
         remembered.settle(0);
         keep(1, "of erasures that will not have happened");
         remembered.settle(1);
