@@ -44,8 +44,8 @@ pub(super) struct Uncounted(Mutex<Waiting>);
 #[derive(Debug, Default)]
 struct Waiting {
     totals: CaptureTotals,
-    /// Whether the writer has taken counts and not yet written them.
-    is_taken: bool,
+    /// What the writer has taken and not yet written.
+    taken: CaptureTotals,
 }
 
 impl Uncounted {
@@ -57,7 +57,7 @@ impl Uncounted {
     /// until it is committed.
     pub(super) fn is_empty(&self) -> bool {
         let waiting = self.lock();
-        waiting.totals.is_empty() && !waiting.is_taken
+        waiting.totals.is_empty() && waiting.taken.is_empty()
     }
 
     pub(super) fn totals(&self) -> CaptureTotals {
@@ -66,17 +66,24 @@ impl Uncounted {
 
     fn take(&self) -> CaptureTotals {
         let mut waiting = self.lock();
-        waiting.is_taken = !waiting.totals.is_empty();
-        std::mem::take(&mut waiting.totals)
+        waiting.taken = std::mem::take(&mut waiting.totals);
+        waiting.taken.clone()
     }
 
     /// Records that what was taken is committed, except for the counts that are left for later.
-    fn put_back(&self, later: Option<&CaptureTotals>) {
+    fn committed(&self, later: Option<&CaptureTotals>) {
         let mut waiting = self.lock();
-        waiting.is_taken = false;
+        waiting.taken = CaptureTotals::default();
         if let Some(later) = later {
             waiting.totals.add(later);
         }
+    }
+
+    /// Lets what was taken wait again, because nothing was written.
+    fn put_back(&self) {
+        let mut waiting = self.lock();
+        let taken = std::mem::take(&mut waiting.taken);
+        waiting.totals.add(&taken);
     }
 
     /// Adding cannot fail half-way, so a panic elsewhere does not corrupt the counts.
@@ -512,6 +519,7 @@ impl Worker {
         written.unwrap_or_else(|_| {
             tracing::error!("store.writer_panicked");
             self.forget();
+            self.uncounted.put_back();
             // The connection may be in any state, so it is replaced.
             drop(self.connection.rollback());
             if let Err(error) = self.connection.reopen() {
@@ -543,8 +551,7 @@ impl Worker {
             }
         }
         // The counts of deliveries that stored nothing are written with those that store something.
-        let waiting = self.uncounted.take();
-        let mut counted = waiting.clone();
+        let mut counted = self.uncounted.take();
         let mut deliveries: Vec<&mut PreparedDelivery> = Vec::with_capacity(appends.len());
         deliveries.extend(appends.iter_mut().map(|append| &mut append.delivery));
         let epoch = &mut self.epoch;
@@ -553,9 +560,13 @@ impl Worker {
                 // Only PostgreSQL has locks of tables.
                 transaction.connection.execute(BRIEF_WAIT, &[])?;
             }
-            let epoch = match epoch.take() {
-                Some(kept) if !kept.is_over() => epoch.insert(kept),
-                previous => epoch.insert(Epoch::begin(transaction.connection, previous.as_ref())?),
+            let epoch = match epoch {
+                Some(kept) if !kept.is_over() => kept,
+                // The next one is later than this one, also if it cannot begin now.
+                previous => {
+                    let next = Epoch::begin(transaction.connection, previous.as_ref())?;
+                    previous.insert(next)
+                }
             };
             transaction.witness = Some(epoch.witness());
             let mut appending = Appending {
@@ -594,9 +605,9 @@ impl Worker {
             work,
         );
         let ((outcomes, afterwards, counted), changed) =
-            written.inspect_err(|_| self.uncounted.put_back(Some(&waiting)))?;
+            written.inspect_err(|_| self.uncounted.put_back())?;
         let later = (changed == Changed::No).then_some(&counted);
-        self.uncounted.put_back(later);
+        self.uncounted.committed(later);
         afterwards.log();
         // What is remembered from here on belongs to the witness of this commit.
         if changed == Changed::Yes {
@@ -642,12 +653,15 @@ mod tests {
         uncounted.take();
         assert!(uncounted.is_empty());
         uncounted.add(&delivery);
-        let taken = uncounted.take();
+        uncounted.take();
         assert!(!uncounted.is_empty());
-        uncounted.put_back(Some(&taken));
+        uncounted.put_back();
         assert!(!uncounted.is_empty());
         uncounted.take();
-        uncounted.put_back(None);
+        uncounted.committed(Some(&delivery));
+        assert_eq!(uncounted.totals(), delivery);
+        uncounted.take();
+        uncounted.committed(None);
         assert!(uncounted.is_empty());
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 
+use svc_model::capture::CaptureSource;
+
 use super::*;
 
 /// What a sender asks of the writer.
@@ -86,6 +88,8 @@ fn a_panic_in_the_writer_costs_its_group_and_nobody_else(
     let database = database!(backend);
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);
+    let skipped = CaptureTotals::delivery(CaptureSource::Gateway, at(1));
+    store.count(&skipped);
     let panicked: Result<(), _> = store.writer.run_blocking(|transaction| {
         transaction
             .connection
@@ -97,6 +101,7 @@ fn a_panic_in_the_writer_costs_its_group_and_nobody_else(
         "{panicked:?}"
     );
     assert!(store.is_writing());
+    assert_eq!(store.uncounted(), skipped, "it is counted later");
     assert_eq!(
         append(&store, vec![call(1).build(), call(2).build()]),
         [Outcome::Redelivered(id(1)), Outcome::Stored(id(2))]
