@@ -11,6 +11,7 @@ use svc_model::time::Instant;
 
 use super::StoreError;
 use super::claims::{KnownClaim, KnownClaims};
+use super::connection::LockWait;
 use super::content::{ContentKey, Encoded, Encoder, SessionKey};
 use super::jobs::{self, RefreshRequest};
 use super::organization::Stamp;
@@ -146,9 +147,9 @@ macro_rules! kinds {
             $({
                 let (_, of_kind) = of_kind!($kind, facts);
                 if !of_kind.is_empty() {
-                    appending.table.set(Some(FactTable::$table));
+                    appending.enter(FactTable::$table)?;
                     <$fact as Kind>::stage(appending, &of_kind)?;
-                    appending.table.set(None);
+                    appending.leave(FactTable::$table)?;
                 }
             })+
             Ok(())
@@ -165,7 +166,7 @@ macro_rules! kinds {
             $({
                 let (places, of_kind) = of_kind!($kind, facts);
                 if !of_kind.is_empty() {
-                    appending.table.set(Some(FactTable::$table));
+                    appending.enter(FactTable::$table)?;
                     let stored = <$fact as Kind>::store(appending, &of_kind)?;
                     let mut fact_ids = Vec::new();
                     for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
@@ -175,7 +176,7 @@ macro_rules! kinds {
                         }
                         outcomes[place] = Some(outcome);
                     }
-                    appending.table.set(None);
+                    appending.leave(FactTable::$table)?;
                     let transaction = &mut *appending.transaction;
                     transaction.add_facts(FactTable::$table, &fact_ids, captured_at)?;
                 }
@@ -391,11 +392,34 @@ pub(super) struct Appending<'a, 't> {
     pub(super) epoch: &'a mut Epoch,
     /// The kind of fact that is being written.
     pub(super) table: &'a Cell<Option<FactTable>>,
+    /// The tables that were locked by somebody else when they were last written.
+    pub(super) locked: &'a [FactTable],
     /// The calls that are stored already, found while the contents of the others were stored.
     pub(super) retained_calls: Vec<Option<Outcome>>,
     /// The numbers of the Sessions of the calls.
     pub(super) session_numbers: Numbers,
     pub(super) afterwards: Afterwards,
+}
+
+impl Appending<'_, '_> {
+    /// Begins to write facts of a kind. A table that was found locked is not waited for long again.
+    fn enter(&mut self, table: FactTable) -> Result<(), StoreError> {
+        self.table.set(Some(table));
+        self.wait_if_locked(table, LockWait::Short)
+    }
+
+    /// Ends writing facts of a kind.
+    fn leave(&mut self, table: FactTable) -> Result<(), StoreError> {
+        self.table.set(None);
+        self.wait_if_locked(table, LockWait::Usual)
+    }
+
+    fn wait_if_locked(&mut self, table: FactTable, wait: LockWait) -> Result<(), StoreError> {
+        if !self.locked.contains(&table) {
+            return Ok(());
+        }
+        self.transaction.connection.set_lock_wait(wait)
+    }
 }
 
 /// What to do after the transaction is committed; nothing if it fails.

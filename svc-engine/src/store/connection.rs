@@ -47,6 +47,15 @@ pub(super) struct Sql {
     pub(super) postgres: &'static str,
 }
 
+/// How long a transaction waits for somebody else's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockWait {
+    /// As long as every transaction does.
+    Usual,
+    /// Hardly at all: the lock was found held before.
+    Short,
+}
+
 /// An insertion of many rows: `INSERT INTO table (columns) VALUES`, what follows the values, and
 /// how to tell an inserted row from an existing one.
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +177,15 @@ impl Connection {
 
     pub(super) fn rollback(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.end("ROLLBACK"))
+    }
+
+    /// Sets how long the open transaction waits for somebody else's lock. SQLite has one lock, which an
+    /// open transaction holds.
+    pub(super) fn set_lock_wait(&mut self, wait: LockWait) -> Result<(), StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(connection) => connection.set_lock_wait(wait),
+        }
     }
 
     /// Runs statements without parameters.

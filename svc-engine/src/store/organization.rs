@@ -302,6 +302,20 @@ fn lock(
     Ok(organization)
 }
 
+/// Returns whether the transaction that led to a witness was committed. The row of the organization is
+/// locked for the answer, so no such transaction is still on its way.
+pub(super) fn is_committed(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    witness: Witness,
+) -> Result<bool, StoreError> {
+    match lock(connection, org_id, Some(witness)) {
+        Ok(_) | Err(StoreError::Erased) => Ok(true),
+        Err(StoreError::SetBack) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn count_quarantined(
     connection: &mut Connection,
     org_id: &OrgId,

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection as Driver};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Either, Executor as _, SqlSafeStr as _, SqlStr};
 
 use super::StoreError;
-use super::connection::{EachRow, NextRow, STATEMENTS_MAX};
+use super::connection::{EachRow, LockWait, NextRow, STATEMENTS_MAX};
 use super::erasure::Compaction;
 use super::migrate;
 use super::runtime::Reactor;
@@ -32,6 +32,9 @@ const SESSION: &str = "SET synchronous_commit = on;
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
     SET jit = off";
+
+const USUAL_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
+const SHORT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
 /// How long rewriting tables waits for readers of the previous state.
 const COMPACTING_SECONDS: u64 = 60;
@@ -105,6 +108,14 @@ impl PostgresConnection {
     /// Begins a write transaction.
     pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.begin("BEGIN", deadline)
+    }
+
+    /// Sets how long the open transaction waits for somebody else's lock.
+    pub(super) fn set_lock_wait(&mut self, wait: LockWait) -> Result<(), StoreError> {
+        self.batch(match wait {
+            LockWait::Usual => USUAL_LOCK_WAIT,
+            LockWait::Short => SHORT_LOCK_WAIT,
+        })
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.

@@ -33,17 +33,17 @@ pub(super) enum Changed {
 
 /// Why a transaction may not have been written.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(super) enum Unwritten<T> {
     /// Nothing was committed.
     Nothing(StoreError),
-    /// The commit was sent, but no answer came. It may or may not have been carried out.
-    Unknown(StoreError),
+    /// The commit failed, or no answer came. It may have been carried out, with this result.
+    Unknown(StoreError, (T, Changed)),
 }
 
-impl From<Unwritten> for StoreError {
-    fn from(unwritten: Unwritten) -> Self {
+impl<T> From<Unwritten<T>> for StoreError {
+    fn from(unwritten: Unwritten<T>) -> Self {
         match unwritten {
-            Unwritten::Nothing(error) | Unwritten::Unknown(error) => error,
+            Unwritten::Nothing(error) | Unwritten::Unknown(error, _) => error,
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn write<T>(
     moments: Moments,
     deadline: &Deadline,
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
-) -> Result<(T, Changed), Unwritten> {
+) -> Result<(T, Changed), Unwritten<T>> {
     connection
         .begin_write(deadline)
         .map_err(Unwritten::Nothing)?;
@@ -82,10 +82,10 @@ pub(super) fn write<T>(
         Ok((result, changed))
     });
     let written = match worked {
-        Ok(result) => connection
-            .commit()
-            .map(|()| result)
-            .map_err(Unwritten::Unknown),
+        Ok(result) => match connection.commit() {
+            Ok(()) => Ok(result),
+            Err(error) => Err(Unwritten::Unknown(error, result)),
+        },
         Err(error) => Err(Unwritten::Nothing(error)),
     };
     if written.is_err()

@@ -62,7 +62,7 @@ impl Witness {
     }
 
     /// Returns the witness after one more commit.
-    const fn committed(self) -> Self {
+    pub(super) const fn committed(self) -> Self {
         Self {
             commits: Some(match self.commits {
                 Some(commits) => commits + 1,

@@ -19,11 +19,11 @@ use super::append::{self, Afterwards, Appending, Outcome, PreparedDelivery};
 use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
-use super::organization::Moments;
+use super::organization::{self, Moments};
 use super::session_claims::KnownSessionClaims;
 use super::sessions::Numbers;
 use super::transaction::{self, Changed, Transaction, Unwritten};
-use super::witness::Epoch;
+use super::witness::{Epoch, Witness};
 use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 
@@ -33,9 +33,6 @@ const ATTEMPTS_MAX: usize = 4;
 const WAITING_MAX: usize = 256;
 /// The maximum weight of a transaction, in small rows. A single delivery may weigh more.
 const GROUP_WEIGHT_MAX: usize = 1_024;
-
-/// How long to wait for a lock after a table was found locked.
-const BRIEF_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
 /// What arrived but is not yet counted in the store, because it stored nothing.
 #[derive(Debug, Default)]
@@ -207,6 +204,7 @@ impl Writer {
             known_session_claims: KnownSessionClaims::default(),
             locked: Vec::new(),
             epoch: None,
+            unsettled: None,
             obstacle: Arc::clone(&obstacle),
         };
         let thread = std::thread::Builder::new()
@@ -368,6 +366,8 @@ struct Worker {
     locked: Vec<FactTable>,
     /// Nothing before the first transaction.
     epoch: Option<Epoch>,
+    /// What the last transaction led to, if it is not known whether the transaction was committed.
+    unsettled: Option<Witness>,
     /// What the last transaction met.
     obstacle: Arc<Mutex<Option<Obstacle>>>,
 }
@@ -425,30 +425,24 @@ impl Worker {
 
     /// Writes a transaction, and tries again if the same transaction may then succeed: the database
     /// aborted it in favour of another server's, was set back, lost content to an erasure, or the
-    /// connection was lost.
-    ///
-    /// Facts may be written again even if the first attempt was committed: a stored fact is found
-    /// by its natural key and counts as a redelivery. Other work is written again only if it is
-    /// certain that nothing was committed.
+    /// connection was lost. Whatever is tried again was not committed.
     fn write(&mut self, group: &mut Vec<Command>) -> Result<(), StoreError> {
         let deadline = transaction::deadline();
         let (mut attempts, mut reconnected, mut set_back) = (1, false, false);
         loop {
             let table = Cell::new(None);
-            let unwritten = match self.attempt(group, &table, &deadline) {
+            let error = match self.attempt(group, &table, &deadline) {
                 Ok(()) => {
                     let written = |table: &FactTable| group.iter().any(|it| it.has(*table));
                     self.locked.retain(|table| !written(table));
                     return Ok(());
                 }
-                Err(unwritten) => unwritten,
+                Err(error) => error,
             };
-            let is_unknown = matches!(unwritten, Unwritten::Unknown(_));
-            let error = StoreError::from(unwritten);
-            if is_unknown {
-                self.forget();
-            }
-            let again = if error.is_busy()
+            let again = if self.unsettled.is_some() {
+                // Whoever delivers again finds what was committed.
+                false
+            } else if error.is_busy()
                 && let Some(table) = table.get()
             {
                 // A table that somebody has locked delays only those who need it.
@@ -490,15 +484,6 @@ impl Worker {
                 error = &error as &dyn std::error::Error,
                 "store.transaction_repeated"
             );
-            if is_unknown {
-                let is_append = |command: &Command| matches!(command, Command::Append(_));
-                let all = std::mem::take(group).into_iter();
-                let (appends, works): (Vec<Command>, Vec<Command>) = all.partition(is_append);
-                *group = appends;
-                for work in works {
-                    work.answer(Some(StoreError::NotStored));
-                }
-            }
         }
     }
 
@@ -508,11 +493,11 @@ impl Worker {
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
         deadline: &Deadline,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), StoreError> {
         if group.is_empty() {
             return Ok(());
         }
-        self.connection.reconnect().map_err(Unwritten::Nothing)?;
+        self.connection.reconnect()?;
         let written = catch_unwind(AssertUnwindSafe(|| {
             self.transaction(group, table, deadline)
         }));
@@ -528,7 +513,7 @@ impl Worker {
                     "store.reopen_failed"
                 );
             }
-            Err(Unwritten::Nothing(StoreError::NotStored))
+            Err(StoreError::NotStored)
         })
     }
 
@@ -537,9 +522,8 @@ impl Worker {
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
         deadline: &Deadline,
-    ) -> Result<(), Unwritten> {
-        let is_suspected = |table: &FactTable| group.iter().any(|it| it.has(*table));
-        let waits_briefly = self.locked.iter().any(is_suspected);
+    ) -> Result<(), StoreError> {
+        self.settle(deadline)?;
         if self.epoch.as_ref().is_some_and(Epoch::is_used_up) {
             self.forget();
         }
@@ -556,10 +540,6 @@ impl Worker {
         deliveries.extend(appends.iter_mut().map(|append| &mut append.delivery));
         let epoch = &mut self.epoch;
         let work = |transaction: &mut Transaction<'_>| {
-            if waits_briefly {
-                // Only PostgreSQL has locks of tables.
-                transaction.connection.execute(BRIEF_WAIT, &[])?;
-            }
             let epoch = match epoch {
                 Some(kept) if !kept.is_over() => kept,
                 // The next one is later than this one, also if it cannot begin now.
@@ -576,6 +556,7 @@ impl Worker {
                 known_session_claims: &self.known_session_claims,
                 epoch,
                 table,
+                locked: &self.locked,
                 retained_calls: Vec::new(),
                 session_numbers: Numbers::default(),
                 afterwards: Afterwards::default(),
@@ -604,8 +585,27 @@ impl Worker {
             deadline,
             work,
         );
-        let ((outcomes, afterwards, counted), changed) =
-            written.inspect_err(|_| self.uncounted.put_back())?;
+        let ((outcomes, afterwards, counted), changed) = match written {
+            Ok(written) => written,
+            // Nothing was to be written.
+            Err(Unwritten::Unknown(_, written @ (_, Changed::No))) => written,
+            Err(Unwritten::Unknown(error, written)) => {
+                self.unsettled = self.epoch.as_ref().map(|it| it.witness().committed());
+                let connected = self.connection.reconnect();
+                match connected.and_then(|()| self.settle(deadline)) {
+                    Ok(true) => written,
+                    Ok(false) => return Err(error),
+                    Err(_) => {
+                        self.forget();
+                        return Err(error);
+                    }
+                }
+            }
+            Err(Unwritten::Nothing(error)) => {
+                self.uncounted.put_back();
+                return Err(error);
+            }
+        };
         let later = (changed == Changed::No).then_some(&counted);
         self.uncounted.committed(later);
         afterwards.log();
@@ -624,6 +624,26 @@ impl Worker {
             append.outcomes = outcomes;
         }
         Ok(())
+    }
+
+    /// Finds out whether the last transaction was committed, if that is not known. Returns whether it was
+    /// unknown and committed.
+    fn settle(&mut self, deadline: &Deadline) -> Result<bool, StoreError> {
+        let Some(witness) = self.unsettled else {
+            return Ok(false);
+        };
+        self.connection.begin_write(deadline)?;
+        let committed = organization::is_committed(&mut self.connection, &self.org_id, witness);
+        // The transaction has changed nothing.
+        drop(self.connection.rollback());
+        let committed = committed?;
+        self.unsettled = None;
+        if committed {
+            self.uncounted.committed(None);
+        } else {
+            self.uncounted.put_back();
+        }
+        Ok(committed)
     }
 
     /// Forgets everything remembered about the database, and continues under a new epoch.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
+use std::thread;
 
 use svc_model::capture::CaptureSource;
 
@@ -217,6 +218,15 @@ fn a_locked_table_delays_only_who_needs_it() {
         assert!(stored[0].is_err() && stored[1].is_ok(), "{stored:?}");
     }
     other.batch("ROLLBACK").unwrap();
-    let stored = store.append_now(checked(30)).unwrap();
-    assert_eq!(stored, [Outcome::Stored(id(30))]);
+    // The table is still suspected, but whoever holds the organization's row is waited for as usual.
+    let mut busy = Connection::open(database.url()).unwrap();
+    busy.batch("BEGIN; SELECT 1 FROM organizations FOR UPDATE")
+        .unwrap();
+    let stored = thread::scope(|scope| {
+        let appending = scope.spawn(|| store.append_now(checked(30)));
+        thread::sleep(Duration::from_millis(500));
+        busy.batch("ROLLBACK").unwrap();
+        appending.join().unwrap()
+    });
+    assert_eq!(stored.unwrap(), [Outcome::Stored(id(30))]);
 }

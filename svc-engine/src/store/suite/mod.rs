@@ -44,6 +44,7 @@ mod grants;
 mod history;
 mod inference_calls;
 mod log_facts;
+mod lost_answers;
 mod many_grants;
 mod mirror_jobs;
 mod order_and_counts;

@@ -334,6 +334,7 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
                     epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
                     transaction,
                     table: &std::cell::Cell::new(None),
+                    locked: &[],
                     retained_calls: Vec::new(),
                     session_numbers: sessions::Numbers::default(),
                     afterwards: append::Afterwards::default(),
