@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::fact::{Lifetime, PullRequestMerge, Push};
 use crate::mirror::{MirrorReading, OnRefreshed, later};
 use crate::read::{ReportMemory, ReportSources, attributions_of_pushes};
-use crate::store::{MirrorJobs, Store};
+use crate::store::{ErasureEnd, MirrorJobs, Store};
 
 /// Tasks that may wait. Any more are left out.
 const WAITING_MAX: usize = 16;
@@ -45,8 +45,8 @@ pub(crate) trait Sources: Send + 'static {
     /// Returns the mirrors, if any are kept.
     fn mirrors(&self) -> Option<&MirrorReading>;
 
-    /// Returns the memory of reports for a revision of the erasure log.
-    fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory>;
+    /// Returns the memory of reports for a state of the erasure log.
+    fn memory(&self, erasure: ErasureEnd) -> Arc<ReportMemory>;
 }
 
 /// The thread. Dropping it ends it.

@@ -26,7 +26,7 @@ use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenGrants,
 };
-use crate::store::{Obstacle, Snapshot, Store, StoreError};
+use crate::store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
 
@@ -68,26 +68,26 @@ impl Sources for Arc<BesideStore> {
         self.mirrors.as_ref()
     }
 
-    fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory> {
-        self.memory.at(erasure_revision)
+    fn memory(&self, erasure: ErasureEnd) -> Arc<ReportMemory> {
+        self.memory.at(erasure)
     }
 }
 
 impl Inner {
-    /// Returns what is remembered of messages, for a read of a revision of the log of erasures.
-    fn content_of(&self, erasure_revision: u64) -> Arc<ContentCache> {
-        if self.content.is_behind(erasure_revision) {
+    /// Returns what is remembered of messages, for a read of a state of the log of erasures.
+    fn content_of(&self, erasure: ErasureEnd) -> Arc<ContentCache> {
+        if self.content.is_behind(erasure) {
             // Otherwise a call that is prepared from what was erased would have to be sent again.
             self.store.forget_contents();
         }
-        self.content.at(erasure_revision)
+        self.content.at(erasure)
     }
 
     /// Drops what is remembered of another state of the log of erasures than the present one.
-    fn settle(&self, erasure_revision: u64) {
-        drop(self.content_of(erasure_revision));
-        self.content.settle(erasure_revision);
-        self.reports.memory.settle(erasure_revision);
+    fn settle(&self, erasure: ErasureEnd) {
+        drop(self.content_of(erasure));
+        self.content.settle(erasure);
+        self.reports.memory.settle(erasure);
     }
 
     /// Lends what is remembered of messages to a read.

@@ -1,57 +1,67 @@
 //! What is kept in memory of content, for as long as none is erased.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Something that is kept of the content that was there at one revision of the log of erasures.
+use crate::store::ErasureEnd;
+
+/// Something that is kept of the content that was there in one state of the log of erasures.
 pub(super) struct Remembered<T> {
     make: Box<dyn Fn() -> T + Send + Sync>,
-    current: Mutex<(u64, Arc<T>)>,
+    current: Mutex<(ErasureEnd, Arc<T>)>,
 }
 
 impl<T> Remembered<T> {
     /// Returns an empty one.
     pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         Self {
-            current: Mutex::new((0, Arc::new(make()))),
+            current: Mutex::new((ErasureEnd::default(), Arc::new(make()))),
             make: Box::new(make),
         }
     }
 
-    /// Returns what is kept for a read of this revision. With the first one after an erasure everything
-    /// of before is dropped, once those have ended who read it still. To one that began before an erasure
+    /// Returns what is kept for a read of this state. With the first one after an erasure everything of
+    /// before is dropped, once those have ended who read it still. To one that began before an erasure
     /// and ends after it an empty one is lent, so that what it reads is kept by nobody.
-    pub(super) fn at(&self, revision: u64) -> Arc<T> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if revision > current.0 {
-            *current = (revision, Arc::new((self.make)()));
+    pub(super) fn at(&self, end: ErasureEnd) -> Arc<T> {
+        let mut current = self.current();
+        if is_later(end, current.0) {
+            *current = (end, Arc::new((self.make)()));
         }
-        if revision < current.0 {
+        if end != current.0 {
             return Arc::new((self.make)());
         }
         Arc::clone(&current.1)
     }
 
-    /// Drops what is kept of another revision than this one, which is of a snapshot that begins now: if it
-    /// is a lower one, the database was set back, and its next erasures may have the same revisions.
-    pub(super) fn settle(&self, revision: u64) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if revision != current.0 {
-            *current = (revision, Arc::new((self.make)()));
+    /// Drops what is kept of another state than this one, which is of a snapshot that begins now. If it is
+    /// an earlier one, the database was set back.
+    pub(super) fn settle(&self, end: ErasureEnd) {
+        let mut current = self.current();
+        if end != current.0 {
+            *current = (end, Arc::new((self.make)()));
         }
     }
 
-    /// Returns whether nothing was kept yet of a revision.
-    pub(super) fn is_behind(&self, revision: u64) -> bool {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.0 < revision
+    /// Returns whether nothing was kept yet of a state.
+    pub(super) fn is_behind(&self, end: ErasureEnd) -> bool {
+        is_later(end, self.current().0)
     }
 
     /// Returns what is kept at present.
     pub(super) fn latest(&self) -> Arc<T> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current.1)
+        Arc::clone(&self.current().1)
     }
+
+    fn current(&self) -> MutexGuard<'_, (ErasureEnd, Arc<T>)> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether a state has erasures that another has not. Another erasure of the same revision is one
+/// of a database that was set back, so the one that is known will not have happened.
+fn is_later(end: ErasureEnd, known: ErasureEnd) -> bool {
+    end.revision > known.revision || end.revision == known.revision && end != known
 }
 
 impl<T> fmt::Debug for Remembered<T> {
@@ -62,13 +72,27 @@ impl<T> fmt::Debug for Remembered<T> {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     type Kept = Mutex<Vec<&'static str>>;
 
-    /// Keeps something for a read of a revision, and returns all that is kept for it.
-    fn keep(remembered: &Remembered<Kept>, revision: u64, what: &'static str) -> Vec<&'static str> {
-        let kept = remembered.at(revision);
+    /// The end of a log of this many erasures.
+    fn erasures(count: u64) -> ErasureEnd {
+        ErasureEnd {
+            revision: count,
+            erasure_id: (count > 0).then(|| Uuid::from_u128(count.into())),
+        }
+    }
+
+    /// Keeps something for a read of a state, and returns all that is kept for it.
+    fn keep(
+        remembered: &Remembered<Kept>,
+        end: ErasureEnd,
+        what: &'static str,
+    ) -> Vec<&'static str> {
+        let kept = remembered.at(end);
         let mut kept = kept.lock().unwrap();
         kept.push(what);
         kept.clone()
@@ -77,10 +101,10 @@ mod tests {
     #[test]
     fn an_erasure_drops_what_was_kept_and_nobody_puts_it_back() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
-        let keep = |revision, what| keep(&remembered, revision, what);
+        let keep = |count, what| keep(&remembered, erasures(count), what);
         assert_eq!(keep(0, "before"), ["before"]);
         assert_eq!(keep(0, "again"), ["before", "again"]);
-        let reading = remembered.at(0);
+        let reading = remembered.at(erasures(0));
         let weak = Arc::downgrade(&reading);
         assert_eq!(keep(1, "after"), ["after"]);
         assert_eq!(keep(0, "late"), ["late"]);
@@ -93,14 +117,31 @@ mod tests {
     #[test]
     fn a_database_that_was_set_back_is_remembered_anew() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
-        let keep = |revision, what| keep(&remembered, revision, what);
-        remembered.settle(0);
+        let keep = |count, what| keep(&remembered, erasures(count), what);
+        remembered.settle(erasures(0));
         keep(1, "of erasures that will not have happened");
-        remembered.settle(1);
+        remembered.settle(erasures(1));
         assert_eq!(keep(1, "more").len(), 2);
-        remembered.settle(0);
+        remembered.settle(erasures(0));
         keep(0, "one");
         assert_eq!(keep(0, "two"), ["one", "two"]);
         assert_eq!(keep(1, "of another erasure"), ["of another erasure"]);
+    }
+
+    #[test]
+    fn another_erasure_of_the_same_revision_drops_what_was_kept() {
+        let remembered = Remembered::new(|| Mutex::new(Vec::new()));
+        keep(
+            &remembered,
+            erasures(1),
+            "of an erasure that will not have happened",
+        );
+        let other = ErasureEnd {
+            erasure_id: Some(Uuid::from_u128(7)),
+            ..erasures(1)
+        };
+        assert!(remembered.is_behind(other));
+        assert_eq!(keep(&remembered, other, "new"), ["new"]);
+        assert!(!remembered.is_behind(other));
     }
 }

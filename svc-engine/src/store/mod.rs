@@ -110,7 +110,7 @@ pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, Wh
 pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
-pub use snapshot::{Revisions, Snapshot};
+pub use snapshot::{ErasureEnd, Revisions, Snapshot};
 pub use url::DatabaseUrl;
 pub use witness::Written;
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use svc_model::capture::CaptureTotals;
 use svc_model::context::CommitMatch;
@@ -13,11 +14,13 @@ use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
 use svc_model::limit::REPOSITORY_CLAIMS_MAX;
 use svc_model::repository::{CommitAnchor, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant as Received;
+use uuid::Uuid;
 
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::content;
+use super::error::corrupt;
 use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
@@ -45,8 +48,18 @@ pub struct Snapshot<'s> {
 pub struct Revisions {
     /// The high-water mark of the quarantine log; 0 when it is empty.
     pub quarantine: u64,
-    /// That of the log of erasures.
-    pub erasure: u64,
+    /// The end of the log of erasures.
+    pub erasure: ErasureEnd,
+}
+
+/// The end of the log of erasures. No two states of the log have the same, also if the database was set
+/// back and has gone on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ErasureEnd {
+    /// The revision of the last row; 0 when the log is empty.
+    pub revision: u64,
+    /// The id of its erasure.
+    pub erasure_id: Option<Uuid>,
 }
 
 impl Revisions {
@@ -54,9 +67,16 @@ impl Revisions {
     pub(super) fn of(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             quarantine: row.count(0)?,
-            erasure: row.count(1)?,
+            erasure: ErasureEnd {
+                revision: row.count(1)?,
+                erasure_id: row.optional_text(2)?.map(erasure_id).transpose()?,
+            },
         })
     }
+}
+
+fn erasure_id(text: String) -> Result<Uuid, StoreError> {
+    Uuid::parse_str(&text).map_err(|_| corrupt("erasure_log", "erasure_id"))
 }
 
 /// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
@@ -65,7 +85,9 @@ macro_rules! revisions {
         concat!(
             "SELECT
             (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
-            (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1)",
+            (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1),
+            (SELECT erasure_id FROM erasure_log WHERE (org_id || '') = $1
+                ORDER BY erasure_revision DESC LIMIT 1)",
             $($more),*
         )
     };
@@ -133,19 +155,30 @@ impl<'s> Snapshot<'s> {
             second: Arc::clone(&self.second),
         };
         let span = tracing::Span::current();
-        std::thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                let _entered = span.enter();
-                let read = other(&mut beside);
-                let Self { lease, second, .. } = beside;
-                *second.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
-                read
-            });
+        let other = move || {
+            let _entered = span.enter();
+            let read = other(&mut beside);
+            let Self { lease, second, .. } = beside;
+            *second.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
+            read
+        };
+        let waiting = Mutex::new(Some(other));
+        let other = || {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let other = waiting.take().expect("only one thread takes it");
+            drop(waiting);
+            other()
+        };
+        thread::scope(|scope| {
+            let beside = thread::Builder::new().spawn_scoped(scope, other);
             let one = one(self);
-            match other.join() {
-                Ok(other) => (one, other),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            let other = match beside.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(other)) => other,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // The system has no thread left.
+                Err(_) => other(),
+            };
+            (one, other)
         })
     }
 
@@ -223,7 +256,7 @@ impl<'s> Snapshot<'s> {
     /// [`revisions`](Self::revisions) are learned with it.
     pub fn quarantine_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        self.read_revisions(QUARANTINE_END, &keys, |row| row.optional_text(2))
+        self.read_revisions(QUARANTINE_END, &keys, |row| row.optional_text(3))
     }
 
     /// Returns the latest rows of the quarantine log, of those before a revision when one is given,

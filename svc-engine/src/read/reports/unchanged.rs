@@ -8,7 +8,7 @@ use svc_model::time::Instant;
 use super::memory::{Bytes, ReportMemory};
 use crate::derive::decision::CallOwner;
 use crate::error::Error;
-use crate::store::{Snapshot, StoreError, Written};
+use crate::store::{ErasureEnd, Snapshot, StoreError, Written};
 
 /// What every commit changes, and every row of the logs of quarantine and of erasure.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,8 +16,7 @@ pub(super) struct State {
     written: Written,
     /// The end of the quarantine log.
     pub(super) quarantine: Option<Arc<str>>,
-    /// The last revision of the log of erasures.
-    erasure: u64,
+    erasure: ErasureEnd,
 }
 
 impl State {

@@ -109,7 +109,7 @@ fn marked(row: &Row<'_>) -> Result<(FactId, Instant), StoreError> {
 impl Snapshot<'_> {
     /// Returns whether any content of the organization was ever erased.
     fn has_erasures(&mut self) -> Result<bool, StoreError> {
-        Ok(self.revisions()?.erasure > 0)
+        Ok(self.revisions()?.erasure.revision > 0)
     }
 
     /// Returns the latest rows of the log of erasures before a revision, oldest first.

@@ -52,9 +52,9 @@ impl GrantMark {
     /// Reads it from a row of [`mark_of_session!`].
     fn of(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
-            grants: row.optional_text(2)?,
-            quarantine: row.optional_text(3)?,
-            session: row.optional_integer(4)?,
+            grants: row.optional_text(3)?,
+            quarantine: row.optional_text(4)?,
+            session: row.optional_integer(5)?,
         })
     }
 
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
     /// learned with it.
     pub fn grant_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        self.read_revisions(OF_LOG, &keys, |row| row.optional_text(2))
+        self.read_revisions(OF_LOG, &keys, |row| row.optional_text(3))
     }
 
     /// Returns what decides whether grants reach a Session, in the same way.
@@ -117,10 +117,10 @@ impl Snapshot<'_> {
             revisions = Revisions::of(row)?;
             let mark = GrantMark::of(row)?;
             found.grants.clone_from(&mark.grants);
-            let Some(session_id) = row.optional_text(5)? else {
+            let Some(session_id) = row.optional_text(6)? else {
                 return Ok(());
             };
-            looked_at.count(row.integer(6)?);
+            looked_at.count(row.integer(7)?);
             let session_id = SessionId::new(&session_id);
             let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
             found.sessions.push((session_id, mark));
