@@ -34,7 +34,6 @@ use self::range::Link;
 pub use self::range::PushRange;
 pub use self::renames::Rename;
 use super::allowance::{Allowance, Stopped};
-use super::bare::Mirror;
 use super::folder::{Kept, LockError, MirrorFolder};
 use super::git::{Call, Git, GitError};
 use super::object_id::ObjectId;
@@ -121,6 +120,15 @@ impl ReadError {
         match self {
             Self::Declined(_) | Self::Git(_) => Ok(self),
             Self::Passed(_) | Self::Folder(_) => Err(self),
+        }
+    }
+
+    /// Returns the same error for another object; nothing if no object can be read.
+    fn of_another(&self) -> Option<Self> {
+        match self {
+            Self::Declined(decline) => Some(Self::Declined(*decline)),
+            Self::Git(complaint) => Some(Self::Git(complaint.clone())),
+            Self::Passed(_) | Self::Folder(_) => None,
         }
     }
 }
@@ -221,29 +229,6 @@ impl MirrorReader {
         let text = self.contents(header, COMMIT_BYTES_MAX)?;
         let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
         Ok(Some(commit))
-    }
-
-    /// Returns for each commit whether the mirror has it and a branch reaches it.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`].
-    pub fn reached(&self, commits: &[CommitSha]) -> Result<Vec<bool>, ReadError> {
-        let mirror = Mirror::at(&self.git, self.path.clone());
-        let ids: Vec<ObjectId> = commits.iter().map(ObjectId::of).collect();
-        let objects = mirror.objects(&ids, &self.allowance)?;
-        let is_commit: Vec<bool> = objects
-            .iter()
-            .map(|object| *object == super::bare::Object::Commit)
-            .collect();
-        let existing: Vec<ObjectId> = ids
-            .iter()
-            .zip(&is_commit)
-            .filter_map(|(id, is_commit)| is_commit.then_some(*id))
-            .collect();
-        let unreached = mirror.unreached(&existing, &self.allowance)?;
-        let reached = |(id, is_commit): (&ObjectId, bool)| is_commit && !unreached.contains(id);
-        Ok(ids.iter().zip(is_commit).map(reached).collect())
     }
 
     /// Prepares a git process that reads.

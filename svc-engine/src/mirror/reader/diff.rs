@@ -60,8 +60,33 @@ impl MirrorReader {
     }
 
     /// Asks how each of many commits differs from its first parent. `read` gets each answer with its
-    /// first line, and what it returns is passed on.
+    /// first line, and what it returns is passed on. If git cannot be asked at all, `each` gets that of
+    /// every commit that has no answer yet.
     pub(super) fn each_said<T>(
+        &mut self,
+        said: Said,
+        commits: &[CommitSha],
+        read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
+        mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
+    ) -> Result<(), ReadError> {
+        let mut is_answered = vec![false; commits.len()];
+        let asked = self.ask_of_each(said, commits, read, |place, answer| {
+            is_answered[place] = true;
+            each(place, answer);
+        });
+        let Err(error) = asked else {
+            return Ok(());
+        };
+        for place in (0..commits.len()).filter(|place| !is_answered[*place]) {
+            let Some(of_place) = error.of_another() else {
+                return Err(error);
+            };
+            each(place, Err(of_place));
+        }
+        Ok(())
+    }
+
+    fn ask_of_each<T>(
         &mut self,
         said: Said,
         commits: &[CommitSha],

@@ -191,12 +191,18 @@ pub(super) fn at_once<T: Sync, R: Send, E: Send>(
         done
     };
     let mut done = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
-        let done = running.into_iter().flat_map(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        done.collect::<Vec<_>>()
+        // Where the system has no thread left, those that run do the work of the others.
+        let running =
+            (1..threads).map_while(|_| thread::Builder::new().spawn_scoped(scope, some).ok());
+        let running: Vec<_> = running.collect();
+        let mut done = some();
+        for thread in running {
+            match thread.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
     });
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, result)| result).collect()

@@ -74,9 +74,6 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
     let known = are_ancestors(&mut reader, &[pair(3, 3), pair(0, 1)]);
     assert_eq!(known, [true, true]);
     assert!(are_ancestors(&mut reader, &[]).is_empty());
-    let reached = reader.reached(&all).unwrap();
-    assert_eq!(reached, [true, true, true, true, true, false, false]);
-    assert!(reader.reached(&[]).unwrap().is_empty());
 }
 
 /// Makes a history of so many commits, each with up to three parents among those shortly before it, at
