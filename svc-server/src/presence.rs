@@ -1,8 +1,8 @@
 //! Finds the server of a store on this machine.
 //!
-//! A server keeps its URL in a private file beside its database, and keeps the file locked while it
-//! runs. So a shell finds the last started server on any port, and recognises what a dead one left
-//! by the missing lock.
+//! Each server keeps its URL in a private file of its own beside its database, and keeps the file locked
+//! while it runs. So a shell finds the last started server on any port, and recognises what a dead one
+//! left by the missing lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use svc_engine::clock::Ids;
+use svc_engine::clock::{Clock, Ids};
 use svc_engine::private;
 use svc_engine::store::DatabaseUrl;
 
@@ -18,33 +18,40 @@ use crate::source::data_folder;
 
 /// The maximum length of such a URL.
 const URL_BYTES_MAX: u64 = 256;
+/// What the names of the files end with, after an id.
+const ENDING: &str = ".address";
+const ID_CHARACTERS: usize = 32;
 
 /// The announcement of a running server.
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
     /// Locked until it is closed.
-    file: File,
+    _file: File,
 }
 
 impl Presence {
-    /// Announces where the server of this store listens, replacing an earlier announcement.
+    /// Announces where a server of this store listens, beside the other servers of it.
     pub(crate) fn announce(database: &DatabaseUrl, address: SocketAddr) -> io::Result<Self> {
-        let path = file_of(database).ok_or(io::ErrorKind::NotFound)?;
-        Self::write(path, &url(address))
+        let place = Place::of(database).ok_or(io::ErrorKind::NotFound)?;
+        Self::write(&place, &url(address))
     }
 
-    fn write(path: PathBuf, url: &str) -> io::Result<Self> {
+    fn write(place: &Place, url: &str) -> io::Result<Self> {
+        place.remove_dead();
+        // The ids are in the order of the starts.
+        let id = Ids::ordered(Clock::system()).fresh().simple();
+        let path = place.folder.join(format!("{}.{id}{ENDING}", place.name));
         private::create_folder_of(&path)?;
         // It is locked before it gets its name, so whoever finds it finds it locked.
-        let aside = path.with_extension(format!("{}.tmp", Ids::random().fresh().simple()));
+        let aside = path.with_extension("tmp");
         let mut file = private::create_file(&aside)?;
         let placed = file
             .lock()
             .and_then(|()| file.write_all(url.as_bytes()))
             .and_then(|()| fs::rename(&aside, &path));
         match placed {
-            Ok(()) => Ok(Self { path, file }),
+            Ok(()) => Ok(Self { path, _file: file }),
             Err(error) => {
                 fs::remove_file(&aside)?;
                 Err(error)
@@ -52,19 +59,78 @@ impl Presence {
         }
     }
 
-    /// Removes the announcement, unless another server has replaced it.
+    /// Removes the announcement.
     pub(crate) fn withdraw(self) -> io::Result<()> {
-        let (there, own) = (fs::symlink_metadata(&self.path)?, self.file.metadata()?);
-        if (there.dev(), there.ino()) == (own.dev(), own.ino()) {
-            fs::remove_file(&self.path)?;
-        }
-        Ok(())
+        fs::remove_file(&self.path)
     }
 }
 
-/// Returns the URL of the last started server of this store, if it runs.
+/// Where the announcements of the servers of a store are.
+struct Place {
+    folder: PathBuf,
+    /// What their names begin with.
+    name: String,
+}
+
+impl Place {
+    fn of(database: &DatabaseUrl) -> Option<Self> {
+        match database {
+            DatabaseUrl::Sqlite(path) => Some(Self {
+                folder: path.parent()?.to_owned(),
+                name: path.file_stem()?.to_string_lossy().into_owned(),
+            }),
+            DatabaseUrl::Postgres(_) => Some(Self {
+                folder: data_folder()?,
+                name: "postgres".to_owned(),
+            }),
+        }
+    }
+
+    /// Returns the announcements, the latest first.
+    fn announcements(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|entry| self.is_announcement(&entry.file_name().to_string_lossy()))
+            .map(|entry| entry.path())
+            .collect();
+        paths.sort_unstable_by(|a, b| b.cmp(a));
+        paths
+    }
+
+    fn is_announcement(&self, name: &str) -> bool {
+        let id = name.strip_prefix(&self.name).and_then(|rest| {
+            let id = rest.strip_prefix('.')?;
+            id.strip_suffix(ENDING)
+        });
+        id.is_some_and(|id| {
+            id.len() == ID_CHARACTERS && id.bytes().all(|it| it.is_ascii_hexdigit())
+        })
+    }
+
+    /// Removes what dead servers left.
+    fn remove_dead(&self) {
+        for path in self.announcements() {
+            let Ok(file) = File::open(&path) else {
+                continue;
+            };
+            if file.try_lock().is_ok() {
+                // Another server may be faster.
+                drop(fs::remove_file(&path));
+            }
+        }
+    }
+
+    fn find(&self) -> Option<String> {
+        self.announcements().iter().find_map(|path| read(path))
+    }
+}
+
+/// Returns the URL of the last started server of this store that runs.
 pub fn find(database: &DatabaseUrl) -> Option<String> {
-    read(&file_of(database)?)
+    Place::of(database)?.find()
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -97,64 +163,68 @@ pub(crate) fn url(mut address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-fn file_of(database: &DatabaseUrl) -> Option<PathBuf> {
-    match database {
-        DatabaseUrl::Sqlite(path) => Some(path.with_extension("address")),
-        DatabaseUrl::Postgres(_) => Some(data_folder()?.join("postgres.address")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
+    fn place(folder: &Path) -> Place {
+        Place {
+            folder: folder.to_owned(),
+            name: "svc".to_owned(),
+        }
+    }
+
+    fn count(place: &Place) -> usize {
+        fs::read_dir(&place.folder).unwrap().count()
+    }
+
     #[test]
-    fn the_last_server_is_found_while_it_runs() {
+    fn the_last_started_of_the_running_servers_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/svc.address");
-        assert_eq!(read(&path), None);
-        let first = Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap();
-        assert_eq!(read(&path).as_deref(), Some("http://127.0.0.1:8301"));
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        let place = place(&folder.path().join("new"));
+        assert_eq!(place.find(), None);
+        let first = Presence::write(&place, "http://127.0.0.1:8301").unwrap();
+        assert_eq!(place.find().as_deref(), Some("http://127.0.0.1:8301"));
+        let mode = fs::metadata(&first.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
-        let second = Presence::write(path.clone(), "http://[::1]:8302").unwrap();
-        assert_eq!(read(&path).as_deref(), Some("http://[::1]:8302"));
-        first.withdraw().unwrap();
-        assert_eq!(
-            read(&path).as_deref(),
-            Some("http://[::1]:8302"),
-            "it is that of another server"
-        );
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let second = Presence::write(&place, "http://[::1]:8302").unwrap();
+        assert_eq!(place.find().as_deref(), Some("http://[::1]:8302"));
         second.withdraw().unwrap();
-        assert!(!path.exists());
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+        assert_eq!(
+            place.find().as_deref(),
+            Some("http://127.0.0.1:8301"),
+            "it still runs"
+        );
+        first.withdraw().unwrap();
+        assert_eq!(count(&place), 0);
     }
 
     #[test]
     fn what_a_dead_server_left_or_another_wrote_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("svc.address");
+        let place = place(folder.path());
         // Dropped as if the process was killed: the file remains, its lock does not.
-        drop(Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap());
-        assert!(path.exists());
-        assert_eq!(read(&path), None);
+        drop(Presence::write(&place, "http://127.0.0.1:8301").unwrap());
+        assert_eq!(place.find(), None);
+        fs::write(folder.path().join("svc.db"), "a store").unwrap();
         for wrong in [
             "",
             "https://evil.example",
             "http://evil.example:80",
             "http://",
         ] {
-            let held = Presence::write(path.clone(), wrong).unwrap();
-            assert_eq!(read(&path), None, "{wrong}");
+            let held = Presence::write(&place, wrong).unwrap();
+            assert_eq!(place.find(), None, "{wrong}");
+            assert_eq!(count(&place), 2, "what the dead left is removed");
             drop(held);
         }
-        let held = Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(read(&path), None, "others may have written it");
-        drop(held);
+        let held = Presence::write(&place, "http://127.0.0.1:8301").unwrap();
+        fs::set_permissions(&held.path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(place.find(), None, "others may have written it");
     }
 
     #[test]

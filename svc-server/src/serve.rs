@@ -8,7 +8,7 @@ use svc_engine::engine::Engine;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig};
 use svc_engine::store::{MirrorStatus, StoreError};
 use svc_model::version::SERVICE_VERSION;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -19,6 +19,9 @@ use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::settings::Settings;
 use crate::{metrics, observe, open_files, routes};
+
+/// Connections that the system keeps until the server takes them.
+const WAITING_CONNECTIONS_MAX: u32 = 1_024;
 
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -112,17 +115,17 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
 }
 
 async fn start_within(limits: Limits, settings: Settings) -> Result<Running, ServeError> {
+    // Before the store is opened, so that an address that is taken costs nothing and says so alone.
+    let socket = bind(settings.listen)?;
+    let metrics = settings.metrics_listen.map(bind).transpose()?;
     let config = settings.engine.clone();
     let opened = tokio::task::spawn_blocking(move || {
         let clock = Clock::system();
         Engine::open(&config, clock.clone(), Ids::ordered(clock))
     });
     let engine = opened.await.map_err(std::io::Error::other)??;
-    let (listener, address) = listen(settings.listen).await?;
-    let metrics = match settings.metrics_listen {
-        Some(address) => Some(listen(address).await?),
-        None => None,
-    };
+    let (listener, address) = socket.listen()?;
+    let metrics = metrics.map(Bound::listen).transpose()?;
     let metrics_address = metrics.as_ref().map(|(_, address)| *address);
     let app = App::new(&settings, engine.clone());
     let (stop, stopped) = watch::channel(false);
@@ -168,11 +171,40 @@ fn log_mirrors(mirror: &MirrorConfig) {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let failed = |error| ServeError::Listen(address, error);
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    Ok((listener, bound))
+/// A socket that nobody can connect to yet.
+struct Bound {
+    socket: TcpSocket,
+    address: SocketAddr,
+}
+
+fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A server that starts again does not wait for the connections of the one before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(socket)
+    };
+    match bind() {
+        Ok(socket) => Ok(Bound { socket, address }),
+        Err(error) => Err(ServeError::Listen(address, error)),
+    }
+}
+
+impl Bound {
+    /// Lets others connect. Returns the address too, whose port the system may have chosen.
+    fn listen(self) -> Result<(TcpListener, SocketAddr), ServeError> {
+        let Self { socket, address } = self;
+        let listen = || {
+            let listener = socket.listen(WAITING_CONNECTIONS_MAX)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        listen().map_err(|error| ServeError::Listen(address, error))
+    }
 }
 
 /// Serves until SIGTERM or SIGINT, then stops gracefully. It blocks.
