@@ -7,6 +7,7 @@
 
 mod accept;
 mod admission;
+mod allocator;
 mod app;
 mod auth;
 mod body;

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::limits::Limits;
 use crate::presence::Presence;
 use crate::settings::Settings;
-use crate::{metrics, observe, open_files, routes};
+use crate::{allocator, metrics, observe, open_files, routes};
 
 /// Connections that the system keeps until the server takes them.
 const WAITING_CONNECTIONS_MAX: u32 = 1_024;
@@ -213,6 +213,7 @@ impl Bound {
 ///
 /// See [`start`].
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
+    allocator::keep_little();
     observe::start(&settings);
     if let Some(file) = &settings.secrets_file {
         tracing::info!(file = %file.display(), "server.secrets_file");

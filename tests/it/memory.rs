@@ -19,6 +19,10 @@ const ADDRESS_SPACE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// What the largest request may take, and what several may take together, beside the server itself.
 const ONE_REQUEST_BYTES: usize = 300 * MIB;
 const ALL_REQUESTS_BYTES: usize = 1024 * MIB;
+/// What large bodies may leave once they are answered: what the store keeps of its database among it.
+const LEFT_BYTES: usize = 250 * MIB;
+/// How often several large bodies come at once.
+const ROUNDS: usize = 3;
 /// The bodies that are sent at once: those that cost most.
 const AT_ONCE: [&str; 8] = [
     "a content list",
@@ -34,6 +38,7 @@ const AT_ONCE: [&str; 8] = [
 on_both_backends! {
     no_body_costs_more_than_a_request_may,
     many_bodies_at_once_cost_no_more_than_the_service_may,
+    large_bodies_leave_nothing_behind_however_often_they_come,
 }
 
 /// Starts a server that has little address space. A process that asks for more aborts.
@@ -319,4 +324,34 @@ fn many_bodies_at_once_cost_no_more_than_the_service_may(backend: Backend) {
     assert!(taken < ALL_REQUESTS_BYTES, "{} MiB", taken / MIB);
     assert!(server.is_running());
     assert_eq!(server.send(&Request::get("/health")).status, 200);
+}
+
+fn large_bodies_leave_nothing_behind_however_often_they_come(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let text = "é".repeat((BODY_BYTES_MAX - 1_024) / 2);
+    let send = |round: usize, number: usize| {
+        let body = format!(
+            r#"{{"litellm_call_id":"{round}-{number}","metadata":{{"session_id":"s{number}"}},
+            "messages":[{{"role":"user","content":"{text}"}}]}}"#
+        );
+        server.try_send(&json("/ingest/gateway/litellm", body.into_bytes()))
+    };
+    for round in 0..ROUNDS {
+        thread::scope(|scope| {
+            for number in 0..AT_ONCE.len() {
+                scope.spawn(move || {
+                    // A slow machine may leave a sender without an answer for too long.
+                    if let Ok(reply) = send(round, number) {
+                        assert!(matches!(reply.status, 200 | 503), "{}", reply.text());
+                    }
+                });
+            }
+        });
+        let taken = peak(&server);
+        assert!(taken < ALL_REQUESTS_BYTES, "{round}: {} MiB", taken / MIB);
+    }
+    let left = resident(&server, "VmRSS");
+    assert!(left < LEFT_BYTES, "{} MiB", left / MIB);
 }
