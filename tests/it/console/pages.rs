@@ -474,6 +474,20 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "cohort_too_long",
             "at most 31 days",
         ),
+        ("/console/models?days=0", 422, "invalid", "days: must be"),
+        ("/console/models?days=many", 422, "invalid", "days: must be"),
+        (
+            "/console/models?until=yesterday",
+            422,
+            "invalid",
+            "until: must be a date",
+        ),
+        (
+            "/console/part?session_id=s&inference_call_id=c&side=middle",
+            422,
+            "invalid",
+            "must be",
+        ),
         (
             "/console/lifecycle?until=2100-01-01",
             422,

@@ -6,23 +6,21 @@ use svc_model::evidence::{EvidenceReadItem, EvidenceReadRequest, Part, Reference
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::json::{Json, Text};
 use svc_model::open::Open;
-use svc_model::problem::{Decline, Problem};
+use svc_model::problem::Problem;
 use svc_model::version::Version1;
 
 use super::calls::{address, below_session};
 use crate::console::layout::{Page, Section, fields, note};
 use crate::console::link::Link;
 use crate::console::text::{inert, inert_text, line, moment};
-use crate::console::visit::Visit;
+use crate::console::visit::{Visit, invalid};
 use crate::routes::evidence;
 
 /// Characters of a name that are shown in a line.
 const NAME_CHARACTERS: usize = 80;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let request = request(&visit).ok_or(Problem::Declined(Decline::EvidencePartAbsent {
-        reference_index: 0,
-    }))?;
+    let request = request(&visit)?;
     let session_id = request.session_id.clone();
     let call = request.references[0].inference_call_id.clone();
     let read = visit
@@ -37,18 +35,30 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 }
 
 /// Reads the reference of the part.
-fn request(visit: &Visit) -> Option<EvidenceReadRequest> {
-    let index = |name| visit.given(name)?.parse().ok();
-    Some(EvidenceReadRequest {
+fn request(visit: &Visit) -> Result<EvidenceReadRequest, Problem> {
+    let index = |name| read(visit, name, "must be a number", |text| text.parse().ok());
+    let session_id = |text: &str| SessionId::new(text).ok();
+    let call = |text: &str| InferenceCallId::new(text).ok();
+    Ok(EvidenceReadRequest {
         schema_version: Version1,
-        session_id: SessionId::new(visit.given("session_id")?).ok()?,
+        session_id: read(visit, "session_id", "must be a Session id", session_id)?,
         references: vec![Reference {
-            inference_call_id: InferenceCallId::new(visit.given("inference_call_id")?).ok()?,
-            side: Side::from_wire(visit.given("side")?)?.into(),
+            inference_call_id: read(visit, "inference_call_id", "must be the id of a call", call)?,
+            side: read(visit, "side", "must be input or output", Side::from_wire)?.into(),
             message_index: index("message_index")?,
             part_index: index("part_index")?,
         }],
     })
+}
+
+fn read<T>(
+    visit: &Visit,
+    name: &'static str,
+    rule: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, Problem> {
+    let value = visit.given(name).and_then(parse);
+    value.ok_or_else(|| invalid(name, rule))
 }
 
 fn shown(item: &EvidenceReadItem) -> Markup {

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use crate::console::layout::{Field, Kind, narrowing};
 use crate::console::text::{day, moment};
-use crate::console::visit::{Visit, is_date};
+use crate::console::visit::{Visit, invalid, is_date};
 
 /// The numbers of days to choose from. Reports accept at most 31.
 const DAYS: [(&str, &str); 4] = [
@@ -30,10 +30,14 @@ impl Period {
     /// Reads it from the address: by default the maximum number of days, up to now.
     pub(super) fn read(visit: &Visit) -> Result<Self, Problem> {
         let most = u32::try_from(REPORT_COHORT_DAYS_MAX).unwrap_or(1);
-        let days = visit.number("days", most);
-        if days == 0 || days > most {
-            return Err(Problem::Query(QueryFault::CohortTooLong));
-        }
+        let days = match visit.given("days").map(str::parse) {
+            None => most,
+            Some(Ok(days)) if days > most => {
+                return Err(Problem::Query(QueryFault::CohortTooLong));
+            }
+            Some(Ok(days @ 1..)) => days,
+            Some(Ok(0) | Err(_)) => return Err(invalid("days", "must be a number, 1 to 31")),
+        };
         Ok(Self {
             days,
             as_of: until(visit)?,
@@ -68,7 +72,7 @@ pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
         .and_then(|date| Instant::parse(&format!("{date}T00:00:00Z")).ok());
     let end = midnight
         .and_then(|at| Instant::from_microseconds(at.microseconds() + DAY_MICROSECONDS - 1))
-        .ok_or(Problem::Query(QueryFault::CohortAfterBoundary))?;
+        .ok_or_else(|| invalid("until", "must be a date, such as 2026-01-31"))?;
     if day(end) > day(visit.now) {
         return Err(Problem::Query(QueryFault::CohortAfterBoundary));
     }
