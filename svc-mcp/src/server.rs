@@ -28,6 +28,17 @@ use crate::structured::Structured;
 use crate::text::Form;
 use crate::tool::{INSTRUCTIONS, Tool};
 
+/// The methods that are answered. A request is read as one of them only if its parameters fit.
+const METHODS: [&str; 7] = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
+
 /// The member of `_meta` that lists values that the protocol cannot represent.
 const INEXACT: &str = "svc/inexact";
 /// The member of `_meta` with the cursor of the next page.
@@ -210,14 +221,19 @@ impl<S: Service> ServerHandler for McpServer<S> {
             .map(CallToolResponse::from)
     }
 
-    /// Refuses a method that the protocol does not have, without repeating what it is called.
+    /// Refuses a method that the protocol does not have, without repeating what it is called, and one
+    /// that it has, whose parameters are not as it says.
     async fn on_custom_request(
         &self,
-        _: CustomRequest,
+        request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let message = "there is no such method";
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+        Err(if METHODS.contains(&&*request.method) {
+            ErrorData::invalid_params("the parameters are not those of this method", None)
+        } else {
+            let message = "there is no such method";
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+        })
     }
 
     async fn list_resource_templates(

@@ -271,4 +271,15 @@ fn what_a_caller_calls_things_is_in_no_error_and_in_no_line_of_the_log() {
     }
     let log = server.log();
     assert!(!log.contains("planted-name"), "{log}");
+    for (method, params, code) in [
+        ("tools/call", json!({"name": 5}), -32_602),
+        ("resources/read", json!({}), -32_602),
+        ("tools/run", json!({}), -32_601),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut request = message(Some(RETRIEVAL_TOKEN));
+        request.body = Some(body.to_string().into());
+        let error: Value = serde_json::from_slice(&server.send(&request).body).expect("JSON");
+        assert_eq!(error["error"]["code"], code, "{method} {error}");
+    }
 }
