@@ -17,6 +17,7 @@ mod output;
 mod product;
 mod run;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
@@ -58,7 +59,11 @@ fn misused(usage: &clap::Error) -> ExitCode {
         Output::standard(Format::Json).error(&error);
         return error.exit_code();
     }
-    // It fails only if nobody reads the output.
-    drop(usage.print());
+    if let Err(error) = usage.print()
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        Output::standard(Format::Text).error(&error.into());
+        return ExitCode::FAILURE;
+    }
     u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -134,7 +134,8 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
     let before = folder.join(format!("{}.{BEFORE}", hook.name));
     let present = match fs::read(&path) {
         Ok(present) => Some(String::from_utf8_lossy(&present).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // A link that leads nowhere is somebody's hook too.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => is_there(&path).then(String::new),
         Err(error) => return Err(error.into()),
     };
     let action = match present {
@@ -144,7 +145,7 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
             "updated"
         }
         Some(_) => {
-            if before.exists() {
+            if is_there(&before) {
                 return Err(CommandError::refused(
                     "hook_exists",
                     format!("{} exists already", before.display()),
@@ -163,8 +164,18 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
         hook: hook.name,
         path: path.display().to_string(),
         action,
-        chained: before.exists(),
+        chained: is_executable(&before),
     })
+}
+
+/// Returns whether there is anything of this name, also a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Returns whether git would run a hook: without the permission to, it does not.
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// Writes a hook to a temporary file and renames it, so that git never runs an incomplete one.

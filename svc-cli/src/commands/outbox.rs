@@ -188,11 +188,20 @@ fn send(kept: &Kept) -> Result<Sent, CommandError> {
     if sent.waiting == 0 {
         return Ok(sent);
     }
+    let waiting_before = sent.waiting;
+    let refused_before = kept.outbox.refused()?.len();
     let drained = kept
         .client()
         .and_then(|client| service::block_on(async { Ok(kept.outbox.drain(&client).await?) }));
     match drained {
-        Err(error) => sent.error = Some(error.message().to_owned()),
+        Err(error) => {
+            // Some of it may have been sent before.
+            let refused = kept.outbox.refused()?.len();
+            sent.refused = refused.saturating_sub(refused_before) as u64;
+            let left = kept.outbox.status()?.waiting + sent.refused;
+            sent.delivered = waiting_before.saturating_sub(left);
+            sent.error = Some(error.message().to_owned());
+        }
         Ok(drained) => {
             sent.delivered = drained.acknowledged;
             sent.refused = drained.refused;

@@ -58,6 +58,10 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
             return Ok(connect(url, token)?);
         }
     }
+    // A URL that no service can have is told of first: no login would accept it.
+    Client::builder(url.clone())
+        .connection_from_env()?
+        .build()?;
     let error = CommandError::refused("no_token", "no token for the service")
         .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that contains it")
         .hint(format!("or store one: {}", login(&url, role)));

@@ -396,6 +396,23 @@ fn hooks_that_were_there_run_first_and_decide() {
 }
 
 #[test]
+fn hooks_that_git_does_not_run_are_kept_and_not_said_to_run() {
+    let forge = Forge::new();
+    let person = forge.person("ann");
+    person.git(&["clone", "-q", "../forge.git", "."]);
+    let hooks = person.work.join(".git/hooks");
+    fs::create_dir_all(&hooks).expect("a folder");
+    fs::write(hooks.join("post-commit"), "#!/bin/sh\nexit 1\n").expect("a hook");
+    std::os::unix::fs::symlink("/nowhere/hook", hooks.join("pre-push")).expect("a link");
+    let said = person.ok(&["install", "git-hooks"]);
+    assert!(!said.contains("the existing hook runs first"), "{said}");
+    let kept = fs::read_link(hooks.join("pre-push.before-svc")).expect("the link");
+    assert_eq!(kept, Path::new("/nowhere/hook"));
+    assert!(hooks.join("post-commit.before-svc").exists());
+    assert!(person.ok(&["install", "git-hooks"]).contains("unchanged"));
+}
+
+#[test]
 fn a_missing_svc_holds_nobody_up_and_foreign_hook_folders_are_left_alone() {
     let forge = Forge::new();
     let person = forge.clone("ann");

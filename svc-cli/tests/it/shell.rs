@@ -226,3 +226,38 @@ fn a_document_is_checked_against_a_published_schema() {
     assert_eq!(broken.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&broken.stderr).contains("not JSON"));
 }
+
+#[test]
+fn help_that_cannot_be_written_is_an_error_and_help_that_nobody_reads_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a full disk");
+    let output = svc(folder.path()).arg("--help").stdout(full).output();
+    assert_eq!(output.expect("svc runs").status.code(), Some(1));
+    let mut child = svc(folder.path())
+        .arg("--help")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("svc runs");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("svc ends").success());
+}
+
+#[test]
+fn what_a_command_would_ignore_or_no_service_can_have_is_refused() {
+    for (arguments, code, words) in [
+        (&["verify", ""][..], 2, "DIR"),
+        (&["backup", ""], 2, "DIR"),
+        (&["restore", "--org", "acme", "folder"], 2, "--org"),
+        (&["facts", "--url", "ftp://svc.example"], 1, "https://"),
+        (&["facts", "--url", "https://svc.example/?a"], 1, "query"),
+    ] {
+        let output = run(arguments, &[]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+        assert!(!said.contains("svc login"), "{arguments:?}: {said}");
+    }
+}

@@ -64,7 +64,10 @@ pub(super) fn shown_bytes(bytes: u64) -> String {
 
 /// Returns a path as an argument gave it.
 fn folder(text: &str) -> PathBuf {
-    PathBuf::from(text.trim_end_matches('/'))
+    match text.trim_end_matches('/') {
+        "" => text.into(),
+        trimmed => trimmed.into(),
+    }
 }
 
 impl From<BackupError> for CommandError {

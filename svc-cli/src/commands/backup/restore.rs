@@ -1,4 +1,5 @@
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use svc_engine::backup::{Manifest, restore};
 use svc_engine::store::DatabaseUrl;
@@ -11,7 +12,7 @@ use crate::output::{Output, escape, quote};
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
     /// The folder of the backup.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", conflicts_with = "org_id", value_parser = NonEmptyStringValueParser::new())]
     folder: String,
 
     /// Replace the store if it is not empty.

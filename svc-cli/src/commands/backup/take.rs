@@ -1,4 +1,5 @@
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use svc_engine::backup::{Manifest, back_up};
 use svc_engine::clock::Clock;
@@ -11,7 +12,7 @@ use crate::output::{Output, escape, quote};
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The folder to create for the backup.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     folder: String,
 
     #[command(flatten)]

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use svc_engine::backup::{verify, verify_backup};
 use svc_engine::store::backup::{Finding, Findings};
@@ -14,7 +15,7 @@ use crate::output::{Output, Table, escape};
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// The folder of a backup; without it, the store is checked.
-    #[arg(value_name = "DIR", conflicts_with_all = ["database_url", "org_id"])]
+    #[arg(value_name = "DIR", conflicts_with_all = ["database_url", "org_id"], value_parser = NonEmptyStringValueParser::new())]
     folder: Option<String>,
 
     #[command(flatten)]
