@@ -37,7 +37,7 @@ pub(super) enum Unwritten<T> {
     /// Nothing was committed.
     Nothing(StoreError),
     /// The commit failed, or no answer came. It may have been carried out, with this result.
-    Unknown(StoreError, (T, Changed)),
+    Unknown(StoreError, T),
 }
 
 impl<T> From<Unwritten<T>> for StoreError {
@@ -66,7 +66,7 @@ pub(super) fn write<T>(
     moments: Moments,
     deadline: &Deadline,
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
-) -> Result<(T, Changed), Unwritten<T>> {
+) -> Result<(T, Changed), Unwritten<(T, Changed)>> {
     connection
         .begin_write(deadline)
         .map_err(Unwritten::Nothing)?;

@@ -354,6 +354,15 @@ fn working<T: Send + 'static>(
     (Command::Work(work), answered)
 }
 
+/// What became of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// The database took it or refused it.
+    Answered,
+    /// The database gave no answer in time.
+    Hung,
+}
+
 struct Worker {
     connection: Connection,
     org_id: OrgId,
@@ -383,11 +392,16 @@ impl Worker {
                 weight += next.weight();
                 group.push(next);
             }
-            self.serve(group);
+            if self.serve(group) == Served::Hung {
+                // Those who wait have waited as long. They learn it now, and not one group after another.
+                while let Ok(waiting) = receiver.try_recv() {
+                    waiting.answer(Some(StoreError::NotStored));
+                }
+            }
         }
     }
 
-    fn serve(&mut self, mut group: Vec<Command>) {
+    fn serve(&mut self, mut group: Vec<Command>) -> Served {
         let failure = self.write(&mut group).err();
         let failure = failure.map(|error| self.connection.explained(error));
         *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -403,22 +417,29 @@ impl Worker {
                 for command in group {
                     self.serve(vec![command]);
                 }
+                Served::Answered
             }
             Some(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "store.append_failed"
                 );
+                let served = match error {
+                    StoreError::Deadline | StoreError::Unreachable => Served::Hung,
+                    _ => Served::Answered,
+                };
                 // The deadline is the writer's. Its senders asked for no more than they may.
                 let mut error = Some(error).filter(|it| !matches!(it, StoreError::Deadline));
                 for command in group {
                     command.answer(error.take().or(Some(StoreError::NotStored)));
                 }
+                served
             }
             None => {
                 for command in group {
                     command.answer(None);
                 }
+                Served::Answered
             }
         }
     }
@@ -437,12 +458,11 @@ impl Worker {
                     self.locked.retain(|table| !written(table));
                     return Ok(());
                 }
-                Err(error) => error,
-            };
-            let again = if self.unsettled.is_some() {
                 // Whoever delivers again finds what was committed.
-                false
-            } else if error.is_busy()
+                Err(Unwritten::Unknown(error, ())) => return Err(error),
+                Err(Unwritten::Nothing(error)) => error,
+            };
+            let again = if error.is_busy()
                 && let Some(table) = table.get()
             {
                 // A table that somebody has locked delays only those who need it.
@@ -493,11 +513,11 @@ impl Worker {
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
         deadline: &Deadline,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), Unwritten<()>> {
         if group.is_empty() {
             return Ok(());
         }
-        self.connection.reconnect()?;
+        self.connection.reconnect().map_err(Unwritten::Nothing)?;
         let written = catch_unwind(AssertUnwindSafe(|| {
             self.transaction(group, table, deadline)
         }));
@@ -513,7 +533,7 @@ impl Worker {
                     "store.reopen_failed"
                 );
             }
-            Err(StoreError::NotStored)
+            Err(Unwritten::Nothing(StoreError::NotStored))
         })
     }
 
@@ -522,8 +542,8 @@ impl Worker {
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
         deadline: &Deadline,
-    ) -> Result<(), StoreError> {
-        self.settle(deadline)?;
+    ) -> Result<(), Unwritten<()>> {
+        self.settle(deadline).map_err(Unwritten::Nothing)?;
         if self.epoch.as_ref().is_some_and(Epoch::is_used_up) {
             self.forget();
         }
@@ -587,23 +607,26 @@ impl Worker {
         );
         let ((outcomes, afterwards, counted), changed) = match written {
             Ok(written) => written,
-            // Nothing was to be written.
-            Err(Unwritten::Unknown(_, written @ (_, Changed::No))) => written,
-            Err(Unwritten::Unknown(error, written)) => {
+            Err(Unwritten::Unknown(error, written @ (_, Changed::Yes))) => {
                 self.unsettled = self.epoch.as_ref().map(|it| it.witness().committed());
                 let connected = self.connection.reconnect();
                 match connected.and_then(|()| self.settle(deadline)) {
                     Ok(true) => written,
-                    Ok(false) => return Err(error),
+                    Ok(false) => return Err(Unwritten::Nothing(error)),
                     Err(_) => {
                         self.forget();
-                        return Err(error);
+                        return Err(Unwritten::Unknown(error, ()));
                     }
                 }
             }
+            // No row tells of it, because it stored no fact and counted nothing.
+            Err(Unwritten::Unknown(error, (_, Changed::No))) => {
+                self.uncounted.put_back();
+                return Err(Unwritten::Unknown(error, ()));
+            }
             Err(Unwritten::Nothing(error)) => {
                 self.uncounted.put_back();
-                return Err(error);
+                return Err(Unwritten::Nothing(error));
             }
         };
         let later = (changed == Changed::No).then_some(&counted);

@@ -148,6 +148,39 @@ fn a_terminated_backend_costs_no_sender_anything() {
 }
 
 #[rstest]
+fn who_waits_behind_a_database_that_hangs_is_answered_with_the_first(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let (go_on, waits) = mpsc::channel::<()>();
+    let tries = Arc::new(AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let (store, waits) = (&store, Mutex::new(waits));
+        let (begun, has_begun) = mpsc::channel::<()>();
+        let hanging = scope.spawn(move || {
+            store.writer.run_blocking(move |_| {
+                begun.send(()).unwrap();
+                waits.lock().unwrap().recv().unwrap();
+                Err::<(), _>(StoreError::Deadline)
+            })
+        });
+        has_begun.recv().unwrap();
+        let waiting = counting(&tries);
+        let waiting = scope.spawn(move || waiting(store));
+        while store.writer.waiting() == 0 {
+            thread::yield_now();
+        }
+        go_on.send(()).unwrap();
+        for answer in [hanging.join().unwrap(), waiting.join().unwrap()] {
+            assert!(matches!(answer, Err(StoreError::NotStored)), "{answer:?}");
+        }
+    });
+    assert_eq!(tries.load(Ordering::SeqCst), 0);
+    append(&store, vec![call(1).build()]);
+}
+
+#[rstest]
 fn what_was_accepted_is_stored_when_the_store_closes(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {

@@ -138,6 +138,15 @@ fn a_commit_whose_answer_is_lost_is_done_once(
     work.unwrap();
     let tries = worked.load(Ordering::SeqCst);
     assert_eq!(tries, if loses == Loses::Commit { 2 } else { 1 });
+    // Nothing tells whether work was committed that no count goes with, so it is not done again.
+    let counted = Arc::clone(&worked);
+    network.lose(loses);
+    let work = store.writer.run_blocking(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    });
+    assert!(work.is_err());
+    assert_eq!(worked.load(Ordering::SeqCst), tries + 1);
     assert_eq!(deliver(3), [Outcome::Stored(id(3))]);
 
     assert_eq!(count(&store, FactTable::InferenceCalls).total, 3);
