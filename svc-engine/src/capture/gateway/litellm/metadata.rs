@@ -53,14 +53,15 @@ impl<'p> Metadata<'p> {
             .flatten()
     }
 
-    /// Returns a usable header of the client by its lower-case name.
-    pub(super) fn header(&self, name: &str) -> Option<&'p Text> {
-        let named = |(known, value): (&Text, &'p Json)| {
+    /// Returns the usable headers of the client with a lower-case name.
+    pub(super) fn headers<'n>(
+        &self,
+        name: &'n str,
+    ) -> impl Iterator<Item = &'p Text> + use<'p, 'n> {
+        let named = move |(known, value): (&Text, &'p Json)| {
             usable(Some(value)).filter(|_| known.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
         };
-        self.headers
-            .into_iter()
-            .flatten()
-            .find_map(|headers| headers.iter().find_map(named))
+        let all = self.headers.into_iter().flatten();
+        all.flat_map(move |headers| headers.iter().filter_map(named))
     }
 }

@@ -25,10 +25,14 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
         .cloned()
         .or_else(|| metadata.user_identities().find_map(in_object))
         .or_else(|| metadata.user_identities().find_map(in_suffix))
-        .or_else(|| metadata.header("x-codex-turn-metadata").and_then(in_object))
-        .or_else(|| metadata.header("x-svc-session").and_then(uuid))
-        .or_else(|| metadata.header("x-claude-code-session-id").cloned())
-        .or_else(|| metadata.header("x-session-id").cloned())
+        .or_else(|| {
+            metadata
+                .headers("x-codex-turn-metadata")
+                .find_map(in_object)
+        })
+        .or_else(|| metadata.headers("x-svc-session").find_map(uuid))
+        .or_else(|| metadata.headers("x-claude-code-session-id").next().cloned())
+        .or_else(|| metadata.headers("x-session-id").next().cloned())
         .or_else(|| metadata.top_level("litellm_session_id").and_then(uuid))
         .or_else(|| metadata.top_level("session_id").and_then(uuid));
     let Some(found) = found else {
@@ -139,6 +143,21 @@ mod tests {
             }
             let found = session(&Metadata::new(&payload)).unwrap();
             assert_eq!(found.map(String::from), Some(id(first)), "source {first}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_names_no_session_hides_no_other() {
+        for header in ["x-svc-session", "x-codex-turn-metadata"] {
+            let named = match header {
+                "x-svc-session" => "@A",
+                _ => r#"{\"session_id\":\"@A\"}"#,
+            };
+            let payload = format!(
+                r#"{{"metadata":{{"requester_custom_headers":{{"{header}":"mine"}},
+                    "requester_metadata":{{"headers":{{"{header}":"{named}"}}}}}}}}"#
+            );
+            assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{header}");
         }
     }
 

@@ -20,8 +20,8 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
     let named = match named {
         Some(text) => Some(text.trimmed()),
         None => metadata
-            .header("x-svc-agent")
-            .and_then(|agent| joined(b"agent:", agent.trimmed().as_bytes())),
+            .headers("x-svc-agent")
+            .find_map(|agent| joined(b"agent:", agent.trimmed().as_bytes())),
     };
     let Some(named) = named else {
         return Ok(None);
