@@ -138,7 +138,7 @@ pub(super) fn is_worded(value: &[u8]) -> bool {
 /// and in placeholders: `authentication-scheme`, `folding-cube-container`.
 ///
 /// It excuses what has the very form of a credential, so it is stricter than [`is_worded`]: a
-/// number, initials, or what is typed when any value will do are no words.
+/// number, initials, capitals in random places, or what is typed when any value will do are no words.
 pub(super) fn is_plain_words(value: &[u8]) -> bool {
     const WORD_BYTES_MEAN_MIN: usize = 3;
     let letters = value
@@ -147,7 +147,21 @@ pub(super) fn is_plain_words(value: &[u8]) -> bool {
         .count();
     !value.iter().any(u8::is_ascii_digit)
         && words(value).is_some_and(|words| words * WORD_BYTES_MEAN_MIN <= letters)
+        && value
+            .split(|byte| !byte.is_ascii_alphabetic())
+            .all(is_of_plain_case)
         && !has_typed_row(value)
+}
+
+/// Returns whether the letters of a piece are of one case, or words that each begin with a capital.
+fn is_of_plain_case(piece: &[u8]) -> bool {
+    const WORD_BYTES_MIN: usize = 3;
+    let is_vowel = |byte: &u8| matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    if !piece.iter().any(u8::is_ascii_lowercase) || !piece.iter().any(u8::is_ascii_uppercase) {
+        return true;
+    }
+    let mut words = piece.chunk_by(|_, next| next.is_ascii_lowercase());
+    words.all(|word| word.len() >= WORD_BYTES_MIN && word.iter().any(is_vowel))
 }
 
 /// Returns whether a value contains what is typed when any value will do: one character four times,
@@ -316,9 +330,31 @@ mod tests {
             "ABCDEFGH",
             "mF_9.B5f-4.1JqM",
             "hQkWzTnVbXcRtPlMsDfG",
+            "SmFgooqjpbgmLKEuT",
+            "aABNoaxkNXVfEZBLsaMJ",
+            "CLPDSSATntjeXldg",
+            "OvjVnuyUPegcQSQdbycO",
         ] {
             assert!(!is_plain_words(value.as_bytes()), "{value}");
         }
+    }
+
+    #[test]
+    fn random_letters_are_hardly_ever_plain_words() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut letter = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let place = usize::try_from(state >> 33).unwrap() % 52;
+            b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[place]
+        };
+        let mut kept = 0;
+        for length in (16..=48).cycle().take(33_000) {
+            let value: Vec<u8> = (0..length).map(|_| letter()).collect();
+            kept += usize::from(is_plain_words(&value));
+        }
+        assert!(kept <= 33, "{kept} of 33,000");
     }
 
     #[test]
