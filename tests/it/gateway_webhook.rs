@@ -159,6 +159,12 @@ fn recorded_lines_are_stored_as_an_array_would_be(backend: Backend) {
         &again,
         &json!({"stored": 0, "duplicates": 1, "skipped": skipped, "rejected": {}}),
     );
+    // Lines are lines in every encoding.
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    counts(
+        &server.send(&Request::post(PATHS[1], wide).bearer(INGEST_TOKEN)),
+        &json!({"stored": 0, "duplicates": 1, "skipped": skipped, "rejected": {}}),
+    );
     assert_eq!(
         calls_of(&server, "e96634a3-fa28-4083-b354-55542e2dca01").len(),
         1

@@ -10,7 +10,7 @@ use super::GatewayPayload;
 use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
 use crate::id::{SessionId, UserId};
-use crate::json::{Json, NodeBudget, Object, ParseErrorKind, WriteError};
+use crate::json::{Json, NodeBudget, Object, ParseErrorKind, WriteError, in_utf8};
 use crate::limit::GATEWAY_BATCH_PAYLOADS_MAX;
 use crate::parameter::{Declared, Parameter, ParameterValue, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -224,7 +224,11 @@ fn lines(
 ) -> Result<Option<Vec<Result<Object, RejectedPayload>>>, Refusal> {
     let mut any = false;
     let mut payloads = Vec::new();
-    let lines = body
+    // A line break is one byte only in UTF-8.
+    let decoded = in_utf8(body);
+    let lines = decoded
+        .as_ref()
+        .map_or(body, String::as_bytes)
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::trim_ascii)
         .filter(|line| !line.is_empty());

@@ -27,6 +27,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ParseError> {
     }
 }
 
+/// Returns a document, or several, in UTF-8 if they are in another encoding; nothing if the bytes are
+/// UTF-8 already, or no text.
+pub fn in_utf8(bytes: &[u8]) -> Option<String> {
+    match decode(bytes) {
+        Ok(Cow::Owned(text)) => Some(text),
+        Ok(Cow::Borrowed(_)) | Err(_) => None,
+    }
+}
+
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, ParseError> {
     let mut rest = bytes;
     let mut decoded = String::new();
