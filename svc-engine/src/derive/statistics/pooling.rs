@@ -2,6 +2,10 @@
 
 use super::{Proportion, real};
 
+/// The relative difference that is taken for an error of rounding. A sum of thousands of cells has a
+/// smaller one.
+const NOISE: f64 = 1e-12;
+
 /// One repository in which two sides have cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stratum {
@@ -79,8 +83,9 @@ pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
         .sum::<f64>()
         / total;
     let by_chance = real(cells.len() as u64) * binomial / total;
+    // Where they differ by exactly as much, rounding leaves some noise.
     let between = variance - by_chance;
-    let strength = if between > 0.0 && binomial > 0.0 {
+    let strength = if between > NOISE * by_chance && binomial > 0.0 {
         (binomial / between - 1.0).max(0.0)
     } else {
         total
@@ -159,6 +164,19 @@ mod tests {
             ],
         );
         assert_eq!(pool(&[Proportion::new(0, 0)]), None);
+    }
+
+    #[test]
+    fn cells_of_one_case_differ_by_as_much_as_chance_does() {
+        for passed in 1..40 {
+            for failed in 1..40 {
+                let cells = [vec![(1, 1); passed], vec![(0, 1); failed]].concat();
+                let total = real(cells.len() as u64);
+                let mean = real(passed as u64) / total;
+                let weight = 1.0 / (1.0 + total);
+                check(&cells, mean, total, &[weight + (1.0 - weight) * mean]);
+            }
+        }
     }
 
     #[test]
