@@ -119,7 +119,7 @@ impl Engine {
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             inner.with_sources(snapshot, |snapshot, sources| {
-                read::commit_evidence(snapshot, sources, request)
+                read::commit_evidence(snapshot, sources, request, inner.clock.now())
             })
         };
         self.scan_of_two(read).await

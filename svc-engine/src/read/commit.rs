@@ -11,6 +11,7 @@ use svc_model::query::{
 };
 use svc_model::reports::Counts;
 use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
 
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
@@ -39,7 +40,8 @@ impl Evidence {
     }
 }
 
-/// Returns what is known about a commit, up to the last stored fact if the request has no boundary.
+/// Returns what is known about a commit. Without a boundary of the request, the answer is of what is stored
+/// and of calls that were observed by `now`: a gateway's clock may be ahead of the last stored fact.
 ///
 /// Calls are searched for in the repositories that a stored fact links to the commit: an
 /// observation, an outcome, or a push that left a branch at it. Another repository is searched only
@@ -53,6 +55,7 @@ pub fn commit_evidence(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
     request: CommitRequest,
+    now: Instant,
 ) -> Result<CommitEvidence, Error> {
     let boundary = snapshot.boundary(request.as_of)?;
     let commit_sha = request.commit_sha;
@@ -127,7 +130,7 @@ pub fn commit_evidence(
 
     let bounds = Bounds {
         boundary,
-        observed_by: request.as_of.unwrap_or(boundary),
+        observed_by: request.as_of.unwrap_or(now),
     };
     let mut inference = Inference::new(sources, snapshot.deadline(), bounds);
     let mut inference_skipped: Counts<InferenceSkip> = Counts::default();

@@ -20,7 +20,17 @@ impl Stage {
     }
 
     fn inferred_by(&self, sources: &Sources, request: CommitRequest) -> CommitEvidence {
-        commit_evidence(&mut self.snapshot(), sources.all(), request).unwrap()
+        let now = self.snapshot().boundary(None).unwrap();
+        self.inferred_at(sources, request, now)
+    }
+
+    fn inferred_at(
+        &self,
+        sources: &Sources,
+        request: CommitRequest,
+        now: Instant,
+    ) -> CommitEvidence {
+        commit_evidence(&mut self.snapshot(), sources.all(), request, now).unwrap()
     }
 }
 
@@ -74,6 +84,10 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
     let call = &evidence.repos.as_ref().unwrap()[0].inference_calls[0];
     assert_eq!(call.inference_call_id, id(1));
     assert_eq!((call.similarity_score, call.attributed_files), (None, None));
+
+    // What was observed later is not yet known, whatever the moment of the last stored fact.
+    let earlier = CommitRequest::new(noted.clone());
+    assert_eq!(calls(&stage.inferred_at(&sources, earlier, at(0))), []);
 
     let evidence = stage.inferred(&sources, guessed);
     assert!(!evidence.attributed, "a guess is no observation");

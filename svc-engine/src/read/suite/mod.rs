@@ -152,7 +152,9 @@ impl Stage {
             mirrors: None,
             memory: &memory,
         };
-        commit_evidence(&mut self.snapshot(), sources, request)
+        let mut snapshot = self.snapshot();
+        let now = snapshot.boundary(None).unwrap();
+        commit_evidence(&mut snapshot, sources, request, now)
     }
 }
 

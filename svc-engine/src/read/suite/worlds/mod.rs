@@ -114,7 +114,12 @@ impl Asked<'_> {
             mirrors: None,
             memory: &memory,
         };
-        let answer = commit_evidence(&mut self.store.snapshot_now(), sources, request.clone());
+        let answer = commit_evidence(
+            &mut self.store.snapshot_now(),
+            sources,
+            request.clone(),
+            self.last(),
+        );
         let answer = match answer {
             Ok(evidence) => commit_text(&evidence),
             Err(error) => error_word(&error),
