@@ -42,32 +42,11 @@ impl Place {
         store: &StoreOptions,
         otherwise: Otherwise,
     ) -> Result<Self, CommandError> {
-        let is_given = |option: &Option<String>| settings::given(option.as_deref()).is_some();
-        match (is_given(&service.url), is_given(&store.database_url)) {
-            (true, true) => {
-                return Err(CommandError::refused(
-                    "invalid_argument",
-                    "--url selects a service and --database-url a store: give only one of them",
-                ));
-            }
-            (true, false) => return Ok(Self::Service(service::client(service)?)),
-            (false, true) => return Self::open(settings::settings(store)?),
-            (false, false) => {}
+        if asks_service(service, store, otherwise)? {
+            Ok(Self::Service(service::client(service)?))
+        } else {
+            Self::open(settings::settings(store)?)
         }
-        let settings = settings::settings(store)?;
-        let asks = match settings.origin {
-            Origin::Flag | Origin::Environment => false,
-            Origin::File => service::given(service)?.is_some(),
-            Origin::Default => {
-                otherwise == Otherwise::Service
-                    || service::given(service)?.is_some()
-                    || Credentials::load()?.current().is_some()
-            }
-        };
-        if asks {
-            return Ok(Self::Service(service::client(service)?));
-        }
-        Self::open(settings)
     }
 
     fn open(settings: StoreSettings) -> Result<Self, CommandError> {
@@ -93,6 +72,36 @@ impl Place {
             Self::Service(client) => client.url().to_owned(),
         }
     }
+}
+
+/// Returns whether the options, the environment, the configuration and the last login, in this order of
+/// precedence, select a service and not a store.
+pub(crate) fn asks_service(
+    service: &ServiceOptions,
+    store: &StoreOptions,
+    otherwise: Otherwise,
+) -> Result<bool, CommandError> {
+    let is_given = |option: &Option<String>| settings::given(option.as_deref()).is_some();
+    match (is_given(&service.url), is_given(&store.database_url)) {
+        (true, true) => {
+            return Err(CommandError::refused(
+                "invalid_argument",
+                "--url selects a service and --database-url a store: give only one of them",
+            ));
+        }
+        (true, false) => return Ok(true),
+        (false, true) => return Ok(false),
+        (false, false) => {}
+    }
+    Ok(match settings::settings(store)?.origin {
+        Origin::Flag | Origin::Environment => false,
+        Origin::File => service::given(service)?.is_some(),
+        Origin::Default => {
+            otherwise == Otherwise::Service
+                || service::given(service)?.is_some()
+                || Credentials::load()?.current().is_some()
+        }
+    })
 }
 
 /// Refuses a service that belongs to another organization than the given one.

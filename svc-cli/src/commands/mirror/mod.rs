@@ -46,7 +46,7 @@ impl Mirror {
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct MirrorOptions {
     #[command(flatten)]
-    store: StoreOptions,
+    pub(super) store: StoreOptions,
 
     /// The folder of the mirrors.
     #[arg(
@@ -59,12 +59,9 @@ pub(super) struct MirrorOptions {
 }
 
 impl MirrorOptions {
-    /// Returns whether a store or a folder of mirrors is given.
-    pub(super) fn are_named(&self) -> bool {
-        let named = [&self.store.database_url, &self.mirror_path];
-        named
-            .into_iter()
-            .any(|name| given(name.as_deref()).is_some())
+    /// Returns whether a folder of mirrors is given.
+    pub(super) fn has_path(&self) -> bool {
+        given(self.mirror_path.as_deref()).is_some()
     }
 
     /// Returns the organization that is given.

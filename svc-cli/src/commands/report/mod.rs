@@ -26,7 +26,6 @@ use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::{Problem, ReportBound};
 use svc_model::time::Instant;
-use svc_server::Origin;
 
 use self::progress::Progress;
 use super::mirror::MirrorOptions;
@@ -165,11 +164,9 @@ impl ReportOptions {
         Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
-    /// Refuses a report that services do not offer where a service is configured and no store is.
+    /// Refuses a report that services do not offer when a service is named and no store is.
     fn require_store(&self) -> Result<(), CommandError> {
-        let is_named =
-            self.mirror.are_named() || self.mirror.settings()?.store.origin != Origin::Default;
-        if !is_named && service::given(&self.service)?.is_some() {
+        if self.asks_service()? && service::given(&self.service)?.is_some() {
             return Err(CommandError::refused(
                 "store_only",
                 "services do not offer this report; it is made from the store and the mirrors",
@@ -223,10 +220,7 @@ fn warn_of_mirrors(
     output: &mut Output,
 ) -> Result<(), CommandError> {
     if mirror.is_none() {
-        output.warning(
-            "without mirrors, no call is linked to a commit: give --mirror-path, or ask the \
-             service with --url",
-        );
+        output.warning("without mirrors, no call is linked to a commit: give --mirror-path");
         return Ok(());
     }
     let mirrors = snapshot.mirrors(Clock::system().now())?;

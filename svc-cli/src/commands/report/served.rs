@@ -9,18 +9,17 @@ use svc_model::time::Instant;
 
 use super::ReportOptions;
 use super::progress::Progress;
+use crate::commands::place::{Otherwise, asks_service};
 use crate::commands::service;
-use crate::credentials::Credentials;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
 impl ReportOptions {
-    /// Returns whether to ask a service: no store is configured, but a service or a login is.
+    /// Returns whether to ask a service. Whoever names the mirrors means the store beside them, unless
+    /// the service has a name too.
     pub(super) fn asks_service(&self) -> Result<bool, CommandError> {
-        if self.mirror.are_named() {
-            return Ok(false);
-        }
-        Ok(service::given(&self.service)?.is_some() || Credentials::load()?.current().is_some())
+        let asks = asks_service(&self.service, &self.mirror.store, Otherwise::Store)?;
+        Ok(asks && (!self.mirror.has_path() || service::given(&self.service)?.is_some()))
     }
 
     /// Asks the service for a report over this many days, and which organization it belongs to.
