@@ -118,8 +118,8 @@ pub(crate) enum Command {
     Ci(ci::Ci),
     /// Show how to set up a source so that it sends its evidence here.
     ///
-    /// The snippet contains the URL of the service and no token. No file is changed. docs/integrate
-    /// lists what arrives from each source.
+    /// The snippet contains the URL of the service and no token. Only git-hooks changes anything: the
+    /// hooks of the current repository. docs/integrate lists what arrives from each source.
     Install(install::Install),
     /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]
@@ -153,7 +153,7 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Check the setup: the service, the token, the sources, this clone, the agents, the disk.
     ///
-    /// Each failed check comes with the command that fixes it. Nothing is changed or stored. Exits
+    /// Each failed check comes with what fixes it. Nothing is changed or stored. Exits
     /// with 1 when a check fails. Whatever is not used here does not count as failed.
     Doctor(doctor::Doctor),
     /// Report what became of the agents' work: what was committed, kept, tested and merged.

@@ -28,10 +28,9 @@ use crate::structured::Structured;
 use crate::text::Form;
 use crate::tool::{INSTRUCTIONS, Tool};
 
-/// The methods that are answered. A request is read as one of them only if its parameters fit.
-const METHODS: [&str; 7] = [
-    "initialize",
-    "ping",
+/// The methods of every revision that are answered. A request is read as one of them only if its
+/// parameters fit.
+const METHODS: [&str; 5] = [
     "tools/list",
     "tools/call",
     "resources/list",

@@ -5,7 +5,7 @@ use harness::http::{Reply, Request};
 use harness::server::{Backend, Configuration, RETRIEVAL_TOKEN, Server};
 use serde_json::{Value, json};
 
-use crate::cli::{done, refused, svc, svc_with};
+use crate::cli::{account, done, refused, svc, svc_with};
 
 on_both_backends!(
     a_grant_holds_at_once_and_as_long_as_it_is_in_force,
@@ -385,7 +385,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     let url = server.base_url();
     let remote = |arguments: &[&str]| svc(&server, &[arguments, &["--url", &url]].concat());
     // At the store itself.
-    let local = |arguments: &[&str]| svc_with(&server, &[("USER", "rae")], arguments);
+    let local = |arguments: &[&str]| svc_with(&server, &[("USER", "somebody-else")], arguments);
     assert!(done(&local(&["grant", "list"])).starts_with("no grants\n"));
     let nothing = done(&local(&["grant", "explain", "review", "one"]));
     assert!(nothing.contains("nothing is granted to it"), "{nothing}");
@@ -414,7 +414,10 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         "{explained}"
     );
     let listed = done(&remote(&["grant", "list"]));
-    assert!(listed.contains("shell (rae)"), "{listed}");
+    assert!(
+        listed.contains(&format!("shell ({})", account())),
+        "{listed}"
+    );
     assert!(
         listed.contains("\ntokens of the server: review, triage\n"),
         "{listed}"
@@ -494,7 +497,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     ]));
     let lines: Vec<&str> = history.lines().collect();
     assert!(
-        lines[1].contains("shell (rae)") && lines[1].contains("a\\u{1b}b"),
+        lines[1].contains(&format!("shell ({})", account())) && lines[1].contains("a\\u{1b}b"),
         "{history}"
     );
     assert!(

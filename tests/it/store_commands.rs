@@ -5,7 +5,7 @@ use harness::server::{Backend, Configuration, Server, Store};
 use svc_engine::store::{self, DatabaseUrl};
 use svc_model::json::Json;
 
-use crate::cli::{DEMO, LAST_CALL, at, done, json, refused, svc, svc_with};
+use crate::cli::{DEMO, LAST_CALL, account, at, done, json, refused, svc, svc_with};
 
 on_both_backends!(
     a_database_is_looked_after,
@@ -159,7 +159,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
         "--reason",
         "again",
     ];
-    done(&svc_with(&server, &[("USER", "rae")], &direct));
+    done(&svc_with(&server, &[("USER", "somebody-else")], &direct));
     for log in [
         done(&remote(&["quarantine-log"])),
         done(&svc(&server, &["quarantine-log"])),
@@ -171,7 +171,10 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
             "{log}"
         );
         assert!(
-            lines[2].contains("Z  shell (rae)  quarantine inference_calls/"),
+            lines[2].contains(&format!(
+                "Z  shell ({})  quarantine inference_calls/",
+                account()
+            )),
             "{log}"
         );
     }

@@ -7,7 +7,7 @@ use svc_model::endpoint;
 use svc_model::facts::{FactCount, FactTable, FactsCounts};
 use svc_model::request::NoParameters;
 
-use super::place::{Otherwise, Place};
+use super::place::{Otherwise, Place, check_organization};
 use super::service;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -41,6 +41,7 @@ impl Facts {
             Place::Service(client) => client,
         };
         let reply: RawReply<FactsCounts> = service::block_on(async {
+            check_organization(&client, &self.store).await?;
             Ok(client.call_raw::<endpoint::Facts>(&NoParameters).await?)
         })?;
         output.reply(&reply, |counts| render(&Counts::from(counts)))

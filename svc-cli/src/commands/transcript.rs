@@ -45,7 +45,14 @@ impl Transcript {
             };
             let calls = match &self.call {
                 Some(call) if call.len() == CALL_CHARACTERS => vec![call_id(call)?],
-                other => named(&source.inventory().await?, other.as_deref())?,
+                other => {
+                    let inventory = source.inventory().await?;
+                    if inventory.calls.is_empty() && other.is_none() {
+                        output.note(&nothing(&inventory));
+                        return Ok(());
+                    }
+                    named(&inventory, other.as_deref())?
+                }
             };
             let mut printer = Printer {
                 output,
@@ -140,6 +147,16 @@ fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
     InferenceCallId::new(text).map_err(|rule| CommandError::argument("the call", rule))
 }
 
+/// Says that there are no calls, which is no failure.
+fn nothing(inventory: &Inventory) -> String {
+    let session = escape(inventory.session_id.as_str());
+    if inventory.found {
+        format!("no call of Session {session} is visible")
+    } else {
+        format!("Session {session} is not known")
+    }
+}
+
 /// Returns the calls whose ids have this prefix; without a prefix, all.
 fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
     let session = escape(inventory.session_id.as_str());
@@ -167,14 +184,6 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
                 found.len(),
                 escape(begin)
             ),
-        )),
-        (None, 0) => Err(CommandError::refused(
-            "absent",
-            if inventory.found {
-                format!("no call of Session {session} is visible")
-            } else {
-                format!("Session {session} is not known")
-            },
         )),
         _ => found.iter().map(|id| call_id(id)).collect(),
     }
@@ -356,6 +365,6 @@ mod tests {
         assert_eq!(found(None).unwrap(), 2);
         assert_eq!(found(Some("f8d5")).unwrap_err().code(), "ambiguous");
         assert_eq!(found(Some("a")).unwrap_err().code(), "absent");
-        assert_eq!(named(&inventory(&[]), None).unwrap_err().code(), "absent");
+        assert_eq!(named(&inventory(&[]), None).unwrap().len(), 0);
     }
 }

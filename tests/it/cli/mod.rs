@@ -30,6 +30,15 @@ pub(crate) fn svc(server: &Server, arguments: &[&str]) -> Output {
     svc_with(server, &[], arguments)
 }
 
+/// Returns the name of the account that runs the tests, as the system knows it.
+pub(crate) fn account() -> String {
+    let output = std::process::Command::new("id")
+        .arg("-un")
+        .output()
+        .expect("id runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
 /// Runs `svc` with these arguments, set up for a server, with more variables.
 pub(crate) fn svc_with(server: &Server, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = server.shell();

@@ -483,12 +483,6 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "until: must be a date",
         ),
         (
-            "/console/part?session_id=s&inference_call_id=c&side=middle",
-            422,
-            "invalid",
-            "must be",
-        ),
-        (
             "/console/lifecycle?until=2100-01-01",
             422,
             "cohort_after_boundary",
@@ -539,9 +533,9 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
         ),
         (
             "/console/part?session_id=a",
-            409,
-            "evidence_part_absent",
-            "lists its parts",
+            422,
+            "invalid",
+            "inference_call_id: must be the id of a call",
         ),
         ("/console/assets/x", 404, "not_found", "overview"),
     ] {

@@ -134,7 +134,7 @@ async fn last_answer(client: &Client) -> Result<Reference, CommandError> {
             reference_index: None,
         });
         CommandError::refused(hidden.code(), "the demo's calls are not visible")
-            .hint("were they quarantined? svc quarantine-log")
+            .hint("were they quarantined or erased? svc quarantine-log, svc erase log")
     };
     let session_id = story::session_id();
     let request = InventoryRequest {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use serde::Serialize;
 use svc_client::{Client, RetryPolicy};
+use svc_engine::private;
 use svc_engine::store::{JobState, MirrorStatus};
 use svc_server::env;
 use svc_server::{Grant, Overrides, Running, Settings};
@@ -145,7 +146,7 @@ fn settings(own: &Own) -> Result<Settings, CommandError> {
 fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     let (root, database_url) = match folder {
         Some(folder) => {
-            std::fs::create_dir_all(folder)?;
+            private::create_folder(folder)?;
             let folder = folder.canonicalize()?;
             let url = format!("sqlite://{}", folder.join("svc.db").display());
             (folder, Some(url))
@@ -158,8 +159,8 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
         _ => root.join("mirrors"),
     };
     let repositories = root.join("demo");
-    for folder in [&mirrors, &repositories] {
-        std::fs::create_dir_all(folder)?;
+    for folder in [&root, &mirrors, &repositories] {
+        private::create_folder(folder)?;
     }
     Ok(Own {
         mirrors,

@@ -9,12 +9,15 @@ use svc_server::{MirrorSettings, Origin};
 
 use super::{Check, State};
 use crate::commands::mirror::{MirrorOptions, refresh_command};
+use crate::commands::service;
+use crate::credentials::Credentials;
 use crate::error::chain;
+use crate::options::ServiceOptions;
 
 /// A disk with fewer free bytes than this counts as full: about a day's evidence of a busy team.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
-pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
+pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<Check> {
     let settings = match options.settings() {
         Ok(settings) => settings,
         Err(error) => return vec![Check::failed("settings", error.message(), "svc db status")],
@@ -27,6 +30,21 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
     if !is_there && settings.store.origin == Origin::Default {
         return vec![Check::absent("store", "none on this machine")];
     }
+    if !is_there {
+        return vec![Check::failed(
+            "store",
+            format!("there is no file {}", url.shown()),
+            "name the database in SVC_DATABASE_URL, or bring it back: svc restore DIR",
+        )];
+    }
+    if settings.store.origin == Origin::Default
+        && let Some(service) = another_service(url, service)
+    {
+        return vec![Check::absent(
+            "store",
+            format!("not checked: {service} has another one"),
+        )];
+    }
     let store = schema(url);
     let mirrors = mirrors(&settings, &store);
     let mut checks = vec![store];
@@ -38,6 +56,16 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
     }
     checks.push(mirrors);
     checks
+}
+
+/// Returns the URL of the service that this shell asks, if it is none of this store.
+fn another_service(store: &DatabaseUrl, options: &ServiceOptions) -> Option<String> {
+    let credentials = Credentials::load().ok()?;
+    let given = service::given(options).ok()?;
+    let asked = given.or_else(|| credentials.current().map(str::to_owned))?;
+    let own = svc_server::running_at(store);
+    let asked = svc_server::as_local(&asked).unwrap_or(asked);
+    (own.as_ref() != Some(&asked)).then_some(asked)
 }
 
 fn schema(url: &DatabaseUrl) -> Check {

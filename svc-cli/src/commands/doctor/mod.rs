@@ -101,7 +101,7 @@ struct Diagnosis {
 impl Doctor {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let mut checks = remote::checks(&self.service);
-        checks.extend(local::checks(&self.mirror));
+        checks.extend(local::checks(&self.mirror, &self.service));
         checks.extend(clone::checks());
         checks.extend(agents::checks());
         let failed = checks.iter().filter(|check| check.state == State::Failed);

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use svc_client::{Client, ErrorKind};
+use svc_client::{Client, ErrorKind, environment};
 use svc_engine::clock::Clock;
 use svc_model::capture::{CaptureCounts, CaptureSource};
 use svc_model::identity::Authority;
@@ -48,6 +48,17 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
     })
 }
 
+/// Returns what gives this shell another token. A token in the environment goes before a stored one.
+fn token_mend(url: &str) -> String {
+    match environment::token() {
+        Ok(None) => service::login(url, Role::Operator),
+        Ok(Some(_)) | Err(_) => format!(
+            "set SVC_TOKEN to an operator token, or unset SVC_TOKEN and SVC_TOKEN_FILE and run: {}",
+            service::login(url, Role::Operator)
+        ),
+    }
+}
+
 async fn asked(client: &Client) -> Vec<Check> {
     let (traced, trace) = client.traced();
     let url = client.url().to_owned();
@@ -70,11 +81,7 @@ async fn asked(client: &Client) -> Vec<Check> {
     let probe = match client.me().await {
         Ok(probe) => probe,
         Err(error) => {
-            checks.push(Check::failed(
-                "token",
-                error.to_string(),
-                format!("svc login {url}"),
-            ));
+            checks.push(Check::failed("token", error.to_string(), token_mend(&url)));
             return checks;
         }
     };
@@ -87,7 +94,7 @@ async fn asked(client: &Client) -> Vec<Check> {
     checks.push(if is_operator {
         Check::ok("token", whose)
     } else {
-        let mend = format!("svc login {url}");
+        let mend = token_mend(&url);
         Check::warning("token", format!("{whose}: not an operator token"), mend)
     });
     checks.push(logs(client, "logs as JSON", LogsRequest::Json(empty_export())).await);
@@ -106,7 +113,7 @@ async fn asked(client: &Client) -> Vec<Check> {
             Err(error) => {
                 let mend = match error.kind() {
                     ErrorKind::StoreUnavailable => STORE_MEND,
-                    _ => "svc capture",
+                    _ => "run svc doctor again; if it stays, the log of the service says why",
                 };
                 checks.push(Check::failed("capture", error.to_string(), mend));
             }

@@ -191,14 +191,16 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
              Sessions need (system prompts, definitions of tools)"
         ),
     );
-    if outcome.applied {
+    let is_nothing = facts.total() == 0;
+    if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";
         fields.add("elsewhere", elsewhere);
     }
-    let head = if outcome.applied {
-        "erased; the facts stay\n"
-    } else {
-        "would be erased (dry run; add --apply and --reason); the facts stay\n"
+    let head = match (is_nothing, outcome.applied) {
+        (true, true) => "nothing was erased: no content of this is stored here\n",
+        (true, false) => "nothing would be erased: no content of this is stored here\n",
+        (false, true) => "erased; the facts stay\n",
+        (false, false) => "would be erased (dry run; add --apply and --reason); the facts stay\n",
     };
     head.to_owned() + &fields.render()
 }

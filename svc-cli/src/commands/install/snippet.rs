@@ -103,11 +103,11 @@ snippets! {
     ];
     "mcp-cursor", "mcp-cursor.json", "json", "~/.cursor/mcp.json, or .cursor/mcp.json of a project", [
         "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
-        "the service needs SVC_ENABLE_MCP=true; without it, replace url and headers with the command svc and the argument mcp",
+        "the service needs SVC_ENABLE_MCP=true; without it, replace url and headers with the command svc, the argument mcp, and env with SVC_URL and, as SVC_TOKEN, the retrieval token: without them svc mcp uses the token of whoever is logged in",
     ];
     "mcp-vscode", "mcp-vscode.sh", "sh", "a shell with code", [
         "VS Code reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
-        "the service needs SVC_ENABLE_MCP=true; without it: code --add-mcp '{\"name\":\"svc\",\"command\":\"svc\",\"args\":[\"mcp\"]}'",
+        "the service needs SVC_ENABLE_MCP=true; without it: code --add-mcp '{\"name\":\"svc\",\"command\":\"svc\",\"args\":[\"mcp\"],\"env\":{\"SVC_URL\":\"https://svc.example\",\"SVC_TOKEN\":\"${env:SVC_RETRIEVAL_TOKEN}\"}}'",
     ];
 }
 

@@ -176,9 +176,11 @@ fn render(changed: &Changed, service: &ServiceOptions) -> String {
     let before = if receipt.unchanged { ", as before" } else { "" };
     match &receipt.action {
         Open::Known(QuarantineAction::Quarantine) => format!(
-            "quarantined {name} in {place}{before} (reversible: svc release {} {} --reason REASON{})\n",
+            "quarantined {name} in {place}{before} (reversible: svc release {} {} --reason REASON{}{})\n",
             receipt.table,
             quote(&receipt.fact_id),
+            // A fact that does not exist is named on purpose.
+            if receipt.target_found { "" } else { " --force" },
             service.repeated()
         ),
         Open::Known(QuarantineAction::Release) => format!("released {name} in {place}{before}\n"),

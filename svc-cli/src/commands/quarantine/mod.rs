@@ -10,12 +10,12 @@ pub(crate) use self::log::Log;
 
 use crate::error::CommandError;
 
-/// Returns the client name for changes made from this shell: the system's user.
+/// Returns the client name for changes made from this shell: the account that runs it, as the system
+/// knows it.
 pub(super) fn client_id() -> String {
-    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
-    match name("USER").or_else(|| name("LOGNAME")) {
-        Some(user) => format!("shell ({user})"),
-        None => "shell".to_owned(),
+    match whoami::username() {
+        Ok(user) if !user.is_empty() => format!("shell ({user})"),
+        _ => "shell".to_owned(),
     }
 }
 
