@@ -79,7 +79,7 @@ impl Engine {
             .await
     }
 
-    /// See [`read::explain_grant`]. It takes no slot.
+    /// See [`read::explain_enforced_grant`]. It takes no slot.
     ///
     /// # Errors
     ///
@@ -88,8 +88,10 @@ impl Engine {
         &self,
         request: GrantExplanationRequest,
     ) -> Result<GrantExplanation, Error> {
-        self.short(move |_, snapshot| read::explain_grant(snapshot, request))
-            .await
+        self.short(move |inner, snapshot| {
+            read::explain_enforced_grant(snapshot, &inner.grants, request)
+        })
+        .await
     }
 
     /// Grants a token a Session or a rule, in the name of a client. What the token has already is not
@@ -135,7 +137,8 @@ impl Engine {
         Ok(self.receipt_of(removed))
     }
 
-    /// Revokes a token, or restores it, in the name of a client.
+    /// Revokes a token, or restores it, in the name of a client. A revocation that the store has lost is
+    /// recorded again before it is taken back, so that every server learns of both.
     ///
     /// # Errors
     ///
@@ -146,6 +149,22 @@ impl Engine {
         action: GrantAction,
         client_id: String,
     ) -> Result<GrantReceipt, Error> {
+        if action == GrantAction::Restore {
+            let token = request.token.clone();
+            let lost = self.short(move |inner, snapshot| {
+                read::lost_revocation(snapshot, &inner.grants, &token)
+            });
+            if lost.await?.is_some() {
+                let change = self.change(&request.reason, client_id.clone());
+                let token = request.token.clone();
+                let again = self
+                    .0
+                    .store
+                    .change_token(token, GrantAction::Revoke, change);
+                let again = again.await?.map_err(QueryFault::from)?;
+                self.0.grants.recorded(&again.row);
+            }
+        }
         let change = self.change(&request.reason, client_id);
         let changed = self.0.store.change_token(request.token, action, change);
         let changed = changed.await?.map_err(QueryFault::from)?;

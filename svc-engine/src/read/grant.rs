@@ -97,6 +97,27 @@ pub fn token_grants(
     read_grants(snapshot, seen, token, log_end)
 }
 
+/// Returns the revocation of a token that this process has seen and that still holds, though the store has
+/// lost it and nobody has restored the token since.
+pub fn lost_revocation(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    token: &TokenName,
+) -> Result<Option<GrantRow>, Error> {
+    let Some(revocation) = seen.of(token) else {
+        return Ok(None);
+    };
+    if snapshot.has_grant_row(&revocation.row.grant_id)? {
+        return Ok(None);
+    }
+    let restored = snapshot.restoration_of(token)?;
+    let is_taken_back = restored.is_some_and(|row| {
+        row.recorded_at >= revocation.row.recorded_at
+            && revocation.restored_before.as_ref() != Some(&row.grant_id)
+    });
+    Ok((!is_taken_back).then_some(revocation.row))
+}
+
 fn read_grants(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
@@ -105,16 +126,17 @@ fn read_grants(
 ) -> Result<Arc<TokenGrants>, Error> {
     let grants = snapshot.grants_of(token)?;
     if let Some(revocation) = grants.iter().find(|row| row.action == GrantAction::Revoke) {
-        seen.set(token, Some(revocation));
+        if !seen.has(token, revocation) {
+            let restored = snapshot.restoration_of(token)?;
+            seen.set(token, revocation, restored.map(|row| row.grant_id));
+        }
         return Err(Error::TokenRevoked);
     }
-    if let Some(revocation) = seen.of(token) {
-        if !snapshot.has_grant_row(&revocation)? {
-            tracing::warn!(%token, "grants.revocation_is_gone_from_the_store");
-            return Err(Error::TokenRevoked);
-        }
-        seen.set(token, None);
+    if lost_revocation(snapshot, seen, token)?.is_some() {
+        tracing::warn!(%token, "grants.revocation_is_gone_from_the_store");
+        return Err(Error::TokenRevoked);
     }
+    seen.forget(token);
     let grants = Arc::new(TokenGrants {
         token: token.clone(),
         grants,
@@ -418,6 +440,27 @@ pub fn explain_grant(
         revocation,
         entries,
     })
+}
+
+/// Returns what [`explain_grant`] does, as this process enforces it: a revocation that the store has lost
+/// is one too.
+///
+/// # Errors
+///
+/// If the store does not answer.
+pub fn explain_enforced_grant(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    request: GrantExplanationRequest,
+) -> Result<GrantExplanation, Error> {
+    let mut explanation = explain_grant(snapshot, request)?;
+    if explanation.revocation.is_none()
+        && let Some(row) = lost_revocation(snapshot, seen, &explanation.token)?
+    {
+        explanation.revocation = Some(grant_entry(row));
+        explanation.granted = false;
+    }
+    Ok(explanation)
 }
 
 /// Returns a row of the log in the form of replies.

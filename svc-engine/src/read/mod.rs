@@ -35,8 +35,8 @@ pub use evidence::{inventory, manifest, read};
 pub use export::{Export, export};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use grant::{
-    Reach, SeenGrants, TokenGrants, check_reach, explain_grant, grant_entry, grant_reach,
-    grant_target, grants, reached, token_grants,
+    Reach, SeenGrants, TokenGrants, check_reach, explain_enforced_grant, explain_grant,
+    grant_entry, grant_reach, grant_target, grants, lost_revocation, reached, token_grants,
 };
 pub use quarantine::quarantine_log;
 pub use reports::{

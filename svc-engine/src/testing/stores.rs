@@ -92,11 +92,17 @@ impl TestStore {
         crate::store::text_rows(&self.url, sql, columns).expect("rows")
     }
 
-    /// Keeps a copy of the database as it is now.
+    /// Keeps a copy of the database as it is now, in place of an earlier one.
     pub fn back_up(&self) {
         match &self.database {
             Some(database) => database.back_up(),
-            None => self.run(&format!("VACUUM INTO '{}'", self.copy().display())),
+            None => {
+                let copy = self.copy();
+                if copy.exists() {
+                    std::fs::remove_file(&copy).expect("the earlier copy is removed");
+                }
+                self.run(&format!("VACUUM INTO '{}'", copy.display()));
+            }
         }
     }
 

@@ -27,9 +27,17 @@ pub struct SeenGrants {
 
 #[derive(Debug, Default)]
 struct Tokens {
-    revocations: BTreeMap<TokenName, String>,
+    revocations: BTreeMap<TokenName, SeenRevocation>,
     /// Not those of a token whose revocation was seen.
     grants: BTreeMap<TokenName, Arc<TokenGrants>>,
+}
+
+/// A revocation, and what was known when it was seen.
+#[derive(Clone, Debug)]
+pub(super) struct SeenRevocation {
+    pub(super) row: GrantRow,
+    /// The id of the row that last restored the token. A later one takes the revocation back.
+    pub(super) restored_before: Option<String>,
 }
 
 /// Whether the rules of a token reach a Session, and as of what.
@@ -52,7 +60,7 @@ impl SeenGrants {
     /// Remembers a revocation that this process has recorded.
     pub(crate) fn recorded(&self, row: &GrantRow) {
         if row.action == GrantAction::Revoke {
-            self.set(&row.token, Some(row));
+            self.set(&row.token, row, None);
         }
     }
 
@@ -62,20 +70,30 @@ impl SeenGrants {
         self.lock().grants.get(token).cloned()
     }
 
-    pub(super) fn of(&self, token: &TokenName) -> Option<String> {
+    pub(super) fn of(&self, token: &TokenName) -> Option<SeenRevocation> {
         self.lock().revocations.get(token).cloned()
     }
 
-    pub(super) fn set(&self, token: &TokenName, row: Option<&GrantRow>) {
+    /// Returns whether this revocation was seen.
+    pub(super) fn has(&self, token: &TokenName, row: &GrantRow) -> bool {
+        let tokens = self.lock();
+        let seen = tokens.revocations.get(token);
+        seen.is_some_and(|seen| seen.row.grant_id == row.grant_id)
+    }
+
+    pub(super) fn set(&self, token: &TokenName, row: &GrantRow, restored_before: Option<String>) {
         let mut tokens = self.lock();
-        match row {
-            Some(row) => {
-                tokens.grants.remove(token);
-                let revocation = row.grant_id.clone();
-                tokens.revocations.insert(token.clone(), revocation);
-            }
-            None => drop(tokens.revocations.remove(token)),
-        }
+        tokens.grants.remove(token);
+        let revocation = SeenRevocation {
+            row: row.clone(),
+            restored_before,
+        };
+        tokens.revocations.insert(token.clone(), revocation);
+    }
+
+    /// Forgets a revocation that was taken back.
+    pub(super) fn forget(&self, token: &TokenName) {
+        self.lock().revocations.remove(token);
     }
 
     /// Keeps the grants of a token, unless its revocation was seen in the meantime.

@@ -367,11 +367,27 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
         stage.granted(&anew).is_ok(),
         "who starts anew has seen none"
     );
-    // Whoever revokes and restores the token says what is meant.
+    let explained = |seen: &SeenGrants| {
+        let request = GrantExplanationRequest {
+            token: token(),
+            session_id: session_id("a"),
+        };
+        let explained = explain_enforced_grant(&mut stage.snapshot(), seen, request).unwrap();
+        (explained.granted, explained.revocation.is_some())
+    };
+    assert_eq!(explained(&seen), (false, true), "as it is enforced");
+    assert_eq!(explained(&anew), (true, false));
+    // Whoever revokes and restores the token says what is meant, also to a server that was not asked
+    // meanwhile.
     stage.set(GrantAction::Revoke);
-    assert!(stage.granted(&seen).is_err());
     stage.set(GrantAction::Restore);
     assert!(stage.granted(&seen).is_ok());
+    // But not whoever had restored it before it was revoked.
+    stage.database.back_up();
+    stage.set(GrantAction::Revoke);
+    assert!(stage.granted(&seen).is_err());
+    stage.database.restore();
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
 }
 
 /// A store that is set back gives the number of a lost grant to another one.

@@ -350,6 +350,12 @@ impl Snapshot<'_> {
         of_token(self.connection()?, org_id, token)
     }
 
+    /// Returns the row that last restored a token.
+    pub fn restoration_of(&mut self, token: &TokenName) -> Result<Option<GrantRow>, StoreError> {
+        let keys = [token.as_str().into(), self.org_id.as_str().into()];
+        self.connection()?.first(RESTORED, &keys, read)
+    }
+
     /// Returns whether the log has a row of this id.
     pub fn has_grant_row(&mut self, grant_id: &str) -> Result<bool, StoreError> {
         let keys = [Value::Text(grant_id), self.org_id.as_str().into()];
