@@ -69,14 +69,18 @@ impl Revisions {
             quarantine: row.count(0)?,
             erasure: ErasureEnd {
                 revision: row.count(1)?,
-                erasure_id: row.optional_text(2)?.map(erasure_id).transpose()?,
+                erasure_id: row
+                    .optional_text(2)?
+                    .as_deref()
+                    .map(erasure_id)
+                    .transpose()?,
             },
         })
     }
 }
 
-fn erasure_id(text: String) -> Result<Uuid, StoreError> {
-    Uuid::parse_str(&text).map_err(|_| corrupt("erasure_log", "erasure_id"))
+fn erasure_id(text: &str) -> Result<Uuid, StoreError> {
+    Uuid::parse_str(text).map_err(|_| corrupt("erasure_log", "erasure_id"))
 }
 
 /// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
@@ -162,23 +166,23 @@ impl<'s> Snapshot<'s> {
             *second.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
             read
         };
+        // Whoever takes it does it: this thread, if the system has no other one.
         let waiting = Mutex::new(Some(other));
-        let other = || {
+        let take = || {
             let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let other = waiting.take().expect("only one thread takes it");
-            drop(waiting);
-            other()
+            waiting.take()
         };
         thread::scope(|scope| {
-            let beside = thread::Builder::new().spawn_scoped(scope, other);
+            let beside = thread::Builder::new().spawn_scoped(scope, || take().map(|other| other()));
             let one = one(self);
-            let other = match beside.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(other)) => other,
+            if let Some(other) = take() {
+                return (one, other());
+            }
+            match beside.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(Some(other))) => (one, other),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // The system has no thread left.
-                Err(_) => other(),
-            };
-            (one, other)
+                Ok(Ok(None)) | Err(_) => unreachable!("it was taken by the thread, which ran it"),
+            }
         })
     }
 

@@ -94,16 +94,15 @@ impl TestStore {
 
     /// Keeps a copy of the database as it is now, in place of an earlier one.
     pub fn back_up(&self) {
-        match &self.database {
-            Some(database) => database.back_up(),
-            None => {
-                let copy = self.copy();
-                if copy.exists() {
-                    std::fs::remove_file(&copy).expect("the earlier copy is removed");
-                }
-                self.run(&format!("VACUUM INTO '{}'", copy.display()));
-            }
+        if let Some(database) = &self.database {
+            database.back_up();
+            return;
         }
+        let copy = self.copy();
+        if copy.exists() {
+            std::fs::remove_file(&copy).expect("the earlier copy is removed");
+        }
+        self.run(&format!("VACUUM INTO '{}'", copy.display()));
     }
 
     /// Sets the database back to the copy, under whoever uses it.

@@ -52,7 +52,7 @@ impl Network {
     fn connect(&self, mut from: TcpStream, mut to: TcpStream, is_question: bool) {
         let network = Arc::clone(&self.0);
         thread::spawn(move || {
-            let mut buffer = [0; 64 * 1024];
+            let mut buffer = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 let bytes = &buffer[..count];
                 let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
