@@ -31,14 +31,8 @@ impl Db {
                 output.value(&schema(state), render_status)
             }
             Self::Upgrade(options) => {
-                let url = settings(&options)?.url;
-                let before = store::schema_state(&url)?;
-                let revision = store::upgrade(&url)?;
-                let now = SchemaState::AtHead(revision);
-                output.value(&schema(now), |schema| {
-                    if before == now {
-                        return format!("database schema is at {} already\n", schema.head);
-                    }
+                let revision = store::upgrade(&settings(&options)?.url)?;
+                output.value(&schema(SchemaState::AtHead(revision)), |schema| {
                     format!("database schema upgraded to {}\n", schema.head)
                 })
             }

@@ -58,7 +58,11 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     let refused = doctor(UNKNOWN_TOKEN, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();
-    let mend = format!("fix: svc login {}", server.base_url());
+    // The environment's token goes before a stored one.
+    let mend = format!(
+        "fix: set SVC_TOKEN to an operator token, or unset SVC_TOKEN and SVC_TOKEN_FILE and run: svc login {}",
+        server.base_url()
+    );
     assert!(text.contains(&mend), "{text}");
 
     // A forge that signs with another secret.

@@ -1,5 +1,6 @@
 //! Reads strings of a payload by their purpose.
 
+use svc_model::id::is_trimmed;
 use svc_model::json::{Json, Text};
 
 use super::MessagesError;
@@ -16,6 +17,18 @@ pub(in crate::capture) fn identity(json: Option<&Json>) -> Result<Option<&str>, 
         return Ok(None);
     };
     value::identity(text).map_err(|_| MessagesError::InvalidIdentity)
+}
+
+/// Returns the name of a model or of its provider, trimmed; nothing if the value is not a string,
+/// or blank. It may have any length, because nothing is looked up by it.
+pub(in crate::capture) fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError> {
+    let Some(text) = usable(value) else {
+        return Ok(None);
+    };
+    match text.as_str().map(|text| text.trim_matches(is_trimmed)) {
+        Some(name) if !name.contains('\0') => Ok(Some(name.to_owned())),
+        _ => Err(MessagesError::InvalidIdentity),
+    }
 }
 
 /// Returns whether a text is a UUID with hyphens, in any case.
@@ -48,6 +61,7 @@ mod tests {
         ] {
             assert_eq!(usable(Some(&json(value))), None, "{value}");
             assert_eq!(identity(Some(&json(value))), Ok(None), "{value}");
+            assert_eq!(name(Some(&json(value))), Ok(None), "{value}");
         }
         assert_eq!(usable(None), None);
         assert_eq!(usable(Some(&json("\" a\""))), Some(&" a".into()));
@@ -62,6 +76,26 @@ mod tests {
             assert_eq!(
                 identity(Some(&refused)),
                 Err(MessagesError::InvalidIdentity)
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_trimmed_and_scalar() {
+        assert_eq!(
+            name(Some(&json("\" openai/x \""))),
+            Ok(Some("openai/x".to_owned()))
+        );
+        assert!(
+            name(Some(&Json::from("x".repeat(100_000))))
+                .unwrap()
+                .is_some()
+        );
+        for refused in ["\"a\\u0000\"", "\"\\ud800\""] {
+            assert_eq!(
+                name(Some(&json(refused))),
+                Err(MessagesError::InvalidIdentity),
+                "{refused}"
             );
         }
     }
