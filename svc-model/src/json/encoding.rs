@@ -29,7 +29,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ParseError> {
 
 /// Returns a document, or several, in UTF-8 if they are in another encoding; nothing if the bytes are
 /// UTF-8 already, or no text.
-pub fn in_utf8(bytes: &[u8]) -> Option<String> {
+pub(crate) fn in_utf8(bytes: &[u8]) -> Option<String> {
     match decode(bytes) {
         Ok(Cow::Owned(text)) => Some(text),
         Ok(Cow::Borrowed(_)) | Err(_) => None,

@@ -55,7 +55,7 @@ pub use self::de::{
     FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value, from_written,
     from_written_within,
 };
-pub use self::encoding::in_utf8;
+pub(crate) use self::encoding::in_utf8;
 pub use self::memory::{NodeBudget, OverBudget};
 pub use self::number::{INTEGER_DIGITS_MAX, Number};
 pub use self::object::Object;
