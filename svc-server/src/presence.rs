@@ -76,7 +76,8 @@ impl Place {
     fn of(database: &DatabaseUrl) -> Option<Self> {
         match database {
             DatabaseUrl::Sqlite(path) => Some(Self {
-                folder: path.parent()?.to_owned(),
+                // Without a folder in its name, it is in the current one.
+                folder: Path::new(".").join(path.parent()?),
                 name: path.file_stem()?.to_string_lossy().into_owned(),
             }),
             DatabaseUrl::Postgres(_) => Some(Self {
@@ -225,6 +226,13 @@ mod tests {
         let held = Presence::write(&place, "http://127.0.0.1:8301").unwrap();
         fs::set_permissions(&held.path, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(place.find(), None, "others may have written it");
+    }
+
+    #[test]
+    fn a_database_without_a_folder_is_in_the_current_one() {
+        let place = Place::of(&DatabaseUrl::sqlite(Path::new("svc.db"))).unwrap();
+        assert!(fs::read_dir(&place.folder).is_ok(), "{:?}", place.folder);
+        assert_eq!(place.name, "svc");
     }
 
     #[test]
