@@ -75,6 +75,7 @@ mod suite;
 mod table;
 mod traces;
 mod transaction;
+mod uncounted;
 mod url;
 mod value;
 mod witness;
@@ -128,7 +129,8 @@ use self::connection::Connection;
 use self::organization::Moments;
 use self::pool::Pool;
 use self::transaction::Transaction;
-use self::writer::{Uncounted, Writer};
+use self::uncounted::Uncounted;
+use self::writer::Writer;
 use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
 
