@@ -3,14 +3,14 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::note::{NOTES, repository};
 use crate::error::CommandError;
-use crate::output::{Output, escape};
+use crate::output::{Output, escape, is_executable};
 
 /// The line that identifies our hooks.
 const MARK: &str = "# Installed by: svc install git-hooks";
@@ -164,6 +164,7 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
         hook: hook.name,
         path: path.display().to_string(),
         action,
+        // Git, and the new hook, run only what they may.
         chained: is_executable(&before),
     })
 }
@@ -171,11 +172,6 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
 /// Returns whether there is anything of this name, also a link that leads nowhere.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
-}
-
-/// Returns whether git would run a hook: without the permission to, it does not.
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// Writes a hook to a temporary file and renames it, so that git never runs an incomplete one.

@@ -115,9 +115,15 @@ pub(crate) fn url_with(
     options: &ServiceOptions,
     credentials: &Credentials,
 ) -> Result<String, CommandError> {
-    Ok(given(options)?
-        .or_else(|| credentials.current().map(str::to_owned))
-        .unwrap_or_else(svc_server::local_url))
+    Ok(named(options, credentials)?.unwrap_or_else(svc_server::local_url))
+}
+
+/// Returns the given URL, else that of the last login.
+pub(crate) fn named(
+    options: &ServiceOptions,
+    credentials: &Credentials,
+) -> Result<Option<String>, CommandError> {
+    Ok(given(options)?.or_else(|| credentials.current().map(str::to_owned)))
 }
 
 /// Returns a client for the service at this URL.

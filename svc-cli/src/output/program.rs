@@ -40,11 +40,13 @@ fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
 /// Returns the program that a shell finds by name.
 fn found(path: &OsStr) -> Option<PathBuf> {
     let mut candidates = env::split_paths(path).map(|folder| folder.join(NAME));
-    candidates.find(|file| {
-        let metadata = fs::metadata(file);
-        metadata
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
+    candidates.find(|file| is_executable(file))
+}
+
+/// Returns whether somebody may run a file as a program.
+pub(crate) fn is_executable(file: &Path) -> bool {
+    let metadata = fs::metadata(file);
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -83,6 +83,9 @@ fn erasure_id(text: &str) -> Result<Uuid, StoreError> {
     Uuid::parse_str(text).map_err(|_| corrupt("erasure_log", "erasure_id"))
 }
 
+/// The place of the first further column of [`revisions!`].
+pub(super) const AFTER_REVISIONS: usize = 3;
+
 /// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
 macro_rules! revisions {
     ($($more:expr),*) => {
@@ -260,7 +263,9 @@ impl<'s> Snapshot<'s> {
     /// [`revisions`](Self::revisions) are learned with it.
     pub fn quarantine_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        self.read_revisions(QUARANTINE_END, &keys, |row| row.optional_text(3))
+        self.read_revisions(QUARANTINE_END, &keys, |row| {
+            row.optional_text(AFTER_REVISIONS)
+        })
     }
 
     /// Returns the latest rows of the quarantine log, of those before a revision when one is given,

@@ -27,19 +27,19 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
         DatabaseUrl::Sqlite(path) => path.exists(),
         DatabaseUrl::Postgres(_) => true,
     };
-    if !is_there && settings.store.origin == Origin::Default {
-        return vec![Check::absent("store", "none on this machine")];
-    }
+    let is_named = settings.store.origin != Origin::Default;
     if !is_there {
-        return vec![Check::failed(
-            "store",
-            format!("there is no file {}", url.shown()),
-            "name the database in SVC_DATABASE_URL, or bring it back: svc restore DIR",
-        )];
+        return vec![if is_named {
+            Check::failed(
+                "store",
+                format!("there is no file {}", url.shown()),
+                "name the database in SVC_DATABASE_URL, or bring it back: svc restore DIR",
+            )
+        } else {
+            Check::absent("store", "none on this machine")
+        }];
     }
-    if settings.store.origin == Origin::Default
-        && let Some(service) = another_service(url, service)
-    {
+    if !is_named && let Some(service) = another_service(url, service) {
         return vec![Check::absent(
             "store",
             format!("not checked: {service} has another one"),
@@ -61,8 +61,7 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
 /// Returns the URL of the service that this shell asks, if it is none of this store.
 fn another_service(store: &DatabaseUrl, options: &ServiceOptions) -> Option<String> {
     let credentials = Credentials::load().ok()?;
-    let given = service::given(options).ok()?;
-    let asked = given.or_else(|| credentials.current().map(str::to_owned))?;
+    let asked = service::named(options, &credentials).ok()??;
     let own = svc_server::running_at(store);
     let asked = svc_server::as_local(&asked).unwrap_or(asked);
     (own.as_ref() != Some(&asked)).then_some(asked)

@@ -172,13 +172,15 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
     fields.add("in", escape(place));
     fields.add("Sessions", outcome.sessions.to_string());
     let facts = &outcome.facts;
-    for (name, count) in [
+    let counts = [
         ("model calls", facts.inference_calls),
         ("decisions", facts.developer_decisions),
         ("edits", facts.edit_observations),
         ("refused edits", facts.rejected_edits),
         ("retries", facts.retry_linkages),
-    ] {
+    ];
+    let is_nothing = counts.iter().all(|(_, count)| *count == 0);
+    for (name, count) in counts {
         fields.add(name, count.to_string());
     }
     let bytes = shown_bytes(outcome.stored_bytes);
@@ -191,7 +193,6 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
              Sessions need (system prompts, definitions of tools)"
         ),
     );
-    let is_nothing = facts.total() == 0;
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";
         fields.add("elsewhere", elsewhere);

@@ -158,16 +158,6 @@ struct Facts {
     retry_linkages: u64,
 }
 
-impl Facts {
-    fn total(&self) -> u64 {
-        self.inference_calls
-            + self.developer_decisions
-            + self.edit_observations
-            + self.rejected_edits
-            + self.retry_linkages
-    }
-}
-
 impl From<&ErasedFacts> for Facts {
     fn from(facts: &ErasedFacts) -> Self {
         Self {

@@ -156,12 +156,11 @@ pub(super) fn is_plain_words(value: &[u8]) -> bool {
 /// Returns whether the letters of a piece are of one case, or words that each begin with a capital.
 fn is_of_plain_case(piece: &[u8]) -> bool {
     const WORD_BYTES_MIN: usize = 3;
-    let is_vowel = |byte: &u8| matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
     if !piece.iter().any(u8::is_ascii_lowercase) || !piece.iter().any(u8::is_ascii_uppercase) {
         return true;
     }
     let mut words = piece.chunk_by(|_, next| next.is_ascii_lowercase());
-    words.all(|word| word.len() >= WORD_BYTES_MIN && word.iter().any(is_vowel))
+    words.all(|word| word.len() >= WORD_BYTES_MIN && word.iter().copied().any(is_vowel))
 }
 
 /// Returns whether a value contains what is typed when any value will do: one character four times,
@@ -240,8 +239,7 @@ fn words_of(piece: &[u8]) -> Option<usize> {
             consonants = 0;
         }
         hump += 1;
-        let vowel = matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
-        consonants = if vowel { 0 } else { consonants + 1 };
+        consonants = if is_vowel(*byte) { 0 } else { consonants + 1 };
         if hump > WORD_BYTES_MAX || consonants > CONSONANTS_MAX {
             return None;
         }
@@ -249,6 +247,10 @@ fn words_of(piece: &[u8]) -> Option<usize> {
     }
     // Capitals in random places make many short words.
     (humps == 1 || humps * 4 <= letters.len()).then_some(humps)
+}
+
+fn is_vowel(byte: u8) -> bool {
+    matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
 /// Returns whether a text contains a lower-case word in any case, and not as the end of another.

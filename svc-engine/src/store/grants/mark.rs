@@ -8,7 +8,7 @@ use svc_model::id::SessionId;
 use super::GrantRule;
 use super::reach::{self, LookedAt};
 use crate::store::error::corrupt;
-use crate::store::snapshot::{Revisions, quarantine_end, revisions};
+use crate::store::snapshot::{AFTER_REVISIONS, Revisions, quarantine_end, revisions};
 use crate::store::statement::Statement;
 use crate::store::value::Row;
 use crate::store::{Snapshot, StoreError};
@@ -52,9 +52,9 @@ impl GrantMark {
     /// Reads it from a row of [`mark_of_session!`].
     fn of(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
-            grants: row.optional_text(3)?,
-            quarantine: row.optional_text(4)?,
-            session: row.optional_integer(5)?,
+            grants: row.optional_text(AFTER_REVISIONS)?,
+            quarantine: row.optional_text(AFTER_REVISIONS + 1)?,
+            session: row.optional_integer(AFTER_REVISIONS + 2)?,
         })
     }
 
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
     /// learned with it.
     pub fn grant_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        self.read_revisions(OF_LOG, &keys, |row| row.optional_text(3))
+        self.read_revisions(OF_LOG, &keys, |row| row.optional_text(AFTER_REVISIONS))
     }
 
     /// Returns what decides whether grants reach a Session, in the same way.
@@ -117,10 +117,10 @@ impl Snapshot<'_> {
             revisions = Revisions::of(row)?;
             let mark = GrantMark::of(row)?;
             found.grants.clone_from(&mark.grants);
-            let Some(session_id) = row.optional_text(6)? else {
+            let Some(session_id) = row.optional_text(AFTER_REVISIONS + 3)? else {
                 return Ok(());
             };
-            looked_at.count(row.integer(7)?);
+            looked_at.count(row.integer(AFTER_REVISIONS + 4)?);
             let session_id = SessionId::new(&session_id);
             let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
             found.sessions.push((session_id, mark));

@@ -14,6 +14,18 @@ type Command<'c> = Box<dyn FnOnce(&Store) -> Result<(), StoreError> + Send + 'c>
 /// Has the writer wait while commands are sent, so that they are one group, and returns
 /// the answers.
 fn in_one_group(store: &Store, commands: Vec<Command<'_>>) -> Vec<Result<(), StoreError>> {
+    let (blocked, answers) = behind(store, || Ok(()), commands);
+    blocked.unwrap();
+    answers
+}
+
+/// Has the writer wait while commands are sent, until it ends with this. Returns the answer to that and
+/// those to the commands.
+fn behind(
+    store: &Store,
+    end: fn() -> Result<(), StoreError>,
+    commands: Vec<Command<'_>>,
+) -> (Result<(), StoreError>, Vec<Result<(), StoreError>>) {
     let (go_on, waits) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let waits = Mutex::new(waits);
@@ -22,7 +34,7 @@ fn in_one_group(store: &Store, commands: Vec<Command<'_>>) -> Vec<Result<(), Sto
             store.writer.run_blocking(move |_| {
                 begun.send(()).unwrap();
                 waits.lock().unwrap().recv().unwrap();
-                Ok(())
+                end()
             })
         });
         has_begun.recv().unwrap();
@@ -35,11 +47,9 @@ fn in_one_group(store: &Store, commands: Vec<Command<'_>>) -> Vec<Result<(), Sto
             std::thread::yield_now();
         }
         go_on.send(()).unwrap();
-        blocker.join().unwrap().unwrap();
-        answers
-            .into_iter()
-            .map(|answer| answer.join().unwrap())
-            .collect()
+        let blocked = blocker.join().unwrap();
+        let answers = answers.into_iter().map(|answer| answer.join().unwrap());
+        (blocked, answers.collect())
     })
 }
 
@@ -153,29 +163,12 @@ fn who_waits_behind_a_database_that_hangs_is_answered_with_the_first(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    let (go_on, waits) = mpsc::channel::<()>();
     let tries = Arc::new(AtomicUsize::new(0));
-    thread::scope(|scope| {
-        let (store, waits) = (&store, Mutex::new(waits));
-        let (begun, has_begun) = mpsc::channel::<()>();
-        let hanging = scope.spawn(move || {
-            store.writer.run_blocking(move |_| {
-                begun.send(()).unwrap();
-                waits.lock().unwrap().recv().unwrap();
-                Err::<(), _>(StoreError::Deadline)
-            })
-        });
-        has_begun.recv().unwrap();
-        let waiting = counting(&tries);
-        let waiting = scope.spawn(move || waiting(store));
-        while store.writer.waiting() == 0 {
-            thread::yield_now();
-        }
-        go_on.send(()).unwrap();
-        for answer in [hanging.join().unwrap(), waiting.join().unwrap()] {
-            assert!(matches!(answer, Err(StoreError::NotStored)), "{answer:?}");
-        }
-    });
+    let hangs = || Err(StoreError::Deadline);
+    let (hanging, waiting) = behind(&store, hangs, vec![counting(&tries)]);
+    for answer in [&hanging, &waiting[0]] {
+        assert!(matches!(answer, Err(StoreError::NotStored)), "{answer:?}");
+    }
     assert_eq!(tries.load(Ordering::SeqCst), 0);
     append(&store, vec![call(1).build()]);
 }
