@@ -185,7 +185,7 @@ impl Engine {
     }
 
     /// Returns the use of the caches of reports, by kind.
-    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 10] {
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 11] {
         self.0.reports.memory.latest().uses()
     }
 

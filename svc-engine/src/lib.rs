@@ -21,3 +21,4 @@ pub mod read;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod threads;

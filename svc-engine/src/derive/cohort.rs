@@ -87,8 +87,9 @@ pub(super) struct Work<'e> {
     pub(super) call: &'e CohortCall,
     /// The commits that it is tied to, each once, in their order.
     pub(super) edges: Vec<Edge<'e>>,
-    /// The similarities of its files, in the order of commits and paths.
-    pub(super) similarities: Vec<f64>,
+    /// How similar its files are, all together, and how many there are. They were added in the order of
+    /// commits and paths.
+    pub(super) similarities: (f64, u64),
     /// The decisions that are attached to it, in their order.
     pub(super) decisions: Vec<&'e Decision>,
 }
@@ -137,7 +138,7 @@ impl<'e> Cohort<'e> {
             .map(|call| Work {
                 call,
                 edges: Vec::new(),
-                similarities: Vec::new(),
+                similarities: (0.0, 0),
                 decisions: Vec::new(),
             })
             .collect();
@@ -189,7 +190,8 @@ impl<'e> Cohort<'e> {
             });
             for (file, place) in of_commit {
                 let work = &mut self.calls[*place];
-                work.similarities.push(file.similarity.value());
+                work.similarities.0 += file.similarity.value();
+                work.similarities.1 += 1;
                 if work.edges.last().is_none_or(|last| last.commit != commit) {
                     let observations =
                         observed.of(&file.repository, &file.commit_sha, &work.call.session_id);

@@ -17,6 +17,7 @@ mod membership;
 mod scoring;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{Counts, MembershipSkip, ScoringSkip};
@@ -27,7 +28,7 @@ pub use self::scoring::{
     FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score, source_text,
 };
 use super::attribution::Attribution;
-use super::lifecycle::{self, FileScores, MergeEvidence};
+use super::lifecycle::{self, MergeEvidence};
 use crate::fact::Lifetime;
 
 /// Bytes of a file that is compared, at the head or at the merge.
@@ -115,7 +116,7 @@ pub struct RetentionRow {
     /// The observations of the Session at the commit, sorted.
     pub observation_ids: Vec<FactId>,
     /// The pull request.
-    pub merge: Merge,
+    pub merge: Arc<Merge>,
     /// What is left.
     pub scores: Scores,
 }
@@ -126,7 +127,7 @@ pub struct MergeRetention {
     /// Attributed files over an observed edge.
     pub candidates: u64,
     /// Those of exactly one merged pull request, in the order of rows.
-    pub joined: Vec<Attribution>,
+    pub joined: Vec<lifecycle::JoinedFile>,
     /// The others, by the reason.
     pub membership: Counts<MembershipSkip>,
     /// The pull requests because of which membership could not be checked, of each repository.
@@ -144,25 +145,9 @@ pub struct MergeRetention {
 impl MergeRetention {
     /// Returns what the lifecycle report says of it.
     pub fn evidence(self) -> MergeEvidence {
-        let scores: BTreeMap<(&Lifetime, &CommitSha, &str), FileScores> = self
-            .rows
-            .iter()
-            .map(|row| {
-                let scores = FileScores {
-                    head: row.scores.head,
-                    merge: row.scores.merge,
-                };
-                (row.attribution.place(), scores)
-            })
-            .collect();
-        let file = |attribution: &Attribution| lifecycle::JoinedFile {
-            inference_call_id: attribution.inference_call_id,
-            session_id: attribution.session_id.clone(),
-            scores: scores.get(&attribution.place()).copied(),
-        };
         MergeEvidence {
             candidates: self.candidates,
-            joined: self.joined.iter().map(file).collect(),
+            joined: self.joined,
             membership: self.membership,
             scoring_skips: self.skipped,
         }

@@ -83,6 +83,8 @@ pub enum Obstacle {
     Standby,
     /// Its file cannot be opened.
     NotOpened,
+    /// Its file is no database, or is damaged.
+    Damaged,
     /// It takes no more connections.
     ConnectionsUsedUp,
     /// Its server does not run, is still starting, or cannot be reached.
@@ -91,11 +93,12 @@ pub enum Obstacle {
 
 impl Obstacle {
     /// Every obstacle.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::DiskFull,
         Self::ReadOnly,
         Self::Standby,
         Self::NotOpened,
+        Self::Damaged,
         Self::ConnectionsUsedUp,
         Self::NoAnswer,
     ];
@@ -107,6 +110,7 @@ impl Obstacle {
             Self::ReadOnly => "read_only",
             Self::Standby => "standby",
             Self::NotOpened => "not_opened",
+            Self::Damaged => "damaged",
             Self::ConnectionsUsedUp => "connections_used_up",
             Self::NoAnswer => "no_answer",
         }
@@ -126,6 +130,10 @@ impl Obstacle {
             Self::NotOpened => {
                 "this user must be able to write the database file and its folder; to read one on a \
                  read-only disk, copy it elsewhere"
+            }
+            Self::Damaged => {
+                "the database file is damaged, or no database: name the right one in SVC_DATABASE_URL, or \
+                 restore a backup with svc restore"
             }
             Self::ConnectionsUsedUp => {
                 "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
@@ -156,6 +164,7 @@ impl StoreError {
                 ErrorCode::DiskFull => Some(Obstacle::DiskFull),
                 ErrorCode::ReadOnly => Some(Obstacle::ReadOnly),
                 ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Some(Obstacle::NotOpened),
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(Obstacle::Damaged),
                 _ => None,
             },
             Self::Postgres(sqlx::Error::Io(error)) => match error.kind() {
@@ -173,6 +182,7 @@ impl StoreError {
                 "53100" => Some(Obstacle::DiskFull),
                 "25006" => Some(Obstacle::ReadOnly),
                 "53300" => Some(Obstacle::ConnectionsUsedUp),
+                "XX001" | "XX002" => Some(Obstacle::Damaged),
                 // It starts, recovers or stops.
                 "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),
                 _ => None,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use svc_model::capture::CaptureTotals;
 use svc_model::context::CommitMatch;
@@ -31,6 +30,7 @@ use super::{
 };
 use crate::deadline::Deadline;
 use crate::fact::{Lifetime, RepositoryClaim};
+use crate::threads;
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -161,32 +161,13 @@ impl<'s> Snapshot<'s> {
             revisions: self.revisions,
             second: Arc::clone(&self.second),
         };
-        let span = tracing::Span::current();
         let other = move || {
-            let _entered = span.enter();
             let read = other(&mut beside);
             let Self { lease, second, .. } = beside;
             *second.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
             read
         };
-        // Whoever takes it does it: this thread, if the system has no other one.
-        let waiting = Mutex::new(Some(other));
-        let take = || {
-            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.take()
-        };
-        thread::scope(|scope| {
-            let beside = thread::Builder::new().spawn_scoped(scope, || take().map(|other| other()));
-            let one = one(self);
-            if let Some(other) = take() {
-                return (one, other());
-            }
-            match beside.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(Some(other))) => (one, other),
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                Ok(Ok(None)) | Err(_) => unreachable!("it was taken by the thread, which ran it"),
-            }
-        })
+        threads::both(|| one(self), other)
     }
 
     fn second(&self) -> MutexGuard<'_, Option<Lease<'s>>> {

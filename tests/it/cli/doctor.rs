@@ -55,6 +55,16 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     assert!(text.contains("fix: svc db upgrade"), "{text}");
     assert!(text.contains("unknown: the store cannot be read"), "{text}");
 
+    // Nothing that svc could do makes a database of another file.
+    let letter = home.path().join("letter.db");
+    std::fs::write(&letter, "Dear database! ".repeat(400)).unwrap();
+    let url = format!("sqlite://{}", letter.display());
+    let text = doctor(OPERATOR_TOKEN, &["--database-url", &url]);
+    assert_eq!(text.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let mend = "fix: the database file is damaged, or no database";
+    assert!(text.contains(mend), "{text}");
+
     let refused = doctor(UNKNOWN_TOKEN, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();

@@ -1,9 +1,12 @@
 //! What the shell prints when a command fails.
 
+use std::process::Command;
+
 use harness::server::{Configuration, INGEST_TOKEN, UNKNOWN_TOKEN};
+use harness::{process, programs};
 use svc_model::json::Json;
 
-use super::{at, refused, start, svc, svc_with};
+use super::{COMMAND_MAX, at, refused, start, svc, svc_with};
 
 #[test]
 fn an_unknown_command_is_a_usage_error_on_stderr() {
@@ -98,5 +101,20 @@ fn what_goes_wrong_says_what_to_do_next() {
         let said = Json::parse(said.as_bytes()).expect("JSON");
         assert_eq!(at(&said, &["error", "code"]), &Json::from(code));
         assert!(at(&said, &["error", "message"]).as_str().is_some());
+    }
+}
+
+#[test]
+fn outside_a_repository_the_notes_commands_say_so() {
+    let home = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["note", "show"][..],
+        &["note", "stamp", "--tool", "t", "s"],
+    ] {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command.env("HOME", home.path()).current_dir(home.path());
+        let output = process::run(command.args(arguments), b"", COMMAND_MAX).unwrap();
+        let said = refused(&output, 1);
+        assert!(said.contains("not a git repository"), "{said}");
     }
 }

@@ -5,9 +5,9 @@ use crate::commands::git_hooks;
 use crate::commands::note::{NOTES, repository};
 
 pub(super) fn checks() -> Vec<Check> {
-    match repository::ask(&["rev-parse", "--is-inside-work-tree"]) {
-        Ok(Some(_)) => vec![hooks(), notes()],
-        Ok(None) => vec![Check::absent(
+    match repository::is_work_tree() {
+        Ok(true) => vec![hooks(), notes()],
+        Ok(false) => vec![Check::absent(
             "clone",
             "this folder is not a git repository",
         )],

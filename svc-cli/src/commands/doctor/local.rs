@@ -20,7 +20,13 @@ const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<Check> {
     let settings = match options.settings() {
         Ok(settings) => settings,
-        Err(error) => return vec![Check::failed("settings", error.message(), "svc db status")],
+        Err(error) => {
+            return vec![Check::failed(
+                "settings",
+                error.message(),
+                "correct this setting",
+            )];
+        }
     };
     let url = &settings.store.url;
     let is_there = match url {

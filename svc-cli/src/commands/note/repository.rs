@@ -16,10 +16,14 @@ pub(in super::super) fn git(arguments: &[&str]) -> Result<String, CommandError> 
     }
 }
 
-/// Runs git and returns its output, or nothing if it exits with 1.
+/// Runs git and returns its output, or nothing if it exits with 1, which says that there is none.
 pub(in super::super) fn ask(arguments: &[&str]) -> Result<Option<String>, CommandError> {
     let output = run(arguments, None)?;
-    Ok(output.status.success().then(|| text(&output.stdout)))
+    match output.status.code() {
+        Some(0) => Ok(Some(text(&output.stdout))),
+        Some(1) => Ok(None),
+        _ => Err(failed(arguments, &output)),
+    }
 }
 
 /// Runs git with this input.
@@ -46,6 +50,13 @@ pub(super) fn blob(id: &str) -> Result<Vec<u8>, CommandError> {
 /// Returns the path of a file in the repository's git folder.
 pub(in super::super) fn own_path(name: &str) -> Result<PathBuf, CommandError> {
     Ok(PathBuf::from(git(&["rev-parse", "--git-path", name])?))
+}
+
+/// Returns whether the current folder is in a work tree.
+pub(in super::super) fn is_work_tree() -> Result<bool, CommandError> {
+    Ok(run(&["rev-parse", "--is-inside-work-tree"], None)?
+        .status
+        .success())
 }
 
 /// Returns the full id of a commit.

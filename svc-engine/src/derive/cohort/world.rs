@@ -16,7 +16,7 @@ use crate::derive::decision::{CallOwner, Decision, Decisions};
 use crate::derive::fate::EditFate;
 use crate::derive::lifecycle::{self, FileScores, JoinedFile};
 use crate::derive::model_report;
-use crate::derive::observed::ObservedCommit;
+use crate::derive::observed::{ObservedCommit, ObservedEdges};
 use crate::derive::repository::Repositories;
 use crate::fact::{Lifetime, RepositoryClaim};
 use crate::testing::builders::{at, commit, decision, edit, id, name, outcome, repository};
@@ -187,7 +187,10 @@ impl World {
     }
 
     pub(crate) fn lifecycle_report(&self) -> LifecycleReport {
-        self.derive(|evidence| lifecycle::derive(evidence, self.lifecycle.clone()))
+        self.derive(|evidence| {
+            let observed = ObservedEdges::new(evidence.observations);
+            lifecycle::BeforeMerges::new(*evidence, &observed).finish(self.lifecycle.clone())
+        })
     }
 
     /// Two models in one repository: what one wrote is noted, accepted, merged, and passed; what the

@@ -16,14 +16,20 @@ pub(super) fn of<'s>(
     population: Population,
     sessions: impl Iterator<Item = &'s SessionId>,
 ) -> Examples {
-    let sessions: BTreeSet<&SessionId> = sessions.collect();
+    let mut first: BTreeSet<&SessionId> = BTreeSet::new();
+    for session_id in sessions {
+        let is_full = first.len() == EXAMPLE_SESSIONS_MAX;
+        if is_full && first.last().is_some_and(|last| *last <= session_id) {
+            continue;
+        }
+        // One that is there already displaces none.
+        if first.insert(session_id) && is_full {
+            first.pop_last();
+        }
+    }
     Examples {
         population: population.into(),
-        session_ids: sessions
-            .into_iter()
-            .take(EXAMPLE_SESSIONS_MAX)
-            .cloned()
-            .collect(),
+        session_ids: first.into_iter().cloned().collect(),
     }
 }
 

@@ -13,7 +13,7 @@ mod strata;
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{
     Counts, LifecyclePolicy, LifecycleProvenance, LifecycleReport, LifecycleRepositorySkips,
-    MembershipSkip, ScoringSkip,
+    MembershipSkip, ScoringSkip, Stratum, StratumSkip,
 };
 
 pub use examples::EXAMPLE_SESSIONS_MAX;
@@ -22,6 +22,7 @@ use super::cohort::{Cohort, Evidence};
 use super::observed::ObservedEdges;
 use super::policy::Policy;
 use super::session_status::SessionStatuses;
+use edit_retention::Retention;
 
 /// What merged pull requests say of the attributed files at observed commits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,39 +66,67 @@ pub struct Beside {
     pub retry_linkages: u64,
     /// Facts that name a repository that cannot be determined.
     pub repository_skipped: LifecycleRepositorySkips,
-    /// Repositories whose mirror was fetched once and is not there, if there are any.
-    pub lost_mirrors: Option<u64>,
 }
 
-/// Derives the report.
-pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> LifecycleReport {
-    let observed = ObservedEdges::new(evidence.observations);
-    let cohort = Cohort::new(evidence, &observed);
-    let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
-    let (strata, stratum_skips) = strata::derive(evidence, &cohort);
-    let edit_retention = edit_retention::derive(evidence);
-    LifecycleReport {
-        org_id: evidence.org_id.clone(),
-        accepted_work: accepted_work::derive(evidence, &cohort, &beside.merges.joined),
-        rework: rework::derive(
+/// What is derived of a cohort whatever was merged.
+#[derive(Debug)]
+pub struct BeforeMerges<'e> {
+    evidence: Evidence<'e>,
+    cohort: Cohort<'e>,
+    statuses: SessionStatuses,
+    strata: Vec<Stratum>,
+    stratum_skips: Counts<StratumSkip>,
+    edit_retention: Retention,
+}
+
+impl<'e> BeforeMerges<'e> {
+    /// Derives it. The edges are those of the evidence.
+    pub fn new(evidence: Evidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
+        let cohort = Cohort::new(&evidence, observed);
+        let (strata, stratum_skips) = strata::derive(&evidence, &cohort);
+        Self {
+            statuses: SessionStatuses::new(&evidence.decisions.all, evidence.observations),
+            edit_retention: edit_retention::derive(&evidence),
             evidence,
-            &cohort,
-            &statuses,
-            &edit_retention,
-            beside.retry_linkages,
-        ),
-        edit_retention: edit_retention.panel,
-        merge_durability: merge_durability::derive(beside.merges),
-        session_attrition: session_attrition::derive(&statuses),
-        strata,
-        stratum_skips,
-        policy: LifecyclePolicy {
-            example_session_limit: EXAMPLE_SESSIONS_MAX as u64,
-            policy_version: Policy::Lifecycle.version().to_owned(),
-        },
-        provenance: provenance(evidence.quarantine_revision),
-        repository_skipped: beside.repository_skipped,
-        lost_mirrors: beside.lost_mirrors,
+            cohort,
+            strata,
+            stratum_skips,
+        }
+    }
+
+    /// Derives the report.
+    pub fn finish(self, beside: Beside) -> LifecycleReport {
+        let Self {
+            evidence,
+            cohort,
+            statuses,
+            strata,
+            stratum_skips,
+            edit_retention,
+        } = self;
+        LifecycleReport {
+            org_id: evidence.org_id.clone(),
+            accepted_work: accepted_work::derive(&evidence, &cohort, &beside.merges.joined),
+            rework: rework::derive(
+                &evidence,
+                &cohort,
+                &statuses,
+                &edit_retention,
+                beside.retry_linkages,
+            ),
+            edit_retention: edit_retention.panel,
+            merge_durability: merge_durability::derive(beside.merges),
+            session_attrition: session_attrition::derive(&statuses),
+            strata,
+            stratum_skips,
+            policy: LifecyclePolicy {
+                example_session_limit: EXAMPLE_SESSIONS_MAX as u64,
+                policy_version: Policy::Lifecycle.version().to_owned(),
+            },
+            provenance: provenance(evidence.quarantine_revision),
+            repository_skipped: beside.repository_skipped,
+            lost_mirrors: None,
+        }
     }
 }
 

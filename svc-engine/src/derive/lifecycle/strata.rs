@@ -1,6 +1,7 @@
 //! The accepted calls by one property at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use svc_model::reports::{Counts, Dimension, Stratum, StratumSkip};
 
@@ -10,7 +11,7 @@ use crate::fact::Lifetime;
 
 /// A value of a dimension, in the order in which they are shown: that of dimensions is that of their
 /// names, and values without a repository come before all others.
-type Key<'e> = (Dimension, Option<&'e Lifetime>, String);
+type Key<'e> = (Dimension, Option<&'e Lifetime>, Cow<'e, str>);
 
 /// Counts the accepted calls of each value. A call with no value of a dimension, or with several, is
 /// counted under a reason instead, so each is in one place of each dimension.
@@ -34,8 +35,10 @@ pub(super) fn derive(
             let place = repository.map(|repository| evidence.place(repository));
             let repo = place.as_ref().map(|place| place.repo.clone());
             let value = match dimension {
-                Dimension::Repository => repo.clone().unwrap_or(value),
-                Dimension::AgentHarness | Dimension::Model | Dimension::Workflow => value,
+                Dimension::Repository => repo.clone().unwrap_or_default(),
+                Dimension::AgentHarness | Dimension::Model | Dimension::Workflow => {
+                    value.into_owned()
+                }
             };
             Stratum {
                 dimension: dimension.into(),
@@ -53,43 +56,52 @@ pub(super) fn derive(
 fn places<'e>(work: &Work<'e>, cohort: &Cohort<'e>) -> [Result<Key<'e>, StratumSkip>; 4] {
     let harness = only(
         work.decisions.iter().map(|decision| decision.agent_harness),
+        PartialEq::eq,
         // An accepted call has a decision, so this is never counted.
         StratumSkip::MultipleAgentHarnesses,
         StratumSkip::MultipleAgentHarnesses,
     );
-    let model = work.call.model.clone().ok_or(StratumSkip::MissingModel);
+    let model = work.call.model.as_deref();
+    let model = model.ok_or(StratumSkip::MissingModel);
     let commits = || work.observed().map(|commit| &cohort.commits[commit]);
     let repository = only(
         commits().map(|commit| commit.repository),
+        PartialEq::eq,
         StratumSkip::MissingRepository,
         StratumSkip::MultipleRepositories,
     );
-    let workflow = only(
+    let workflow_of = only(
         commits().flat_map(|commit| {
             let runs = commit.ci.map_or(&[][..], |ci| &ci.runs);
-            runs.iter().map(|run| (commit.repository, workflow(run)))
+            runs.iter().map(|run| (commit.repository, run))
         }),
+        |(place, run), (other_place, other)| {
+            let is_same = || run.provider == other.provider && run.workflow == other.workflow;
+            place == other_place && (is_same() || workflow(run) == workflow(other))
+        },
         StratumSkip::MissingWorkflow,
         StratumSkip::MultipleWorkflows,
     );
     [
-        harness.map(|agent| (Dimension::AgentHarness, None, agent.as_str().to_owned())),
-        model.map(|model| (Dimension::Model, None, model)),
-        repository.map(|place| (Dimension::Repository, Some(place), String::new())),
-        workflow.map(|(repository, text)| (Dimension::Workflow, Some(repository), text)),
+        harness.map(|agent| (Dimension::AgentHarness, None, agent.as_str().into())),
+        model.map(|model| (Dimension::Model, None, model.into())),
+        repository.map(|place| (Dimension::Repository, Some(place), "".into())),
+        workflow_of.map(|(place, run)| (Dimension::Workflow, Some(place), workflow(run).into())),
     ]
 }
 
 /// Returns the one value that there is.
-fn only<T: Ord>(
-    values: impl Iterator<Item = T>,
+fn only<T>(
+    mut values: impl Iterator<Item = T>,
+    are_same: impl Fn(&T, &T) -> bool,
     missing: StratumSkip,
     multiple: StratumSkip,
 ) -> Result<T, StratumSkip> {
-    let mut values: BTreeSet<T> = values.collect();
-    match values.len() {
-        0 | 1 => values.pop_first().ok_or(missing),
-        _ => Err(multiple),
+    let first = values.next().ok_or(missing)?;
+    if values.all(|value| are_same(&first, &value)) {
+        Ok(first)
+    } else {
+        Err(multiple)
     }
 }
 

@@ -1,5 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{MembershipSkip, ScoringSkip};
 use svc_model::repository::CommitSha;
@@ -28,6 +30,7 @@ pub type ReachedFrom<'r> = Box<dyn Fn(&CommitSha) -> Option<bool> + 'r>;
 /// Attributed files, and the merged pull requests that may hold their commits.
 #[derive(Clone, Debug)]
 pub struct Candidates {
+    /// Those of one commit one after another.
     files: Vec<(Attribution, Vec<FactId>)>,
     merges: BTreeMap<Lifetime, Vec<PullRequest>>,
     /// The pull requests that CI names at each commit.
@@ -39,7 +42,7 @@ pub struct Candidates {
 
 #[derive(Clone, Debug)]
 struct PullRequest {
-    merge: Merge,
+    merge: Arc<Merge>,
     /// Every head that it had.
     heads: BTreeSet<CommitSha>,
 }
@@ -56,7 +59,7 @@ impl Candidates {
     /// Chooses the files over an observed edge, and the pull requests of their repositories.
     pub fn new(inputs: Inputs) -> Self {
         type Edge = (Lifetime, CommitSha, SessionId);
-        let mut observed: BTreeMap<Edge, BTreeSet<FactId>> = BTreeMap::new();
+        let mut observed: HashMap<Edge, BTreeSet<FactId>, RandomState> = HashMap::default();
         for edge in inputs.observed {
             let ObservedEdge {
                 observation_id,
@@ -86,8 +89,12 @@ impl Candidates {
                 }
             }
         }
-        let repositories: BTreeSet<&Lifetime> =
-            files.iter().map(|(it, _)| &it.repository).collect();
+        // They come in this order of who derives them.
+        files.sort_by(|(left, _), (right, _)| left.place().cmp(&right.place()));
+        let repositories = files
+            .chunk_by(|(left, _), (right, _)| left.repository == right.repository)
+            .map(|files| &files[0].0.repository);
+        let repositories: BTreeSet<&Lifetime> = repositories.collect();
         let mut merges: BTreeMap<Lifetime, Vec<PullRequest>> = BTreeMap::new();
         let mut heads = heads(inputs.revisions);
         for merge in inputs.merges {
@@ -99,7 +106,10 @@ impl Candidates {
                 .unwrap_or_default();
             heads.insert(merge.head_sha.clone());
             let of_repository = merges.entry(merge.repository.clone()).or_default();
-            of_repository.push(PullRequest { merge, heads });
+            of_repository.push(PullRequest {
+                merge: Arc::new(merge),
+                heads,
+            });
         }
         for pull_requests in merges.values_mut() {
             pull_requests.sort_by_key(|it| (it.merge.pr_number, it.merge.merge_id));
@@ -133,7 +143,8 @@ impl Candidates {
             }
             question.head_repositories.remove(repository);
         }
-        for (file, _) in &self.files {
+        for files in self.files.chunk_by(are_of_one_commit) {
+            let (file, _) = &files[0];
             if let Some(question) = questions.get_mut(&file.repository) {
                 question.commits.insert(file.commit_sha.clone());
             }
@@ -159,32 +170,28 @@ impl Candidates {
         let reason = ScoringSkip::SessionCommitUnobserved;
         result.skipped.add(reason, self.unobserved);
         let files = std::mem::take(&mut self.files);
-        let mut memberships = BTreeMap::new();
-        for (file, _) in &files {
-            let commit = (file.repository.clone(), file.commit_sha.clone());
-            if memberships.contains_key(&commit) {
-                continue;
-            }
+        let mut memberships = Vec::new();
+        for files in files.chunk_by(are_of_one_commit) {
             check()?;
-            let reached_from = reached(&commit.0, &commit.1);
-            let (membership, unchecked) = self.membership(&commit.0, &commit.1, &reached_from);
+            let (repository, commit_sha, _) = files[0].0.place();
+            let reached_from = reached(repository, commit_sha);
+            let (membership, unchecked) = self.membership(repository, commit_sha, &reached_from);
             if !unchecked.is_empty() {
-                let of_repository = result.unchecked.entry(commit.0.clone());
+                let of_repository = result.unchecked.entry(repository.clone());
                 of_repository.or_default().extend(unchecked);
             }
-            memberships.insert(commit, membership);
+            memberships.push((files.len(), membership));
         }
+        let memberships = memberships
+            .into_iter()
+            .flat_map(|(files, membership)| std::iter::repeat_n(membership, files));
         let mut joined = Vec::new();
-        for (attribution, observation_ids) in files {
-            let commit = (
-                attribution.repository.clone(),
-                attribution.commit_sha.clone(),
-            );
-            match memberships[&commit] {
+        for ((attribution, observation_ids), membership) in files.into_iter().zip(memberships) {
+            match membership {
                 Ok(merge) => joined.push(JoinedFile {
                     attribution,
                     observation_ids,
-                    merge: merge.clone(),
+                    merge,
                 }),
                 Err(skip) => result.membership.add(skip, 1),
             }
@@ -198,7 +205,7 @@ impl Candidates {
         repository: &Lifetime,
         commit_sha: &CommitSha,
         reached_from: &ReachedFrom<'_>,
-    ) -> (Result<&Merge, MembershipSkip>, BTreeSet<i64>) {
+    ) -> (Result<Arc<Merge>, MembershipSkip>, BTreeSet<i64>) {
         let of_repository = self.ci.get(repository);
         let named = of_repository.and_then(|commits| commits.get(commit_sha));
         let mut unchecked = BTreeSet::new();
@@ -216,7 +223,7 @@ impl Candidates {
         let membership = match holding[..] {
             _ if is_unresolved || !unchecked.is_empty() => Err(MembershipSkip::AncestryCheckFailed),
             [] => Err(MembershipSkip::WithoutMerge),
-            [one] => Ok(one),
+            [one] => Ok(Arc::clone(one)),
             _ => Err(MembershipSkip::Ambiguous),
         };
         (membership, unchecked)
@@ -248,6 +255,13 @@ impl PullRequest {
         }
         held
     }
+}
+
+fn are_of_one_commit(
+    (left, _): &(Attribution, Vec<FactId>),
+    (right, _): &(Attribution, Vec<FactId>),
+) -> bool {
+    left.commit_sha == right.commit_sha && left.repository == right.repository
 }
 
 /// Collects the heads of pull requests.

@@ -1,5 +1,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use svc_model::id::{FactId, is_trimmed};
 use svc_model::reports::ScoringSkip;
@@ -9,6 +10,7 @@ use super::{FILE_BYTES_MAX, Merge, MergeRetention, RetentionRow};
 use crate::derive::attribution::Attribution;
 use crate::derive::diff::CommitDiff;
 use crate::derive::fate::containment;
+use crate::derive::lifecycle::{self, FileScores};
 use crate::fact::Lifetime;
 
 /// An attributed file of exactly one merged pull request.
@@ -19,7 +21,7 @@ pub struct JoinedFile {
     /// The observations of the Session at the commit, sorted.
     pub observation_ids: Vec<FactId>,
     /// The pull request.
-    pub merge: Merge,
+    pub merge: Arc<Merge>,
 }
 
 /// A file as it is at a commit, or why it cannot be compared.
@@ -202,8 +204,13 @@ pub struct Joined {
 impl Joined {
     pub(super) fn new(mut result: MergeRetention, mut files: Vec<JoinedFile>) -> Self {
         files.sort_by(order);
-        result.joined = files.iter().map(|file| file.attribution.clone()).collect();
-        result.joined_pull_requests = pull_requests(files.iter().map(|file| &file.merge));
+        let joined = files.iter().map(|file| lifecycle::JoinedFile {
+            inference_call_id: file.attribution.inference_call_id,
+            session_id: file.attribution.session_id.clone(),
+            scores: None,
+        });
+        result.joined = joined.collect();
+        result.joined_pull_requests = pull_requests(files.iter().map(|file| &*file.merge));
         Self {
             result,
             files: files.into_iter().map(Some).collect(),
@@ -240,12 +247,18 @@ impl Joined {
             return;
         };
         match scores {
-            Ok(scores) => self.result.rows.push(RetentionRow {
-                attribution: file.attribution,
-                observation_ids: file.observation_ids,
-                merge: file.merge,
-                scores,
-            }),
+            Ok(scores) => {
+                self.result.joined[place].scores = Some(FileScores {
+                    head: scores.head,
+                    merge: scores.merge,
+                });
+                self.result.rows.push(RetentionRow {
+                    attribution: file.attribution,
+                    observation_ids: file.observation_ids,
+                    merge: file.merge,
+                    scores,
+                });
+            }
             Err(skip) => self.result.skipped.add(skip, 1),
         }
     }
@@ -258,7 +271,7 @@ impl Joined {
         result.rows.sort_by(|left, right| {
             row_key(&left.attribution, &left.merge).cmp(&row_key(&right.attribution, &right.merge))
         });
-        result.scored_pull_requests = pull_requests(result.rows.iter().map(|row| &row.merge));
+        result.scored_pull_requests = pull_requests(result.rows.iter().map(|row| &*row.merge));
         result
     }
 }

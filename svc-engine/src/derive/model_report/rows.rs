@@ -26,9 +26,9 @@ pub(super) struct Model<'e> {
     pub(super) attributed: Proportion,
     /// Commits that passed, of those with a verdict, by repository.
     pub(super) cells: BTreeMap<&'e Lifetime, Proportion>,
-    /// Edges of a commit and a Session that no observation backs.
-    pub(super) unobserved: BTreeSet<(usize, &'e SessionId)>,
-    observations: BTreeSet<FactId>,
+    /// Edges of a commit and a Session that no observation backs, each once, in their order.
+    pub(super) unobserved: Vec<(usize, &'e SessionId)>,
+    observations: Vec<FactId>,
     similarities: (f64, u64),
     failures: BTreeMap<String, u64>,
     explicit_accepts: u64,
@@ -55,7 +55,7 @@ impl<'e> Model<'e> {
             name,
             ..Self::default()
         };
-        let mut commits = BTreeSet::new();
+        let mut commits = Vec::new();
         for work in &calls {
             model.attributed.denominator += 1;
             model.attributed.numerator += u64::from(!work.edges.is_empty());
@@ -64,8 +64,8 @@ impl<'e> Model<'e> {
             for edge in &work.edges {
                 model.observations.extend(edge.observations);
             }
-            model.similarities.0 += work.similarities.iter().sum::<f64>();
-            model.similarities.1 += work.similarities.len() as u64;
+            model.similarities.0 += work.similarities.0;
+            model.similarities.1 += work.similarities.1;
             for decision in work.decisions.iter().filter(|decision| decision.explicit) {
                 if decision.accepted {
                     model.explicit_accepts += 1;
@@ -74,7 +74,7 @@ impl<'e> Model<'e> {
                 }
             }
         }
-        for commit in commits {
+        for commit in distinct(commits) {
             let commit = &cohort.commits[commit];
             if let Some((ci, verdict)) = commit.ci.and_then(|ci| Some((ci, ci.verdict?))) {
                 let cell = model.cells.entry(commit.repository).or_default();
@@ -85,6 +85,8 @@ impl<'e> Model<'e> {
                 }
             }
         }
+        model.unobserved = distinct(model.unobserved);
+        model.observations = distinct(model.observations);
         model.calls = calls;
         model
     }
@@ -141,9 +143,17 @@ impl<'e> Model<'e> {
             explicit_accept_fates: self.explicit_accept_fates.clone(),
             fates_with_external_changes: self.fates_with_external_changes.clone(),
             session_commit_unobserved: self.unobserved.len() as u64,
-            session_commit_observation_ids: self.observations.iter().copied().collect(),
+            session_commit_observation_ids: self.observations.clone(),
         }
     }
+}
+
+/// Returns the values in their order, each once. Thousands of calls have the same ones, and sorting them
+/// takes less than putting one after another in its place.
+fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// Adds the Fates of edits to the models of the calls that their decisions are attached to.

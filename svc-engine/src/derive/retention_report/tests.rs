@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 use svc_model::id::SessionId;
 use svc_model::query::AttributionSource;
@@ -7,6 +9,7 @@ use super::*;
 use crate::derive::attribution::{Attribution, Similarity};
 use crate::derive::cohort::world::assert_same;
 use crate::derive::decision::{CallOwner, Decision};
+use crate::derive::lifecycle::JoinedFile;
 use crate::derive::merge_retention::{Merge, Scores};
 use crate::fact::Lifetime;
 use crate::testing::builders::{commit, decision, id, repository};
@@ -27,11 +30,19 @@ fn file(call: u128, path: &str) -> Attribution {
     }
 }
 
+fn joined(call: u128) -> JoinedFile {
+    JoinedFile {
+        inference_call_id: id(call),
+        session_id: SessionId::new("s").unwrap(),
+        scores: None,
+    }
+}
+
 fn row(call: u128, path: &str, head: f64, merge: f64) -> RetentionRow {
     RetentionRow {
         attribution: file(call, path),
         observation_ids: vec![id(8)],
-        merge: Merge {
+        merge: Arc::new(Merge {
             merge_id: id(7),
             repository: Lifetime::Identified(repository(1)),
             head_repository: Ok(Lifetime::Identified(repository(1))),
@@ -39,7 +50,7 @@ fn row(call: u128, path: &str, head: f64, merge: f64) -> RetentionRow {
             head_sha: commit('b'),
             base_sha: commit('c'),
             merge_commit_sha: commit('d'),
-        },
+        }),
         scores: Scores {
             head_path: path.to_owned(),
             head,
@@ -53,7 +64,7 @@ fn row(call: u128, path: &str, head: f64, merge: f64) -> RetentionRow {
 fn retention() -> MergeRetention {
     MergeRetention {
         candidates: 4,
-        joined: vec![file(1, "a.py"), file(2, "b.py"), file(2, "c.py")],
+        joined: vec![joined(1), joined(2), joined(2)],
         membership: Counts::from_iter([(MembershipSkip::WithoutMerge, 1)]),
         skipped: Counts::from_iter([
             (ScoringSkip::BinaryFile, 1),

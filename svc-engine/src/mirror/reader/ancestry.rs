@@ -36,6 +36,22 @@ pub struct Reached<'a> {
 }
 
 impl Ancestry {
+    /// Returns whether the mirror has so many tips, which is all of a question. Then the answer never
+    /// changes.
+    pub fn is_final(&self, tips: usize) -> bool {
+        self.tips.len() == tips
+    }
+
+    /// Returns about how many bytes it takes, for whoever keeps it.
+    pub fn bytes(&self) -> usize {
+        let words = |walk: &HashMap<CommitSha, Tips, RandomState>| {
+            walk.values()
+                .map(|tips| 128 + 8 * tips.len())
+                .sum::<usize>()
+        };
+        160 * self.tips.len() + self.walks.iter().map(words).sum::<usize>()
+    }
+
     /// Returns what reaches a commit of the question. It is looked up once, however many tips are asked
     /// about.
     pub fn of(&self, commit: &CommitSha) -> Reached<'_> {

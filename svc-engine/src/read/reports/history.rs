@@ -9,7 +9,7 @@ use svc_model::repository::CommitSha;
 
 use super::additions::{Additions, split};
 use super::memory::{self, ReportMemory};
-use super::mirrors::{OpenMirror, OpenMirrors, at_once};
+use super::mirrors::{OpenMirror, OpenMirrors};
 use super::resolving::Resolving;
 use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
@@ -22,6 +22,7 @@ pub(super) const QUESTION: DiffQuestion = DiffQuestion {
     bytes_max: 32 * 1024 * 1024,
     files_max: 10_000,
 };
+use crate::threads::at_once;
 
 /// Commits of one repository that are read one after another.
 const COMMITS_AT_ONCE: usize = 512;

@@ -24,7 +24,7 @@ use super::unchanged::KnownOwners;
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
 use crate::fact::Lifetime;
-use crate::mirror::ObjectId;
+use crate::mirror::{Ancestry, ObjectId};
 
 /// What reports remember.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct ReportMemory {
     pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
     /// The key to what is within reach.
     pub(super) reach_key: ReachKey,
+    /// Which commits are reached from which.
+    pub(super) ancestries: Kept<Asked, Arc<Ancestry>>,
     /// What was left of files when they were merged.
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
     /// Which share of an edit was left, by its observation.
@@ -60,6 +62,14 @@ pub(super) struct Range {
     pub(super) before: ObjectId,
     pub(super) after: ObjectId,
     pub(super) forced: bool,
+}
+
+/// A question of the ancestry of commits, and the mirror that was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Asked {
+    pub(super) mirror: Lifetime,
+    /// The digest of the commits and the tips.
+    pub(super) question: [u8; 32],
 }
 
 /// A file of a commit, and where it was looked for.
@@ -98,10 +108,11 @@ impl ReportMemory {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
             ranges: Kept::new(part(1), 512),
-            files: Kept::new(part(8), 4_096),
+            files: Kept::new(part(7), 4_096),
             answers: Kept::new(part(5), 1_024),
             tied: Kept::new(part(4), 1_024),
             reach_key: ReachKey::default(),
+            ancestries: Kept::new(part(1), 65_536),
             scores: Kept::new(part(2), 384),
             shares: Kept::new(part(1), 64),
             sessions: Kept::new(part(4), 4_096),
@@ -113,12 +124,13 @@ impl ReportMemory {
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 10] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 11] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
             ("answers", self.answers.used()),
             ("tied_commits", self.tied.used()),
+            ("ancestries", self.ancestries.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
             ("sessions", self.sessions.used()),
@@ -155,6 +167,12 @@ impl Bytes for Arc<TokenSet> {
 impl Bytes for Arc<Tied> {
     fn bytes(&self) -> u64 {
         256 + Tied::bytes(self) as u64
+    }
+}
+
+impl Bytes for Arc<Ancestry> {
+    fn bytes(&self) -> u64 {
+        256 + Ancestry::bytes(self) as u64
     }
 }
 

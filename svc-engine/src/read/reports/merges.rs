@@ -1,16 +1,20 @@
 //! What remained of attributed files in merged pull requests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
 
 use super::Gathered;
-use super::mirrors::{OpenMirrors, at_once};
+use super::history::History;
+use super::memory::Asked;
 use super::population::up_to;
 use super::resolving::Resolving;
 use super::scoring::score_all;
+use crate::deadline::Deadline;
 use crate::derive::merge_retention::{
     AncestryQuestion, Candidates, CiMembership, Inputs, Merge, MergeRetention, ObservedEdge,
     ReachedFrom, Revision,
@@ -21,37 +25,36 @@ use crate::error::Error;
 use crate::fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
 use crate::mirror::Ancestry;
 use crate::store::{Snapshot, StoreError};
+use crate::threads::at_once;
 
-/// Derives what remained, of pull requests that were merged by a moment.
-pub(super) fn read(
-    snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
-    merged_by: Instant,
+/// Derives what remained, reading mirrors and not the store.
+pub(super) fn derive(
+    inputs: Inputs,
+    history: &History<'_>,
+    deadline: &Deadline,
 ) -> Result<MergeRetention, Error> {
-    let inputs = inputs(snapshot, gathered, merged_by)?;
     let candidates = Candidates::new(inputs);
     let questions: Vec<(Lifetime, AncestryQuestion)> = candidates.ancestry().into_iter().collect();
-    let mirrors = &gathered.history.mirrors;
     let answers = at_once(&questions, |(repository, question)| {
-        ancestry(mirrors, repository, question)
+        ancestry(history, repository, question)
     })?;
     let repositories = questions.into_iter().map(|(repository, _)| repository);
-    let ancestries: BTreeMap<Lifetime, Vec<Ancestry>> = repositories.zip(answers).collect();
+    let ancestries: BTreeMap<Lifetime, Vec<Arc<Ancestry>>> = repositories.zip(answers).collect();
     let reached = |repository: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
         let answers = ancestries.get(repository).into_iter().flatten();
         let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
         // The first mirror that has a tip has all that the tip reaches.
         Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
     };
-    let deadline = snapshot.deadline().clone();
     let mut joined = candidates
         .join(&reached, &|| deadline.check())
         .map_err(StoreError::from)?;
-    score_all(&mut joined, &gathered.history)?;
+    score_all(&mut joined, history)?;
     Ok(joined.finish())
 }
 
-fn inputs(
+/// Reads what it is derived from, of pull requests that were merged by a moment.
+pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     gathered: &mut Gathered<'_>,
     merged_by: Instant,
@@ -215,16 +218,46 @@ fn of_head(pull_request: &PullRequest) -> Mention<'_> {
 /// Answers a question of a repository's history, from its own mirror and then from those of the
 /// repositories that pull requests came from.
 fn ancestry(
-    mirrors: &OpenMirrors<'_>,
+    history: &History<'_>,
     repository: &Lifetime,
     question: &AncestryQuestion,
-) -> Result<Vec<Ancestry>, Error> {
+) -> Result<Vec<Arc<Ancestry>>, Error> {
+    let remembered = &history.memory().ancestries;
+    let digest = digest(question);
     let mut answers = Vec::new();
     for repository in [repository].into_iter().chain(&question.head_repositories) {
-        let answer = mirrors.with(repository, |mirror| {
-            mirror.read(|it| it.ancestry(&question.commits, &question.tips))
+        let asked = Asked {
+            mirror: repository.clone(),
+            question: digest,
+        };
+        // Whatever is remembered: without a mirror there is nothing to tell.
+        let answer = history.mirrors.with(repository, |mirror| {
+            if let Some(known) = remembered.get(&asked) {
+                return Ok(Some(known));
+            }
+            let read = mirror.read(|it| it.ancestry(&question.commits, &question.tips))?;
+            let answer = read.map(Arc::new);
+            if let Some(answer) = answer
+                .as_ref()
+                .filter(|it| it.is_final(question.tips.len()))
+            {
+                remembered.insert(asked, Arc::clone(answer));
+            }
+            Ok(answer)
         })?;
         answers.extend(answer.flatten());
     }
     Ok(answers)
+}
+
+fn digest(question: &AncestryQuestion) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for commits in [&question.commits, &question.tips] {
+        for commit in commits {
+            digest.update(commit.as_str());
+            digest.update("\n");
+        }
+        digest.update("\n");
+    }
+    digest.finalize().into()
 }

@@ -1,8 +1,5 @@
 use std::collections::{BTreeSet, HashSet};
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use svc_model::repository::CommitSha;
 
@@ -13,8 +10,6 @@ use crate::mirror::{Diff, DiffQuestion, MirrorReader, MirrorReading, ReadError};
 
 /// Mirrors that stay open when nobody reads them: each has a few programs.
 const IDLE_MAX: usize = 16;
-/// Threads of one report that read mirrors.
-const THREADS_MAX: usize = 4;
 
 /// The mirrors that a report reads, for any number of threads. Those that were used last stay open.
 #[derive(Debug)]
@@ -157,79 +152,5 @@ impl OpenMirror {
     /// Returns the mirror itself, where each reason for which it cannot be read has a name of its own.
     pub(super) const fn reader(&mut self) -> &mut MirrorReader {
         &mut self.reader
-    }
-}
-
-/// Does something with each of several things, a few at a time, and returns what came of each in their
-/// order.
-pub(super) fn at_once<T: Sync, R: Send, E: Send>(
-    things: &[T],
-    work: impl Fn(&T) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(THREADS_MAX).min(things.len());
-    if threads <= 1 {
-        return things.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let is_over = AtomicBool::new(false);
-    let span = tracing::Span::current();
-    let some = || {
-        let _entered = span.enter();
-        let mut done = Vec::new();
-        while !is_over.load(Ordering::Relaxed) {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = things.get(place) else {
-                break;
-            };
-            let result = work(thing);
-            if result.is_err() {
-                is_over.store(true, Ordering::Relaxed);
-            }
-            done.push((place, result));
-        }
-        done
-    };
-    let mut done = thread::scope(|scope| {
-        // Where the system has no thread left, those that run do the work of the others.
-        let running =
-            (1..threads).map_while(|_| thread::Builder::new().spawn_scoped(scope, some).ok());
-        let running: Vec<_> = running.collect();
-        let mut done = some();
-        for thread in running {
-            match thread.join() {
-                Ok(more) => done.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    });
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_done_at_once_comes_back_in_order() {
-        let things: Vec<u32> = (0..100).collect();
-        let doubled: Result<Vec<u32>, ()> = at_once(&things, |thing| Ok(thing * 2));
-        assert_eq!(doubled, Ok((0..100).map(|thing| thing * 2).collect()));
-        assert_eq!(
-            at_once(&[], |thing: &u32| Err::<(), u32>(*thing)),
-            Ok(vec![])
-        );
-    }
-
-    #[test]
-    fn one_failure_ends_everything() {
-        let things: Vec<u32> = (0..100).collect();
-        let failed = at_once(&things, |thing| match thing {
-            7 => Err(*thing),
-            _ => Ok(()),
-        });
-        assert_eq!(failed, Err(7));
     }
 }

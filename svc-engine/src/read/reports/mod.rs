@@ -51,11 +51,12 @@ pub use self::pushed::attributions_of_pushes;
 use self::resolving::Resolving;
 use crate::derive::attribution::{self, Attributions, Inputs, Note};
 use crate::derive::cohort::{self, Evidence};
-use crate::derive::observed::ObservedCommit;
+use crate::derive::observed::{ObservedCommit, ObservedEdges};
 use crate::derive::{lifecycle, model_report};
 use crate::error::Error;
 use crate::mirror::MirrorReading;
 use crate::store::{CohortCall, Snapshot};
+use crate::threads;
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
@@ -157,22 +158,33 @@ pub fn lifecycle_report(
 ) -> Result<LifecycleReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
     let retry_linkages = gathered.population.retries(snapshot, gathered.boundary)?;
-    let merges = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
     let mut session_observations = Counts::default();
     for (_, decline) in gathered.declined_observations() {
         session_observations.add(decline, 1);
     }
-    let beside = lifecycle::Beside {
-        merges: merges.evidence(),
-        retry_linkages,
-        repository_skipped: LifecycleRepositorySkips {
-            session_observations,
-            attribution_sources: gathered.pushes_declined.clone(),
-            ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
-        },
-        lost_mirrors: gathered.lost_mirrors(snapshot)?,
+    let repository_skipped = LifecycleRepositorySkips {
+        session_observations,
+        attribution_sources: gathered.pushes_declined.clone(),
+        ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
     };
-    gathered.derived(snapshot, |evidence| lifecycle::derive(evidence, beside))
+    let deadline = snapshot.deadline().clone();
+    let report = gathered.derived(snapshot, |evidence| {
+        let observed = ObservedEdges::new(evidence.observations);
+        let (before, merges) = threads::both(
+            || lifecycle::BeforeMerges::new(*evidence, &observed),
+            || merges::derive(inputs, &gathered.history, &deadline),
+        );
+        Ok::<_, Error>(before.finish(lifecycle::Beside {
+            merges: merges?.evidence(),
+            retry_linkages,
+            repository_skipped,
+        }))
+    })??;
+    Ok(LifecycleReport {
+        lost_mirrors: gathered.lost_mirrors(snapshot)?,
+        ..report
+    })
 }
 
 /// What both reports are derived from, as far as it is read.
@@ -241,11 +253,10 @@ impl<'g> Gathered<'g> {
         };
         let pushes_declined = declined(&question.pushes);
         let attributions = attribute(snapshot, &mut history, &answers, question)?;
-        let attributed: BTreeSet<&CommitSha> = attributions
+        let rows = attributions
             .rows
-            .iter()
-            .map(|file| &file.commit_sha)
-            .collect();
+            .chunk_by(|file, next| file.commit_sha == next.commit_sha);
+        let attributed: BTreeSet<&CommitSha> = rows.map(|files| &files[0].commit_sha).collect();
         let observed = observations.iter().map(|observed| &observed.commit_sha);
         let ci = ci::read(
             snapshot,

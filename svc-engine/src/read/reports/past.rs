@@ -76,7 +76,8 @@ pub fn merge_retention(
     extent: &Extent,
 ) -> Result<MergeRetentionReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
-    let retention = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let retention = merges::derive(inputs, &gathered.history, snapshot.deadline())?;
     let declines = gathered.declined_observations().into_values();
     let repository_skipped = RetentionRepositorySkips {
         session_observations: declines.map(|decline| (decline, 1)).collect(),

@@ -8,7 +8,7 @@ use svc_model::repository::CommitSha;
 
 use super::history::{History, QUESTION};
 use super::memory::{ScoredCommit, ScoredFile};
-use super::mirrors::{OpenMirror, Unreadable, at_once};
+use super::mirrors::{OpenMirror, Unreadable};
 use crate::derive::diff::CommitDiff;
 use crate::derive::merge_retention::{
     FILE_BYTES_MAX, FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score,
@@ -17,6 +17,7 @@ use crate::derive::merge_retention::{
 use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::mirror::{ObjectId, WantedFile};
+use crate::threads::at_once;
 
 /// Files that are looked at together.
 const FILES_AT_ONCE: usize = 1_024;
@@ -36,24 +37,22 @@ struct Scored {
 
 /// Scores every file, a few repositories at a time.
 pub(super) fn score_all(joined: &mut Joined, history: &History<'_>) -> Result<(), Error> {
-    let files: Vec<(usize, JoinedFile)> = joined
-        .files()
-        .map(|(place, file)| (place, file.clone()))
-        .collect();
     let mut pieces: Vec<(&Lifetime, Vec<Placed<'_>>)> = Vec::new();
-    for (place, file) in &files {
+    for (place, file) in joined.files() {
         let repository = &file.attribution.repository;
         match pieces.last_mut() {
             Some((of, piece)) if *of == repository && piece.len() < FILES_AT_ONCE => {
-                piece.push((*place, file));
+                piece.push((place, file));
             }
-            _ => pieces.push((repository, vec![(*place, file)])),
+            _ => pieces.push((repository, vec![(place, file)])),
         }
     }
     let scored = at_once(&pieces, |(repository, files)| {
         Scoring::of(history, repository, files)
     })?;
-    for ((repository, _), scored) in pieces.iter().zip(scored) {
+    let repositories = pieces.into_iter().map(|(repository, _)| repository.clone());
+    let repositories: Vec<Lifetime> = repositories.collect();
+    for (repository, scored) in repositories.iter().zip(scored) {
         for (commit, malformed, unsupported) in scored.sections {
             joined.count_sections(repository, &commit, malformed, unsupported);
         }

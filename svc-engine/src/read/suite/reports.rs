@@ -51,6 +51,14 @@ impl Sources {
         git(self.root.path(), &[&arguments[..], &paths].concat(), "");
     }
 
+    /// Brings to a mirror what its forge has by now.
+    pub(super) fn fetch(&self, number: u32) {
+        let org_id = svc_model::id::OrgId::new("acme").unwrap();
+        let folder = MirrorFolder::new(self.root.path(), org_id);
+        let path = folder.path(&Lifetime::Identified(repository(number)));
+        git(&path, &["fetch", "-q"], "");
+    }
+
     /// Empties every pack of a mirror.
     pub(super) fn damage(&self, number: u32) {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();

@@ -1,6 +1,6 @@
 //! What goes wrong in the writer costs whom it concerns, and nobody else.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc;
 use std::thread;
 
@@ -90,6 +90,44 @@ fn only_an_error_of_the_data_is_tried_delivery_by_delivery(
     let (stored, tries) = group(|| StoreError::Deadline);
     assert_eq!(stored, 0, "the others are told to come again");
     assert!(tries <= 20, "{tries}");
+}
+
+#[rstest]
+fn deliveries_tried_singly_do_not_each_wait_for_a_database_that_hangs(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let alone = Arc::new(AtomicBool::new(false));
+    let tries = Arc::new(AtomicUsize::new(0));
+    let corrupt: Command<'_> = {
+        let alone = Arc::clone(&alone);
+        Box::new(move |store| {
+            store.writer.run_blocking(move |_| {
+                alone.store(true, Ordering::SeqCst);
+                Err(StoreError::Corrupt {
+                    table: "pushes",
+                    what: "it is a test",
+                })
+            })
+        })
+    };
+    let hung = || -> Command<'_> {
+        let (alone, tries) = (Arc::clone(&alone), Arc::clone(&tries));
+        Box::new(move |store| {
+            store.writer.run_blocking(move |_| {
+                if !alone.load(Ordering::SeqCst) {
+                    return Ok(());
+                }
+                tries.fetch_add(1, Ordering::SeqCst);
+                Err(StoreError::Deadline)
+            })
+        })
+    };
+    let commands = (0..20).map(|_| hung()).chain([corrupt]).collect();
+    let stored = in_one_group(&store, commands);
+    assert!(stored.iter().all(Result::is_err), "{stored:?}");
+    assert_eq!(tries.load(Ordering::SeqCst), 1);
 }
 
 #[rstest]

@@ -112,10 +112,15 @@ impl Worker {
                     error = &error as &dyn std::error::Error,
                     "store.group_failed"
                 );
+                let mut served = Served::Answered;
                 for command in group {
-                    self.serve(vec![command]);
+                    if served == Served::Hung {
+                        command.answer(Some(StoreError::NotStored));
+                    } else {
+                        served = self.serve(vec![command]);
+                    }
                 }
-                Served::Answered
+                served
             }
             Some(error) => {
                 tracing::warn!(

@@ -211,6 +211,51 @@ fn a_pull_request_that_cannot_be_checked_is_named(
 }
 
 #[rstest]
+fn ancestry_is_remembered_once_every_head_is_there(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let extent = Extent::all_until(at(9_000));
+    let read = || merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+    let hits = || {
+        let uses = sources.memory.uses().into_iter();
+        uses.filter(|(kind, _)| *kind == "ancestries")
+            .map(|(_, used)| used.hits)
+            .sum::<u64>()
+    };
+    let first = read();
+    assert_eq!((first.scored_rows, hits()), (1, 0));
+    assert_eq!(read(), first);
+    assert_eq!(hits(), 1);
+
+    let head = forge.repository.commit("later");
+    let mut merge = PullRequestMerge {
+        merged_at: at(2_006),
+        captured_at: at(2_006),
+        ..merge(34)
+    };
+    merge.pull_request.pr_number = 4_711;
+    merge.pull_request.repository = Some(repository(101));
+    merge.pull_request.head_repository = Some(repository(101));
+    merge.pull_request.head_repo = Some("own/repo".to_owned());
+    merge.pull_request.head_sha = CommitSha::new(&head).unwrap();
+    merge.pull_request.base_sha = forge.commits[0].clone();
+    stage.add([Append::PullRequestMerge(Box::new(merge))]);
+    for _ in 0..2 {
+        let membership = read().membership;
+        assert_eq!(membership.get(MembershipSkip::AncestryCheckFailed), 1);
+    }
+    sources.fetch(101);
+    for expected in [1, 2] {
+        assert_eq!(read().scored_rows, 1);
+        assert_eq!(hits(), expected);
+    }
+}
+
+#[rstest]
 fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
