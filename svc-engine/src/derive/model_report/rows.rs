@@ -1,6 +1,7 @@
 //! One model: what is counted of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 
 use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
@@ -13,6 +14,7 @@ use crate::derive::fate::{External, external_totals, ordered};
 use crate::derive::policy::Policy;
 use crate::derive::statistics::{Proportion, real};
 use crate::fact::Lifetime;
+use crate::threads::at_once;
 
 /// How a workflow without a name is called.
 const UNNAMED: &str = "unnamed";
@@ -41,11 +43,9 @@ pub(super) struct Model<'e> {
 impl<'e> Model<'e> {
     /// Counts each model, by name.
     pub(super) fn all(evidence: &Evidence<'e>, cohort: &'e Cohort<'e>) -> Vec<Self> {
-        let mut models: Vec<Self> = cohort
-            .models()
-            .into_iter()
-            .map(|(name, calls)| Self::one(name, calls, cohort))
-            .collect();
+        let calls: Vec<(&str, Vec<&Work<'_>>)> = cohort.models().into_iter().collect();
+        let one = |(name, calls): &(&'e str, Vec<_>)| Ok(Self::one(name, calls.clone(), cohort));
+        let Ok::<_, Infallible>(mut models) = at_once(&calls, one);
         add_fates(&mut models, evidence);
         models
     }
