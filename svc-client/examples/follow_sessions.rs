@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use svc_client::model::id::SessionId;
+use svc_client::model::problem::QueryFault;
 use svc_client::model::query::{RepositorySelector, SessionSummary, SessionsRequest};
 use svc_client::model::repository::RepositoryName;
 use svc_client::model::time::Instant;
@@ -69,6 +70,14 @@ impl Follower {
     }
 }
 
+/// Returns whether a page no longer continues the one before.
+fn is_of_cursor(error: &svc_client::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Query(QueryFault::SessionCursorMismatch)
+    )
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -90,7 +99,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             // The next poll may succeed: the service was unavailable, or a fact was quarantined
             // between two pages.
-            Err(error) if error.is_unavailable() || matches!(error.kind(), ErrorKind::Query(_)) => {
+            Err(error) if error.is_unavailable() || is_of_cursor(&error) => {
                 writeln!(std::io::stderr(), "{error}")?;
             }
             Err(error) => return Err(error.into()),

@@ -34,11 +34,11 @@ pub async fn report(
     };
     // It is on disk when this returns.
     outbox.put(&event).await?;
-    let client = client.with_timeout(Duration::from_secs(2));
-    match outbox.drain(&client).await {
+    // What is not sent within this time waits for the next edit.
+    match tokio::time::timeout(Duration::from_secs(2), outbox.drain(client)).await {
         // If another hook is sending at this moment, it or the next one will find the event.
-        Ok(_) | Err(OutboxError::Busy) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(_) | Ok(Ok(_) | Err(OutboxError::Busy)) => Ok(()),
+        Ok(Err(error)) => Err(error.into()),
     }
 }
 

@@ -43,6 +43,7 @@ fn is_too_much(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::Oversize
+            | ErrorKind::ReplyTooLarge { .. }
             | ErrorKind::Declined(
                 Decline::EvidenceResponseLimit { .. } | Decline::EvidenceSourceLimit { .. }
             )

@@ -44,9 +44,11 @@ impl From<Question> for Asked {
 /// If they are not valid for the tool.
 pub(crate) fn read(
     tool: Tool,
-    arguments: JsonObject,
+    mut arguments: JsonObject,
     authority: Authority,
 ) -> Result<Asked, Refusal> {
+    // Some clients send null for every argument that is left out.
+    arguments.retain(|_, value| !value.is_null());
     declared(tool, &arguments)?;
     Ok(match tool {
         Tool::FindEvidence => Question::Discovery(body(arguments)?).into(),

@@ -23,8 +23,8 @@ pub(crate) struct Page {
 /// The list of a body, and the names of its entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paged {
-    list: &'static str,
-    name: fn(&Object) -> Option<String>,
+    pub(crate) list: &'static str,
+    pub(crate) name: fn(&Object) -> Option<String>,
 }
 
 /// The calls of an inventory.

@@ -9,6 +9,12 @@ use svc_model::problem::{Advice, Problem};
 
 /// The member of `_meta` that contains a refusal in structured form.
 const REFUSAL: &str = "svc/refusal";
+/// The codes of evidence that is not there to be read.
+const ABSENT: [&str; 3] = [
+    "evidence_unavailable",
+    "evidence_part_absent",
+    "content_erased",
+];
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +110,9 @@ impl Refusal {
         let message = format!("{}: {}", self.code, self.message);
         match self.status {
             Some(403 | 404) => ErrorData::resource_not_found(message, parts),
-            _ if self.code.starts_with("evidence_") => {
-                ErrorData::resource_not_found(message, parts)
-            }
+            _ if ABSENT.contains(&&*self.code) => ErrorData::resource_not_found(message, parts),
+            // It is there, and too much for one answer.
+            Some(409) => ErrorData::invalid_request(message, parts),
             Some(422) => ErrorData::invalid_params(message, parts),
             _ => ErrorData::internal_error(message, parts),
         }

@@ -40,6 +40,8 @@ const METHODS: [&str; 5] = [
 
 /// The member of `_meta` that lists values that the protocol cannot represent.
 const INEXACT: &str = "svc/inexact";
+/// How many more there are than are listed.
+const INEXACT_MORE: &str = "svc/inexact_more";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
 
@@ -87,18 +89,24 @@ impl<S: Service> McpServer<S> {
         };
         let mut twin = form.write(&reply).ok_or_else(Refusal::unreadable)?;
         if let Some(cursor) = next {
-            twin.push_str("\nThere are more: call again with cursor ");
-            twin.push_str(&Value::String(cursor.clone()).to_string());
+            // A text that shows fewer entries ends with the cursor of its own last one.
+            if !form.is_cut(&reply) {
+                twin.push_str("\nThere are more: call again with cursor ");
+                twin.push_str(&Value::String(cursor.clone()).to_string());
+            }
             meta.0.insert(NEXT_CURSOR.to_owned(), cursor.into());
         }
         let structured = Structured::of(&reply);
-        if !structured.inexact.is_empty() {
+        if !structured.inexact.is_empty() || structured.inexact_more > 0 {
             twin.push_str(
-                "\nSome values cannot be represented exactly and are replaced by the nearest text; \
-                 read them as resources: ",
+                "\nSome values cannot be represented exactly and are replaced by the nearest text. \
+                 For the exact part, read its svc:// address as a resource.",
             );
-            twin.push_str(&structured.inexact.join(" "));
             meta.0.insert(INEXACT.to_owned(), json!(structured.inexact));
+        }
+        if structured.inexact_more > 0 {
+            let more = json!(structured.inexact_more);
+            meta.0.insert(INEXACT_MORE.to_owned(), more);
         }
         let mut result = CallToolResult::success(vec![ContentBlock::text(twin)]);
         result.structured_content = Some(structured.value);

@@ -14,6 +14,8 @@ use svc_model::json::{Json, Number};
 const DEPTH_MAX: usize = 96;
 /// The maximum number of places that are recorded.
 const PLACES_MAX: usize = 64;
+/// The maximum number of bytes of a place. The names in it are captured and may be of any length.
+const PLACE_BYTES_MAX: usize = 1_024;
 
 /// A value that every library can represent.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Structured {
     pub(crate) value: Value,
     /// The first places where it differs from what was captured, as JSON Pointers.
     pub(crate) inexact: Vec<String>,
+    /// How many more there are.
+    pub(crate) inexact_more: u64,
 }
 
 impl Structured {
@@ -31,6 +35,7 @@ impl Structured {
         Self {
             value,
             inexact: walk.inexact,
+            inexact_more: walk.inexact_more,
         }
     }
 }
@@ -39,6 +44,7 @@ impl Structured {
 struct Walk {
     place: String,
     inexact: Vec<String>,
+    inexact_more: u64,
 }
 
 impl Walk {
@@ -92,8 +98,10 @@ impl Walk {
     }
 
     fn differs(&mut self) {
-        if self.inexact.len() < PLACES_MAX {
+        if self.inexact.len() < PLACES_MAX && self.place.len() <= PLACE_BYTES_MAX {
             self.inexact.push(self.place.clone());
+        } else {
+            self.inexact_more += 1;
         }
     }
 }
@@ -191,5 +199,19 @@ mod tests {
         let written = found.value.to_string();
         serde_json::from_str::<Value>(&written).unwrap();
         assert!(written.contains("\"[[[["));
+    }
+
+    #[test]
+    fn places_are_bounded_in_number_and_in_length() {
+        let name = "x".repeat(2 * PLACE_BYTES_MAX);
+        let number = "12345678901234567890123";
+        let found = structured(&format!(r#"{{"{name}":[{number},{number}],"a":{number}}}"#));
+        assert_eq!(
+            (found.inexact, found.inexact_more),
+            (vec!["/a".to_owned()], 2)
+        );
+        let numbers = vec![number; PLACES_MAX + 3].join(",");
+        let found = structured(&format!("[{numbers}]"));
+        assert_eq!((found.inexact.len(), found.inexact_more), (PLACES_MAX, 3));
     }
 }

@@ -269,6 +269,7 @@ fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
         (&["model", "--since-days", "0"][..], 2),
         (&["model", "--compare", "a", "a"], 1),
         (&["model", "--compare", "a"], 2),
+        (&["model", "--compare", "a", "b", "--compare", "a", "c"], 2),
         (&["model", "--non-inferiority-margin", "0.1"], 2),
         (
             &[

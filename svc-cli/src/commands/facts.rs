@@ -52,11 +52,12 @@ impl Counts {
     fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
         // Without the log, it is unknown what is visible.
         let has_log = snapshot.has_table("quarantine_log")?;
+        let counts = has_log.then(|| snapshot.fact_counts()).transpose()?;
         let mut tables = Vec::with_capacity(FactTable::ALL.len());
         for table in FactTable::ALL {
             let is_there = has_log && snapshot.has_table(table.as_str())?;
-            let count = is_there.then(|| snapshot.fact_count(*table)).transpose()?;
-            tables.push((*table, count));
+            let counts = counts.as_ref().filter(|_| is_there);
+            tables.push((*table, counts.map(|counts| counts.get(*table))));
         }
         let has_sessions = snapshot.has_table("sessions")?;
         Ok(Self {

@@ -119,6 +119,8 @@ impl Error {
         matches!(
             self.0.kind,
             ErrorKind::Connect
+                | ErrorKind::Transport
+                | ErrorKind::TimedOut
                 | ErrorKind::Busy
                 | ErrorKind::Deadline
                 | ErrorKind::StoreUnavailable

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, LogsReceipt, LogsRequest, PROTOBUF,
-    Skipped, VendorCIRequest,
+    Capture, GatewayCall, GatewayIngestRequest, IngestReceipt, IngestResult, LogsReceipt,
+    LogsRequest, PROTOBUF, Skipped, VendorCIRequest,
 };
 use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
@@ -30,6 +30,12 @@ pub enum Delivery {
 impl From<GatewayIngestRequest> for Delivery {
     fn from(request: GatewayIngestRequest) -> Self {
         Self::Gateway(Box::new(request))
+    }
+}
+
+impl From<GatewayCall> for Delivery {
+    fn from(call: GatewayCall) -> Self {
+        GatewayIngestRequest::from(call).into()
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use svc_model::facts::FactTable;
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -52,7 +51,7 @@ impl Snapshot<'_> {
     /// Returns how far the outcomes of CI have come.
     pub fn outcomes_end(&mut self) -> Result<OutcomesEnd, StoreError> {
         let quarantine = self.quarantine_log_end()?;
-        let count = self.fact_count(FactTable::CiOutcomes)?.total;
+        let count = self.fact_counts()?.ci_outcomes.total;
         let keys = [self.org_id.as_str().into()];
         let last = self.connection()?.first(LAST, &keys, |row| {
             let mut columns = Columns::of(row, "ci_outcomes", &LAST_COLUMNS);

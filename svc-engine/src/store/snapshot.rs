@@ -310,14 +310,6 @@ impl<'s> Snapshot<'s> {
         Ok(organization::counts(self.connection()?, org_id)?.1)
     }
 
-    /// Returns the counts of one kind of fact.
-    pub fn fact_count(&mut self, table: FactTable) -> Result<FactCount, StoreError> {
-        let org_id = self.org_id;
-        Ok(organization::counts(self.connection()?, org_id)?
-            .1
-            .get(table))
-    }
-
     /// Returns whether the schema has a table. An older schema may lack one.
     pub fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
         migrate::has_table(self.connection()?, name)

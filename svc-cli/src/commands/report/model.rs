@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use svc_client::Client;
 use svc_engine::derive::comparison;
 use svc_engine::read;
@@ -16,7 +16,7 @@ use crate::output::{Output, Table, escape};
 #[derive(Debug, Args)]
 pub(crate) struct Model {
     /// Test two models against each other.
-    #[arg(long, num_args = 2, value_names = ["MODEL_A", "MODEL_B"])]
+    #[arg(long, num_args = 2, action = ArgAction::Set, value_names = ["MODEL_A", "MODEL_B"])]
     compare: Option<Vec<String>>,
 
     /// Also test whether model B is worse than model A by at most this margin, from 0 to 1.

@@ -52,7 +52,8 @@ impl Session {
         let request = SessionDossierRequest::new(session_id(&self.id)?);
         let client = service::client(&self.service)?;
         let reply =
-            service::block_on(async { Ok(client.call_raw::<SessionQuery>(&request).await?) })?;
+            service::block_on(async { Ok(client.call_raw::<SessionQuery>(&request).await?) })
+                .map_err(|error: CommandError| error.given("SESSION", &self.id))?;
         let tail = if self.all { usize::MAX } else { self.tail };
         output.reply(&reply, |answer| match answer {
             SessionAnswer::Known(dossier) => render(dossier, tail, now),

@@ -121,15 +121,28 @@ impl MirrorReader {
                 found = Some(walk(output, tips, wanted)?);
                 Ok(())
             });
-        let reached = match (found, walked) {
+        match (found, walked) {
             // Git fails if the rest of its answer is not read.
-            (Some(reached), Ok(())) => reached,
-            (Some(reached), Err(error)) if error.is_failure() => reached,
-            (_, Err(error)) => return Err(error.into()),
+            (Some(Walk::Found(reached)), Err(error)) if error.is_failure() => Ok(reached),
+            (Some(Walk::Declined(decline)), Err(error)) if error.is_failure() => {
+                Err(ReadError::Declined(decline))
+            }
+            (_, Err(error)) => Err(error.into()),
+            (Some(Walk::Found(reached) | Walk::Ended(reached)), Ok(())) => Ok(reached),
+            (Some(Walk::Declined(decline)), Ok(())) => Err(ReadError::Declined(decline)),
             (None, Ok(())) => Ok(HashMap::new()),
-        };
-        reached.map_err(ReadError::Declined)
+        }
     }
+}
+
+/// How a walk through a history ended.
+enum Walk {
+    /// Every wanted commit was found, so the rest was not read.
+    Found(HashMap<ObjectId, Tips>),
+    /// The history was read to its end.
+    Ended(HashMap<ObjectId, Tips>),
+    /// It cannot be read.
+    Declined(ReadDecline),
 }
 
 /// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only the
@@ -138,7 +151,7 @@ fn walk(
     output: &mut dyn BufRead,
     tips: &HashMap<ObjectId, usize>,
     wanted: &HashSet<ObjectId>,
-) -> io::Result<Result<HashMap<ObjectId, Tips>, ReadDecline>> {
+) -> io::Result<Walk> {
     let words = tips.len().div_ceil(64);
     let mut edge: HashMap<ObjectId, Tips> = HashMap::new();
     let mut reached = HashMap::new();
@@ -147,14 +160,14 @@ fn walk(
         line.clear();
         let length = output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
         if length == 0 {
-            return Ok(Ok(reached));
+            return Ok(Walk::Ended(reached));
         }
         if line.pop() != Some(b'\n') {
-            return Ok(Err(ReadDecline::Malformed));
+            return Ok(Walk::Declined(ReadDecline::Malformed));
         }
         let mut ids = line.split(|byte| *byte == b' ').map(ObjectId::parse);
         let Some(Some(commit)) = ids.next() else {
-            return Ok(Err(ReadDecline::Malformed));
+            return Ok(Walk::Declined(ReadDecline::Malformed));
         };
         let mut bits = edge.remove(&commit).unwrap_or_else(|| vec![0; words]);
         if let Some(tip) = tips.get(&commit) {
@@ -169,9 +182,9 @@ fn walk(
         if wanted.contains(&commit) {
             reached.insert(commit, bits);
             if reached.len() == wanted.len() {
-                return Ok(Ok(reached));
+                return Ok(Walk::Found(reached));
             }
         }
     }
-    Ok(Err(ReadDecline::TooManyCommits))
+    Ok(Walk::Declined(ReadDecline::TooManyCommits))
 }

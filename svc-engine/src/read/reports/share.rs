@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::reports::{AttributionAlert, AttributionShareReport, AttributionShareRow, Counts};
+use svc_model::reports::{
+    AttributionAlert, AttributionShareReport, AttributionShareRow, AttributionSkip, Counts,
+};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity};
 use svc_model::time::Instant;
 
@@ -101,23 +103,30 @@ pub(super) fn report(
     cases_min: u64,
 ) -> Result<AttributionShareReport, Error> {
     let windows = windows(snapshot, gathered)?;
-    let window = |repository: &Lifetime| windows.get(repository).copied();
-    let baselines = windows
-        .values()
+    let window = |repository: &Lifetime| windows.known.get(repository).copied();
+    let baselines = (windows.known.values().chain(windows.declined.values()))
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
         return shown(snapshot, gathered, Report::of_nothing(cases_min));
     };
-    let is_in = |push: &Push| {
-        let repository = gathered.resolving.of_push(push);
-        let window = repository.ok().as_ref().and_then(window);
-        let at = push.captured_at;
-        window.is_some_and(|it| it.holds(at) || it.is_baseline(at))
-    };
     let mut pushes = Vec::new();
+    let mut declined: Counts<AttributionSkip> = Counts::default();
     let mut take = up_to(&mut pushes, REPORT_FACTS_MAX);
     snapshot.pushes_captured(from..just_after(gathered.boundary.max(from)), |push| {
-        if is_in(&push) { take(push) } else { Ok(()) }
+        let at = push.captured_at;
+        let is_in = |it: Window| it.holds(at) || it.is_baseline(at);
+        match gathered.resolving.of_push(&push) {
+            Ok(repository) if window(&repository).is_some_and(is_in) => take(push)?,
+            Ok(_) => {}
+            Err(decline) => {
+                let window = windows.declined.get(&(push.repo, push.repository));
+                declined.add(
+                    decline.into(),
+                    u64::from(window.copied().is_some_and(is_in)),
+                );
+            }
+        }
+        Ok(())
     })?;
     drop(take);
     let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
@@ -138,7 +147,7 @@ pub(super) fn report(
     };
     let baseline = shares(&earlier.commits, before);
     let mut skips = now.skipped;
-    for (reason, count) in earlier.skipped.iter() {
+    for (reason, count) in earlier.skipped.iter().chain(declined.iter()) {
         skips.add(reason, count);
     }
     let report = Report {
@@ -151,14 +160,21 @@ pub(super) fn report(
     shown(snapshot, gathered, report)
 }
 
-/// Returns the week before the last push of each repository. However many pushes there are, what is held
-/// is one moment for each name and identity.
-fn windows(
-    snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Result<BTreeMap<Lifetime, Window>, Error> {
+/// A name and an identity that pushes say together.
+type Mentioned = (String, Option<RepositoryIdentity>);
+
+/// The week before the last push of each repository, and of what names none that can be determined.
+#[derive(Default)]
+struct Windows {
+    known: BTreeMap<Lifetime, Window>,
+    declined: BTreeMap<Mentioned, Window>,
+}
+
+/// Returns the week before each last push. However many pushes there are, what is held is one moment for
+/// each name and identity.
+fn windows(snapshot: &mut Snapshot<'_>, gathered: &mut Gathered<'_>) -> Result<Windows, Error> {
     let boundary = gathered.boundary;
-    let mut last: BTreeMap<(String, Option<RepositoryIdentity>), Instant> = BTreeMap::new();
+    let mut last: BTreeMap<Mentioned, Instant> = BTreeMap::new();
     snapshot.pushes_captured(first()..just_after(boundary), |push| {
         // In the order of capture.
         last.insert((push.repo, push.repository), push.captured_at);
@@ -168,21 +184,23 @@ fn windows(
         gathered.resolving.touch(mention(mentioned));
     }
     gathered.resolving.read(snapshot, boundary)?;
-    let mut windows: BTreeMap<Lifetime, Window> = BTreeMap::new();
-    for (mentioned, at) in &last {
-        if let Ok(repository) = gathered.resolving.of(mention(mentioned)) {
-            let window = Window::days_before(*at, WINDOW_DAYS);
-            let known = windows.entry(repository).or_insert(window);
+    let mut windows = Windows::default();
+    for (mentioned, at) in last {
+        let window = Window::days_before(at, WINDOW_DAYS);
+        if let Ok(repository) = gathered.resolving.of(mention(&mentioned)) {
+            let known = windows.known.entry(repository).or_insert(window);
             if known.end < window.end {
                 *known = window;
             }
+        } else {
+            windows.declined.insert(mentioned, window);
         }
     }
     Ok(windows)
 }
 
 /// Returns what a name and an identity say together.
-fn mention((name, identity): &(String, Option<RepositoryIdentity>)) -> Mention<'_> {
+fn mention((name, identity): &Mentioned) -> Mention<'_> {
     Mention {
         name,
         identity: identity.as_ref(),

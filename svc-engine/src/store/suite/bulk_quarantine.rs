@@ -166,13 +166,7 @@ fn more_calls_than_are_bound_at_once_are_one_change(
     );
     assert_eq!(receipt.before, tally(8_200, 8_200));
     let mut snapshot = ledger.snapshot().unwrap();
-    assert_eq!(
-        snapshot
-            .fact_count(FactTable::InferenceCalls)
-            .unwrap()
-            .visible,
-        0
-    );
+    assert_eq!(snapshot.fact_counts().unwrap().inference_calls.visible, 0);
     assert_eq!(snapshot.quarantine_log(1, None).unwrap().1, 8_200);
     assert_eq!(snapshot.quarantine_revision().unwrap(), receipt.revision);
 }

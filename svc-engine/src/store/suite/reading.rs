@@ -56,7 +56,7 @@ fn two_connections_see_one_state_and_are_asked_at_once(
     append(&store, vec![call(2).build()]);
     let (tell, told) = std::sync::mpsc::channel();
     let calls = |snapshot: &mut Snapshot<'_>| {
-        let count = snapshot.fact_count(FactTable::InferenceCalls).unwrap();
+        let count = snapshot.fact_counts().unwrap().inference_calls;
         count.total
     };
     for _ in 0..2 {
@@ -110,7 +110,7 @@ fn what_is_committed_in_between_is_seen_by_both_or_by_none() {
         });
         for _ in 0..300 {
             let calls = |snapshot: &mut Snapshot<'_>| {
-                let count = snapshot.fact_count(FactTable::InferenceCalls).unwrap();
+                let count = snapshot.fact_counts().unwrap().inference_calls;
                 count.total
             };
             let (one, other) = store.snapshot_of_two_now().both(calls, calls);

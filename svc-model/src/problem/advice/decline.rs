@@ -40,10 +40,14 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
                 .in_shell("To see when and why, on the machine of the store: `svc erase log`.")
         }
         Decline::EvidenceInventoryLimit { .. } => {
-            too_large("Select one Session, or one with fewer calls.")
+            too_large("Select one Session, or one with fewer calls.").in_shell(
+                "On the machine of the store, every call: `svc export --kind inference_calls \
+                 --content`.",
+            )
         }
         Decline::EvidenceSourceLimit { .. } => {
             too_large("Ask for fewer references in one request.")
+                .to_agent("Open fewer references at once, of one call.")
         }
         Decline::EvidenceResponseLimit { .. } => {
             too_large("Ask for fewer references in one request.").to_agent(FEWER_REFERENCES)

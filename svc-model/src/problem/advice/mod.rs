@@ -217,7 +217,11 @@ impl Problem {
                 "The Session is too large to show, and partial answers are never shown. Its calls \
                  can be opened one by one.",
             )
-            .to_agent(NARROWER),
+            .to_agent(
+                "There are no partial answers, and this Session is too large for one. Open its calls \
+                 with open_evidence.",
+            )
+            .in_shell("To see its calls instead: `svc evidence inventory SESSION`."),
             Self::ReportBound(ReportBound::Evidence) => oversize()
                 .but_to_client(SHORTER_REPORT)
                 .to_agent(NARROWER)
@@ -254,8 +258,8 @@ const NARROWER: &str =
     "There are no partial answers. Ask for less: another Session, or a smaller time range.";
 const FULL_IDENTITY: &str =
     "Name the repository by repository_provider, repository_host and repository_id together.";
-const FEWER_REFERENCES: &str = "Ask for less: fewer references, a smaller time range, or one page \
-                                with limit. A person can read the whole with the `svc` command.";
+const FEWER_REFERENCES: &str = "Ask for less: fewer references, a smaller time range, or without \
+                                explain. A person can read the whole with the `svc` command.";
 
 /// Returns the advice for a reply that would be too large.
 const fn oversize() -> Advice {

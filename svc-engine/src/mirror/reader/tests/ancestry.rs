@@ -190,3 +190,33 @@ fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
     assert_eq!(pushed(&commits[9], &commits[9]), newer(&commits[9], true));
     assert_eq!(pushed(&commits[9], &commits[3]), newer(&commits[3], true));
 }
+
+#[test]
+fn a_history_that_git_cannot_read_to_its_end_tells_nothing() {
+    let stage = Stage::new();
+    let [root, middle, tip] = ["root", "middle", "tip"].map(|it| sha(&stage.forge.commit(it)));
+    stage.mirror();
+    let path = stage.folder().path(&stage.lifetime);
+    let packs = fs::read_dir(path.join("objects/pack")).unwrap();
+    for file in packs.map(|file| file.unwrap().path()) {
+        let aside = stage.root.path().join(file.file_name().unwrap());
+        fs::rename(&file, &aside).unwrap();
+        if aside.extension().is_some_and(|it| it == "pack") {
+            let unpacked = std::process::Command::new("git")
+                .args(["unpack-objects", "-q"])
+                .current_dir(&path)
+                .stdin(fs::File::open(&aside).unwrap())
+                .status();
+            assert!(unpacked.unwrap().success());
+        }
+    }
+    let (folder, name) = middle.as_str().split_at(2);
+    let object = path.join("objects").join(folder).join(name);
+    let lost = stage.root.path().join("lost");
+    fs::rename(&object, &lost).unwrap();
+    let read = stage.open(&long()).ancestry([&root], [&tip]);
+    assert!(matches!(read, Err(ReadError::Git(_))), "{read:?}");
+    fs::rename(&lost, &object).unwrap();
+    let read = stage.open(&long()).ancestry([&root], [&tip]).unwrap();
+    assert_eq!(read.of(&root).from(&tip), Some(true));
+}

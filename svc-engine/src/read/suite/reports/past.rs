@@ -121,6 +121,31 @@ fn a_commit_that_cannot_be_read_is_none_without_a_note(
 }
 
 #[rstest]
+fn a_push_of_a_repository_that_cannot_be_determined_is_in_no_share_and_counted(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let sources = Sources::new();
+    let share = || {
+        let as_of = at(30 * DAY);
+        attribution_share(&mut stage.snapshot(), sources.all(), as_of, 4).unwrap()
+    };
+    // The name is that of two repositories by now, of which an older push names neither.
+    let named = |number: u128, repository: Option<_>, day: i64| Push {
+        repository,
+        captured_at: at(day * DAY),
+        ..push(number)
+    };
+    stage.add([
+        pushed(named(11, Some(repository(101)), 1)),
+        pushed(named(12, Some(repository(102)), 2)),
+        pushed(named(13, None, 20)),
+    ]);
+    let unresolved = [(AttributionSkip::RepositoryIdentityUnresolved, 1)];
+    assert_eq!(share().attribution_skips, unresolved.into_iter().collect());
+}
+
+#[rstest]
 fn all_history_holds_sessions_without_a_call(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
