@@ -25,7 +25,7 @@ use crate::question::Service;
 use crate::refusal::Refusal;
 use crate::resource::{self, Place};
 use crate::structured::Structured;
-use crate::text::Form;
+use crate::text::{self, Form};
 use crate::tool::{INSTRUCTIONS, Tool};
 
 /// The methods of every revision that are answered. A request is read as one of them only if its
@@ -84,13 +84,13 @@ impl<S: Service> McpServer<S> {
         let mut reply = parsed(&self.0.ask(asked.question).await?)?;
         let mut meta = MetaObject::new();
         let next = match asked.page {
-            Some((page, paged)) => page.cut(&mut reply, paged)?,
+            Some((page, paged)) => page.cut(&mut reply, paged)?.map(|cursor| (cursor, paged)),
             None => None,
         };
         let mut twin = form.write(&reply).ok_or_else(Refusal::unreadable)?;
-        if let Some(cursor) = next {
+        if let Some((cursor, paged)) = next {
             // A text that shows fewer entries ends with the cursor of its own last one.
-            if !form.is_cut(&reply) {
+            if !text::is_cut(&reply, paged) {
                 twin.push_str("\nThere are more: call again with cursor ");
                 twin.push_str(&Value::String(cursor.clone()).to_string());
             }

@@ -49,17 +49,6 @@ impl Form {
         }
     }
 
-    /// Returns whether the text of a page shows fewer entries than the page has.
-    pub(crate) fn is_cut(self, reply: &Json) -> bool {
-        let list_of = |name| reply.as_object().map_or(&[][..], |body| list(body, name));
-        let entries = match self {
-            Self::Calls => list_of(page::CALLS.list),
-            Self::Messages => list_of(page::MESSAGES.list),
-            Self::Sessions | Self::Parts | Self::Read | Self::Members => &[],
-        };
-        entries.len() > ENTRIES_MAX
-    }
-
     /// Writes the text for a reply; nothing if the reply is not an object.
     pub(crate) fn write(self, reply: &Json) -> Option<String> {
         let body = reply.as_object()?;
@@ -281,19 +270,24 @@ fn entries(items: &[Json], line: impl Fn(&Object) -> String) -> String {
 /// Writes a line for each of the first entries of a page, and how to get those left out.
 fn page_of(body: &Object, paged: Paged, line: impl Fn(&Object) -> String) -> String {
     let items = list(body, paged.list);
+    let mut lines = entries(items, line);
     let last = items.get(ENTRIES_MAX - 1).and_then(Json::as_object);
-    let cursor = last.and_then(paged.name);
-    let (shown, left) = items.split_at(items.len().min(ENTRIES_MAX));
-    let mut lines = entries(shown, line);
-    if let (Some(cursor), false) = (cursor, left.is_empty()) {
+    if items.len() > ENTRIES_MAX
+        && let Some(cursor) = last.and_then(paged.name)
+    {
         let cursor = serde_json::Value::String(cursor);
         let _ = write!(
             lines,
-            "\n- and {} more: call again with limit {ENTRIES_MAX} and cursor {cursor}",
-            left.len()
+            ": call again with limit {ENTRIES_MAX} and cursor {cursor}"
         );
     }
     lines
+}
+
+/// Returns whether the text of a page shows fewer entries than the page has.
+pub(crate) fn is_cut(reply: &Json, paged: Paged) -> bool {
+    let entries = reply.as_object().map(|body| list(body, paged.list).len());
+    entries.is_some_and(|entries| entries > ENTRIES_MAX)
 }
 
 fn object<'a>(body: &'a Object, name: &str) -> Option<&'a Object> {
@@ -427,7 +421,7 @@ mod tests {
         let end = "- and 60 more: call again with limit 40 and cursor \"c40\"";
         assert!(twin.ends_with(end), "{twin}");
         let body = Json::parse(body.as_bytes()).unwrap();
-        assert!(Form::Calls.is_cut(&body) && !Form::Messages.is_cut(&body));
+        assert!(is_cut(&body, page::CALLS) && !is_cut(&body, page::MESSAGES));
     }
 
     #[test]

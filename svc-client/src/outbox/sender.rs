@@ -55,8 +55,9 @@ enum Outcome {
 impl Outbox {
     /// Sends the waiting deliveries, in order and once, and returns the result.
     ///
-    /// It has no time limit of its own: whoever must not wait gives it one. Deliveries added in the meantime may be left for the next time. Dropping the future leaves
-    /// the current delivery in the queue.
+    /// It has no time limit of its own: whoever must not wait gives it one. Deliveries added in the
+    /// meantime may be left for the next time. Dropping the future leaves the current delivery in the
+    /// queue.
     ///
     /// # Errors
     ///

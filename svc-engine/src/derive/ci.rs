@@ -178,24 +178,22 @@ pub struct CiResolution {
 impl CiResolution {
     /// Resolves attempts. Of a run of which one is given, all must be. The time is that of sorting.
     pub fn new(attempts: &[CiAttempt]) -> Self {
-        // Those of one run come together, in any order of runs that is always the same. Numbers are
-        // compared sooner than the texts that tell runs apart.
-        let numbers = FixedState::default();
-        let mut attempts: Vec<(u64, &CiAttempt)> = attempts
-            .iter()
-            .map(|attempt| (numbers.hash_one(attempt.run()), attempt))
-            .collect();
-        attempts.sort_unstable_by(|(number, first), (other, second)| {
-            let key = |attempt: &CiAttempt| (attempt.number, attempt.outcome_id);
-            (number.cmp(other))
-                .then_with(|| first.run().cmp(&second.run()))
-                .then_with(|| key(first).cmp(&key(second)))
+        // Those of one run come together, in an order of runs that is always the same. Hashes are compared
+        // sooner than the texts that tell runs apart.
+        let hasher = FixedState::default();
+        let mut attempts: Vec<&CiAttempt> = attempts.iter().collect();
+        attempts.sort_by_cached_key(|attempt| {
+            let run = (*attempt).run();
+            (
+                hasher.hash_one(run),
+                run,
+                attempt.number,
+                attempt.outcome_id,
+            )
         });
-        attempts.dedup_by_key(|(_, attempt)| attempt.outcome_id);
+        attempts.dedup_by_key(|attempt| attempt.outcome_id);
         let mut resolution = Self::default();
-        for run in attempts.chunk_by(|(number, first), (other, second)| {
-            number == other && first.run() == second.run()
-        }) {
+        for run in attempts.chunk_by(|first, second| first.run() == second.run()) {
             resolution.add(run);
         }
         for commit in resolution
@@ -218,29 +216,31 @@ impl CiResolution {
         self.commits.get(repository)?.get(commit_sha)
     }
 
-    fn add(&mut self, numbered: &[(u64, &CiAttempt)]) {
-        let attempts = || numbered.iter().map(|(_, attempt)| *attempt);
+    fn add(&mut self, attempts: &[&CiAttempt]) {
         let mut is_declined = false;
-        for decline in attempts().filter_map(|attempt| attempt.place.repository.as_ref().err()) {
+        for decline in attempts
+            .iter()
+            .filter_map(|attempt| attempt.place.repository.as_ref().err())
+        {
             self.skipped.source_outcomes.add(*decline, 1);
             is_declined = true;
         }
         if is_declined {
             return;
         }
-        let Some(run) = resolve(attempts()) else {
+        let Some(run) = resolve(attempts) else {
             self.skipped.runs.add(CiRunSkip::ConflictingIdentity, 1);
-            for attempt in attempts() {
+            for attempt in attempts {
                 if let Some(commit) = self.commit(&attempt.place) {
                     commit.is_contradicted = true;
                 }
             }
             return;
         };
-        let commit = attempts()
-            .next()
-            .and_then(|attempt| self.commit(&attempt.place));
-        if let Some(commit) = commit {
+        if let Some(commit) = attempts
+            .first()
+            .and_then(|attempt| self.commit(&attempt.place))
+        {
             commit.runs.push(run);
         }
     }
@@ -256,8 +256,8 @@ impl CiResolution {
 }
 
 /// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
-fn resolve<'a>(attempts: impl Iterator<Item = &'a CiAttempt> + Clone) -> Option<CiRun> {
-    let first = attempts.clone().next()?;
+fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
+    let first = *attempts.first()?;
     let mut workflow = Arc::clone(&first.workflow);
     let mut last: Option<&CiAttempt> = None;
     let mut verdict = None;

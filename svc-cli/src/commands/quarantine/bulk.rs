@@ -34,7 +34,13 @@ pub(crate) struct Bulk {
 
     /// Only calls observed between these moments, inclusive: RFC 3339 with an offset, or an age
     /// such as 7d.
-    #[arg(long, num_args = 2, action = ArgAction::Set, value_names = ["FROM", "TO"], allow_hyphen_values = true)]
+    #[arg(
+        long,
+        num_args = 2,
+        action = ArgAction::Set,
+        value_names = ["FROM", "TO"],
+        allow_hyphen_values = true
+    )]
     between: Option<Vec<String>>,
 
     /// Every call of the organization, if no other option selects calls.

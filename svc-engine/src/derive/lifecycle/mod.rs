@@ -94,7 +94,7 @@ impl<'e> BeforeMerges<'e> {
         }
     }
 
-    /// Derives the report.
+    /// Derives the report. Which mirrors are lost shows when they were read, so its reader adds that.
     pub fn finish(self, beside: Beside) -> LifecycleReport {
         let Self {
             evidence,

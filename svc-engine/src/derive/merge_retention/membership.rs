@@ -89,7 +89,7 @@ impl Candidates {
                 }
             }
         }
-        // They come in this order of who derives them.
+        // Attributions are derived in this order, so there is little to sort.
         files.sort_by(|(left, _), (right, _)| left.place().cmp(&right.place()));
         let repositories = files
             .chunk_by(|(left, _), (right, _)| left.repository == right.repository)

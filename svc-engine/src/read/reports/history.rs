@@ -16,13 +16,13 @@ use crate::derive::diff::CommitDiff;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::mirror::{Change, DiffQuestion, ObjectId, PushRange};
+use crate::threads::at_once;
 
 /// What a commit's diff may be. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {
     bytes_max: 32 * 1024 * 1024,
     files_max: 10_000,
 };
-use crate::threads::at_once;
 
 /// Commits of one repository that are read one after another.
 const COMMITS_AT_ONCE: usize = 512;

@@ -4,6 +4,7 @@ mod past;
 mod remembered;
 
 use std::fs;
+use std::path::PathBuf;
 
 use svc_model::limit::REPORT_CALL_IDS_MAX;
 use svc_model::problem::ReportBound;
@@ -42,29 +43,27 @@ impl Sources {
 
     /// Mirrors a repository as that of a number.
     pub(super) fn mirror(&self, forge: &Repository, number: u32) {
-        let org_id = svc_model::id::OrgId::new("acme").unwrap();
-        let folder = MirrorFolder::new(self.root.path(), org_id);
-        let path = folder.path(&Lifetime::Identified(repository(number)));
+        let path = self.path(number);
         let work = forge.folder().join("work");
         let arguments = ["clone", "-q", "--mirror", "--no-local"];
         let paths = [work.to_str().unwrap(), path.to_str().unwrap()];
         git(self.root.path(), &[&arguments[..], &paths].concat(), "");
     }
 
-    /// Brings to a mirror what its forge has by now.
-    pub(super) fn fetch(&self, number: u32) {
+    fn path(&self, number: u32) -> PathBuf {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();
         let folder = MirrorFolder::new(self.root.path(), org_id);
-        let path = folder.path(&Lifetime::Identified(repository(number)));
-        git(&path, &["fetch", "-q"], "");
+        folder.path(&Lifetime::Identified(repository(number)))
+    }
+
+    /// Brings to a mirror what its forge has by now.
+    pub(super) fn fetch(&self, number: u32) {
+        git(&self.path(number), &["fetch", "-q"], "");
     }
 
     /// Empties every pack of a mirror.
     pub(super) fn damage(&self, number: u32) {
-        let org_id = svc_model::id::OrgId::new("acme").unwrap();
-        let folder = MirrorFolder::new(self.root.path(), org_id);
-        let path = folder.path(&Lifetime::Identified(repository(number)));
-        for pack in fs::read_dir(path.join("objects/pack")).unwrap() {
+        for pack in fs::read_dir(self.path(number).join("objects/pack")).unwrap() {
             let path = pack.unwrap().path();
             fs::remove_file(&path).unwrap();
             fs::write(path, "damaged").unwrap();

@@ -195,6 +195,20 @@ fn a_decision_that_codex_reports_twice_counts_once(
     assert_eq!(accepted, [1]);
 }
 
+/// A merge of a second pull request in the repository of the forge, whose head no mirror has.
+fn later_merge() -> PullRequestMerge {
+    let mut later = PullRequestMerge {
+        merged_at: at(2_006),
+        captured_at: at(2_006),
+        ..merge(34)
+    };
+    later.pull_request.pr_number = 4_711;
+    later.pull_request.repository = Some(repository(101));
+    later.pull_request.head_repository = Some(repository(101));
+    later.pull_request.head_repo = Some("own/repo".to_owned());
+    later
+}
+
 #[rstest]
 fn a_pull_request_that_cannot_be_checked_is_named(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -212,16 +226,7 @@ fn a_pull_request_that_cannot_be_checked_is_named(
     assert_eq!(report.unchecked_pull_requests, Some(vec![]));
     assert_eq!(report.explicit_accept_rows, 1);
 
-    let mut lost = PullRequestMerge {
-        merged_at: at(2_006),
-        captured_at: at(2_006),
-        ..merge(34)
-    };
-    lost.pull_request.pr_number = 4_711;
-    lost.pull_request.repository = Some(repository(101));
-    lost.pull_request.head_repository = Some(repository(101));
-    lost.pull_request.head_repo = Some("own/repo".to_owned());
-    stage.add([Append::PullRequestMerge(Box::new(lost))]);
+    stage.add([Append::PullRequestMerge(Box::new(later_merge()))]);
     let report = read(9_000);
     let unchecked = report.unchecked_pull_requests.unwrap();
     assert_eq!(report.scored_rows, 0);
@@ -257,15 +262,7 @@ fn ancestry_is_remembered_once_every_head_is_there(
     assert_eq!(hits(), 1);
 
     let head = forge.repository.commit("later");
-    let mut merge = PullRequestMerge {
-        merged_at: at(2_006),
-        captured_at: at(2_006),
-        ..merge(34)
-    };
-    merge.pull_request.pr_number = 4_711;
-    merge.pull_request.repository = Some(repository(101));
-    merge.pull_request.head_repository = Some(repository(101));
-    merge.pull_request.head_repo = Some("own/repo".to_owned());
+    let mut merge = later_merge();
     merge.pull_request.head_sha = CommitSha::new(&head).unwrap();
     merge.pull_request.base_sha = forge.commits[0].clone();
     stage.add([Append::PullRequestMerge(Box::new(merge))]);
