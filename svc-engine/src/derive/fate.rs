@@ -7,6 +7,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use memchr::memmem;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Text;
@@ -14,7 +15,7 @@ use svc_model::reports::{Counts, Fate, FateSkip};
 use svc_model::time::Instant;
 
 use super::statistics::real;
-use crate::fact::EditObservation;
+use crate::fact::{EditObservation, EditTexts};
 
 /// A text of which at most this share is there is deleted.
 pub const DELETED_MAX: f64 = 0.1;
@@ -45,7 +46,7 @@ pub fn skipped(erased_edits: u64) -> Counts<FateSkip> {
 /// in `applied`, as many as `observed` has too, each as often as it has it. A shorter text is there
 /// or not; an empty one always is.
 pub fn containment(applied: &str, observed: &str) -> f64 {
-    if observed.contains(applied) {
+    if memmem::find(observed.as_bytes(), applied.as_bytes()).is_some() {
         1.0
     } else {
         shared(applied.as_bytes(), observed.as_bytes())
@@ -59,7 +60,7 @@ fn containment_of_texts(applied: &Text, observed: &Text) -> f64 {
     }
     let (applied, observed) = (applied.as_bytes(), observed.as_bytes());
     let short = characters(applied).count() < GRAM_CHARACTERS;
-    if applied.is_empty() || short && observed.windows(applied.len()).any(|part| part == applied) {
+    if applied.is_empty() || short && memmem::find(observed, applied).is_some() {
         1.0
     } else {
         shared(applied, observed)
@@ -205,14 +206,14 @@ pub struct EditFate {
 
 /// Returns the share of an edit's text, from 0 to 1, that its file held at the end of the Session. It
 /// takes time in proportion to both texts.
-pub fn share_left(applied: &Text, observed: &Text) -> f64 {
-    containment_of_texts(applied, observed)
+pub fn share_left(texts: &EditTexts) -> f64 {
+    containment_of_texts(&texts.applied, &texts.observed_file)
 }
 
 impl EditFate {
     /// Returns what became of an edit.
     pub fn of(observation: &EditObservation) -> Self {
-        let share = share_left(&observation.applied_text, &observation.observed_file_text);
+        let share = share_left(&observation.texts);
         Self {
             observation_id: observation.observation_id,
             agent_harness: observation.agent_harness,

@@ -18,10 +18,8 @@ pub struct EditObservation {
     pub call_id: String,
     /// The path of the file, as the agent wrote it.
     pub file_path: String,
-    /// The text that the edit inserted, redacted.
-    pub applied_text: Text,
-    /// The later content of the file, redacted; empty if the file was gone.
-    pub observed_file_text: Text,
+    /// What the edit inserted, and what its file held later.
+    pub texts: EditTexts,
     /// Lines added by something other than the agent; absent if not measured.
     pub external_lines_added: Option<i64>,
     /// Lines removed by something other than the agent; absent if not measured.
@@ -32,6 +30,15 @@ pub struct EditObservation {
     pub captured_at: Instant,
     /// The rest of the sender's payload, redacted. Never returned.
     pub raw: Json,
+}
+
+/// The texts of an applied edit, redacted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EditTexts {
+    /// The text that the edit inserted.
+    pub applied: Text,
+    /// The later content of the file; empty if the file was gone.
+    pub observed_file: Text,
 }
 
 /// The text of an edit that a person refused.

@@ -19,7 +19,7 @@ pub use call::InferenceCall;
 pub use ci::CiOutcome;
 pub use claim::RepositoryClaim;
 pub use decision::DeveloperDecision;
-pub use edit::{EditObservation, RejectedEdit};
+pub use edit::{EditObservation, EditTexts, RejectedEdit};
 pub use lifetime::Lifetime;
 pub use observation::SessionCommitObservation;
 pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};

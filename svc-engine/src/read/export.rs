@@ -173,8 +173,8 @@ fn exported(
             captured_at: it.captured_at,
             content_erased_at: erased_at,
             content: with_content.then_some(EditContent {
-                applied_text: it.applied_text,
-                observed_file_text: it.observed_file_text,
+                applied_text: it.texts.applied,
+                observed_file_text: it.texts.observed_file,
                 raw: it.raw,
             }),
         })),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId};
-use svc_model::json::Text;
 use svc_model::time::Instant;
 
-use super::column::{Columns, Form as _, Packed};
+use super::column::Columns;
 use super::connection::Lookup;
+use super::edit_texts::HeldText;
 use super::outcomes::{CiOutcomeRow, OUTCOMES};
 use super::table::{Record, Table};
 use super::value::{Row, Value};
@@ -201,12 +201,12 @@ const RETRIES: Lookup<'_> = Lookup {
 };
 
 const EDIT_TEXTS: Lookup<'_> = Lookup {
-    select: "SELECT f.observation_id, f.applied_text, f.observed_file_text
+    select: "SELECT f.observation_id, f.observed_file_text, f.applied_text
         FROM visible_edit_observations f
         WHERE COALESCE(f.org_id, '') = $1 AND f.observation_id",
     then: "",
 };
-const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "applied_text", "observed_file_text"];
+const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "observed_file_text", "applied_text"];
 
 /// Facts in a range of capture, after the selection of visible ones.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
@@ -361,12 +361,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Passes on the texts of visible edit observations, in any order: the applied text, and the
-    /// content of the file.
+    /// Passes on what files held of the texts of visible edit observations, in any order.
     pub fn texts_of_edits(
         &mut self,
         observations: &[FactId],
-        mut each: impl FnMut(FactId, &Text, &Text) -> Result<(), StoreError>,
+        mut each: impl FnMut(FactId, &HeldText) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into()];
         let ids: Vec<String> = observations.iter().map(ToString::to_string).collect();
@@ -375,9 +374,7 @@ impl Snapshot<'_> {
             .lookup_many(&EDIT_TEXTS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "edit_observations", &EDIT_TEXT_COLUMNS);
                 let observation_id = columns.next()?;
-                let (applied, observed) =
-                    (Packed::read(&mut columns)?, Packed::read(&mut columns)?);
-                each(observation_id, &applied, &observed)
+                each(observation_id, &HeldText::read(&mut columns)?)
             })
     }
 

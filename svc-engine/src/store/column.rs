@@ -83,6 +83,14 @@ impl<'r> Columns<'r> {
         read(self.row, place)?.ok_or(corrupt(self.table, column))
     }
 
+    /// Reads the bytes of the next column.
+    pub(super) fn bytes<T>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Result<Option<T>, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.take(|row, place| row.with_blob(place, read)?)
+    }
+
     fn text<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
         self.take(|row, place| row.with_text(place, parse))
     }
@@ -215,10 +223,7 @@ impl<T: Document> Form<T> for Packed {
     }
 
     fn read(columns: &mut Columns<'_>) -> Result<T, StoreError> {
-        columns.take(|row, place| {
-            let document = row.with_blob(place, packing::of_cell)??;
-            Ok(T::of_document(&document))
-        })
+        columns.bytes(|cell| Ok(T::of_document(&packing::of_cell(cell)?)))
     }
 }
 

@@ -26,6 +26,7 @@ mod decisions;
 mod deliveries;
 mod dictionary;
 mod dossier;
+mod edit_texts;
 mod edits;
 mod erasure;
 mod error;
@@ -89,6 +90,7 @@ pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HO
 pub use content::samples;
 pub use content::{Encoded, Encoder};
 pub use deliveries::{ObservedCommit, PullRequestHead};
+pub use edit_texts::HeldText;
 pub use erasure::{
     Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
     ErasureSubject, KeptErasures,

@@ -13,9 +13,9 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, InferenceCall, PullRequest, PullRequestMerge,
-    PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename, RetryLinkage,
-    SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, PullRequest,
+    PullRequestMerge, PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename,
+    RetryLinkage, SessionCommitObservation,
 };
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
@@ -200,8 +200,10 @@ pub fn edit(number: u128, call_id: &str) -> EditObservation {
         agent_harness: AgentHarness::ClaudeCode,
         call_id: call_id.to_owned(),
         file_path: "src/a.rs".to_owned(),
-        applied_text: Text::from("let a = 1;"),
-        observed_file_text: Text::from("let a = 1;\n"),
+        texts: EditTexts {
+            applied: Text::from("let a = 1;"),
+            observed_file: Text::from("let a = 1;\n"),
+        },
         external_lines_added: None,
         external_lines_removed: None,
         occurred_at: at(0),

@@ -292,6 +292,7 @@ impl<'a> Parser<'a> {
             self.at += 1;
             return Ok(run.into());
         }
+        self.escaped.make_room(run.len() + self.rest().len());
         self.escaped.push_str(run);
         loop {
             match self.peek()? {

@@ -202,6 +202,9 @@ impl fmt::Debug for Text {
     }
 }
 
+/// Bytes for which room is made before anybody knows how long a text is.
+const ROOM_MAX: usize = 16 * 1024;
+
 /// A text in the making, one run or character after another.
 #[derive(Default)]
 pub(super) struct TextBuilder {
@@ -210,6 +213,11 @@ pub(super) struct TextBuilder {
 }
 
 impl TextBuilder {
+    /// Makes room for a text of so many bytes, or for its beginning. Later the room grows by itself.
+    pub(super) fn make_room(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes.min(ROOM_MAX));
+    }
+
     pub(super) fn push_str(&mut self, run: &str) {
         self.bytes.extend_from_slice(run.as_bytes());
     }

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, InferenceCall, Push, RepositoryRename,
-    SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, Push,
+    RepositoryRename, SessionCommitObservation,
 };
 use svc_engine::store::Append;
 use svc_engine::testing::builders;
@@ -355,8 +355,10 @@ impl Population {
                 agent_harness: AgentHarness::ClaudeCode,
                 call_id: format!("tool-{number}-{edit}"),
                 file_path: format!("src/module_{edit}.rs"),
-                applied_text: Text::from("fn total(&self) -> u64 { self.lines.len() as u64 }"),
-                observed_file_text: Text::from("impl Ledger { fn total(&self) -> u64 { 0 } }"),
+                texts: EditTexts {
+                    applied: Text::from("fn total(&self) -> u64 { self.lines.len() as u64 }"),
+                    observed_file: Text::from("impl Ledger { fn total(&self) -> u64 { 0 } }"),
+                },
                 external_lines_added: Some(1),
                 external_lines_removed: None,
                 occurred_at: self.after(first, 3_000 + edit as i64),

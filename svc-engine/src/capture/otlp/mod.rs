@@ -256,8 +256,8 @@ fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
         redactor.json(&mut decision.raw);
     }
     for observation in &mut captured.edit_observations {
-        redactor.text(&mut observation.applied_text);
-        redactor.text(&mut observation.observed_file_text);
+        redactor.text(&mut observation.texts.applied);
+        redactor.text(&mut observation.texts.observed_file);
         redactor.json(&mut observation.raw);
     }
     for rejected in &mut captured.rejected_edits {
@@ -486,8 +486,8 @@ mod tests {
         );
         let observation = &redacted.edit_observations[0];
         assert_eq!(observation.file_path, KEY);
-        assert_eq!(observation.applied_text, *format!("a {MARKER}"));
-        assert_eq!(observation.observed_file_text, *format!("b {MARKER}"));
+        assert_eq!(observation.texts.applied, *format!("a {MARKER}"));
+        assert_eq!(observation.texts.observed_file, *format!("b {MARKER}"));
         assert_eq!(
             observation.raw,
             json(&format!(r#"{{"tool_name":"{MARKER}"}}"#))

@@ -33,7 +33,7 @@ use super::decided::{Decided, blank};
 use super::kept::{Form, Kept};
 use super::logged::{Logged, identity, path};
 use crate::capture::Receipt;
-use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
+use crate::fact::{DeveloperDecision, EditObservation, EditTexts, RejectedEdit, RetryLinkage};
 
 /// The namespace of the ids of Cursor's writes. If it changed, every repeated receipt would be
 /// stored again.
@@ -119,8 +119,10 @@ pub(super) fn edit_observation(
     let file = attributes
         .text("file_path")
         .ok_or(LogSkip::MissingFilePath)?;
-    let applied_text = text(attributes, "applied_text")?;
-    let observed_file_text = text(attributes, "observed_file_text")?;
+    let texts = EditTexts {
+        applied: text(attributes, "applied_text")?,
+        observed_file: text(attributes, "observed_file_text")?,
+    };
     let count = |name| attributes.get(name).and_then(Value::count);
     Ok(EditObservation {
         occurred_at: logged.occurred_at()?,
@@ -129,8 +131,7 @@ pub(super) fn edit_observation(
         agent_harness,
         call_id,
         file_path: path(file.as_str().ok_or(LogSkip::InvalidFact)?)?,
-        applied_text,
-        observed_file_text,
+        texts,
         external_lines_added: count("external_lines_added"),
         external_lines_removed: count("external_lines_removed"),
         observation_id: receipt.fresh_id(),
@@ -403,12 +404,12 @@ mod tests {
         let padded = observation(r#"{"file_path":" ","tool_use_id":" t1 "}"#);
         assert_eq!(padded.call_id, "t1");
         assert_eq!(padded.file_path, " ");
-        assert_eq!(padded.applied_text, Text::from("A"));
-        assert_eq!(padded.observed_file_text, Text::from("F"));
+        assert_eq!(padded.texts.applied, Text::from("A"));
+        assert_eq!(padded.texts.observed_file, Text::from("F"));
         assert_eq!(padded.external_lines_added, None);
         assert_eq!(padded.raw, json(r#"{"tool_name":"Edit"}"#));
         let gone = observation(r#"{"applied_text":"","observed_file_text":"","tool_name":null}"#);
-        assert!(gone.applied_text.is_empty() && gone.observed_file_text.is_empty());
+        assert!(gone.texts == EditTexts::default());
         assert_eq!(gone.raw, json(r#"{"tool_name":null}"#));
     }
 
@@ -464,13 +465,13 @@ mod tests {
         let record = rejected(&format!(r#"{{"proposed":"{over}"}}"#));
         check([(record, "text_too_long")], "svc.rejected_edit");
         let fits = format!(r#"{{"applied_text":"{}"}}"#, &over[1..]);
-        assert_eq!(observation(&fits).applied_text.len(), EDIT_TEXT_BYTES_MAX);
+        assert_eq!(observation(&fits).texts.applied.len(), EDIT_TEXT_BYTES_MAX);
         // Two bytes of a character, one of each surrogate; U+FFFD is a character of three.
         let odd = r"\u00e9\ud800\ufffd\udfff";
         let rest = EDIT_TEXT_BYTES_MAX - 7;
         let fits = format!(r#"{{"applied_text":"{odd}{}"}}"#, &over[..rest]);
         assert_eq!(
-            observation(&fits).applied_text.len(),
+            observation(&fits).texts.applied.len(),
             EDIT_TEXT_BYTES_MAX + 4
         );
         let record = observed(&format!(r#"{{"applied_text":"{odd}{}"}}"#, &over[..=rest]));

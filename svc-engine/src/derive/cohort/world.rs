@@ -109,8 +109,8 @@ impl World {
     ) {
         let mut fact = edit(number, &format!("t{call}"));
         fact.session_id = self.session_of(id(call));
-        fact.applied_text = Text::from("0123456789abc");
-        fact.observed_file_text = Text::from(observed);
+        fact.texts.applied = Text::from("0123456789abc");
+        fact.texts.observed_file = Text::from(observed);
         fact.external_lines_added = lines.map(|(added, _)| added);
         fact.external_lines_removed = lines.map(|(_, removed)| removed);
         self.edits.push(EditFate::of(&fact));

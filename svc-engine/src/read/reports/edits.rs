@@ -10,7 +10,7 @@ use super::halves::look_up;
 use super::memory::ReportMemory;
 use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
-use crate::store::{CohortEdit, Snapshot};
+use crate::store::{CohortEdit, HeldText, Snapshot};
 
 /// The edits of Sessions, without their texts.
 pub(super) struct Edits {
@@ -51,10 +51,16 @@ pub(super) fn fates(
     missing.sort_unstable();
     let deadline = snapshot.deadline().clone();
     let compared = look_up(snapshot, &missing, |snapshot, missing, take| {
-        snapshot.texts_of_edits(missing, |observation_id, applied, observed| {
-            // A few bytes may be a long text.
-            deadline.check()?;
-            take((observation_id, share_left(applied, observed)))
+        snapshot.texts_of_edits(missing, |observation_id, held| {
+            let share = match held {
+                HeldText::Whole => 1.0,
+                HeldText::Texts(texts) => {
+                    // A few bytes may be a long text.
+                    deadline.check()?;
+                    share_left(texts)
+                }
+            };
+            take((observation_id, share))
         })
     })?;
     for (observation_id, share) in compared {

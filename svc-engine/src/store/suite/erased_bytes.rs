@@ -57,8 +57,8 @@ fn fill(store: &Store, first: u128, session_id: &str) {
     append_one(store, Append::DeveloperDecision, decision);
     let mut edit = edit(first + 101, "c");
     edit.session_id = session(session_id);
-    edit.applied_text = Text::from(&*noise("applied", 5));
-    edit.observed_file_text = Text::from(&*noise("observed", 600));
+    edit.texts.applied = Text::from(&*noise("applied", 5));
+    edit.texts.observed_file = Text::from(&*noise("observed", 600));
     edit.raw = json("edit");
     append_one(store, Append::EditObservation, edit);
     let mut rejection = rejection(first + 102, "c");

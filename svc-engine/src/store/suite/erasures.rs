@@ -168,8 +168,8 @@ fn the_content_of_a_session_goes_and_its_facts_stay(
     );
     let edit: crate::fact::EditObservation = snapshot.fact(id(11)).unwrap().unwrap();
     assert_eq!(
-        (edit.raw, edit.applied_text, edit.observed_file_text),
-        (Json::Null, Text::from(""), Text::from(""))
+        (edit.raw, edit.texts),
+        (Json::Null, crate::fact::EditTexts::default())
     );
     let rejection: crate::fact::RejectedEdit = snapshot.fact(id(12)).unwrap().unwrap();
     assert_eq!(

@@ -282,8 +282,10 @@ impl Members {
             Append::EditObservation,
             crate::fact::EditObservation {
                 session_id: session_id.clone(),
-                applied_text: first.clone(),
-                observed_file_text: second.clone(),
+                texts: crate::fact::EditTexts {
+                    applied: first.clone(),
+                    observed_file: second.clone(),
+                },
                 external_lines_added: self.integer,
                 raw: self.raw.clone(),
                 ..edit(number, &self.string)

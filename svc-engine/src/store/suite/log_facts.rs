@@ -4,7 +4,8 @@ use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::UserId;
 
 use super::*;
-use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
+use crate::fact::{DeveloperDecision, EditObservation, EditTexts, RejectedEdit, RetryLinkage};
+use crate::store::HeldText;
 
 #[rstest]
 fn a_decision_of_a_claude_code_call_is_one_whatever_its_path(
@@ -136,7 +137,10 @@ fn edits_are_one_per_call_and_linkages_one_per_tool_file_and_pair(
         edit(1, "c"),
         EditObservation {
             file_path: "other".to_owned(),
-            applied_text: Text::from("other"),
+            texts: EditTexts {
+                applied: Text::from("other"),
+                ..edit(2, "c").texts
+            },
             ..edit(2, "c")
         },
         edit(3, "d"),
@@ -198,13 +202,59 @@ fn the_largest_texts_of_an_edit_come_back(
     let escaped = Text::from_wtf8(b"\0\xed\xa0\x80".repeat(65_536)).unwrap();
     assert_eq!(escaped.len(), 262_144);
     let sent = EditObservation {
-        applied_text: repeated,
-        observed_file_text: escaped,
+        texts: EditTexts {
+            applied: repeated,
+            observed_file: escaped,
+        },
         ..edit(1, "c")
     };
     append_one(&store, Append::EditObservation, sent.clone());
     let read = store.snapshot_now().fact(id(1)).unwrap();
     assert_eq!(read, Some(sent));
+}
+
+#[rstest]
+fn what_a_file_holds_whole_is_known_without_its_texts(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let sent = |number, call_id: &str, applied: &str, file: &str| EditObservation {
+        texts: EditTexts {
+            applied: Text::from(applied),
+            observed_file: Text::from(file),
+        },
+        ..edit(number, call_id)
+    };
+    let edits = [
+        sent(1, "c", "let a = 1;\n", "fn f() {\nlet a = 1;\n}\n"),
+        sent(2, "d", "let a = 1;\n", "fn f() {\nlet a = 2;\n}\n"),
+        sent(3, "e", "", ""),
+        sent(4, "f", "let a = 1;\n", ""),
+    ];
+    append_all(&store, Append::EditObservation, edits.to_vec());
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .texts_of_edits(&[1, 2, 3, 4].map(id), |observation_id, held| {
+            found.push((observation_id, held.clone()));
+            Ok(())
+        })
+        .unwrap();
+    found.sort_by_key(|(observation_id, _)| *observation_id);
+    let texts = |place: usize| HeldText::Texts(edits[place].texts.clone());
+    assert_eq!(
+        found,
+        [
+            (id(1), HeldText::Whole),
+            (id(2), texts(1)),
+            (id(3), HeldText::Whole),
+            (id(4), texts(3)),
+        ]
+    );
+    for edit in edits {
+        assert_eq!(snapshot.fact(edit.observation_id).unwrap(), Some(edit));
+    }
 }
 
 #[rstest]

@@ -143,7 +143,7 @@ fn as_many_keys_as_a_report_has_are_found_without_a_walk(
     snapshot
         .calls_of_sessions(&sessions, at(0)..at(9), |_| Ok(()))
         .unwrap();
-    snapshot.texts_of_edits(&ids, |_, _, _| Ok(())).unwrap();
+    snapshot.texts_of_edits(&ids, |_, _| Ok(())).unwrap();
     // Those of the cohort's calls, and those of any.
     let known = |_| Some(&session_id);
     snapshot

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, InferenceCall, PullRequest as Named,
+    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, PullRequest as Named,
     PullRequestMerge, PullRequestRevision, Push, RetryLinkage, SessionCommitObservation,
 };
 use svc_engine::store::Append;
@@ -222,8 +222,10 @@ impl Writing<'_> {
                 session_id: Cohort::session(pull_request, session),
                 call_id: tool(number),
                 file_path: format!("src/part_{call}.rs"),
-                applied_text: Text::from(lines(texts, number, count).concat().as_str()),
-                observed_file_text: Text::from((held + &around).as_str()),
+                texts: EditTexts {
+                    applied: Text::from(lines(texts, number, count).concat().as_str()),
+                    observed_file: Text::from((held + &around).as_str()),
+                },
                 external_lines_added: Some((number % 3) as i64),
                 external_lines_removed: (!number.is_multiple_of(5)).then_some(0),
                 occurred_at: cohort.at(pushed_at + number as i64 % 1_000),

@@ -1,0 +1,203 @@
+//! The texts of an edit, in the columns `applied_text` and `observed_file_text`.
+//!
+//! A file mostly holds what was put into it. Then the second column holds what lies around that in the
+//! file and where, so nothing is stored twice, and that the file holds all of it is known without
+//! reading either text.
+
+use memchr::memmem;
+use svc_model::json::Text;
+
+use super::StoreError;
+use super::column::{Column, Columns, Document, Form, Packed};
+use super::number;
+use super::packing::{NO_CELL, cell, of_cell};
+use super::value::Value;
+use crate::fact::EditTexts;
+
+/// What the file of an edit held of the text that was put into it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HeldText {
+    /// All of it, in one piece.
+    Whole,
+    /// What these texts say.
+    Texts(EditTexts),
+}
+
+/// What the column of the file holds.
+enum Observed {
+    /// The text of the file.
+    Own(Text),
+    /// What lies around the applied text, and after how many of its bytes that stands.
+    Around(String, usize),
+}
+
+impl Observed {
+    fn of(texts: &EditTexts) -> Self {
+        let own = || Self::Own(texts.observed_file.clone());
+        // A lone surrogate may be half of a pair, of which no part is a text.
+        let (Some(applied), Some(file)) = (texts.applied.as_str(), texts.observed_file.as_str())
+        else {
+            return own();
+        };
+        let Some(place) = memmem::find(file.as_bytes(), applied.as_bytes()) else {
+            return own();
+        };
+        Self::Around(
+            [&file[..place], &file[place + applied.len()..]].concat(),
+            place,
+        )
+    }
+
+    fn write(self) -> Vec<u8> {
+        match self {
+            Self::Own(text) => cell(text.document()),
+            Self::Around(text, place) => {
+                let mut bytes = Vec::new();
+                number::write(NO_CELL, &mut bytes);
+                number::write(place as u64, &mut bytes);
+                bytes.extend(cell(Text::from(text).document()));
+                bytes
+            }
+        }
+    }
+
+    /// Reads the column; nothing if that was not written to it.
+    fn read(bytes: &[u8]) -> Result<Option<Self>, StoreError> {
+        let Some(mut rest) = behind_mark(bytes) else {
+            return Ok(Text::of_document(&of_cell(bytes)?).map(Self::Own));
+        };
+        let place = number::read(&mut rest).and_then(|place| usize::try_from(place).ok());
+        let text = Text::of_document(&of_cell(rest)?).and_then(|text| text.into_string().ok());
+        Ok(place
+            .zip(text)
+            .map(|(place, text)| Self::Around(text, place)))
+    }
+
+    /// Returns the text of the file; nothing if the applied text cannot stand where it should.
+    fn text(self, applied: &Text) -> Option<Text> {
+        match self {
+            Self::Own(text) => Some(text),
+            Self::Around(around, place) => {
+                let (before, after) = around.split_at_checked(place)?;
+                Some(Text::from([before, applied.as_str()?, after].concat()))
+            }
+        }
+    }
+}
+
+/// Returns what follows the mark of a column that holds what lies around the applied text.
+fn behind_mark(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    (number::read(&mut rest) == Some(NO_CELL)).then_some(rest)
+}
+
+impl Column for EditTexts {
+    const WIDTH: usize = 2;
+
+    fn write(self, row: &mut Vec<Value<'static>>) {
+        let observed = Observed::of(&self);
+        Packed::write(self.applied, row);
+        row.push(Value::OwnBlob(observed.write()));
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
+        let applied = Packed::read(columns)?;
+        let observed_file = columns.bytes(|bytes| {
+            let observed = Observed::read(bytes)?;
+            Ok(observed.and_then(|observed| observed.text(&applied)))
+        })?;
+        Ok(Self {
+            applied,
+            observed_file,
+        })
+    }
+}
+
+impl HeldText {
+    /// Reads the column of the file, and then that of the applied text if it is needed.
+    pub(super) fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
+        let observed = columns.bytes(|bytes| match behind_mark(bytes) {
+            Some(_) => Ok(Some(None)),
+            None => Ok(Text::of_document(&of_cell(bytes)?).map(Some)),
+        })?;
+        Ok(match observed {
+            None => Self::Whole,
+            Some(observed_file) => Self::Texts(EditTexts {
+                applied: Packed::read(columns)?,
+                observed_file,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(applied: &str, observed_file: &str) -> EditTexts {
+        EditTexts {
+            applied: Text::from(applied),
+            observed_file: Text::from(observed_file),
+        }
+    }
+
+    fn stored(texts: &EditTexts) -> Vec<u8> {
+        Observed::of(texts).write()
+    }
+
+    fn read(bytes: &[u8], applied: &Text) -> Option<Text> {
+        Observed::read(bytes).unwrap()?.text(applied)
+    }
+
+    proptest! {
+        #[test]
+        fn texts_come_back(
+            applied in "[ab\u{e9}\n]{0,6}", before in "[ab\u{e9}]{0,9}", after in "[ab\u{e9}]{0,9}", is_held: bool,
+        ) {
+            let file = if is_held { [&*before, &applied, &after].concat() } else { before + &after };
+            let texts = texts(&applied, &file);
+            let bytes = stored(&texts);
+            prop_assert_eq!(behind_mark(&bytes).is_some(), file.contains(&applied));
+            prop_assert_eq!(read(&bytes, &texts.applied).unwrap(), texts.observed_file);
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_not_stored_again() {
+        let line = |number: u64| format!("let number_{number} = {};\n", number * 7919 % 1009);
+        let applied: String = (0..100).map(line).collect();
+        let around = ["fn before() {}\n", &applied, "fn after() {}\n"].concat();
+        assert!(stored(&texts(&applied, &around)).len() < 60);
+        assert!(stored(&texts(&applied, &applied)).len() < 10);
+        assert!(stored(&texts(&(applied + "x"), &around)).len() > 400);
+    }
+
+    #[test]
+    fn lone_surrogates_are_stored_as_they_are() {
+        let text = |bytes: &[u8]| Text::from_wtf8(bytes.to_vec()).unwrap();
+        let broken = EditTexts {
+            applied: text(b"\xed\xa0\xbd"),
+            observed_file: text(b"a\xed\xa0\xbdb"),
+        };
+        let bytes = stored(&broken);
+        assert_eq!(behind_mark(&bytes), None);
+        assert_eq!(read(&bytes, &broken.applied), Some(broken.observed_file));
+    }
+
+    #[test]
+    fn what_was_not_written_is_not_read() {
+        let whole = stored(&texts("b\u{e9}", "a\u{e9}b\u{e9}c"));
+        assert_eq!(read(&whole, &Text::from("!")).unwrap(), "a\u{e9}!c");
+        let mut within = whole.clone();
+        within[2] = 2;
+        assert_eq!(read(&within, &Text::from("!")), None, "within a character");
+        within[2] = 9;
+        assert_eq!(read(&within, &Text::from("!")), None, "behind the end");
+        let broken = Text::from_wtf8(b"\xed\xa0\xbd".to_vec()).unwrap();
+        assert_eq!(read(&whole, &broken), None);
+        assert!(Observed::read(&whole[..3]).is_err(), "cut off");
+        assert!(Observed::read(&whole[..1]).is_err(), "half a mark");
+    }
+}
