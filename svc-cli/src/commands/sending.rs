@@ -124,6 +124,13 @@ fn meant(options: &ServiceOptions) -> Result<String, CommandError> {
 
 impl From<OutboxError> for CommandError {
     fn from(error: OutboxError) -> Self {
-        Self::refused("outbox", chain(&error))
+        let refused = |code| Self::refused(code, chain(&error));
+        match error {
+            OutboxError::Locked => refused("outbox_locked"),
+            OutboxError::Full { .. } => refused("outbox_full")
+                .hint("to send what is waiting: svc outbox drain")
+                .hint("to see what was refused, and where it is: svc outbox status"),
+            _ => refused("outbox"),
+        }
     }
 }

@@ -12,8 +12,6 @@ use super::folder::{Folder, Partial};
 use super::name::{DeliveryId, Name};
 use super::{OutboxError, OutboxLimits};
 
-/// How long a writer waits for writers of other processes, each of which needs only a moment.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -22,8 +20,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// The file `writers` holds the next place of the queue. As long as it says what this process left in
 /// it, nobody else has put anything, and the folder need not be read to know that it holds no more
 /// than before; a queue of thousands is not read again for each delivery that joins it.
-#[derive(Debug, Default)]
-pub(super) struct Admission(Mutex<Option<Known>>);
+#[derive(Debug)]
+pub(super) struct Admission {
+    known: Mutex<Option<Known>>,
+    /// How long it waits for other processes.
+    patience: Duration,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -39,6 +41,13 @@ pub(super) struct Held {
 }
 
 impl Admission {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            known: Mutex::default(),
+            patience,
+        }
+    }
+
     /// Assigns a delivery its place and its file.
     ///
     /// A place is taken before the file is written, and files are written side by side: those of
@@ -52,7 +61,7 @@ impl Admission {
     ) -> Result<Partial, OutboxError> {
         let mut known = self.hold();
         let path = folder.writers();
-        let mut writers = lock(&path)?;
+        let mut writers = lock(&path, self.patience)?;
         let stored = read_next(&mut writers, &path)?;
         let mut now = match known.take() {
             Some(known) if Some(known.next) == stored => known,
@@ -85,7 +94,7 @@ impl Admission {
     pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
         let _known = self.hold();
         // Between the creation of a file and its lock it would look abandoned.
-        let _writers = lock(&folder.writers())?;
+        let _writers = lock(&folder.writers(), self.patience)?;
         for name in folder.partial()? {
             folder.remove_abandoned(name)?;
         }
@@ -94,7 +103,7 @@ impl Admission {
 
     fn hold(&self) -> MutexGuard<'_, Option<Known>> {
         // What a panic left behind is at worst nothing, which is always true.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,15 +142,15 @@ fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
 }
 
 /// Takes the lock of the writers, within a bounded time.
-fn lock(path: &Path) -> Result<Locked, OutboxError> {
+fn lock(path: &Path, patience: Duration) -> Result<Locked, OutboxError> {
     let start = Instant::now();
     loop {
         let file = disk::private_file(path, New::WhenAbsent)?;
         if let Some(locked) = Locked::try_new(file, path)? {
             return Ok(locked);
         }
-        if start.elapsed() > PATIENCE {
-            return Err(OutboxError::Busy);
+        if start.elapsed() > patience {
+            return Err(OutboxError::Locked);
         }
         thread::sleep(LOOK_AGAIN);
     }
@@ -164,4 +173,23 @@ fn write_next(file: &mut File, path: &Path, next: u64) -> Result<(), OutboxError
     file.rewind()
         .and_then(|()| file.write_all(format!("{next:020}\n").as_bytes()))
         .map_err(OutboxError::disk("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_not_kept_while_another_program_keeps_the_outbox_locked() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::open(parent.path().join("outbox")).unwrap();
+        let admission = Admission::new(Duration::ZERO);
+        let admit = || admission.admit(&folder, OutboxLimits::default(), DeliveryId::fresh(), 1);
+        let other = lock(&folder.writers(), Duration::ZERO).unwrap();
+        assert!(matches!(admit(), Err(OutboxError::Locked)));
+        assert!(matches!(admission.clean(&folder), Err(OutboxError::Locked)));
+        assert_eq!(folder.partial().unwrap(), []);
+        drop(other);
+        assert!(admit().is_ok());
+    }
 }

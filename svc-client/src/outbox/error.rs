@@ -9,21 +9,35 @@ use crate::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutboxError {
-    /// The delivery does not fit within the limits. Nothing was stored.
-    #[error("the outbox is full: {deliveries} deliveries of {bytes} bytes")]
+    /// With the delivery, the outbox would exceed its [limits](super::OutboxLimits). The delivery was
+    /// not kept. Send what is waiting, remove what was refused, or raise the limits; then put it
+    /// again.
+    #[error(
+        "the delivery was not kept: with it, the outbox would exceed its limits; it holds \
+         {deliveries} deliveries of {bytes} bytes; make room, or raise the limits"
+    )]
     Full {
-        /// The deliveries in the outbox, including refused ones.
+        /// The deliveries in the outbox, without this one and including refused ones.
         deliveries: u64,
-        /// Their size in bytes.
+        /// The total size of their files in bytes.
         bytes: u64,
     },
-    /// The delivery exceeds the cap of its route; the service would never accept it.
-    #[error("the delivery exceeds the cap of its route")]
+    /// The delivery exceeds the cap of its route; the service would never accept it. It was not kept.
+    #[error("the delivery was not kept: it exceeds the cap of its route")]
     TooLarge,
-    /// The delivery cannot be written, because it contains a number that is not finite.
-    #[error("the delivery contains a number that is not finite")]
+    /// The delivery contains something that JSON cannot express, usually a number that is not finite.
+    /// It was not kept. The source says what it is; leave it out, or replace it by a text.
+    #[error(
+        "the delivery was not kept: it contains something that JSON cannot express, such as a \
+         number that is not finite"
+    )]
     Unwritable(#[source] WriteError),
-    /// Another sender is using this folder.
+    /// Other programs have kept the outbox locked for [`Outbox::PATIENCE`](super::Outbox::PATIENCE).
+    /// What was put was not kept: put it again. What was opened was not opened: open it again.
+    #[error("other programs have kept the outbox locked, so nothing was added to it; try again")]
+    Locked,
+    /// Another sender is using this folder. Only [`Outbox::drain`](super::Outbox::drain) says so; it
+    /// has sent nothing, and all deliveries are still waiting.
     #[error("another sender is using this outbox")]
     Busy,
     /// Sending has stopped until a person acts: the token is not accepted, or the URL is not that
@@ -46,8 +60,8 @@ pub enum OutboxError {
         /// The cause.
         source: io::Error,
     },
-    /// The runtime is shutting down.
-    #[error("the runtime is shutting down")]
+    /// The runtime is shutting down, so nothing was done.
+    #[error("the runtime is shutting down, so nothing was done")]
     ShuttingDown,
 }
 

@@ -87,7 +87,7 @@ impl Folder {
         let path = file(&self.root, name, PARTIAL);
         let file = disk::private_file(&path, New::Always)?;
         // Nobody else knows the name yet.
-        let file = Locked::try_new(file, &path)?.ok_or(OutboxError::Busy)?;
+        let file = Locked::try_new(file, &path)?.ok_or(OutboxError::Locked)?;
         Ok(Partial {
             file,
             path: Some(path),

@@ -69,17 +69,21 @@ impl Outbox {
     pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
     /// The default longest pause, unless the service asks for a longer one.
     pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+    /// How long [`Outbox::put`] and [`Outbox::open`] wait for other programs, each of which needs
+    /// the outbox only for a moment.
+    pub const PATIENCE: Duration = Duration::from_secs(10);
 
     /// Opens the outbox in this folder, which is created if necessary. Nothing is sent.
     ///
     /// # Errors
     ///
-    /// If other users can enter the folder, or the disk fails.
+    /// [`OutboxError::Exposed`] if other users can enter the folder, [`OutboxError::Locked`] if other
+    /// programs keep it locked for [`Outbox::PATIENCE`], or the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
         let shared = Shared {
             folder: Folder::open(folder.into())?,
             limits,
-            admission: Admission::default(),
+            admission: Admission::new(Self::PATIENCE),
             put: Notify::new(),
         };
         shared.admission.clean(&shared.folder)?;
@@ -112,8 +116,9 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Full`], [`OutboxError::TooLarge`], [`OutboxError::Unwritable`], or the disk
-    /// fails.
+    /// [`OutboxError::Locked`] if other programs keep the outbox locked for [`Outbox::PATIENCE`]: put
+    /// the delivery again. [`OutboxError::Full`], [`OutboxError::TooLarge`],
+    /// [`OutboxError::Unwritable`], or the disk fails.
     pub async fn put(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, OutboxError> {
         let (outbox, delivery) = (self.clone(), delivery.into());
         off_the_runtime(move || outbox.put_blocking(delivery)).await

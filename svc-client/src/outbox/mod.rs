@@ -27,10 +27,13 @@
 //!
 //! # Several programs
 //!
-//! Any number of programs may add deliveries to one folder at once. Only one sends at a time: a
-//! second [`Outbox::drain`] fails with [`OutboxError::Busy`]; a second [`Outbox::run`] waits and
-//! takes over when the first one ends. The folder must be on a local disk, because advisory locks
-//! do not work on every network file system.
+//! Any number of programs may add deliveries to one folder at once, each of which locks it for a
+//! moment. If others keep it locked for [`Outbox::PATIENCE`], [`Outbox::put`] fails with
+//! [`OutboxError::Locked`]: the delivery was not kept, and has to be put again.
+//!
+//! Only one sends at a time: a second [`Outbox::drain`] fails with [`OutboxError::Busy`]; a second
+//! [`Outbox::run`] waits and takes over when the first one ends. The folder must be on a local disk,
+//! because advisory locks do not work on every network file system.
 //!
 //! # Privacy
 //!

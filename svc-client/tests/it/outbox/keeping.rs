@@ -142,9 +142,17 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
     other.put(call(2)).await.unwrap();
     for full in [&outbox, &other] {
         let error = full.put(call(3)).await.unwrap_err();
-        assert!(
-            matches!(error, OutboxError::Full { deliveries: 2, .. }),
-            "{error}"
+        let OutboxError::Full { deliveries, bytes } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(deliveries, 2);
+        assert_eq!(bytes, outbox.status().unwrap().waiting_bytes);
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the delivery was not kept: with it, the outbox would exceed its limits; it holds \
+                 2 deliveries of {bytes} bytes; make room, or raise the limits"
+            )
         );
     }
     assert_eq!(files_ending(&folder, ".partial"), [""; 0]);
@@ -195,6 +203,11 @@ async fn what_the_service_can_never_take_is_not_put() {
     infinite.payload = Json::parse(br#"{"price":NaN}"#).unwrap();
     let error = outbox.put(infinite).await.unwrap_err();
     assert!(matches!(error, OutboxError::Unwritable(_)), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the delivery was not kept: it contains something that JSON cannot express, such as a \
+         number that is not finite"
+    );
     let mut huge = call(1);
     let text = "x".repeat(25 * 1024 * 1024);
     huge.payload = Json::Object([("text", text)].into_iter().collect());
