@@ -69,6 +69,8 @@ impl Outbox {
     pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
     /// The default longest pause, unless the service asks for a longer one.
     pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+    /// The longest pause that the service may ask for with `Retry-After`; a longer one is shortened.
+    pub const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(15);
     /// How long [`Outbox::put`] and [`Outbox::open`] wait for other programs, each of which needs
     /// the outbox only for a moment.
     pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,7 +17,7 @@
 //! | Answer | The delivery | The queue |
 //! |---|---|---|
 //! | the receipt of the route | is removed | continues |
-//! | 408, 429, 5xx, no answer, a success without a receipt | waits | continues later |
+//! | 408, 429, 5xx, no answer, a success without a receipt | waits | continues [later](Outbox::run) |
 //! | 400, 409, 413, 422 | is set aside with the reason | continues |
 //! | 401, 403, 3xx, anything else | waits | [stops](OutboxStatus::stopped) until a person acts |
 //!

@@ -71,7 +71,10 @@ impl Outbox {
     /// Sends waiting and new deliveries until `shutdown` is ready.
     ///
     /// While the service is unavailable, the pause between attempts doubles up to
-    /// [`Outbox::LONGEST_PAUSE`]. While another process is sending, this one waits to take over.
+    /// [`Outbox::LONGEST_PAUSE`], unless other [pauses](Outbox::pauses) are set; its second half is random.
+    /// If the service asks for a longer one (`Retry-After` in seconds), that one is taken, but never
+    /// more than [`Outbox::LONGEST_RETRY_AFTER`]. While another process is sending, this one waits to
+    /// take over.
     ///
     /// ```no_run
     /// # async fn serve(outbox: svc_client::Outbox, client: svc_client::Client) {
@@ -123,12 +126,20 @@ impl Outbox {
                 Ending::Done => self.wait_for_more().await,
                 Ending::Later(error) => {
                     failures += 1;
-                    let pause = self.pauses.pause(failures, error.retry_after());
-                    sleep(pause.unwrap_or(Self::LONGEST_PAUSE)).await;
+                    sleep(self.pause(failures, error.retry_after())).await;
                 }
                 Ending::Stopped(error) => return Err(OutboxError::Stopped(error)),
             }
         }
+    }
+
+    /// Returns the pause after this many failures in a row. A wrong `Retry-After` must not stop the
+    /// deliveries for days.
+    fn pause(&self, failures: u32, asked: Option<Duration>) -> Duration {
+        let asked = asked.map(|asked| asked.min(Self::LONGEST_RETRY_AFTER));
+        self.pauses
+            .pause(failures, asked)
+            .unwrap_or(Self::LONGEST_PAUSE)
     }
 
     async fn wait_for_more(&self) {
@@ -243,4 +254,27 @@ fn is_away(error: &Error) -> bool {
         error.kind(),
         ErrorKind::Connect | ErrorKind::Unavailable { status: 429 }
     ) || error.retry_after().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutboxLimits;
+
+    #[test]
+    fn the_service_may_ask_for_a_pause_of_a_quarter_of_an_hour_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(folder.path().join("outbox"), OutboxLimits::default()).unwrap();
+        let longest = Duration::from_mins(15);
+        for (asked, pause) in [
+            (Duration::from_mins(2), Duration::from_mins(2)),
+            (longest, longest),
+            (Duration::from_hours(24), longest),
+            (Duration::MAX, longest),
+        ] {
+            assert_eq!(outbox.pause(1, Some(asked)), pause, "{asked:?}");
+        }
+        assert!(outbox.pause(1, None) <= Outbox::FIRST_PAUSE);
+        assert!(outbox.pause(u32::MAX, None) <= Outbox::LONGEST_PAUSE);
+    }
 }
