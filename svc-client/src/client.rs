@@ -19,13 +19,14 @@ use crate::trace::Trace;
 ///
 /// | Route | After which failures |
 /// |---|---|
-/// | every read, `POST /ingest/ci`, `POST /v1/logs` | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
+/// | every read, `POST /ingest/ci`, `POST /ingest/forge`, `POST /v1/logs`, every change of grants and tokens | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
-/// | the same without a name | those in which the service certainly has not seen the request |
+/// | the same without a name; `POST /v1/quarantine`, `POST /v1/release` | those in which the service certainly has not seen the request |
 ///
-/// A delivery names itself by `capture`, or by the `litellm_call_id` of its payload; a repeated one
-/// is then recognised as a redelivery, which is a success with `stored: false`. If you know that
-/// the deliveries are named in another way, use [`Client::with_named_deliveries`]. Use an
+/// [`RetryPolicy`] says how often and after which pauses. A delivery names itself by `capture`, or by
+/// the `litellm_call_id` of its payload; in a batch, only by the latter. A repeated one is then
+/// recognised as a redelivery, which is a success with `stored: false`. If you know that the
+/// deliveries are named in another way, use [`Client::with_named_deliveries`]. Use an
 /// [`Outbox`](crate::Outbox) for deliveries that must not be lost when retries are exhausted.
 ///
 /// # Cancellation
@@ -66,7 +67,8 @@ impl Client {
     }
 
     /// Returns a clone that treats every delivery as named, so that all deliveries may be retried.
-    /// The caller must ensure that this is true.
+    /// The caller must ensure that this is true. Requests that are no deliveries, such as
+    /// [`Client::quarantine`], are retried as before.
     #[must_use]
     pub fn with_named_deliveries(&self) -> Self {
         Self {

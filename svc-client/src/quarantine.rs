@@ -8,8 +8,9 @@ use crate::{Client, Error, Pages};
 /// Quarantine: hiding facts from every answer and showing them again; requires an operator token.
 /// The service logs both with the name of the client.
 impl Client {
-    /// Quarantines a fact, which hides it from every answer. The request is not retried if there is
-    /// no answer; the log shows whether it was recorded.
+    /// Quarantines a fact, which hides it from every answer. The request is retried only if the
+    /// service certainly has not seen it, because each one is logged. If there is no answer, the log
+    /// shows whether it was recorded.
     ///
     /// # Errors
     ///
@@ -21,7 +22,7 @@ impl Client {
         self.call::<Quarantine>(request).await
     }
 
-    /// Releases a quarantined fact.
+    /// Releases a quarantined fact. It is retried as [`Client::quarantine`] is.
     ///
     /// # Errors
     ///

@@ -179,7 +179,7 @@ impl Client {
     fn may_repeat<E: Endpoint>(&self, kind: &ErrorKind) -> bool {
         let harmless = match (E::REPEAT, self.deliveries) {
             (Repeat::Safe, _) | (Repeat::WhenNamed, Deliveries::Named) => true,
-            (Repeat::WhenNamed, Deliveries::Unnamed) => kind.never_arrived(),
+            (Repeat::WhenNamed, Deliveries::Unnamed) | (Repeat::Never, _) => kind.never_arrived(),
         };
         harmless && kind.is_retryable()
     }

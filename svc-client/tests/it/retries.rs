@@ -3,11 +3,15 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use svc_client::model::facts::FactTable;
+use svc_client::model::grant::{TokenChangeRequest, TokenName};
+use svc_client::model::id::ForeignId;
 use svc_client::model::ingest::{
     Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
 };
 use svc_client::model::json::Json;
 use svc_client::model::problem::Problem;
+use svc_client::model::quarantine::{QuarantineReason, QuarantineRequest};
 use svc_client::model::time::Instant as Moment;
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind, RetryPolicy};
@@ -28,6 +32,15 @@ fn delivery(payload: &str, capture: Option<Capture>) -> GatewayIngestRequest {
         user_id: None,
         payload: Json::parse(payload.as_bytes()).expect("JSON"),
         capture,
+    }
+}
+
+fn quarantine() -> QuarantineRequest {
+    QuarantineRequest {
+        table: FactTable::InferenceCalls,
+        fact_id: ForeignId::new("0192f6c4").expect("an id"),
+        reason: QuarantineReason::new("a leak").expect("a reason"),
+        force: false,
     }
 }
 
@@ -171,7 +184,29 @@ async fn a_caller_may_vouch_for_a_body() {
 }
 
 #[tokio::test]
-async fn a_service_that_was_not_reached_is_tried_again_with_any_delivery() {
+async fn a_change_that_is_logged_each_time_is_sent_once_whatever_is_named() {
+    let request = quarantine();
+    let server = FakeServer::start(vec![unavailable(); 4]);
+    let client = server.client().with_named_deliveries();
+    let hidden = client.quarantine(&request).await.unwrap_err();
+    let shown = client.release(&request).await.unwrap_err();
+    assert!(hidden.is_retryable() && shown.is_retryable());
+    assert_eq!(server.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_change_of_grants_is_repeated() {
+    let server = FakeServer::start(vec![unavailable(); 8]);
+    let request = TokenChangeRequest {
+        token: TokenName::new("review").unwrap(),
+        reason: QuarantineReason::new("a review").unwrap(),
+    };
+    let error = server.client().revoke_token(&request).await.unwrap_err();
+    assert_eq!(error.attempts(), 4);
+}
+
+#[tokio::test]
+async fn a_service_that_was_not_reached_is_tried_again_with_any_request() {
     // A port that was free a moment ago refuses connections.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -188,6 +223,8 @@ async fn a_service_that_was_not_reached_is_tried_again_with_any_delivery() {
         .unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (&ErrorKind::Connect, 4));
     assert!(error.is_unavailable());
+    let error = client.quarantine(&quarantine()).await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (&ErrorKind::Connect, 4));
 }
 
 #[tokio::test]

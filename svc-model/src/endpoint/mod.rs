@@ -68,6 +68,8 @@ pub enum Repeat {
     Safe,
     /// It is safe when the request names its delivery, which the caller knows.
     WhenNamed,
+    /// It is never safe: each request is recorded, whatever it says.
+    Never,
 }
 
 /// The content encoding of a body.

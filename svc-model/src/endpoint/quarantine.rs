@@ -27,7 +27,7 @@ macro_rules! quarantine_change {
             const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
             const STATUSES: &'static [u16] = CHANGE;
             // Repeating the request would append another row to the log.
-            const REPEAT: Repeat = Repeat::WhenNamed;
+            const REPEAT: Repeat = Repeat::Never;
             type Request = QuarantineRequest;
             type Reply = QuarantineReceipt;
             #[cfg(feature = "schema")]
