@@ -134,14 +134,12 @@ impl Context<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// As [`Evidence::read`](crate::Evidence::read).
     pub async fn read(
         &self,
         session_id: &SessionId,
         references: impl IntoIterator<Item = Reference>,
     ) -> Result<EvidenceRead, Error> {
-        self.client
-            .call::<GrantRead>(&evidence::read(session_id, references))
-            .await
+        evidence::read::<GrantRead>(self.client, session_id, references).await
     }
 }

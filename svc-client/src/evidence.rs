@@ -1,4 +1,4 @@
-use svc_model::endpoint::{EvidenceInventory, EvidenceManifest, EvidenceReading};
+use svc_model::endpoint::{Endpoint, EvidenceInventory, EvidenceManifest, EvidenceReading};
 use svc_model::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
     Reference,
@@ -6,7 +6,8 @@ use svc_model::evidence::{
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::version::Version1;
 
-use crate::{Client, Error, PartStream};
+use crate::error::Failure;
+use crate::{Client, Error, ErrorKind, PartStream};
 
 /// The exact evidence of every Session, for an operator token: see [`Client::evidence`].
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`ErrorKind`].
     pub async fn inventory(&self, session_id: &SessionId) -> Result<Inventory, Error> {
         self.0
             .call::<EvidenceInventory>(&inventory(session_id))
@@ -37,7 +38,7 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`ErrorKind`].
     pub async fn manifest(
         &self,
         session_id: &SessionId,
@@ -52,21 +53,19 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`ErrorKind`]; [`ErrorKind::Incomplete`] if the reply lacks a part.
     pub async fn read(
         &self,
         session_id: &SessionId,
         references: impl IntoIterator<Item = Reference>,
     ) -> Result<EvidenceRead, Error> {
-        self.0
-            .call::<EvidenceReading>(&read(session_id, references))
-            .await
+        read::<EvidenceReading>(self.0, session_id, references).await
     }
 }
 
 impl Evidence<'_> {
     /// Reads any number of parts, complete and in this order, with as many per request as a reply
-    /// may contain.
+    /// may contain. The stream ends with [`ErrorKind::Incomplete`] if a reply lacks a part.
     ///
     /// ```no_run
     /// # async fn read(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -105,13 +104,31 @@ pub(crate) fn manifest(
     ManifestRequest::new(session_id.clone(), inference_call_id.clone())
 }
 
-pub(crate) fn read(
+/// Reads parts through a route: all of them, or none.
+pub(crate) async fn read<E>(
+    client: &Client,
     session_id: &SessionId,
     references: impl IntoIterator<Item = Reference>,
-) -> EvidenceReadRequest {
-    EvidenceReadRequest {
+) -> Result<EvidenceRead, Error>
+where
+    E: Endpoint<Request = EvidenceReadRequest, Reply = EvidenceRead>,
+{
+    let request = EvidenceReadRequest {
         schema_version: Version1,
         session_id: session_id.clone(),
         references: references.into_iter().collect(),
+    };
+    let reply = client.call_raw::<E>(&request).await?;
+    let (requested, returned) = (request.references.len(), reply.value.items.len());
+    if requested == returned {
+        return Ok(reply.value);
     }
+    let failure = Failure {
+        request_id: reply.request_id,
+        ..Failure::new(ErrorKind::Incomplete {
+            requested,
+            returned,
+        })
+    };
+    Err(failure.after(reply.attempts))
 }

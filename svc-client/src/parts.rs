@@ -73,8 +73,7 @@ impl PartStream {
                 if count == 0 {
                     return Ok(None);
                 }
-                let request = read(&reading.session_id, next);
-                match reading.client.call::<E>(&request).await {
+                match read::<E>(&reading.client, &reading.session_id, next).await {
                     Ok(found) => {
                         reading.rest.drain(..count);
                         reading.at_once = (reading.at_once * 2).min(EVIDENCE_REFERENCES_MAX);

@@ -64,6 +64,14 @@ pub enum ErrorKind {
         /// This client's limit in bytes.
         bytes_max: usize,
     },
+    /// The answer is a success, but does not have exactly the parts that were requested. None of them
+    /// is returned.
+    Incomplete {
+        /// How many parts were requested.
+        requested: usize,
+        /// How many parts the reply has.
+        returned: usize,
+    },
     /// A redirect, which this client never follows, because that would send the token elsewhere.
     Redirected {
         /// The status.
@@ -105,6 +113,7 @@ impl ErrorKind {
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
             Self::NotFound | Self::RetrievalDisabled => Some(404),
+            | Self::Incomplete { .. }
             Self::Conflict(_)
             | Self::Declined(_)
             | Self::SessionBound(_)
@@ -152,7 +161,10 @@ impl ErrorKind {
                 false
             }
             // The next reply would be the same.
-            Self::Unreadable | Self::ReplyTooLarge { .. } | Self::Redirected { .. } => false,
+            Self::Unreadable
+            | Self::Incomplete { .. }
+            | Self::ReplyTooLarge { .. }
+            | Self::Redirected { .. } => false,
             // An unknown answer is not retried.
             Self::Unrecognised { .. } => false,
         }
@@ -196,4 +208,5 @@ impl ErrorKind {
             Self::Unrecognised { word, .. } => word.as_deref().unwrap_or("unrecognised"),
         }
     }
+            Self::Incomplete { .. } => "incomplete",
 }

@@ -45,6 +45,13 @@ impl fmt::Display for ErrorKind {
             Self::ReplyTooLarge { bytes_max } => {
                 write!(f, "the reply exceeds {bytes_max} bytes")
             }
+            Self::Incomplete {
+                requested,
+                returned,
+            } => write!(
+                f,
+                "the reply has {returned} parts, but {requested} were requested"
+            ),
             Self::Redirected { status } => {
                 write!(
                     f,

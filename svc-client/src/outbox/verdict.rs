@@ -25,7 +25,9 @@ impl Verdict {
             | ErrorKind::Unavailable { .. } => Self::Later,
             // A success without a receipt came from something else, such as a captive portal or a
             // proxy.
-            ErrorKind::Unreadable | ErrorKind::ReplyTooLarge { .. } => Self::Later,
+            ErrorKind::Unreadable
+            | ErrorKind::Incomplete { .. }
+            | ErrorKind::ReplyTooLarge { .. } => Self::Later,
             ErrorKind::Unwritable
             | ErrorKind::Malformed
             | ErrorKind::UnsupportedProvider

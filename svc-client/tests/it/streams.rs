@@ -135,6 +135,38 @@ async fn parts_are_asked_for_in_halves_until_a_reply_may_hold_them() {
 }
 
 #[tokio::test]
+async fn a_reply_that_lacks_a_part_is_not_taken_for_the_whole() {
+    let all: Vec<Reference> = (0..3).map(|place| reference("c", place)).collect();
+    let short = || parts(&all[..2]).header("x-request-id", "r-17");
+    let server = FakeServer::start([short(), short(), short(), short()]);
+    let client = server.client();
+    let session = SessionId::new("s").expect("an id");
+    let incomplete = ErrorKind::Incomplete {
+        requested: 3,
+        returned: 2,
+    };
+    for mut parts in [
+        client.evidence().parts(&session, all.clone()),
+        client.context().parts(&session, all.clone()),
+    ] {
+        let error = parts.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), &incomplete);
+        assert_eq!(error.request_id(), Some("r-17"));
+        assert!(parts.next().await.is_none(), "it has ended");
+    }
+    let read = client.evidence().read(&session, all.clone()).await;
+    let error = read.unwrap_err();
+    assert_eq!(error.kind(), &incomplete);
+    assert_eq!(
+        error.to_string(),
+        "the reply has 2 parts, but 3 were requested"
+    );
+    let read = client.context().read(&session, all.clone()).await;
+    assert_eq!(read.unwrap_err().kind(), &incomplete);
+    assert_eq!(server.received().len(), 4, "and it is not asked for again");
+}
+
+#[tokio::test]
 async fn a_part_that_no_reply_holds_ends_the_stream() {
     let too_much = Problem::Declined(Decline::EvidenceResponseLimit { limit: 1 });
     let server = FakeServer::start([Answer::problem(409, &too_much)]);
