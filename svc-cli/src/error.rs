@@ -193,7 +193,10 @@ impl From<svc_client::Error> for CommandError {
     fn from(error: svc_client::Error) -> Self {
         let message = match error.kind() {
             // Only here do the causes add to the kind.
-            ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Unreadable => chain(&error),
+            ErrorKind::Unwritable
+            | ErrorKind::Connect
+            | ErrorKind::Transport
+            | ErrorKind::Unreadable => chain(&error),
             _ => error.to_string(),
         };
         let refused = Self {

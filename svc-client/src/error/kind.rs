@@ -5,8 +5,9 @@ use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBo
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request cannot be written, because it contains a number that is not finite. The body of
-    /// a gateway's logger may contain one;
+    /// The request contains something that JSON cannot express, usually a number that is not finite.
+    /// It was not sent. The source of the error says what it is; leave it out, or replace it by a
+    /// text. The body of a gateway's logger may contain such a number;
     /// [`Client::ingest_gateway_body`](crate::Client::ingest_gateway_body) sends it unchanged.
     Unwritable,
     /// A path parameter is `.` or `..`, which a URL cannot contain; or a link has parameters that
@@ -18,7 +19,8 @@ pub enum ErrorKind {
     TimedOut,
     /// The connection broke. The service may have done the work.
     Transport,
-    /// 400: the service could not read the body as JSON, or in its declared encoding.
+    /// 400: the service could not read the request: it is not valid HTTP, or its body is incomplete,
+    /// is not what the route reads, or is not in its declared encoding.
     Malformed,
     /// 400: the gateway has no adapter.
     UnsupportedProvider,
@@ -40,30 +42,28 @@ pub enum ErrorKind {
     ReportEvidence,
     /// 409: the reply would exceed the cap of its route; there is no partial answer.
     Oversize,
-    /// 413: the body exceeds the cap of its route. Such a body is usually not even sent.
+    /// 413: the body exceeds the cap of its route in bytes, in which case it is usually not even sent,
+    /// or contains too many values for one request.
     TooLarge,
     /// 422: these fields are invalid.
     Invalid(Vec<FieldError>),
     /// 422: the parameters of a query conflict with each other or with stored facts.
     Query(QueryFault),
-    /// 503: all read slots of the service are in use.
+    /// 503: the service has too much to do: all its read slots, or the memory for bodies and large
+    /// replies, are in use.
     Busy,
     /// 503: the service stopped the work at its deadline.
     Deadline,
     /// 503: the fact store cannot be reached. Nothing of a delivery was acknowledged.
     StoreUnavailable,
-    /// 429, 502, 503 or 504 from something between this client and the service.
+    /// 408, 429, 502, 503 or 504: the body took too long to arrive, or something between this client
+    /// and the service limits the rate or cannot reach the service.
     Unavailable {
         /// The status.
         status: u16,
     },
     /// The answer is a success, but not a valid reply of the route.
     Unreadable,
-    /// The reply exceeds this client's limit.
-    ReplyTooLarge {
-        /// This client's limit in bytes.
-        bytes_max: usize,
-    },
     /// The answer is a success, but does not have exactly the parts that were requested. None of them
     /// is returned.
     Incomplete {
@@ -71,6 +71,11 @@ pub enum ErrorKind {
         requested: usize,
         /// How many parts the reply has.
         returned: usize,
+    },
+    /// The reply exceeds this client's limit.
+    ReplyTooLarge {
+        /// This client's limit in bytes.
+        bytes_max: usize,
     },
     /// A redirect, which this client never follows, because that would send the token elsewhere.
     Redirected {
@@ -108,12 +113,12 @@ impl ErrorKind {
             | Self::TimedOut
             | Self::Transport
             | Self::Unreadable
+            | Self::Incomplete { .. }
             | Self::ReplyTooLarge { .. } => None,
             Self::Malformed | Self::UnsupportedProvider => Some(400),
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
             Self::NotFound | Self::RetrievalDisabled => Some(404),
-            | Self::Incomplete { .. }
             Self::Conflict(_)
             | Self::Declined(_)
             | Self::SessionBound(_)
@@ -141,11 +146,11 @@ impl ErrorKind {
             Self::Connect | Self::Transport => true,
             // It took too long this time; the work is bounded, so a retry may succeed.
             Self::TimedOut | Self::Deadline => true,
-            // A slot is free again as soon as another read ends.
+            // There is room again as soon as other requests end.
             Self::Busy => true,
             // Nothing was acknowledged, and stores come back.
             Self::StoreUnavailable => true,
-            // A proxy cannot reach the service, or limits the rate.
+            // The network was slow; or a proxy cannot reach the service, or limits the rate.
             Self::Unavailable { .. } => true,
             // The request is invalid and stays invalid.
             Self::Malformed | Self::UnsupportedProvider | Self::Invalid(_) => false,
@@ -203,10 +208,10 @@ impl ErrorKind {
             Self::StoreUnavailable => "database_unavailable",
             Self::Unavailable { .. } => "unavailable",
             Self::Unreadable => "unreadable",
+            Self::Incomplete { .. } => "incomplete",
             Self::ReplyTooLarge { .. } => "reply_too_large",
             Self::Redirected { .. } => "redirected",
             Self::Unrecognised { word, .. } => word.as_deref().unwrap_or("unrecognised"),
         }
     }
-            Self::Incomplete { .. } => "incomplete",
 }

@@ -9,12 +9,15 @@ use super::{Denial, ErrorKind};
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unwritable => f.write_str("the request contains a number that is not finite"),
+            Self::Unwritable => f.write_str(
+                "the request was not sent: it contains something that JSON cannot express, such \
+                     as a number that is not finite",
+            ),
             Self::Unaddressable => f.write_str("this version cannot express the request"),
             Self::Connect => f.write_str("the service cannot be reached"),
             Self::TimedOut => f.write_str("the request timed out"),
             Self::Transport => f.write_str("the connection broke"),
-            Self::Malformed => f.write_str("the service could not read the body"),
+            Self::Malformed => f.write_str("the service could not read the request"),
             Self::UnsupportedProvider => f.write_str("the gateway has no adapter"),
             Self::Unauthorized => f.write_str("the token is missing or unknown"),
             Self::Forbidden(denial) => denial.fmt(f),
@@ -35,16 +38,13 @@ impl fmt::Display for ErrorKind {
             Self::TooLarge => f.write_str("the body is too large for its route"),
             Self::Invalid(fields) => write_fields(fields, f),
             Self::Query(fault) => fault.fmt(f),
-            Self::Busy => f.write_str("all read slots of the service are in use"),
+            Self::Busy => f.write_str("the service has too much to do at the moment"),
             Self::Deadline => f.write_str("the service stopped the work at its deadline"),
             Self::StoreUnavailable => f.write_str("the fact store cannot be reached"),
             Self::Unavailable { status } => {
                 write!(f, "the service is not available (status {status})")
             }
             Self::Unreadable => f.write_str("the reply is not valid for this route"),
-            Self::ReplyTooLarge { bytes_max } => {
-                write!(f, "the reply exceeds {bytes_max} bytes")
-            }
             Self::Incomplete {
                 requested,
                 returned,
@@ -52,6 +52,9 @@ impl fmt::Display for ErrorKind {
                 f,
                 "the reply has {returned} parts, but {requested} were requested"
             ),
+            Self::ReplyTooLarge { bytes_max } => {
+                write!(f, "the reply exceeds {bytes_max} bytes")
+            }
             Self::Redirected { status } => {
                 write!(
                     f,

@@ -1,5 +1,7 @@
 //! Values come back as they were captured.
 
+use std::error::Error as _;
+
 use svc_client::model::endpoint::EvidenceReading;
 use svc_client::model::evidence::{EvidenceReadRequest, Part, Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
@@ -79,6 +81,9 @@ async fn a_number_that_is_not_finite_is_not_sent() {
     };
     let error = server.client().ingest_gateway(&request).await.unwrap_err();
     assert_eq!(error.kind(), &svc_client::ErrorKind::Unwritable);
+    let cause = error.source().map(ToString::to_string);
+    assert_eq!(cause.as_deref(), Some("non-finite number"));
+    assert!(error.to_string().starts_with("the request was not sent: "));
     assert_eq!(error.attempts(), 0);
     assert!(server.received().is_empty());
 }
