@@ -1,4 +1,4 @@
-curl --fail --silent --show-error "$FORGEJO_URL/api/v1/repos/OWNER/NAME/hooks" \
+curl --fail-with-body --silent --show-error "$FORGEJO_URL/api/v1/repos/OWNER/NAME/hooks" \
   --header "Authorization: token $FORGEJO_TOKEN" \
   --header "Content-Type: application/json" \
   --data-binary @- <<JSON

@@ -1,4 +1,4 @@
-curl --fail --silent --show-error "$GITEA_URL/api/v1/repos/OWNER/NAME/hooks" \
+curl --fail-with-body --silent --show-error "$GITEA_URL/api/v1/repos/OWNER/NAME/hooks" \
   --header "Authorization: token $GITEA_TOKEN" \
   --header "Content-Type: application/json" \
   --data-binary @- <<JSON

@@ -68,7 +68,7 @@ async fn asked(client: &Client) -> Vec<Check> {
             let mend = if client.is_loopback() {
                 "svc serve".to_owned()
             } else {
-                format!("curl --fail {}/health", url.trim_end_matches('/'))
+                format!("curl --fail-with-body {}/health", url.trim_end_matches('/'))
             };
             return vec![Check::failed("service", format!("{url}: {error}"), mend)];
         }
