@@ -9,8 +9,8 @@ use svc_client::model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
 /// The hook of an agent after each edit: it records that the edit was accepted, and sends
-/// everything that is waiting. If the service is unavailable, it delays the agent only for a
-/// moment, and nothing is lost.
+/// everything that is waiting. It waits at most two seconds for the service; what is not sent by
+/// then stays on disk.
 pub async fn report(
     outbox: &Outbox,
     client: &Client,
@@ -32,7 +32,7 @@ pub async fn report(
         }
         .into(),
     };
-    // It is on disk when this returns.
+    // It is on disk now. An error says that it was not kept, and why.
     outbox.put(&event).await?;
     // What is not sent within this time waits for the next edit.
     match tokio::time::timeout(Duration::from_secs(2), outbox.drain(client)).await {

@@ -2,7 +2,7 @@
 //!
 //! It has one method per route; typed requests and replies that keep every value exactly as
 //! captured (NUL, lone surrogates, `1.10`, integers of forty digits); a closed set of errors that
-//! says what may be retried; and retries only where they are safe.
+//! says what may be retried; and retries only where they are [safe](Client#retries).
 //!
 //! | To | Use |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
 //! | forward an agent's OTLP logs | [`Client::ingest_logs`] |
-//! | lose none of these while the service is unavailable | [`Outbox`] |
+//! | keep model calls, CI outcomes and log records on disk until the service has acknowledged them | [`Outbox`] |
 //! | find and read evidence of earlier Sessions | [`Client::context`] |
 //! | read any Session as an operator | [`Client::evidence`], [`Client::session_dossier`] |
 //! | test without a service | `testing::FakeServer`, with the feature `testing` |
@@ -27,11 +27,11 @@
 #![doc = include_str!("../examples/call.rs")]
 //! ```
 //!
-//! # Sending without loss
+//! # Sending through an outage
 //!
-//! A service may be unavailable for longer than a program runs. An [`Outbox`] keeps deliveries on
-//! disk until they are acknowledged, and sends them when it can; the [module](outbox) explains the
-//! details. For example, the hook of an agent:
+//! A service may be unavailable for longer than a program runs. An [`Outbox`] keeps model calls, CI
+//! outcomes and log records on disk until the service has acknowledged them, and sends them when it
+//! can; the [module](outbox) explains the details. For example, the hook of an agent:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/outbox.rs")]

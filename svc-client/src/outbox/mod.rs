@@ -1,8 +1,10 @@
-//! A queue on disk, so that a sender loses nothing while the service is unavailable.
+//! A queue on disk that keeps deliveries while the service is unavailable.
 //!
-//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached.
-//! [`Outbox::run`] or [`Outbox::drain`] sends the deliveries in order, and removes those that the
-//! service has acknowledged. After a crash or a power failure, it continues where it was.
+//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached; if
+//! it fails, the delivery was not kept. [`Outbox::run`] or [`Outbox::drain`] tries the deliveries in
+//! the order in which they were put, and removes those that the service has acknowledged. One that
+//! the service cannot accept yet is passed over and sent later, so deliveries may arrive in another
+//! order. After a crash or a power failure, sending continues where it was.
 //!
 //! # Exactly once
 //!

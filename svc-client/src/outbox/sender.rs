@@ -53,7 +53,7 @@ enum Outcome {
 }
 
 impl Outbox {
-    /// Sends the waiting deliveries, in order and once, and returns the result.
+    /// Tries to send each waiting delivery once, in order, and returns the result.
     ///
     /// It has no time limit of its own: whoever must not wait gives it one. Deliveries added in the
     /// meantime may be left for the next time. Dropping the future leaves the current delivery in the
@@ -61,8 +61,8 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Busy`], or the disk fails. An unavailable or refusing service is not an
-    /// error; see [`Ending`].
+    /// [`OutboxError::Busy`] if another sender is using the folder, or the disk fails. An unavailable
+    /// or refusing service is not an error; see [`Ending`].
     pub async fn drain(&self, client: &Client) -> Result<Drained, OutboxError> {
         let alone = self.try_send_alone().await?.ok_or(OutboxError::Busy)?;
         self.pass(client, &alone).await
