@@ -92,16 +92,15 @@ fn rate_test(a: Proportion, b: Proportion) -> RateTest {
 
 fn rate_posteriors(a: Proportion, b: Proportion) -> RatePosteriors {
     let result = posteriors(a, b);
-    let [ci_low, ci_high] = result.interval;
     RatePosteriors {
-        posterior_mean_a: result.mean_a,
-        posterior_mean_b: result.mean_b,
-        probability_a_gt_b: result.probability_a_greater,
-        ci_low,
-        ci_high,
+        posterior_mean_a: result.map(|rates| rates.mean_a),
+        posterior_mean_b: result.map(|rates| rates.mean_b),
+        probability_a_gt_b: result.map(|rates| rates.probability_a_greater),
+        ci_low: result.map(|rates| rates.interval[0]),
+        ci_high: result.map(|rates| rates.interval[1]),
         n_a: a.denominator,
         n_b: b.denominator,
-        insufficient_data: a.denominator == 0 || b.denominator == 0,
+        insufficient_data: result.is_none(),
     }
 }
 

@@ -79,21 +79,21 @@ pub struct RateTest {
 }
 
 /// The posterior of two rates, given their counts and a Beta(1, 1) prior. It is computed exactly,
-/// without sampling. Without cases it is the prior.
+/// without sampling. The numbers are null if a side has no cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RatePosteriors {
     /// The mean of A.
-    pub posterior_mean_a: f64,
+    pub posterior_mean_a: Option<f64>,
     /// The mean of B.
-    pub posterior_mean_b: f64,
+    pub posterior_mean_b: Option<f64>,
     /// The probability that A is greater than B.
-    pub probability_a_gt_b: f64,
+    pub probability_a_gt_b: Option<f64>,
     /// The lower end of the central 95 % interval of A minus B.
-    pub ci_low: f64,
+    pub ci_low: Option<f64>,
     /// The upper end.
-    pub ci_high: f64,
+    pub ci_high: Option<f64>,
     /// Cases of A.
     pub n_a: u64,
     /// Cases of B.

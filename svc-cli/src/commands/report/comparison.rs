@@ -69,10 +69,10 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
         ("ci_pass_rate", &comparison.bayesian_ci_pass_rate),
         ("attribution_rate", &comparison.bayesian_attribution_rate),
     ] {
-        if !posteriors.insufficient_data {
+        if let Some(probability) = posteriors.probability_a_gt_b {
             page.line(format!(
                 "  {metric}: A has the higher rate with a probability of {}.",
-                percent(posteriors.probability_a_gt_b)
+                percent(probability)
             ));
         }
     }
@@ -142,7 +142,10 @@ fn interval(test: &RateTest) -> String {
 }
 
 fn significance(test: &RateTest) -> &'static str {
-    if test.significant_after_bonferroni {
+    if test.insufficient_data {
+        // Nothing was tested.
+        "-"
+    } else if test.significant_after_bonferroni {
         "corrected"
     } else if test.significant_at_alpha {
         "raw_only"
@@ -152,7 +155,9 @@ fn significance(test: &RateTest) -> &'static str {
 }
 
 fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.is_non_inferior {
+    if test.insufficient_data {
+        "-"
+    } else if test.is_non_inferior {
         "yes"
     } else {
         "not shown"

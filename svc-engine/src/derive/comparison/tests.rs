@@ -31,7 +31,15 @@ fn without_cases_the_numbers_are_absent_and_the_flags_stay() {
     let kept = non_inferiority_test(Proportion::new(0, 0), Proportion::new(1, 2), 0.5);
     assert!(kept.insufficient_data && !kept.is_non_inferior && !kept.small_n);
     assert_eq!(kept.ci_lower_bound, None);
-    let prior = rate_posteriors(Proportion::new(0, 0), Proportion::new(0, 0));
-    assert!(prior.insufficient_data);
-    assert!((prior.probability_a_gt_b - 0.5).abs() < 1e-12);
+    for (b, n_b) in [(Proportion::new(0, 0), 0), (Proportion::new(3, 4), 4)] {
+        let prior = rate_posteriors(Proportion::new(0, 0), b);
+        assert!(prior.insufficient_data);
+        assert_eq!((prior.n_a, prior.n_b), (0, n_b));
+        assert_eq!(
+            (prior.posterior_mean_a, prior.posterior_mean_b),
+            (None, None)
+        );
+        assert_eq!(prior.probability_a_gt_b, None);
+        assert_eq!((prior.ci_low, prior.ci_high), (None, None));
+    }
 }

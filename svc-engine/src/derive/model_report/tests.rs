@@ -379,9 +379,12 @@ fn a_comparison_takes_its_counts_from_the_rows() {
     );
     assert!(comparison.ci_pass_rate.insufficient_data);
     assert_eq!(comparison.ci_pass_rate.p_value, None);
+    let posteriors = &comparison.bayesian_attribution_rate;
+    assert!(posteriors.insufficient_data && posteriors.probability_a_gt_b.is_none());
     let comparison = compare(&report.rows, "m1", "m2");
     assert!(comparison.attribution_rate.small_n && comparison.attribution_rate.degenerate_se);
-    assert!((comparison.bayesian_attribution_rate.probability_a_gt_b - 0.5).abs() < 1e-12);
+    let posteriors = comparison.bayesian_attribution_rate;
+    assert!((posteriors.probability_a_gt_b.unwrap() - 0.5).abs() < 1e-12);
     let tests = non_inferiority(&report.rows, "m1", "m2", 0.2);
     assert!(tests.attribution_rate.is_non_inferior);
     assert!(tests.ci_pass_rate.insufficient_data && !tests.ci_pass_rate.is_non_inferior);

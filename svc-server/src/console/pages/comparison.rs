@@ -258,18 +258,21 @@ fn likely(compared: &Comparison) -> Markup {
         &compared.bayesian_attribution_rate,
     ]);
     let known: Vec<_> = posteriors
-        .filter(|(_, posteriors)| !posteriors.insufficient_data)
+        .filter_map(|(metric, posteriors)| {
+            let ends = posteriors.ci_low.zip(posteriors.ci_high)?;
+            Some((metric, posteriors, posteriors.probability_a_gt_b?, ends))
+        })
         .collect();
     html! {
         @if !known.is_empty() {
             section aria-labelledby="likely" {
                 h2 #likely { "How likely A has the higher rate" }
                 ul {
-                    @for (metric, posteriors) in known {
+                    @for (metric, posteriors, probability, (low, high)) in known {
                         li {
-                            (metric) ": " (percent(posteriors.probability_a_gt_b))
-                            " (A − B is between " (format!("{:+.4}", posteriors.ci_low)) " and "
-                            (format!("{:+.4}", posteriors.ci_high)) " with 95 % probability; cases: "
+                            (metric) ": " (percent(probability))
+                            " (A − B is between " (format!("{low:+.4}")) " and "
+                            (format!("{high:+.4}")) " with 95 % probability; cases: "
                             (whole(posteriors.n_a)) " and " (whole(posteriors.n_b)) ")"
                         }
                     }
@@ -338,7 +341,10 @@ fn interval(test: &RateTest) -> Option<String> {
 }
 
 const fn significance(test: &RateTest) -> &'static str {
-    if test.significant_after_bonferroni {
+    if test.insufficient_data {
+        // Nothing was tested.
+        NONE
+    } else if test.significant_after_bonferroni {
         "corrected"
     } else if test.significant_at_alpha {
         "raw only"
@@ -348,7 +354,9 @@ const fn significance(test: &RateTest) -> &'static str {
 }
 
 const fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.is_non_inferior {
+    if test.insufficient_data {
+        NONE
+    } else if test.is_non_inferior {
         "yes"
     } else {
         "not shown"
