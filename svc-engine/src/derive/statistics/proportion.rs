@@ -57,14 +57,16 @@ impl Proportion {
 }
 
 /// Returns how many cases a share needs so that its 95 % interval reaches at most `margin` to each
-/// side, whatever the share is. The margin is greater than zero.
+/// side, whatever the share is: at least one, since a share of nothing has no interval. The margin is
+/// greater than zero.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "it is positive, and one too large for the type is more than anybody has"
 )]
 pub fn cases_for_margin(margin: f64) -> u64 {
-    (Z_975 * Z_975 * 0.25 / (margin * margin)).ceil() as u64
+    // The square of a margin may be beyond any number, as may what it divides.
+    (Z_975 * Z_975 * 0.25 / (margin * margin)).ceil().max(1.0) as u64
 }
 
 #[cfg(test)]
@@ -121,6 +123,9 @@ mod tests {
             (0.5, 4),
             (0.9, 2),
             (1.0, 1),
+            (1e200, 1),
+            (f64::MAX, 1),
+            (f64::INFINITY, 1),
             (1e-300, u64::MAX),
         ] {
             assert_eq!(cases_for_margin(margin), cases, "{margin}");
