@@ -114,8 +114,8 @@ impl SessionStatuses {
         }
     }
 
-    /// Returns the report. `as_of` is the newest moment among the facts; it stands in the report only
-    /// when there is a decision.
+    /// Returns the report. `as_of` is the moment of the last fact that was considered; nothing when there is
+    /// no decision.
     pub fn report(
         self,
         org_id: &OrgId,

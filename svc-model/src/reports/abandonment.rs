@@ -16,7 +16,8 @@ pub struct AbandonmentReport {
     pub org_id: OrgId,
     /// The version of the rules.
     pub policy_version: String,
-    /// The latest time among the facts; null without a decision.
+    /// The time of the last fact considered: of a decision, a call, or a fact that names a repository.
+    /// Never after the boundary that was asked for; null without a decision.
     pub as_of: Option<Instant>,
     /// Always empty.
     pub abandoned_sessions: Vec<SessionId>,
@@ -41,7 +42,7 @@ pub struct SessionOutcome {
     pub explicit_accepted_decisions: u64,
     /// When the last decision was made, by the sender's clock.
     pub last_decision_at: Instant,
-    /// The boundary: only facts captured at or before this moment count.
+    /// The time of the last fact considered, as in the report.
     pub as_of: Instant,
     /// The status.
     pub status: SessionStatus,

@@ -17,13 +17,13 @@ use super::answers::Answers;
 use super::extent::first;
 use super::history::History;
 use super::mirrors::{OpenMirror, OpenMirrors};
-use super::population::{call_ids, decisions, owners, up_to};
+use super::population::{call_ids, decided, decisions, owners, up_to};
 use super::{Question, ReportSources, attribute, just_after, minutes_later};
 use crate::deadline::Deadline;
 use crate::derive::attribution::{
     self, Attribution, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
-use crate::derive::decision::Decisions;
+use crate::derive::decision::{Decision, Decisions};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::mirror::PushRange;
@@ -278,6 +278,7 @@ impl<'i> Inference<'i> {
         let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
         let decisions = decisions(snapshot, &sessions, self.bounds.boundary)?;
+        let decisions: Vec<Decision> = decisions.into_iter().map(decided).collect();
         let ids = call_ids(&decisions)?;
         let owners = owners(snapshot, &ids, [].iter(), self.bounds.observed_by)?;
         let ids: BTreeSet<FactId> = calls.iter().map(|call| call.inference_call_id).collect();

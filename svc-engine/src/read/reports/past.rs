@@ -6,7 +6,7 @@ use svc_model::reports::{
 };
 use svc_model::time::Instant;
 
-use super::population::{decisions, observed, sessions};
+use super::population::{decided, decisions, observed, sessions};
 use super::resolving::Resolving;
 use super::{Diffs, Extent, Gathered, ReportSources, merges, share};
 use crate::derive::decision::distinct;
@@ -14,7 +14,7 @@ use crate::derive::place::Place;
 use crate::derive::retention_report;
 use crate::derive::session_status::SessionStatuses;
 use crate::error::Error;
-use crate::store::Snapshot;
+use crate::store::{CohortDecision, Snapshot};
 
 /// Returns what is known of the Sessions with accepted work: of those of the calls, or of every one when
 /// it is of all history. Mirrors are not read.
@@ -28,7 +28,9 @@ pub fn abandonment(
 ) -> Result<AbandonmentReport, Error> {
     let boundary = snapshot.boundary(Some(extent.as_of))?;
     let sessions = sessions(snapshot, extent)?;
-    let decisions = distinct(decisions(snapshot, &sessions, boundary)?);
+    let decisions = decisions(snapshot, &sessions, boundary)?;
+    let as_of = last_considered(snapshot, extent, &decisions, boundary)?;
+    let decisions = distinct(decisions.into_iter().map(decided).collect());
     let observed = observed(snapshot, &sessions, boundary)?;
     let mut resolving = Resolving::default();
     for observed in &observed {
@@ -37,9 +39,31 @@ pub fn abandonment(
     resolving.read(snapshot, boundary)?;
     let observations: Vec<_> = observed.iter().map(|it| resolving.observed(it)).collect();
     let revision = snapshot.quarantine_revision()?;
-    let as_of = (!decisions.is_empty()).then_some(boundary);
     let statuses = SessionStatuses::new(&decisions, &observations);
     Ok(statuses.report(snapshot.org_id(), as_of, revision))
+}
+
+/// Returns the moment of the last fact that says something of decisions: of them, of calls, and of
+/// repositories; nothing when there is no decision. A sender's clock may be ahead, and what lies beyond the
+/// moment that was asked for was not looked at.
+fn last_considered(
+    snapshot: &mut Snapshot<'_>,
+    extent: &Extent,
+    decisions: &[CohortDecision],
+    boundary: Instant,
+) -> Result<Option<Instant>, Error> {
+    let decided = decisions
+        .iter()
+        .map(|it| it.occurred_at.max(it.captured_at));
+    let Some(decided) = decided.max() else {
+        return Ok(None);
+    };
+    let of_call = snapshot.latest_call(extent.observed())?;
+    let of_repository = snapshot.latest_repository_fact(boundary)?;
+    let last = of_call
+        .max(of_repository)
+        .map_or(decided, |it| it.max(decided));
+    Ok(Some(last.min(extent.as_of)))
 }
 
 /// Returns which part of each repository's commits notes tie to agents, in the week before its last

@@ -178,11 +178,10 @@ pub(super) fn decisions(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
     boundary: Instant,
-) -> Result<Vec<Decision>, Error> {
+) -> Result<Vec<CohortDecision>, Error> {
     let mut decisions = Vec::new();
-    let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
-    snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))?;
-    drop(take);
+    let take = up_to(&mut decisions, REPORT_FACTS_MAX);
+    snapshot.decisions_of_sessions(sessions, boundary, take)?;
     Ok(decisions)
 }
 

@@ -267,6 +267,7 @@ fn the_cost_of_a_cohort_is_in_its_range(
     let mut snapshot = store.snapshot_now();
     snapshot.calls_observed(seconds(0..9), |_| Ok(())).unwrap();
     snapshot.calls_by_hour(seconds(0..9), 9).unwrap();
+    assert_eq!(snapshot.latest_call(seconds(0..9)).unwrap(), None);
     snapshot.pushes_captured(seconds(0..9), |_| Ok(())).unwrap();
     snapshot
         .ci_outcomes_captured(seconds(0..9), |_| Ok(()))
@@ -279,6 +280,10 @@ fn the_cost_of_a_cohort_is_in_its_range(
         ),
         (
             "ORDER BY f.observed_at_us LIMIT $4",
+            "inference_calls_by_observation",
+        ),
+        (
+            "ORDER BY f.observed_at_us DESC\n    LIMIT 1",
             "inference_calls_by_observation",
         ),
         (

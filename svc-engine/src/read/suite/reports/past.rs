@@ -177,6 +177,62 @@ fn all_history_holds_sessions_without_a_call(
 }
 
 #[rstest]
+fn the_moment_of_the_sessions_is_that_of_the_last_fact_considered(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let decided = |number: u128, occurred: i64, captured: i64| {
+        let mut decision = decision(number);
+        (decision.occurred_at, decision.captured_at) = (at(occurred), at(captured));
+        Append::DeveloperDecision(Box::new(decision))
+    };
+    let pushed_at = |number: u128, captured: i64| {
+        pushed(Push {
+            r#ref: format!("refs/heads/{number}"),
+            captured_at: at(captured),
+            ..push(number)
+        })
+    };
+    let observed_at = |number: u128, observed: i64| {
+        let call = call(number).session("s").observed(observed).build();
+        Append::InferenceCall(Box::new(stage.store.encode(call, at(7_000))))
+    };
+    let as_of = |extent: &Extent| {
+        let report = abandonment(&mut stage.snapshot(), extent).unwrap();
+        let moments = report.accepted_session_outcomes.iter();
+        assert!(
+            moments
+                .map(|it| Some(it.as_of))
+                .all(|it| it == report.as_of)
+        );
+        report.as_of
+    };
+    let all = |until: i64| as_of(&Extent::all_until(at(until)));
+    stage.add([pushed_at(1, 1_000)]);
+    assert_eq!(all(9_000), None, "no decision");
+    stage.add([decided(2, 1_900, 2_000)]);
+    // Of another kind, and later than all that says something of the decision.
+    let mut edit = edit(3, "call");
+    edit.captured_at = at(6_000);
+    stage.add([Append::EditObservation(Box::new(edit))]);
+    for asked in [2_000, 5_000, 6_000, 9_000] {
+        assert_eq!(all(asked), Some(at(2_000)), "{asked}");
+    }
+    stage.add([observed_at(4, 3_000)]);
+    assert_eq!(all(2_999), Some(at(2_000)));
+    assert_eq!(all(9_000), Some(at(3_000)));
+    stage.add([pushed_at(5, 8_000)]);
+    assert_eq!(all(7_999), Some(at(3_000)));
+    assert_eq!(all(9_000), Some(at(8_000)));
+    let day = Extent::days_before(at(9_000), 1);
+    assert_eq!(as_of(&day), Some(at(8_000)));
+    // A sender's clock is ahead of what was asked for.
+    stage.add([decided(6, 20_000, 8_500)]);
+    assert_eq!(all(9_000), Some(at(9_000)));
+    assert_eq!(all(30_000), Some(at(20_000)));
+}
+
+#[rstest]
 fn a_decision_that_codex_reports_twice_counts_once(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
