@@ -39,14 +39,6 @@ impl Calls {
         self.pieces.iter().flat_map(|piece| piece.iter())
     }
 
-    pub(super) fn first(&self) -> Option<&CohortCall> {
-        self.iter().next()
-    }
-
-    pub(super) fn last(&self) -> Option<&CohortCall> {
-        self.iter().next_back()
-    }
-
     fn add(&mut self, piece: Arc<[CohortCall]>) -> Result<(), StoreError> {
         let count: usize = self.pieces.iter().map(|piece| piece.len()).sum();
         if count + piece.len() > calls_max() {

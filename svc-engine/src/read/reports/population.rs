@@ -57,8 +57,8 @@ pub(super) struct Population {
 }
 
 impl Population {
-    /// Reads them, and the pushes that some of the calls could have led to; of all history every push,
-    /// so that those are counted that no call could have led to.
+    /// Reads them, and the pushes that calls observed then could have led to; of all history every push.
+    /// Whether there is such a call plays no part, so that those are counted that none could have led to.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         memory: &ReportMemory,
@@ -76,7 +76,7 @@ impl Population {
         let decisions = Decisions::attach(facts.decisions, &owners);
         let edits = edits::left(snapshot, &sessions, facts.edits)?;
         let (observed, retries) = (facts.observed, facts.retries);
-        let pushes = pushes(snapshot, extent, &calls, boundary)?;
+        let pushes = pushes(snapshot, extent, boundary)?;
         let population = Self {
             extent: extent.observed(),
             erased_edits: edits.erased,
@@ -114,22 +114,21 @@ impl Population {
     }
 }
 
-/// Returns every push for all history, else those that some of the calls could have led to. The calls
-/// are in the order of observation.
+/// Returns every push for all history, else those near the time in which the calls were observed.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
-    calls: &Calls,
     boundary: Instant,
 ) -> Result<Vec<Push>, Error> {
     let mut pushes = Vec::new();
-    let (start, end) = match (calls.first(), calls.last()) {
-        _ if extent.is_all() => (first(), boundary),
-        (Some(first), Some(last)) => {
-            let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
-            (minutes_later(first.observed_at, -MINUTES_AFTER), end)
-        }
-        _ => return Ok(pushes),
+    let (start, end) = if extent.is_all() {
+        (first(), boundary)
+    } else if extent.observed.is_empty() {
+        return Ok(pushes);
+    } else {
+        let end = minutes_later(extent.observed.end, NOTE_MINUTES_BEFORE);
+        let start = minutes_later(extent.observed.start, -MINUTES_AFTER);
+        (start, end.min(boundary))
     };
     snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
     Ok(pushes)

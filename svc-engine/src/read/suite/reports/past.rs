@@ -356,3 +356,43 @@ fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
     stage.add([stage.said(1, "s", NOTED)]);
     assert_eq!(skipped(LAST + DAY), one, "a call of long before");
 }
+
+#[rstest]
+fn a_window_counts_its_pushes_whenever_its_calls_were_observed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    const AS_OF: i64 = 10 * DAY;
+    let stage = stage!(backend);
+    let sources = Sources::new();
+    let pushed_at = |number: u128, captured_at: i64| {
+        pushed(Push {
+            repository: Some(repository(101)),
+            r#ref: format!("refs/heads/{number}"),
+            captured_at: at(captured_at),
+            ..push(number)
+        })
+    };
+    // A call may be observed ten minutes after its push: the window of pushes begins so much earlier.
+    let start = AS_OF - 5 * DAY - 600;
+    stage.add([
+        pushed_at(11, start - 1),
+        pushed_at(12, start),
+        pushed_at(13, AS_OF - 4 * DAY),
+        pushed_at(14, AS_OF - 60),
+        pushed_at(15, AS_OF),
+        pushed_at(16, AS_OF + 1),
+    ]);
+    let skipped = || {
+        let extent = Extent::days_before(at(AS_OF), 5);
+        let report = merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+        serde_json::to_value(report.attribution_skips).unwrap()
+    };
+    let none = serde_json::json!({"no_inference_call_candidates": 4});
+    assert_eq!(skipped(), none, "no call at all");
+    let late = call(21).session("s").observed(AS_OF - 61).build();
+    stage.add([Append::InferenceCall(Box::new(
+        stage.store.encode(late, at(AS_OF - 30)),
+    ))]);
+    let some = serde_json::json!({"no_inference_call_candidates": 2, "mirror_absent": 2});
+    assert_eq!(skipped(), some, "two pushes come after the only call");
+}
