@@ -296,6 +296,39 @@ fn a_pull_request_that_cannot_be_checked_is_named(
     assert_eq!(read(2_005).scored_rows, 1);
 }
 
+/// An outcome names the pull request of its own commit and of no other, so one that may be of this
+/// repository leaves it open only what became of a commit that it names.
+#[rstest]
+fn an_outcome_of_an_unknown_repository_leaves_open_what_became_of_its_commit_alone(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let [_, noted, _, merged] = &forge.commits;
+    let nameless = |number: u128, commit_sha: &CommitSha| {
+        ci(CiOutcome {
+            commit_sha: commit_sha.clone(),
+            pr_number: Some(77),
+            ..checked(number, &format!("run {number}"), None, 2_010)
+        })
+    };
+    let read = || {
+        let extent = Extent::all_until(at(9_000));
+        merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap()
+    };
+    let known = read();
+    assert_eq!((known.scored_rows, known.membership.total()), (1, 0));
+    stage.add([nameless(41, merged)]);
+    assert_eq!(read(), known, "a commit that no call is tied to");
+    stage.add([nameless(42, noted)]);
+    let open = read();
+    assert_eq!(open.scored_rows, 0);
+    let unknown = [(MembershipSkip::AncestryCheckFailed, 1)];
+    assert_eq!(open.membership, unknown.into_iter().collect());
+}
+
 #[rstest]
 fn ancestry_is_remembered_once_every_head_is_there(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
