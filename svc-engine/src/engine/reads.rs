@@ -110,8 +110,9 @@ impl Engine {
         &self,
         request: SessionDossierRequest,
     ) -> Result<SessionAnswer, Error> {
-        let read =
-            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::session_dossier(snapshot, request);
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::session_dossier(snapshot, request, inner.clock.now())
+        };
         self.scan(read).await
     }
 

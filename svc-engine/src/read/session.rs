@@ -23,7 +23,9 @@ use crate::store::{CiOutcomeRow, Snapshot};
 /// The commits of a Session by repository, each with its observations.
 type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 
-/// Returns the dossier of a Session, up to the last stored fact.
+/// Returns the dossier of a Session, up to the last stored fact. Its links lead to what is known of a commit
+/// by `now`: the call that wrote it may have been observed by a clock that is ahead of the last stored
+/// fact.
 ///
 /// # Errors
 ///
@@ -31,6 +33,7 @@ type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 pub fn session_dossier(
     snapshot: &mut Snapshot<'_>,
     request: SessionDossierRequest,
+    now: Instant,
 ) -> Result<SessionAnswer, Error> {
     let session_id = request.session_id;
     let Some((first_observed_at, last_observed_at)) = snapshot.session_span(&session_id)? else {
@@ -43,6 +46,8 @@ pub fn session_dossier(
     }
     let content_erased = snapshot.erased_of_session(&session_id)?.total();
     let boundary = snapshot.boundary(None)?;
+    // A link holds what the dossier shows, also when the clock was set back.
+    let linked = boundary.max(now);
     let rows_max = DOSSIER_OBSERVATIONS_MAX + 1;
     let observed = snapshot.commits_of_session(&session_id, boundary, rows_max)?;
     if observed.len() as u64 > DOSSIER_OBSERVATIONS_MAX {
@@ -94,7 +99,7 @@ pub fn session_dossier(
             for commit in &mut attributed_commits {
                 commit.delivered_by_push_ids = Some(brought.of(commit));
             }
-            let outcomes = brought.outcomes.map(|outcomes| checked(outcomes, boundary));
+            let outcomes = brought.outcomes.map(|outcomes| checked(outcomes, linked));
             (
                 Some(received(brought.further_on, PushMatch::Brought)),
                 outcomes,
@@ -116,7 +121,7 @@ pub fn session_dossier(
         pushes: received(pushes, PushMatch::AfterSha),
         delivering_pushes,
         delivering_ci_outcomes,
-        ci_outcomes: checked(outcomes, boundary),
+        ci_outcomes: checked(outcomes, linked),
         repository_skipped: declined.into_counts(),
     })))
 }
@@ -246,15 +251,12 @@ fn received(mut pushes: Vec<(Lifetime, Push)>, match_kind: PushMatch) -> Vec<Dos
         .collect()
 }
 
-fn checked(
-    mut outcomes: Vec<(Lifetime, CiOutcomeRow)>,
-    boundary: Instant,
-) -> Vec<DossierCiOutcome> {
+fn checked(mut outcomes: Vec<(Lifetime, CiOutcomeRow)>, linked: Instant) -> Vec<DossierCiOutcome> {
     outcomes.sort_unstable_by_key(|(_, row)| (row.captured_at, row.outcome_id));
     outcomes
         .into_iter()
         .map(|(repository, row)| DossierCiOutcome {
-            commit_query: link(&row.commit_sha, Some(&repository), boundary),
+            commit_query: link(&row.commit_sha, Some(&repository), linked),
             outcome_id: row.outcome_id,
             provider: row.provider.into(),
             run_id: row.run_id,

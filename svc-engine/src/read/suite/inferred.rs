@@ -5,7 +5,7 @@ use std::fs;
 
 use svc_model::query::{AttributionSource, InferenceSkip};
 
-use super::reports::{Forge, GUESSED, Sources};
+use super::reports::{Forge, GUESSED, NOTED, Sources};
 use super::worlds::Dice;
 use super::*;
 use crate::testing::builders::text;
@@ -108,6 +108,37 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
         };
         assert_eq!(stage.inferred_by(&sources, selected), none);
     }
+}
+
+#[rstest]
+fn a_dossier_leads_to_the_call_also_where_its_clock_was_ahead_of_every_stored_fact(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, NUMBER);
+    let facts = forge.facts(&stage).into_iter();
+    stage.add(facts.filter(|it| !matches!(it, Append::InferenceCall(_))));
+    let last = stage.snapshot().boundary(None).unwrap();
+    let ahead = at(2_300);
+    assert!(last < ahead);
+    let call = call(1)
+        .session("s")
+        .observed(2_300)
+        .output(vec![text("assistant", NOTED)])
+        .build();
+    let call = stage.store.encode(call, last);
+    stage.add([Append::InferenceCall(Box::new(call))]);
+    let followed = |now| {
+        let request = SessionDossierRequest::new(SessionId::new("s").unwrap());
+        let answer = session_dossier(&mut stage.snapshot(), request, now).unwrap();
+        let outcomes = answer.dossier().unwrap().ci_outcomes;
+        let link = outcomes[0].commit_query.request().unwrap();
+        let evidence = stage.inferred_at(&sources, link, now);
+        evidence.repos.unwrap()[0].inference_calls.len()
+    };
+    assert_eq!(followed(last), 0, "before it was observed");
+    assert_eq!(followed(ahead), 1);
 }
 
 #[rstest]

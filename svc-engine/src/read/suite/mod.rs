@@ -136,7 +136,9 @@ impl Stage {
             session_id: SessionId::new(session).unwrap(),
             explain: false,
         };
-        session_dossier(&mut self.snapshot(), request)
+        let mut snapshot = self.snapshot();
+        let now = snapshot.boundary(None).unwrap();
+        session_dossier(&mut snapshot, request, now)
     }
 
     fn dossier(&self, session: &str) -> SessionDossier {

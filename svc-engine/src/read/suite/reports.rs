@@ -105,7 +105,7 @@ pub(super) struct Forge {
     pub(super) commits: [CommitSha; 4],
 }
 
-const NOTED: &str = "fn alpha beta gamma delta epsilon zeta eta";
+pub(super) const NOTED: &str = "fn alpha beta gamma delta epsilon zeta eta";
 pub(super) const GUESSED: &str = "let one two three four five six seven";
 
 impl Forge {

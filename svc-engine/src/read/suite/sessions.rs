@@ -265,12 +265,17 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
         dossier.attributed_commits[0].repository_identity,
         Some(LifetimeIdentity::from(repository(7)))
     );
-    let link = dossier.ci_outcomes[0].commit_query.request().unwrap();
-    assert_eq!(
-        (link.repository, link.as_of),
-        (by_identity(7), Some(at(1))),
-        "the last stored fact"
-    );
+    let linked = |now| {
+        let request = SessionDossierRequest::new(SessionId::new("s").unwrap());
+        let answer = session_dossier(&mut stage.snapshot(), request, at(now)).unwrap();
+        let outcomes = answer.dossier().unwrap().ci_outcomes;
+        let link = outcomes[0].commit_query.request().unwrap();
+        assert_eq!(link.repository, by_identity(7));
+        link.as_of
+    };
+    assert_eq!(linked(1), Some(at(1)), "the last stored fact");
+    assert_eq!(linked(7), Some(at(7)), "the moment of the request");
+    assert_eq!(linked(0), Some(at(1)), "a clock that was set back");
 }
 
 #[rstest]
@@ -403,7 +408,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
 
     let explained = || {
         let request = SessionDossierRequest::new(SessionId::new("s").unwrap());
-        let answer = session_dossier(&mut stage.snapshot(), request).unwrap();
+        let answer = session_dossier(&mut stage.snapshot(), request, at(9)).unwrap();
         answer.dossier().unwrap()
     };
     let told = explained();

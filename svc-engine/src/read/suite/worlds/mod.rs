@@ -137,7 +137,7 @@ impl Asked<'_> {
             session_id: SessionId::new(session).unwrap(),
             explain: false,
         };
-        let answer = session_dossier(&mut self.store.snapshot_now(), request);
+        let answer = session_dossier(&mut self.store.snapshot_now(), request, self.last());
         let answer = match answer.map(SessionAnswer::dossier) {
             Ok(Some(dossier)) => dossier_text(&dossier),
             Ok(None) => "nothing".to_owned(),
