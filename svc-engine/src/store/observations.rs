@@ -2,7 +2,7 @@
 
 use svc_model::context::CommitMatch;
 use svc_model::id::{FactId, OrgId, SessionId};
-use svc_model::repository::CommitAnchor;
+use svc_model::repository::{CommitAnchor, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -10,8 +10,9 @@ use super::claims::Place;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::fact::Fact;
+use super::statement::Statement;
 use super::table::table;
-use crate::fact::SessionCommitObservation;
+use crate::fact::{Lifetime, SessionCommitObservation};
 
 table! {
     SessionCommitObservation in "session_commit_observations",
@@ -27,6 +28,49 @@ table! {
 
 impl Fact for SessionCommitObservation {
     const NAMES: &'static [Place] = &[Place::of_repository("observations")];
+}
+
+/// Returns the condition that an observation `f` with its push `p`, if that is visible, is of a repository:
+/// what it says itself, and what its push says. It decides as
+/// [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation) does.
+pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
+    match repository {
+        Lifetime::Identified(identity) => {
+            let RepositoryIdentity {
+                repository_provider,
+                repository_host,
+                repository_id,
+            } = identity.clone();
+            let provider = it.value(repository_provider.as_str());
+            let host = it.own(repository_host.into());
+            let id = it.own(repository_id.into());
+            let is = |row: &str| {
+                format!(
+                    "{row}.repository_provider = {provider} AND {row}.repository_host = {host} \
+                    AND {row}.repository_id = {id}"
+                )
+            };
+            let (own, pushed) = (is("f"), is("p"));
+            format!("(f.repository_id IS NULL OR {own}) AND {pushed}")
+        }
+        Lifetime::Named(name) => {
+            let name = it.own(name.clone().into());
+            format!(
+                "f.repository_id IS NULL AND f.repo = {name} \
+                AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"
+            )
+        }
+    }
+}
+
+/// Returns the condition that a condition holds of some visible observation `f` of the Session of `row`, with
+/// its push `p`, if that is visible.
+pub(super) fn some(row: &str, condition: &str) -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM visible_session_commit_observations f \
+        LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
+        WHERE f.org_id = {row}.org_id AND f.session_id = {row}.session_id AND {condition})"
+    )
 }
 
 /// The visible observation of a Session at a commit, whose push is visible and of the same

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::SessionId;
 use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
-use svc_model::repository::RepositoryIdentity;
 use svc_model::time::Instant;
 
 use super::column::Columns;
@@ -18,7 +17,7 @@ use super::error::corrupt;
 use super::session_claims::{self, ClaimKind, SessionClaims};
 use super::statement::{Statement, exists};
 use super::value::Value;
-use super::{Snapshot, StoreError};
+use super::{Snapshot, StoreError, observations};
 use crate::fact::Lifetime;
 
 /// A condition that a visible fact of a Session must meet.
@@ -73,43 +72,6 @@ const COLUMNS: [&str; 5] = [
     "whether it is wanted",
 ];
 
-/// Returns the condition that a visible observation links the Session of `row` to a repository. It
-/// decides as
-/// [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation) does.
-fn observed<'v>(statement: &mut Statement<'v>, row: &str, repository: &'v Lifetime) -> String {
-    let rest = match repository {
-        Lifetime::Identified(identity) => {
-            let RepositoryIdentity {
-                repository_provider,
-                repository_host,
-                repository_id,
-            } = identity;
-            let provider = statement.value(repository_provider.as_str());
-            let host = statement.value(repository_host.as_str());
-            let id = statement.value(repository_id.as_str());
-            format!(
-                "JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
-                WHERE (f.repository_id IS NULL OR f.repository_provider = {provider} \
-                AND f.repository_host = {host} AND f.repository_id = {id}) \
-                AND p.repository_provider = {provider} AND p.repository_host = {host} \
-                AND p.repository_id = {id}"
-            )
-        }
-        Lifetime::Named(name) => {
-            let name = statement.value(name.as_str());
-            format!(
-                "LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
-                WHERE f.repository_id IS NULL AND f.repo = {name} \
-                AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"
-            )
-        }
-    };
-    format!(
-        "EXISTS (SELECT 1 FROM visible_session_commit_observations f {rest} \
-        AND f.org_id = {row}.org_id AND f.session_id = {row}.session_id)"
-    )
-}
-
 /// Returns the statement of a page, along one value of the first condition if there is one.
 fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
     let mut it = Statement::default();
@@ -146,7 +108,10 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
                     &value,
                 )
             }
-            SessionCondition::Repository { repository, .. } => observed(&mut it, row, repository),
+            SessionCondition::Repository { repository, .. } => {
+                let is_of = observations::is_of(&mut it, repository);
+                observations::some(row, &is_of)
+            }
         });
     }
     if proofs.is_empty() {

@@ -9,14 +9,14 @@
 use svc_model::grant::GrantObstacle;
 use svc_model::id::SessionId;
 use svc_model::limit::GRANT_RULE_ROWS_MAX;
-use svc_model::repository::RepositoryIdentity;
 use svc_model::time::Instant;
 
 use super::{GrantRule, OBSTACLES};
+use crate::fact::Lifetime;
 use crate::store::error::corrupt;
 use crate::store::session_claims::ClaimKind;
 use crate::store::statement::{Statement, exists};
-use crate::store::{Snapshot, StoreError, sessions};
+use crate::store::{Snapshot, StoreError, observations, sessions};
 
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,34 +58,6 @@ fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     )
 }
 
-/// Returns the condition that an observation is of a repository: what it says itself, and what its
-/// push says.
-fn of_repository(it: &mut Statement<'_>, rule: &GrantRule) -> Option<String> {
-    if let Some(identity) = &rule.repository {
-        let RepositoryIdentity {
-            repository_provider,
-            repository_host,
-            repository_id,
-        } = identity.clone();
-        let provider = it.value(repository_provider.as_str());
-        let host = it.own(repository_host.into());
-        let id = it.own(repository_id.into());
-        let is = |row: &str| {
-            format!(
-                "{row}.repository_provider = {provider} AND {row}.repository_host = {host} \
-                AND {row}.repository_id = {id}"
-            )
-        };
-        let (own, pushed) = (is("f"), is("p"));
-        return Some(format!("(f.repository_id IS NULL OR {own}) AND {pushed}"));
-    }
-    let name = it.own(rule.repo.clone()?.into());
-    Some(format!(
-        "f.repository_id IS NULL AND f.repo = {name} \
-        AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"
-    ))
-}
-
 /// Returns what lies between a rule and the Session of `row`, each with its bit.
 fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, String)> {
     let mut found = Vec::new();
@@ -118,21 +90,18 @@ fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, S
             another(ClaimKind::Harness, row, &value),
         );
     }
-    if let Some(is) = of_repository(it, rule) {
+    if let Some(repository) = rule.lifetime() {
+        let is_of = observations::is_of(it, &repository);
         // What cannot be told is not of the repository.
         let observed = |truth: &str| {
-            format!(
-                "EXISTS (SELECT 1 FROM visible_session_commit_observations f \
-                LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
-                WHERE f.org_id = {row}.org_id AND f.session_id = {row}.session_id \
-                AND CASE WHEN {is} THEN 1 ELSE 0 END = {truth})"
-            )
+            let condition = format!("CASE WHEN {is_of} THEN 1 ELSE 0 END = {truth}");
+            observations::some(row, &condition)
         };
         let said = observed("1");
         add(GrantObstacle::RepositoryNotSaid, format!("NOT {said}"));
         add(GrantObstacle::OtherRepository, observed("0"));
     }
-    if rule.user_id.is_none() && rule.agent_harness.is_none() && !rule.has_repository() {
+    if rule.user_id.is_none() && rule.agent_harness.is_none() && rule.lifetime().is_none() {
         add(
             GrantObstacle::NothingVisible,
             format!("NOT {}", exists(row)),
@@ -235,8 +204,10 @@ impl LookedAt {
 }
 
 impl GrantRule {
-    const fn has_repository(&self) -> bool {
-        self.repository.is_some() || self.repo.is_some()
+    /// Returns the repository that it asks for, if it asks for one.
+    fn lifetime(&self) -> Option<Lifetime> {
+        let identified = self.repository.clone().map(Lifetime::Identified);
+        identified.or_else(|| self.repo.clone().map(Lifetime::Named))
     }
 }
 
