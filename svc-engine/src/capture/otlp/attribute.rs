@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use svc_model::ingest::LogSkip;
-use svc_model::json::{Json, Object, Text};
+use svc_model::json::{Json, Number, Object, Text};
 
 use crate::capture::value::truncated;
 
@@ -74,6 +74,8 @@ pub(super) enum Value<'r> {
     Json(&'r Json),
     /// An integer, which OTLP/JSON writes as a string.
     Integer(i64),
+    /// The digits of an integer that 64 bits do not hold. It is no text and no count.
+    Beyond(&'r str),
 }
 
 impl<'r> Value<'r> {
@@ -86,7 +88,10 @@ impl<'r> Value<'r> {
             return Self::Json(inside);
         }
         match wrapper.get(INTEGER) {
-            Some(inside) => integer(inside).map_or(Self::Json(inside), Self::Integer),
+            Some(inside) => match integer(inside) {
+                Some(integer) => Self::Integer(integer),
+                None => beyond(inside).map_or(Self::Json(inside), Self::Beyond),
+            },
             None => Self::Json(value),
         }
     }
@@ -94,7 +99,7 @@ impl<'r> Value<'r> {
     pub(super) fn text(self) -> Option<&'r Text> {
         match self {
             Self::Json(value) => value.as_text(),
-            Self::Integer(_) => None,
+            Self::Integer(_) | Self::Beyond(_) => None,
         }
     }
 
@@ -106,7 +111,7 @@ impl<'r> Value<'r> {
     pub(super) fn bool(self) -> Option<bool> {
         match self {
             Self::Json(value) => value.as_bool(),
-            Self::Integer(_) => None,
+            Self::Integer(_) | Self::Beyond(_) => None,
         }
     }
 
@@ -115,7 +120,7 @@ impl<'r> Value<'r> {
         let integer = match self {
             Self::Integer(value) => value,
             Self::Json(Json::Number(number)) if number.is_integer() => number.as_i64()?,
-            Self::Json(_) => return None,
+            Self::Json(_) | Self::Beyond(_) => return None,
         };
         (integer >= 0).then_some(integer)
     }
@@ -125,6 +130,7 @@ impl<'r> Value<'r> {
         match self {
             Self::Json(value) => value.clone(),
             Self::Integer(value) => value.into(),
+            Self::Beyond(digits) => number(digits),
         }
     }
 }
@@ -144,6 +150,22 @@ fn integer(value: &Json) -> Option<i64> {
         }
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
     }
+}
+
+/// Returns the digits in an `intValue` that 64 bits do not hold, without the blanks around them.
+fn beyond(value: &Json) -> Option<&str> {
+    let spelled = value.as_text()?.as_str()?.trim();
+    let digits = spelled.strip_prefix('-').unwrap_or(spelled);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_integer.then_some(spelled)
+}
+
+/// Returns the number that is spelled so. JSON knows no leading zeros; more digits than a number may have are
+/// nothing.
+fn number(spelled: &str) -> Json {
+    let digits = spelled.trim_start_matches('-').trim_start_matches('0');
+    let sign = if spelled.starts_with('-') { "-" } else { "" };
+    Number::parse(&format!("{sign}{digits}")).map_or(Json::Null, Json::Number)
 }
 
 /// Attributes that name a person's account. They are not evidence, and never stored.
@@ -198,7 +220,10 @@ fn unwrapped(value: Json) -> Json {
                 .unwrap_or_default();
         }
         if let Some(inside) = wrapper.get_mut(INTEGER) {
-            return integer(inside).map_or_else(|| std::mem::take(inside), Json::from);
+            let read = integer(inside).map(Json::from);
+            return read
+                .or_else(|| beyond(inside).map(number))
+                .unwrap_or_else(|| std::mem::take(inside));
         }
     }
     value
@@ -243,6 +268,19 @@ mod tests {
                 "99999999999999999999",
             ),
             (
+                r#"{"intValue":"99999999999999999999"}"#,
+                "99999999999999999999",
+            ),
+            (
+                r#"{"intValue":" -0099999999999999999999 "}"#,
+                "-99999999999999999999",
+            ),
+            (
+                r#"{"intValue":"-9223372036854775808"}"#,
+                "-9223372036854775808",
+            ),
+            (r#"{"intValue":"-"}"#, r#""-""#),
+            (
                 r#"{"arrayValue":{"values":[]}}"#,
                 r#"{"arrayValue":{"values":[]}}"#,
             ),
@@ -253,6 +291,21 @@ mod tests {
             assert_eq!(Value::of(&wrapped).to_json(), json(read), "{wrapped:?}");
             assert_eq!(unwrapped(wrapped), json(read));
         }
+    }
+
+    #[test]
+    fn an_integer_is_no_text_whatever_its_size() {
+        for digits in ["12", "9223372036854775808", "-9223372036854775809"] {
+            let wrapped = json(&format!(r#"{{"intValue":"{digits}"}}"#));
+            let value = Value::of(&wrapped);
+            assert_eq!((value.text(), value.bool()), (None, None), "{digits}");
+            assert_eq!(value.to_json(), json(digits));
+        }
+        // More digits than a number may have are not a number, and no text either.
+        let wrapped = json(&format!(r#"{{"intValue":"{}"}}"#, "9".repeat(5_000)));
+        assert_eq!(Value::of(&wrapped).text(), None);
+        assert_eq!(Value::of(&wrapped).to_json(), Json::Null);
+        assert_eq!(unwrapped(wrapped), Json::Null);
     }
 
     #[test]
