@@ -70,9 +70,14 @@ impl<'t> Cursor<'t> {
         self.run(is_blank);
     }
 
-    /// Passes blanks and tabs of which there must be one.
+    /// Passes blanks and tabs of which there must be one. In a URL and in a list of headers of a variable a
+    /// blank is `%20`.
     pub(super) fn gap(&mut self) -> Option<()> {
-        (self.run(|byte| matches!(byte, b' ' | b'\t')) > 0).then_some(())
+        let start = self.at;
+        while self.one(|byte| matches!(byte, b' ' | b'\t')).is_some() || self.word(b"%20").is_some()
+        {
+        }
+        (self.at > start).then_some(())
     }
 
     /// Passes one byte, which must satisfy `test`.

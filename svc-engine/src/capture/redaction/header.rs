@@ -5,7 +5,7 @@ use std::ops::Range;
 use base64::Engine as _;
 
 use super::anchor::Anchor;
-use super::cursor::{Cursor, is_blank, is_token, starts_word};
+use super::cursor::{Cursor, is_token, starts_word};
 use super::looks::{is_code, is_plain_words, is_reference, is_request, is_stand_in, is_worded};
 
 /// The least length of a bearer token.
@@ -46,9 +46,16 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
         return None;
     }
     let value = cursor;
-    if cursor.word(b"bearer").is_some() && cursor.peek().is_some_and(is_blank) {
-        // After the name of the header, words are a token too: nobody speaks like that.
-        return bearer_token(cursor, |token, goes_on| goes_on && is_code(token, true));
+    if cursor.word(b"bearer").is_some() {
+        let mut glued = cursor;
+        if cursor.gap().is_some() {
+            // After the name of the header, words are a token too: nobody speaks like that.
+            return bearer_token(cursor, |token, goes_on| goes_on && is_code(token, true));
+        }
+        let token = token(&mut glued);
+        if let Some(token) = token.filter(|token| is_long(&text[token.clone()])) {
+            return Some(token);
+        }
     }
     for scheme in SCHEMES {
         let mut cursor = value;
@@ -60,20 +67,49 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
         }
     }
     let mut cursor = value;
-    let token = token(&mut cursor)?;
-    let content = &text[token.clone()];
-    (content.len() >= BEARER_BYTES_MIN && !is_worded(content) && !is_stand_in(content))
-        .then_some(token)
+    token(&mut cursor).filter(|token| is_long(&text[token.clone()]))
+}
+
+/// Returns whether a token that no scheme and blank announce is one.
+fn is_long(token: &[u8]) -> bool {
+    token.len() >= BEARER_BYTES_MIN && !is_worded(token) && !is_stand_in(token)
 }
 
 /// Returns the bearer token after the anchor.
 pub(super) fn bearer(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
-    if !starts_word(text, anchor.start) {
-        return None;
+    let mut cursor = Cursor::new(text, anchor.end);
+    cursor.gap()?;
+    if starts_word(text, anchor.start) || follows_escape(text, anchor.start) {
+        return bearer_token(cursor, |token, goes_on| {
+            is_plain_words(token) || is_code(token, goes_on)
+        });
     }
-    bearer_token(Cursor::new(text, anchor.end), |token, goes_on| {
-        is_plain_words(token) || is_code(token, goes_on)
-    })
+    // Names of classes end like that as well, so here more is taken for words.
+    is_glued(text, anchor)
+        .then(|| bearer_token(cursor, |token, _| is_worded(token)))
+        .flatten()
+}
+
+/// Returns whether `%3A`, `%20` or another escape of a URL ends before `start`.
+fn follows_escape(text: &[u8], start: usize) -> bool {
+    matches!(&text[..start], [.., b'%', high, low]
+        if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
+}
+
+/// Returns whether `Bearer` goes on what is the name of its key, as where a table of headers lost what stood
+/// between its columns: `authorizationBearer`, `tokenBearer`, `x_bearer`.
+fn is_glued(text: &[u8], anchor: Anchor) -> bool {
+    const NAMES: [&[u8]; 2] = [b"authorization", b"token"];
+    let (before, own) = (&text[..anchor.start], &text[anchor.start..anchor.end]);
+    let is_named = |name: &&[u8]| {
+        let start = before.len().checked_sub(name.len());
+        start.is_some_and(|start| before[start..].eq_ignore_ascii_case(name))
+    };
+    let is_hump = own.starts_with(b"Be")
+        && before
+            .last()
+            .is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    before.ends_with(b"_") || is_hump || NAMES.iter().any(is_named)
 }
 
 /// Returns the token of a value that is nothing but `Bearer` and a token.
@@ -104,7 +140,7 @@ pub(super) fn is_scheme(value: &[u8]) -> bool {
     })
 }
 
-/// Returns the token after `Bearer`, unless it refers to one or is none by its `excuse`, which is
+/// Returns the token after `Bearer` and a blank, unless it refers to one or is none by its `excuse`, which is
 /// told whether it goes on as code.
 ///
 /// Its alphabet and length define it: a row of one letter is a token as well.
@@ -112,7 +148,6 @@ fn bearer_token(
     mut cursor: Cursor<'_>,
     excuse: impl Fn(&[u8], bool) -> bool,
 ) -> Option<Range<usize>> {
-    cursor.gap()?;
     let start = cursor.at;
     cursor.token(BEARER_BYTES_MIN)?;
     let content = &cursor.text[start..cursor.at];
