@@ -186,16 +186,18 @@ fn rework(page: &mut Page, components: &[ReworkComponent]) {
     page.heading("rework: separate counts, each of a unit of its own");
     let mut table = Table::new(["what", "unit", "", "how many"]);
     for component in components {
+        let (count, denominator) = (component.count, component.denominator);
+        let [drawn, shown] = if component.name == ReworkName::AbandonedSessions {
+            // No Session is ever called so, and a rate of zero would say that none was.
+            [String::new(), format!("{count}, never derived")]
+        } else {
+            [bar(count, denominator), rate(count, denominator)]
+        };
         table.row([
             component.name.to_string(),
             component.grain.to_string(),
-            bar(component.count, component.denominator),
-            match component.rate {
-                // This status is never derived.
-                _ if component.name == ReworkName::AbandonedSessions => component.count.to_string(),
-                Some(_) => rate(component.count, component.denominator),
-                None => component.count.to_string(),
-            },
+            drawn,
+            shown,
         ]);
     }
     page.table(&table);

@@ -109,9 +109,11 @@ pub(super) fn part(count: u64, total: u64) -> String {
     }
 }
 
-/// Returns a bar for a rate.
+/// Returns a bar for a rate. Without a rate there is none: an empty bar would say zero.
 pub(super) fn bar(count: u64, total: u64) -> String {
-    let share = Proportion::new(count, total).rate_or_zero();
+    let Some(share) = Proportion::new(count, total).rate() else {
+        return " ".repeat(BAR_CHARACTERS);
+    };
     let tenths = (1..=BAR_CHARACTERS).filter(|tenth| {
         let tenth = u32::try_from(*tenth).unwrap_or(u32::MAX);
         share * 10.0 >= f64::from(tenth) - 0.5
@@ -167,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(bar(count, 10), drawn);
         }
-        assert_eq!(bar(0, 0), "..........");
+        assert_eq!(bar(0, 0).trim(), "");
     }
 
     #[test]

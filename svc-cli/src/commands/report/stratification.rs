@@ -1,4 +1,4 @@
-use svc_model::reports::Stratification;
+use svc_model::reports::{ModelRate, Stratification};
 
 use super::page::{Page, percent, repository};
 use crate::output::{Table, escape};
@@ -16,10 +16,11 @@ pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
         ));
         for adjusted in &metric.adjusted_comparisons {
             page.line(format!(
-                "    {} - {}: {:+.4} over all, {:+.4} within {} repositories",
+                "    {} - {}: {:+.4} over all ({}), {:+.4} within {} repositories",
                 escape(&adjusted.left_model),
                 escape(&adjusted.right_model),
                 adjusted.naive_delta,
+                cases(&adjusted.aggregate_left, &adjusted.aggregate_right),
                 adjusted.adjusted_delta,
                 adjusted.compared_repos
             ));
@@ -27,17 +28,25 @@ pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
         for comparison in &metric.comparisons {
             for reversal in &comparison.reversals {
                 page.line(format!(
-                    "    {} - {}: the other way round in {}: {:+.4}, {:+.4} over all",
+                    "    {} - {}: the other way round in {}: {:+.4} ({}), {:+.4} over all ({})",
                     escape(&comparison.left_model),
                     escape(&comparison.right_model),
                     repository(&reversal.repo, reversal.repository_identity.as_ref()),
                     reversal.repo_delta,
-                    reversal.aggregate_delta
+                    cases(&reversal.left, &reversal.right),
+                    reversal.aggregate_delta,
+                    cases(&reversal.aggregate_left, &reversal.aggregate_right)
                 ));
             }
         }
         shrunk(page, metric);
     }
+}
+
+/// Returns of how many cases a difference is.
+fn cases(left: &ModelRate, right: &ModelRate) -> String {
+    let of = |rate: &ModelRate| format!("{} of {}", rate.numerator, rate.denominator);
+    format!("{} and {}", of(left), of(right))
 }
 
 fn shrunk(page: &mut Page, metric: &Stratification) {
