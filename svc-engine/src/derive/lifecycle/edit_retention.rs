@@ -50,7 +50,8 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
             fate_rate: Proportion::new(fates, observations).rate(),
             skips: fate::skipped(evidence.erased_edits),
             coverage: Coverage {
-                observed: observations,
+                // What was erased is evidence of nothing any more.
+                observed: fates,
                 missing: fate::skipped(evidence.erased_edits),
                 unsupported_by_integration: examples::unsupported(
                     UnsupportedCapture::CursorEdits,

@@ -660,6 +660,8 @@ fn what_is_absent_is_no_negative() {
                 (panel.skips.get(erased), panel.coverage.missing.get(erased)),
                 (1, 1)
             );
+            let covered = panel.coverage.observed + panel.coverage.missing.total();
+            assert_eq!(covered, panel.observations, "each is covered or missing");
             let fates = panel.unmodified + panel.partially_modified + panel.deleted;
             assert_eq!(
                 (fates, panel.derived_fates + 1),
