@@ -185,4 +185,20 @@ mod tests {
         assert_eq!(difference(Some(-0.125)), "-0.1250");
         assert_eq!(difference(None), "-");
     }
+
+    #[test]
+    fn without_cases_nothing_was_tested() {
+        let empty = [];
+        let tested = svc_engine::derive::comparison::compare(&empty, "a", "b");
+        assert_eq!(significance(&tested.ci_pass_rate), "-");
+        let tested = svc_engine::derive::comparison::non_inferiority(&empty, "a", "b", 0.1);
+        assert_eq!(answer(&tested.ci_pass_rate), "-");
+        let mut page = Page::default();
+        comparison(
+            &mut page,
+            &svc_engine::derive::comparison::compare(&empty, "a", "b"),
+        );
+        let page = page.finish();
+        assert!(!page.contains("probability of"), "{page}");
+    }
 }

@@ -77,3 +77,52 @@ fn shrunk(page: &mut Page, metric: &Stratification) {
     }
     page.table(&table);
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_stands_beside_the_cases_that_it_is_of() {
+        let rate = |model: &str, counts: [u64; 2]| {
+            json!({
+                "model": model, "numerator": counts[0], "denominator": counts[1], "rate": 0.0,
+            })
+        };
+        let sides = |left: [u64; 2], right: [u64; 2]| (rate("a", left), rate("b", right));
+        let (all_left, all_right) = sides([8, 10], [5, 10]);
+        let (own_left, own_right) = sides([1, 4], [2, 4]);
+        let metric = json!({
+            "metric": "ci_pass_rate", "status": "reversal_detected", "checked_repos": 2,
+            "reason": "it turns around", "session_commit_unobserved": 0, "shrunk_rates": [],
+            "comparisons": [{
+                "left_model": "a", "right_model": "b",
+                "aggregate_left": all_left, "aggregate_right": all_right,
+                "aggregate_delta": 0.3, "compared_repos": 2, "skipped_repos": 0,
+                "reversals": [{
+                    "repo": "own/app", "left": own_left, "right": own_right,
+                    "aggregate_left": all_left, "aggregate_right": all_right,
+                    "aggregate_delta": 0.3, "repo_delta": -0.25, "org_id": "acme",
+                    "repository_identity": null,
+                }],
+            }],
+            "adjusted_comparisons": [{
+                "left_model": "a", "right_model": "b",
+                "aggregate_left": all_left, "aggregate_right": all_right,
+                "naive_delta": 0.3, "adjusted_delta": 0.1,
+                "compared_repos": 2, "skipped_repos": 0, "weight_sum": 4.0,
+            }],
+        });
+        let mut page = Page::default();
+        render(&mut page, &[serde_json::from_value(metric).unwrap()]);
+        let page = page.finish();
+        for line in [
+            "    a - b: +0.3000 over all (8 of 10 and 5 of 10), +0.1000 within 2 repositories",
+            "    a - b: the other way round in own/app: -0.2500 (1 of 4 and 2 of 4), +0.3000 over all (8 of 10 and 5 of 10)",
+        ] {
+            assert!(page.lines().any(|it| it == line), "{line} in {page}");
+        }
+    }
+}
