@@ -13,6 +13,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use crate::deadline::Passed;
+use crate::threads::both;
 
 /// Groups of a pool above which tokens are indexed.
 const SCANNED_MAX: usize = 32;
@@ -198,8 +199,7 @@ pub(super) fn rank(calls: &mut Sets, files: &mut Sets, vocabulary: usize) {
     for (rank, token) in (0_u32..).zip(order) {
         ranks[token as usize] = Some(rank);
     }
-    calls.rank(&ranks);
-    files.rank(&ranks);
+    both(|| calls.rank(&ranks), || files.rank(&ranks));
 }
 
 /// A call that is similar.
@@ -333,7 +333,9 @@ impl Pool {
             check()?;
             pairs.sort_unstable();
         }
-        let mut tokens: HashMap<u32, Range<u32>, FixedState> = HashMap::default();
+        let distinct = pairs.chunk_by(|left, right| left.0 == right.0).count();
+        let mut tokens: HashMap<u32, Range<u32>, FixedState> =
+            HashMap::with_capacity_and_hasher(distinct, FixedState::default());
         for (at, (token, _)) in (0_u32..).zip(&pairs) {
             tokens.entry(*token).or_insert(at..at).end = at + 1;
         }

@@ -3,7 +3,6 @@ mod left_out;
 mod work;
 mod worlds;
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 

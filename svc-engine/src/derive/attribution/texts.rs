@@ -1,6 +1,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use svc_model::id::FactId;
@@ -17,6 +18,13 @@ use super::{
     GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TiedCommit, TokenSet,
 };
 use crate::deadline::Passed;
+use crate::threads::at_once;
+
+/// Runs of files whose calls are looked for beside each other. Each collects the calls near its pushes for
+/// itself, so there are few, and as many on every machine.
+const RUNS_MAX: usize = 4;
+/// Files of a run, at least.
+const FILES_OF_RUN_MIN: usize = 1_024;
 
 /// The last step: what the calls say.
 #[derive(Clone, Debug)]
@@ -122,14 +130,14 @@ impl Texts {
     /// every few files.
     pub fn attribute(
         self,
-        check: &dyn Fn() -> Result<(), Passed>,
+        check: &(dyn Fn() -> Result<(), Passed> + Sync),
     ) -> Result<Attributions, AttributionError> {
         self.attribute_within(check, LOOKS_MAX)
     }
 
     pub(super) fn attribute_within(
         mut self,
-        check: &dyn Fn() -> Result<(), Passed>,
+        check: &(dyn Fn() -> Result<(), Passed> + Sync),
         looks_max: u64,
     ) -> Result<Attributions, AttributionError> {
         check()?;
@@ -138,27 +146,14 @@ impl Texts {
             &mut self.file_tokens,
             self.vocabulary.len(),
         );
-        let mut join = Join {
-            calls: &self.calls,
-            call_tokens: &self.call_tokens,
-            file_tokens: &self.file_tokens,
-            of_session: HashMap::new(),
-            near: None,
-            looks_before: 0,
-            looks_of_sessions: 0,
-            check,
-        };
         // Files may have been added in any order, and what is near is built for pushes in theirs.
         let mut order: Vec<usize> = (0..self.files.len()).collect();
         order.sort_by_key(|file| self.files[*file].commit);
-        for file in order {
-            check()?;
-            if join.looks() > looks_max {
-                return Err(AttributionError::TooMuch);
-            }
+        let matches = self.matches(&order, check, looks_max)?;
+        for (file, found) in order.into_iter().zip(matches) {
             let File { commit, path } = &mut self.files[file];
             let commit = &mut self.commits[*commit];
-            let Some((source, found)) = join.call(commit, file)? else {
+            let Some((source, found)) = found else {
                 let skip = if is_within_reach(&self.erased, &self.calls, commit) {
                     AttributionSkip::ContentErased
                 } else {
@@ -177,6 +172,43 @@ impl Texts {
             });
         }
         Ok(self.told())
+    }
+
+    /// Returns the call of each of these files, a few runs of files at a time.
+    fn matches(
+        &self,
+        files: &[usize],
+        check: &(dyn Fn() -> Result<(), Passed> + Sync),
+        looks_max: u64,
+    ) -> Result<Vec<Option<(AttributionSource, Match)>>, AttributionError> {
+        let looks = AtomicU64::new(0);
+        let of_run = |files: &&[usize]| {
+            let mut join = Join {
+                calls: &self.calls,
+                call_tokens: &self.call_tokens,
+                file_tokens: &self.file_tokens,
+                of_session: HashMap::new(),
+                near: None,
+                looks_before: 0,
+                looks_of_sessions: 0,
+                check,
+            };
+            let mut found = Vec::with_capacity(files.len());
+            for file in *files {
+                check()?;
+                let before = join.looks();
+                found.push(join.call(&self.commits[self.files[*file].commit], *file)?);
+                let more = join.looks() - before;
+                if looks.fetch_add(more, Ordering::Relaxed) + more > looks_max {
+                    return Err(AttributionError::TooMuch);
+                }
+            }
+            Ok(found)
+        };
+        let runs: Vec<&[usize]> = files
+            .chunks(files.len().div_ceil(RUNS_MAX).max(FILES_OF_RUN_MIN))
+            .collect();
+        Ok(at_once(&runs, of_run)?.concat())
     }
 
     /// Returns what every commit is tied to.
@@ -249,7 +281,7 @@ struct Join<'j> {
     looks_before: u64,
     /// What the pools of Sessions took.
     looks_of_sessions: u64,
-    check: &'j dyn Fn() -> Result<(), Passed>,
+    check: &'j (dyn Fn() -> Result<(), Passed> + Sync),
 }
 
 impl Join<'_> {

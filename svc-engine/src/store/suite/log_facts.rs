@@ -5,7 +5,6 @@ use svc_model::id::UserId;
 
 use super::*;
 use crate::fact::{DeveloperDecision, EditObservation, EditTexts, RejectedEdit, RetryLinkage};
-use crate::store::HeldText;
 
 #[rstest]
 fn a_decision_of_a_claude_code_call_is_one_whatever_its_path(

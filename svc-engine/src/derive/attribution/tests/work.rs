@@ -1,5 +1,7 @@
 //! How much is asked for, and how much work is done.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
 
 #[test]
@@ -78,18 +80,17 @@ fn scoring_ends_when_it_must() {
         commits.add(&lifetime(1), &sha(1), &files).unwrap();
         commits.with_files()
     };
-    let asked = Cell::new(0_u32);
+    let asked = AtomicU32::new(0);
     let count = || {
-        asked.set(asked.get() + 1);
+        asked.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
     assert!(texts().attribute(&count).is_ok());
-    for last in 0..asked.get() {
-        let left = Cell::new(last);
-        let check = || {
-            let after = left.get().checked_sub(1).ok_or(Passed::Cancelled)?;
-            left.set(after);
-            Ok(())
+    for last in 0..asked.into_inner() {
+        let asked = AtomicU32::new(0);
+        let check = || match asked.fetch_add(1, Ordering::Relaxed) {
+            before if before < last => Ok(()),
+            _ => Err(Passed::Cancelled),
         };
         assert_eq!(
             texts().attribute(&check),
