@@ -116,6 +116,9 @@ impl Bound for Logs {
 struct Methods {
     /// Whether one of them needs a credential.
     is_closed: bool,
+    /// Whether `HEAD` is answered as `GET` without the body. Browsers and load balancers ask so for pages
+    /// and for the health of the service; the interface has no such method for anything else.
+    answers_head: bool,
     handlers: Vec<(Method, Handler)>,
 }
 
@@ -128,10 +131,22 @@ impl Routes {
         self.insert(E::PATH, E::METHOD, is_open, E::handler());
     }
 
-    fn insert(&mut self, path: &'static str, method: Method, is_open: bool, handler: Handler) {
+    fn add_page(&mut self, path: &'static str, method: Method, is_open: bool, handler: Handler) {
+        self.insert(path, method, is_open, handler).answers_head = true;
+    }
+
+    fn insert(
+        &mut self,
+        path: &'static str,
+        method: Method,
+        is_open: bool,
+        handler: Handler,
+    ) -> &mut Methods {
         let methods = self.0.entry(path).or_default();
         methods.is_closed |= !is_open;
+        methods.answers_head |= is_open;
         methods.handlers.push((method, handler));
+        methods
     }
 }
 
@@ -154,7 +169,7 @@ pub(crate) fn router(app: &App) -> Router {
 
     if app.console.is_some() {
         for (route, handler) in console::handlers() {
-            routes.insert(route.path, route.method, route.is_open, handler);
+            routes.add_page(route.path, route.method, route.is_open, handler);
         }
     }
 
@@ -163,10 +178,11 @@ pub(crate) fn router(app: &App) -> Router {
         let app = app.clone();
         let Methods {
             is_closed,
+            answers_head,
             handlers,
         } = methods;
         let allow: &'static str = match handlers.as_slice() {
-            // `HEAD` is answered wherever `GET` is, and is not named beside it.
+            // `HEAD` is not named, also where it is answered.
             [(Method::Get, _)] => "GET",
             [(Method::Post, _)] => "POST",
             _ => "GET, POST",
@@ -179,9 +195,15 @@ pub(crate) fn router(app: &App) -> Router {
         router = router.route(
             path,
             any(move |request: HttpRequest| {
+                let is_head = answers_head && request.method() == axum::http::Method::HEAD;
+                let requested = if is_head {
+                    "GET"
+                } else {
+                    request.method().as_str()
+                };
                 let handler = handlers
                     .iter()
-                    .find(|(method, _)| answers(*method, request.method()))
+                    .find(|(method, _)| method.as_str() == requested)
                     .map_or(&refusal, |(_, handler)| handler);
                 observe::request(route, app.clone(), request, Arc::clone(handler))
             }),
@@ -192,13 +214,6 @@ pub(crate) fn router(app: &App) -> Router {
     router.fallback(move |request: HttpRequest| {
         observe::request(NO_ROUTE, app.clone(), request, Arc::clone(&refusal))
     })
-}
-
-/// Returns whether a route of this method answers a request of that one: `HEAD` is `GET` without the
-/// body, which is left out where the answer is written.
-fn answers(method: Method, requested: &axum::http::Method) -> bool {
-    method.as_str() == requested.as_str()
-        || (method == Method::Get && requested == axum::http::Method::HEAD)
 }
 
 #[cfg(test)]
