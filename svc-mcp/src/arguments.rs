@@ -78,7 +78,7 @@ fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Ref
             .find(|name| arguments.contains_key(*name))
         {
             return Err(Refusal::invalid(format!(
-                "{name} must not stand beside references"
+                "{name} cannot be used with references"
             )));
         }
         let request = body(arguments)?;
@@ -103,7 +103,7 @@ fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Ref
         }
     } else {
         if arguments.contains_key("explain") {
-            return Err(Refusal::invalid("explain needs inference_call_id"));
+            return Err(Refusal::invalid("explain requires inference_call_id"));
         }
         let request = queried(arguments)?;
         if operator {
@@ -123,7 +123,7 @@ fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
             limit
                 .as_u64()
                 .and_then(|limit| NonZeroUsize::new(usize::try_from(limit).ok()?))
-                .ok_or_else(|| Refusal::invalid("limit must be a whole number from 1"))?,
+                .ok_or_else(|| Refusal::invalid("limit must be a positive whole number"))?,
         ),
     };
     let cursor = match arguments.remove("cursor") {
@@ -214,7 +214,7 @@ fn declared(tool: Tool, arguments: &JsonObject) -> Result<(), Refusal> {
     let names = properties.into_iter().flat_map(JsonObject::keys);
     let names: Vec<&str> = names.map(String::as_str).collect();
     Err(Refusal::invalid(format!(
-        "the tool has no {wrong}; it has {}",
+        "the tool has no {wrong}; its arguments are {}",
         names.join(", ")
     )))
 }
@@ -338,27 +338,27 @@ mod tests {
             (
                 Tool::OpenEvidence,
                 json!({"session_id": "s", "references": [], "limit": 1}),
-                "beside references",
+                "limit cannot be used with references",
             ),
             (
                 Tool::OpenEvidence,
                 json!({"session_id": "s", "x y": 1}),
-                "no such argument; it has ",
+                "no such argument; its arguments are ",
             ),
             (
                 Tool::OpenEvidence,
                 json!({"session_id": "s", "explain": true}),
-                "explain needs inference_call_id",
+                "explain requires inference_call_id",
             ),
             (
                 Tool::FindEvidence,
                 json!({"query": "pager", "session": "s"}),
-                "no argument session; it has commit, max_bytes, query",
+                "no argument session; its arguments are commit, max_bytes, query",
             ),
             (
                 Tool::CommitDossier,
                 json!({"commit_sha": "a"}),
-                "no argument commit_sha; it has as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
+                "no argument commit_sha; its arguments are as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
             ),
             (Tool::SessionDossier, json!({}), "session_id is missing"),
             (

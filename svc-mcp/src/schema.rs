@@ -113,7 +113,7 @@ pub(crate) fn opening() -> JsonObject {
             "inference_call_id".to_owned(),
             json!({
                 "$ref": "#/$defs/InferenceCallId",
-                "description": "The call whose messages and parts to list. Excludes references.",
+                "description": "The call whose messages and parts to list. Cannot be used with references.",
             }),
         );
         properties.insert(
@@ -128,14 +128,14 @@ pub(crate) fn opening() -> JsonObject {
             json!({
                 "type": "integer",
                 "minimum": 1,
-                "description": "The maximum number of calls or messages to list; by default all. Excludes references.",
+                "description": "The maximum number of calls or messages to list; by default all. Cannot be used with references.",
             }),
         );
         properties.insert(
             "cursor".to_owned(),
             json!({
                 "type": "string",
-                "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4.",
+                "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4. Cannot be used with references.",
             }),
         );
     }

@@ -236,7 +236,7 @@ impl<S: Service> ServerHandler for McpServer<S> {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         Err(if METHODS.contains(&&*request.method) {
-            ErrorData::invalid_params("the parameters are not those of this method", None)
+            ErrorData::invalid_params("the parameters do not fit this method", None)
         } else {
             let message = "there is no such method";
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)

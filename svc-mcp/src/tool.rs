@@ -117,8 +117,8 @@ impl Tool {
                 "Opens the evidence of one Session. With only session_id, it lists the calls; with \
                  inference_call_id, the messages and parts of that call; with references, it \
                  returns up to 32 exact parts. Use it with a reference from search_session, or to \
-                 browse. A Session may have 1,000 calls: give limit, and as cursor the name of the \
-                 last entry that you have seen.",
+                 browse. A Session can have 1,000 calls: give a limit, then the cursor that each \
+                 answer names.",
                 data!()
             ),
             Self::SessionDossier => {
@@ -129,8 +129,8 @@ impl Tool {
             Self::CommitDossier => {
                 "Shows what is known about a commit: the Sessions observed at it and its CI \
                  outcomes, by repository. Use it to find out who wrote a commit, and with which \
-                 agent. Sessions come from notes on the commit; inference_calls are guesses, calls \
-                 whose text is found in it."
+                 agent. Sessions come from notes on the commit; inference_calls are guesses: calls \
+                 whose text was found in it."
             }
             Self::CiRun => {
                 "Shows how a CI run ended, at which commit, and which Sessions were delivered with \

@@ -90,7 +90,7 @@ impl Request for CiOutcomeRequest {
         let run_attempt = Self::RUN_ATTEMPT.read(incoming, v);
         let latest = Self::LATEST.read(incoming, v).is_some_and(Truth::get);
         if latest && run_attempt.is_some() {
-            let both = Violation::rule("must not be true beside run_attempt");
+            let both = Violation::rule("must not be true with run_attempt");
             v.push(both.at(fields.loc(Self::LATEST.name())));
         }
         let repository = SelectorParameters::read(incoming, v);

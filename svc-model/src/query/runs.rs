@@ -149,7 +149,7 @@ impl Request for CiRunsRequest {
             fields.required(Self::RUN_ID.name(), v)
         } else {
             if fields.get(Self::RUN_ID.name()).is_some() {
-                let both = Violation::rule("must not stand beside run_id");
+                let both = Violation::rule("cannot be used with run_id");
                 v.push(both.at(fields.loc(Self::RUN_URL.name())));
             }
             None
