@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
     ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
     Tool as Definition,
@@ -201,8 +201,11 @@ impl<S: Service> ServerHandler for McpServer<S> {
         Tool::named(name).map(Tool::definition)
     }
 
-    /// Lists the tools for the caller. If the service cannot be asked for the caller's authority,
-    /// lists the tools for every reader; each call then reports the problem.
+    /// Lists the tools for the caller.
+    ///
+    /// If the service cannot be asked for the caller's authority, lists all of them: many clients ask
+    /// once and keep the list, so a tool that is missing stays missing, and one that is not for the
+    /// caller refuses. Clients that know how long a list is valid ask again.
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -210,12 +213,21 @@ impl<S: Service> ServerHandler for McpServer<S> {
     ) -> Result<ListToolsResult, ErrorData> {
         let authority = async { Ok(self.0.authority().await) };
         let authority = until_cancelled(&context, authority).await?;
-        let authority = authority.unwrap_or(Authority::Retrieval);
+        let known = authority.is_ok();
+        let authority = match authority {
+            Ok(authority) => authority,
+            // The service is there and refuses the caller: no tool will do more than say so.
+            Err(refusal) if matches!(refusal.status, Some(401 | 403)) => Authority::Retrieval,
+            Err(_) => Authority::Operator,
+        };
         let tools = Tool::ALL.into_iter();
         let offered = tools.filter(|tool| tool.is_for(authority));
-        Ok(ListToolsResult::with_all_items(
-            offered.map(Tool::definition).collect(),
-        ))
+        let list = ListToolsResult::with_all_items(offered.map(Tool::definition).collect());
+        Ok(if known {
+            list
+        } else {
+            list.with_ttl_ms(0).with_cache_scope(CacheScope::Private)
+        })
     }
 
     async fn call_tool(

@@ -161,9 +161,20 @@ fn a_service_that_is_away_is_said_to_the_agent() {
     let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let agent = Agent::connect(&server, Transport::Stdio, RETRIEVAL_TOKEN);
     server.kill();
-    assert_eq!(agent.tools().len(), 3, "what every reader is offered");
     let parts = agent.refused("find_evidence", json!({"query": "pager"}));
     assert_eq!(parts["code"], "unreachable");
+}
+
+#[test]
+fn an_operator_loses_no_tool_while_the_service_is_away() {
+    let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    let [operator, retrieval] = [OPERATOR_TOKEN, RETRIEVAL_TOKEN]
+        .map(|token| Agent::connect(&server, Transport::Stdio, token));
+    server.kill();
+    // A client may keep this list for good.
+    for agent in [&operator, &retrieval] {
+        assert_eq!(agent.tools().len(), 8);
+    }
 }
 
 #[test]
