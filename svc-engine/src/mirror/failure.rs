@@ -56,7 +56,8 @@ impl MirrorFailure {
             Self::CloneUrlRefused => {
                 return format!(
                     "name the host of the clone URL in SVC_ALLOWED_CLONE_HOSTS of the service, and \
-                     then: {refresh}"
+                     then: {refresh}; a folder on this machine, such as the demo's repository: \
+                     SVC_DEV_MODE=true {refresh}"
                 );
             }
             Self::NameAmbiguous => {

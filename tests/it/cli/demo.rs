@@ -5,7 +5,9 @@ use std::process::Command;
 use harness::delivery::Call;
 use harness::process;
 use harness::programs;
-use harness::server::Configuration;
+use harness::server::{
+    Backend, Configuration, FORGE_SECRET, INGEST_TOKEN, OPERATOR_TOKEN, ORGANIZATION, Server, Store,
+};
 use svc_model::json::Json;
 
 use super::{COMMAND_MAX, DEMO, LAST_CALL, at, done, json, refused, start, svc};
@@ -128,6 +130,45 @@ fn the_demo_plants_an_organization_with_a_repository_once() {
     }
     let log = done(&svc(&["quarantine-log", "--database-url", url]));
     assert!(log.contains("1 rows"), "{log}");
+}
+
+#[test]
+fn the_demo_leaves_the_mirror_of_another_service_as_it_is() {
+    let store = Store::create(Backend::Sqlite).expect("SQLite is never skipped");
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let secrets = [
+        ("SVC_ORG_ID", ORGANIZATION.to_owned()),
+        ("SVC_OPERATOR_TOKEN", OPERATOR_TOKEN.to_owned()),
+        (
+            "SVC_INGEST_TOKENS",
+            format!(r#"{{"sender":"{INGEST_TOKEN}"}}"#),
+        ),
+        ("SVC_FORGE_WEBHOOK_SECRET", FORGE_SECRET.to_owned()),
+    ];
+    let svc = |arguments: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command.env_clear().env("HOME", home.path());
+        command.env("PATH", &path).envs(secrets.clone());
+        command.env("SVC_DATABASE_URL", store.url()).args(arguments);
+        process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+    };
+    let first = json(&svc(&["demo", "--json"]));
+    assert_eq!(at(&first, &["organization", "mirrored"]), &Json::from(true));
+
+    // A service that may not fetch from a folder goes on with the store.
+    let server = Server::start_on(&store, &Configuration::default());
+    let mut again = server.shell();
+    again.env("HOME", home.path()).envs(secrets.clone());
+    again.args(["demo", "--json"]);
+    let again = process::run(&mut again, b"", COMMAND_MAX).expect("the command ends");
+    let again = json(&again);
+    assert_eq!(at(&again, &["organization", "mirrored"]), &Json::from(true));
+    let status = json(&svc(&["mirror", "status", "--json"]));
+    let mirrors = at(&status, &["mirrors"]).as_array().unwrap();
+    let mirror = mirrors[0].as_object().unwrap();
+    assert_eq!(mirror.get("state"), Some(&Json::from("idle")));
+    assert_eq!(mirror.get("waiting_pushes"), Some(&Json::from(0_u64)));
 }
 
 #[test]

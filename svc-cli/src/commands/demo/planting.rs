@@ -13,6 +13,7 @@ use svc_model::id::ForeignId;
 use svc_model::ingest::{GatewayIngestRequest, IngestReceipt};
 use svc_model::open::Open;
 use svc_model::quarantine::{QuarantineReason, QuarantineRequest};
+use svc_model::time::Instant;
 
 use super::local::{self, Place};
 use super::organization::{Organization, REPOSITORY, Timeline, first_session, quarantined_session};
@@ -40,7 +41,11 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
 /// Delivers all evidence about the organization.
 pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
     let client = place.client();
-    let timeline = timeline(client).await?;
+    let begun = begun(client).await;
+    let timeline = begun.map_or_else(
+        || Timeline::until(Clock::system().now()),
+        Timeline::of_first_call,
+    );
     let organization = Organization::make(timeline, &folder(place)?)?;
     let mut planted = PlantedOrganization {
         repository: REPOSITORY,
@@ -58,10 +63,13 @@ pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, C
     }
     client.ingest_events(&organization.events).await?;
     let before = client.facts().await?.tables.session_commit_observations;
+    // A push that comes again is fetched again, and a service that the demo did not start may not
+    // fetch from a folder: its mirror, which has all of them, would be refused from then on.
+    let has_read = begun.is_some() && before.total >= organization.notes && !place.is_embedded();
     if let Some(secret) = place.webhook_secret() {
         for webhook in &organization.webhooks {
-            let receipt = client.ingest_forge(webhook, secret).await?;
-            planted.webhooks.count(is_stored(&receipt)?);
+            let stored = !has_read && is_stored(&client.ingest_forge(webhook, secret).await?)?;
+            planted.webhooks.count(stored);
         }
     }
     for outcome in &organization.outcomes {
@@ -95,20 +103,14 @@ fn is_stored(receipt: &Open<IngestReceipt>) -> Result<bool, CommandError> {
     }
 }
 
-/// Returns when the organization began; if it was loaded before, the same moment as then.
-async fn timeline(client: &Client) -> Result<Timeline, CommandError> {
+/// Returns when the organization began, if it was loaded before: it begins at the same moment again.
+async fn begun(client: &Client) -> Option<Instant> {
     let request = InventoryRequest {
         session_id: first_session(),
     };
     let inventory = evidence::ask::<EvidenceInventory, GrantInventory>(client, &request).await;
-    let first = inventory.ok().and_then(|inventory| {
-        let calls = inventory.value.calls;
-        calls.into_iter().map(|call| call.observed_at).min()
-    });
-    Ok(first.map_or_else(
-        || Timeline::until(Clock::system().now()),
-        Timeline::of_first_call,
-    ))
+    let calls = inventory.ok()?.value.calls;
+    calls.into_iter().map(|call| call.observed_at).min()
 }
 
 /// Returns the folder for the repository. It is kept, so that the same repository is fetched when
