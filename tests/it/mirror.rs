@@ -311,7 +311,7 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
     let printed = process::run(server.shell().args(["mirror", "status"]), b"", PATIENCE);
     let notes = printed.expect("it ends").stderr_text();
     assert!(
-        notes.contains("and then: svc mirror refresh own/refused\n"),
+        notes.contains("and then: svc mirror refresh own/refused; a folder on this machine"),
         "{notes}"
     );
     assert!(
@@ -359,7 +359,11 @@ fn an_operator_refreshes_without_a_server(backend: Backend) {
     );
     let (code, shown) = refresh("own/unknown");
     assert_eq!(code, Some(1));
-    assert_eq!(text(&shown, "mirrors.0.detail"), "no visible push names it");
+    assert_eq!(text(&shown, "mirrors.0.outcome"), "unknown");
+    assert_eq!(
+        text(&shown, "mirrors.0.detail"),
+        "no such repository is known: no visible push names it"
+    );
     drop(daemon);
     let (code, shown) = refresh("own/repo");
     assert_eq!(

@@ -20,6 +20,8 @@ use crate::output::{Output, Table, escape};
 
 /// How long finding git may take.
 const PROBE_MAX: Duration = Duration::from_secs(10);
+/// The outcome for a repository that no push names.
+const UNKNOWN: &str = "unknown";
 
 #[derive(Debug, Args)]
 pub(crate) struct Refresh {
@@ -104,10 +106,18 @@ impl Refresh {
             .filter(|mirror| mirror.outcome != "refreshed");
         match failed.count() {
             0 => Ok(()),
-            count => Err(CommandError::refused(
-                "not_refreshed",
-                format!("{count} of {} not refreshed", shown.mirrors.len()),
-            )),
+            count => {
+                let error = CommandError::refused(
+                    "not_refreshed",
+                    format!("{count} of {} not refreshed", shown.mirrors.len()),
+                );
+                let mut mirrors = shown.mirrors.iter();
+                Err(if mirrors.any(|mirror| mirror.outcome == UNKNOWN) {
+                    error.hint("to list the repositories that have a mirror: svc mirror status")
+                } else {
+                    error
+                })
+            }
         }
     }
 }
@@ -161,8 +171,9 @@ fn refresh(
     };
     loop {
         let Some(job) = refresher.claim_now(lifetime)? else {
-            row.outcome = "waiting";
-            row.detail = Some(why_not(ledger, lifetime)?.to_owned());
+            let (outcome, why) = why_not(ledger, lifetime)?;
+            row.outcome = outcome;
+            row.detail = Some(why.to_owned());
             return Ok(row);
         };
         match refresher.run(&job, cancellation)? {
@@ -206,15 +217,21 @@ fn refresh(
     }
 }
 
-/// Returns why a mirror could not be claimed.
-fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, CommandError> {
+/// Returns the outcome for a mirror that could not be claimed, and why.
+fn why_not(
+    ledger: &Ledger,
+    lifetime: &Lifetime,
+) -> Result<(&'static str, &'static str), CommandError> {
     let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
     let mirror = mirrors
         .into_iter()
         .find(|mirror| mirror.lifetime == *lifetime);
     Ok(match mirror.map(|mirror| mirror.state) {
-        Some(JobState::Running(_)) => "another process is refreshing it",
-        _ => "no visible push names it",
+        Some(JobState::Running(_)) => ("waiting", "another process is refreshing it"),
+        _ => (
+            UNKNOWN,
+            "no such repository is known: no visible push names it",
+        ),
     })
 }
 
