@@ -11,9 +11,7 @@ const MICROSECONDS: i64 = 1_000_000;
 pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
     let length = text.strip_prefix('-').unwrap_or(text);
     if is_length(length) || length.len() < text.len() {
-        return before(length, now).ok_or_else(|| {
-            CommandError::argument(option, "must be like 30m, 12h, 7d or 2w, since 1970")
-        });
+        return before(length, now).map_err(|rule| CommandError::argument(option, rule));
     }
     let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
     Instant::parse(midnight.as_deref().unwrap_or(text)).map_err(|rule| {
@@ -71,23 +69,31 @@ pub(crate) fn optional_boundary(
     text.map(|text| boundary(option, text, now)).transpose()
 }
 
-fn before(length: &str, now: Instant) -> Option<Instant> {
-    let (unit_at, unit) = length.char_indices().last()?;
+/// Returns the moment this long ago.
+fn before(length: &str, now: Instant) -> Result<Instant, &'static str> {
+    const FORM: &str = "must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w";
+    const TOO_LONG: &str = "must not be before 1970";
+    let (unit_at, unit) = length.char_indices().last().ok_or(FORM)?;
     let seconds = match unit {
         's' => 1,
         'm' => 60,
         'h' => 3_600,
         'd' => 86_400,
         'w' => 7 * 86_400,
-        _ => return None,
+        _ => return Err(FORM),
     };
     let digits = &length[..unit_at];
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(FORM);
     }
-    let count: i64 = digits.parse().ok()?;
-    let microseconds = count.checked_mul(seconds)?.checked_mul(MICROSECONDS)?;
-    Instant::from_microseconds(now.microseconds().checked_sub(microseconds)?)
+    let microseconds = digits
+        .parse()
+        .ok()
+        .and_then(|count: i64| count.checked_mul(seconds)?.checked_mul(MICROSECONDS))
+        .and_then(|length| now.microseconds().checked_sub(length));
+    microseconds
+        .and_then(Instant::from_microseconds)
+        .ok_or(TOO_LONG)
 }
 
 #[cfg(test)]
@@ -125,6 +131,22 @@ mod tests {
             assert_eq!(error.code(), "invalid_argument", "{text}");
         }
         assert_eq!(optional_boundary("--as-of", None, now).unwrap(), None);
+    }
+
+    #[test]
+    fn a_wrong_length_is_told_which_units_there_are() {
+        let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
+        let said = |text| {
+            let error = moment("--since", text, now).unwrap_err();
+            error.message().to_owned()
+        };
+        for text in ["30x", "-30x", "-7", "-d"] {
+            assert_eq!(
+                said(text),
+                "--since must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w"
+            );
+        }
+        assert_eq!(said("3000w"), "--since must not be before 1970");
     }
 
     #[test]
