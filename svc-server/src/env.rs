@@ -53,27 +53,49 @@ pub fn find(name: &str) -> Option<&'static Variable> {
     ALL.iter().find(|variable| variable.name == name)
 }
 
-/// Other variables with the prefix that may be set.
-pub const OTHERS: &[&str] = &[
-    // The client and the shell.
-    "SVC_URL",
-    "SVC_TOKEN",
-    "SVC_TOKEN_FILE",
-    "SVC_ALLOW_PLAIN_HTTP",
-    "SVC_CA_FILE",
-    // The hooks that the shell installs, and agents that have a Session.
-    "SVC_PROGRAM",
-    "SVC_SESSION_ID",
-    "SVC_SESSION_TOOL",
-    // Senders that keep what could not be delivered.
-    "SVC_OUTBOX",
-    // Pipelines that report how they ended.
-    "SVC_REPOSITORY_ID",
-    "SVC_REPOSITORY_HOST",
-    // The tests.
-    "SVC_BIN_DIR",
-    "SVC_CASES_PENDING",
-];
+/// A variable that the client, the shell or a hook reads, and that is no setting of the service.
+#[derive(Clone, Copy, Debug)]
+pub struct ShellVariable {
+    /// The name.
+    pub name: &'static str,
+    /// The default, for the documentation.
+    pub default: &'static str,
+    /// What it is, for the documentation.
+    pub description: &'static str,
+}
+
+macro_rules! shell_variables {
+    ($($name:literal, $default:literal, $description:literal;)+) => {
+        /// What the client, the shell and its hooks read, in the order of the documentation.
+        pub const OF_THE_SHELL: &[ShellVariable] = &[$(ShellVariable {
+            name: $name,
+            default: $default,
+            description: $description,
+        }),+];
+
+        /// Other variables with the prefix that may be set.
+        pub const OTHERS: &[&str] = &[
+            $($name,)+
+            // The tests.
+            "SVC_BIN_DIR",
+            "SVC_CASES_PENDING",
+        ];
+    };
+}
+
+shell_variables! {
+    "SVC_URL", "the service of the last `svc login`, else the one on this machine: the address of the last `svc serve` of the store, else `http://127.0.0.1:8000`", "The URL of the service. It may have the path prefix of a proxy.";
+    "SVC_TOKEN", "that of the last `svc login`", "The token.";
+    "SVC_TOKEN_FILE", "none", "A file that contains only the token.";
+    "SVC_ALLOW_PLAIN_HTTP", "off", "`1` allows `http` to other machines. Anyone on the network can then read the token.";
+    "SVC_CA_FILE", "none", "A file of root certificates in PEM form that are trusted in addition to the system's.";
+    "SVC_OUTBOX", "`$XDG_DATA_HOME/svc/outbox`", "The folder in which reports and events wait that could not be delivered. On a machine with a temporary disk, name one that stays.";
+    "SVC_PROGRAM", "`svc`", "The program that the installed git hooks run.";
+    "SVC_SESSION_ID", "none", "The Session of the agent that runs `git commit`, for an agent whose own variable is not known.";
+    "SVC_SESSION_TOOL", "`agent`", "The name of that agent.";
+    "SVC_REPOSITORY_ID", "what the CI system says", "The forge's number of the repository, for `svc ci report`.";
+    "SVC_REPOSITORY_HOST", "what the CI system says", "The host of that forge.";
+}
 
 /// The prefix of the variables for tests.
 pub const TEST_PREFIX: &str = "SVC_TEST_";
@@ -227,6 +249,26 @@ pub fn table() -> String {
     table
 }
 
+/// Returns the table of docs/reference/settings.md for the client and the shell.
+pub fn shell_table() -> String {
+    let mut table = String::from("| Variable | Default | What it is |\n|---|---|---|\n");
+    for variable in OF_THE_SHELL {
+        table.push_str(
+            &[
+                "| `",
+                variable.name,
+                "` | ",
+                variable.default,
+                " | ",
+                variable.description,
+                " |\n",
+            ]
+            .concat(),
+        );
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,11 +276,12 @@ mod tests {
     #[test]
     fn the_documentation_has_this_table() {
         let settings = include_str!("../../docs/reference/settings.md");
-        let table = table();
-        assert!(
-            settings.contains(&table),
-            "put this into docs/reference/settings.md:\n{table}"
-        );
+        for table in [table(), shell_table()] {
+            assert!(
+                settings.contains(&table),
+                "put this into docs/reference/settings.md:\n{table}"
+            );
+        }
     }
 
     #[test]
