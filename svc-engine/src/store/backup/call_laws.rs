@@ -106,7 +106,12 @@ impl Laws<'_, '_, '_> {
             let place = numbers.binary_search_by_key(&number, |(number, _)| *number);
             let Ok(place) = place.map(|place| numbers[place].1) else {
                 let id = number.to_string();
-                found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
+                // A call is not named by its number.
+                if known.may_be_lost("inference_calls", None) {
+                    found.cannot_tell("inference_calls", "raw_payloads");
+                } else {
+                    found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
+                }
                 return Ok(());
             };
             let call = &mut known.calls[place];
@@ -140,8 +145,19 @@ impl Laws<'_, '_, '_> {
             Ok(())
         })?;
         for call in &self.known.calls {
-            if !call.has_raw && !call.is_erased {
-                let id = call.id.to_string();
+            if call.has_raw || call.is_erased {
+                continue;
+            }
+            let number = call.number.to_string();
+            let id = call.id.to_string();
+            let lost = [("raw_payloads", &number), ("erased_facts", &id)];
+            let lost = lost
+                .into_iter()
+                .find(|(table, id)| self.known.may_be_lost(table, Some(id)));
+            if let Some((lost, _)) = lost {
+                let of = FactTable::InferenceCalls.as_str();
+                self.found.cannot_tell(lost, of);
+            } else {
                 let damage = Damage::RawPayloadAbsent;
                 self.found.add("raw_payloads", Some(&id), damage, "");
             }
@@ -159,6 +175,9 @@ impl Laws<'_, '_, '_> {
             let fact_id = FactId::parse(&id).ok_or(corrupt("call_aliases", "its call"))?;
             match known.calls.binary_search_by_key(&fact_id, |call| call.id) {
                 Ok(place) => known.calls[place].aliases_found += 1,
+                Err(_) if known.may_be_lost("inference_calls", Some(&id)) => {
+                    found.cannot_tell("inference_calls", "call_aliases");
+                }
                 Err(_) => found.add("call_aliases", Some(&id), Damage::CallAbsent, ""),
             }
             Ok(())
@@ -168,6 +187,11 @@ impl Laws<'_, '_, '_> {
             if !(least..=call.aliases).contains(&call.aliases_found) {
                 let said = format!("{} of {}", call.aliases_found, call.aliases);
                 let (id, damage) = (call.id.to_string(), Damage::AliasAbsent);
+                if call.aliases_found < least && self.known.may_be_lost("call_aliases", Some(&id)) {
+                    let of = FactTable::InferenceCalls.as_str();
+                    self.found.cannot_tell("call_aliases", of);
+                    continue;
+                }
                 self.found.add("call_aliases", Some(&id), damage, said);
             }
         }

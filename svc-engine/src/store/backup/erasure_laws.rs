@@ -85,7 +85,11 @@ impl Laws<'_, '_, '_> {
             super::laws::moment(row, 5, "erased_facts")?;
             let revision = row.integer(3)?;
             let key = key(&[&org_id, kind.as_str(), &fact_id]);
-            if !revisions.contains(&(org_id, revision)) {
+            if revisions.contains(&(org_id, revision)) {
+                // It says why.
+            } else if known.may_be_lost("erasure_log", Some(&revision.to_string())) {
+                found.cannot_tell("erasure_log", "erased_facts");
+            } else {
                 let said = format!("erasure_log: {revision}");
                 found.add("erased_facts", Some(&fact_id), Damage::ErasureAbsent, said);
             }
@@ -100,6 +104,10 @@ impl Laws<'_, '_, '_> {
         let mut absent: Vec<_> = marks.filter(|(_, _, is_met)| !is_met).collect();
         absent.sort();
         for (kind, fact_id, _) in absent {
+            if self.known.may_be_lost(kind.as_str(), Some(fact_id)) {
+                self.found.cannot_tell(kind.as_str(), "erased_facts");
+                continue;
+            }
             let damage = Damage::FactAbsent;
             self.found
                 .add("erased_facts", Some(fact_id), damage, kind.as_str());

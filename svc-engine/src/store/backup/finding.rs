@@ -50,6 +50,8 @@ pub enum Damage {
     FactAbsent,
     /// The grants in force are not what their log amounts to.
     GrantDiffers,
+    /// Rows refer to others that were not found, and that may be among those that cannot be read.
+    CannotTell,
 }
 
 impl Damage {
@@ -76,6 +78,7 @@ impl Damage {
             Self::ErasureAbsent => "erasure_absent",
             Self::FactAbsent => "fact_absent",
             Self::GrantDiffers => "grant_differs",
+            Self::CannotTell => "cannot_tell",
         }
     }
 }
@@ -102,6 +105,9 @@ pub struct Findings {
     pub total: u64,
     /// The rows that were looked at, by table.
     pub rows: BTreeMap<String, u64>,
+    /// How often something of a table was not found that may be among its unreadable rows, by that
+    /// table and the one that was looked at.
+    pub(super) untold: BTreeMap<(String, String), u64>,
 }
 
 impl Findings {
@@ -121,6 +127,24 @@ impl Findings {
                 damage,
                 detail: detail.into(),
             });
+        }
+    }
+}
+
+impl Findings {
+    /// Adds that something of `lost` was not found that may be among its unreadable rows.
+    pub(super) fn cannot_tell(&mut self, lost: &str, of: &str) {
+        let place = (lost.to_owned(), of.to_owned());
+        *self.untold.entry(place).or_default() += 1;
+    }
+
+    /// Adds a finding for each table of which something cannot be told.
+    pub(super) fn tell(&mut self) {
+        for ((lost, of), count) in std::mem::take(&mut self.untold) {
+            let said = format!(
+                "of {of}: {count} not found, which may be among the rows of {lost} that cannot be read"
+            );
+            self.add(&lost, None, Damage::CannotTell, said);
         }
     }
 }

@@ -72,11 +72,16 @@ impl Laws<'_, '_, '_> {
             Ok(())
         })?;
         let columns = ["token", "org_id", "grant_revision"];
-        self.scan("grants_in_force", &columns, |row, _, found| {
+        self.scan("grants_in_force", &columns, |row, known, found| {
             let owner = (row.text(0)?, row.text(1)?);
             let revision = row.integer(2)?;
             let rows = amount.rows.get_mut(&owner);
-            if !rows.is_some_and(|rows| rows.remove(&revision)) {
+            if rows.is_some_and(|rows| rows.remove(&revision)) {
+                return Ok(());
+            }
+            if known.may_be_lost("grant_log", None) {
+                found.cannot_tell("grant_log", "grants_in_force");
+            } else {
                 let said = format!("revision {revision} is kept, and ended by the log");
                 found.add(
                     "grants_in_force",
@@ -91,6 +96,12 @@ impl Laws<'_, '_, '_> {
             for revision in rows {
                 let said = format!("revision {revision} of the log is not kept");
                 let damage = Damage::GrantDiffers;
+                // What ended it may be among the rows of the log that cannot be read.
+                let lost = ["grants_in_force", "grant_log"];
+                if let Some(lost) = lost.iter().find(|lost| self.known.may_be_lost(lost, None)) {
+                    self.found.cannot_tell(lost, "grant_log");
+                    continue;
+                }
                 self.found.add("grants_in_force", Some(token), damage, said);
             }
         }

@@ -73,6 +73,17 @@ pub(super) struct Known {
     pub(super) calls: Vec<KnownCall>,
     pub(super) pushes: HashSet<Key>,
     pub(super) marks: Marks,
+    /// The tables with rows that cannot be read.
+    pub(super) lost: BTreeMap<String, Lost>,
+}
+
+/// The rows of a table that cannot be read.
+#[derive(Default)]
+pub(super) struct Lost {
+    /// The first column of those of which it can.
+    ids: HashSet<String>,
+    /// Of others not even that is known.
+    has_unnamed: bool,
 }
 
 pub(super) struct Word {
@@ -82,6 +93,31 @@ pub(super) struct Word {
 }
 
 impl Known {
+    /// Notes a row that cannot be read, by its first column if that can.
+    pub(super) fn lose(&mut self, table: &str, id: Option<&str>) {
+        let lost = self.lost.entry(table.to_owned()).or_default();
+        match id {
+            Some(id) => drop(lost.ids.insert(id.to_owned())),
+            None => lost.has_unnamed = true,
+        }
+    }
+
+    /// Returns whether a row that was not found may be one that cannot be read: that with this first
+    /// column, or without one, any.
+    pub(super) fn may_be_lost(&self, table: &str, id: Option<&str>) -> bool {
+        self.lost.get(table).is_some_and(|lost| {
+            lost.has_unnamed || id.map_or(!lost.ids.is_empty(), |id| lost.ids.contains(id))
+        })
+    }
+
+    /// Returns whether the difference between a kept count and that of the rows may be those that
+    /// cannot be read.
+    pub(super) fn may_make_up(&self, table: &str, kept: u64, is: u64) -> bool {
+        self.lost.get(table).is_some_and(|lost| {
+            is < kept && (lost.has_unnamed || kept - is <= lost.ids.len() as u64)
+        })
+    }
+
     /// Counts a fact.
     pub(super) fn fact(
         &mut self,
@@ -125,6 +161,10 @@ impl Known {
         if let Ok(place) = place {
             return Some(u64::from(self.contents[place].1));
         }
+        if self.may_be_lost("content", Some(&content_id.to_string())) {
+            found.cannot_tell("content", table);
+            return None;
+        }
         let said = format!("content {content_id}");
         found.add(table, Some(fact_id), Damage::ContentAbsent, said);
         None
@@ -157,7 +197,12 @@ impl Known {
         session_id: &str,
         found: &mut Findings,
     ) {
-        if !self.sessions.contains_key(&key(&[org_id, session_id])) {
+        if self.sessions.contains_key(&key(&[org_id, session_id])) {
+            return;
+        }
+        if self.may_be_lost("sessions", Some(session_id)) {
+            found.cannot_tell("sessions", table);
+        } else {
             found.add(table, Some(fact_id), Damage::SessionAbsent, session_id);
         }
     }
@@ -187,8 +232,24 @@ impl Known {
         found: &mut Findings,
     ) {
         let claim = key(&[org_id, session_id, kind.as_str(), value]);
-        let is_there = self.claims.contains(&claim) && self.claims_in_rows.contains(&claim);
-        if session_claims::is_kept(value) && !is_there {
+        if !session_claims::is_kept(value) {
+            return;
+        }
+        let places = [
+            ("session_claims", &self.claims),
+            ("sessions", &self.claims_in_rows),
+        ];
+        let absent = places
+            .into_iter()
+            .filter(|(_, claims)| !claims.contains(&claim));
+        let (lost, absent): (Vec<&str>, Vec<&str>) = absent
+            .map(|(place, _)| place)
+            .partition(|place| self.may_be_lost(place, Some(session_id)));
+        if absent.is_empty() {
+            for place in lost {
+                found.cannot_tell(place, table);
+            }
+        } else {
             let said = format!("session_claims: {} {value}", kind.as_str());
             found.add(table, Some(fact_id), Damage::ClaimAbsent, said);
         }

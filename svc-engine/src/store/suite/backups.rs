@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::deadline::Cancellation;
 use crate::fact::RawPayload;
-use crate::store::backup::{CopyError, Damage, Findings, Watch};
+use crate::store::backup::{CopyError, Damage, Finding, Findings, Watch};
 use crate::store::backup::{TableFile, put, take, verify_store, verify_tables};
 
 fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
@@ -445,6 +445,27 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
     );
 }
 
+#[rstest]
+fn what_an_unreadable_row_may_hold_is_not_called_absent(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(filled(&database));
+    database.change("UPDATE sessions SET claims = 'user:9:x' WHERE session_id = 't'");
+    let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+    let row = |damage, id: &str| (damage, "sessions".to_owned(), id.to_owned());
+    assert_eq!(
+        named(&found),
+        BTreeSet::from([row(Damage::RowUnreadable, "t"), row(Damage::CannotTell, "")]),
+        "{found:#?}"
+    );
+    // Of another Session it can be told.
+    database.change("UPDATE sessions SET claims = '' WHERE session_id = 's'");
+    let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+    let absent = |finding: &Finding| finding.damage == Damage::ClaimAbsent;
+    assert!(found.findings.iter().any(absent), "{found:#?}");
+}
+
 #[test]
 fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
     let database = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
@@ -464,6 +485,21 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
                 finding.table == table.table && finding.damage == Damage::FileDamaged
             });
             assert!(is_named, "{}: {found:#?}", table.table);
+            // What it held is not called absent: nobody can tell.
+            let is_sure = |damage| {
+                !matches!(
+                    damage,
+                    Damage::FileDamaged
+                        | Damage::RowsUnreadable
+                        | Damage::RowUnreadable
+                        | Damage::CannotTell
+                )
+            };
+            let claimed = found
+                .findings
+                .iter()
+                .find(|finding| is_sure(finding.damage));
+            assert_eq!(claimed, None, "{}: {found:#?}", table.table);
             let refused = watched(|watch| put(other.url(), &folder, &tables, false, watch));
             assert!(
                 matches!(&refused, Err(CopyError::Damaged { file }) if *file == table.file),
