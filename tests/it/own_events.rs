@@ -263,8 +263,10 @@ fn observed(
         agent_harness: event.agent,
         call_id: observation.call_id.to_string(),
         file_path: observation.file_path.to_string(),
-        applied_text: observation.applied_text.text().clone(),
-        observed_file_text: observation.observed_file_text.text().clone(),
+        texts: fact::EditTexts {
+            applied: observation.applied_text.text().clone(),
+            observed_file: observation.observed_file_text.text().clone(),
+        },
         external_lines_added: observation.external_lines_added.map(i64::from),
         external_lines_removed: observation.external_lines_removed.map(i64::from),
         occurred_at: event.occurred_at.instant(),

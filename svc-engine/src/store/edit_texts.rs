@@ -8,7 +8,7 @@ use memchr::memmem;
 use svc_model::json::Text;
 
 use super::StoreError;
-use super::column::{Column, Columns, Document, Form, Packed};
+use super::column::{Column, Columns, Document as _, Form as _, Packed};
 use super::number;
 use super::packing::{NO_CELL, cell, of_cell};
 use super::value::Value;
