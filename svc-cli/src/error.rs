@@ -211,6 +211,7 @@ impl From<svc_client::Error> for CommandError {
 pub(crate) fn advice(kind: &ErrorKind) -> Advice {
     let problem = match kind {
         ErrorKind::Malformed => Problem::MalformedRequest,
+        ErrorKind::BodyIncomplete => Problem::BodyIncomplete,
         // What to do is the same whatever the gateway is.
         ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider(GatewayProvider::Unknown),
         ErrorKind::Unauthorized => Problem::Unauthorized,

@@ -21,7 +21,7 @@ use crate::trace::Trace;
 /// |---|---|
 /// | every read, `POST /ingest/ci`, `POST /ingest/forge`, `POST /v1/logs`, every change of grants and tokens | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
-/// | the same without a name; `POST /v1/quarantine`, `POST /v1/release` | those in which the service certainly has not seen the request |
+/// | the same without a name; `POST /v1/quarantine`, `POST /v1/release` | those after which the service has certainly used nothing of the request: [`ErrorKind::never_arrived`](crate::ErrorKind::never_arrived) |
 ///
 /// [`RetryPolicy`] says how often and after which pauses. A delivery names itself by `capture`, or by
 /// the `litellm_call_id` of its payload; in a batch, only by the latter. A repeated one is then

@@ -9,7 +9,7 @@ use crate::{Client, Error, Pages};
 /// The service logs both with the name of the client.
 impl Client {
     /// Quarantines a fact, which hides it from every answer. The request is retried only if the
-    /// service certainly has not seen it, because each one is logged. If there is no answer, the log
+    /// service has certainly used nothing of it, because each one is logged. If there is no answer, the log
     /// shows whether it was recorded.
     ///
     /// # Errors

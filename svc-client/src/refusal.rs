@@ -24,6 +24,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
     match status {
         300..=399 => ErrorKind::Redirected { status },
         400 if names_provider(detail) => ErrorKind::UnsupportedProvider,
+        400 if is(detail, &Problem::BodyIncomplete) => ErrorKind::BodyIncomplete,
         400 => ErrorKind::Malformed,
         401 => ErrorKind::Unauthorized,
         403 => ErrorKind::Forbidden(denial(detail)),
@@ -196,7 +197,7 @@ mod tests {
             ),
             (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
             (413, Problem::TooManyValues, ErrorKind::TooLarge),
-            (400, Problem::BodyIncomplete, ErrorKind::Malformed),
+            (400, Problem::BodyIncomplete, ErrorKind::BodyIncomplete),
             (
                 408,
                 Problem::BodyTimeout,

@@ -121,6 +121,7 @@ impl Error {
             ErrorKind::Connect
                 | ErrorKind::Transport
                 | ErrorKind::TimedOut
+                | ErrorKind::BodyIncomplete
                 | ErrorKind::Busy
                 | ErrorKind::Deadline
                 | ErrorKind::StoreUnavailable

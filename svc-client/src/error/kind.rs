@@ -19,9 +19,11 @@ pub enum ErrorKind {
     TimedOut,
     /// The connection broke. The service may have done the work.
     Transport,
-    /// 400: the service could not read the request: it is not valid HTTP, or its body is incomplete,
-    /// is not what the route reads, or is not in its declared encoding.
+    /// 400: the service could not read the request: it is not valid HTTP, or its body is not what the
+    /// route reads, or is not in its declared encoding.
     Malformed,
+    /// 400: the body of the request was cut off on the way. The service used nothing of it.
+    BodyIncomplete,
     /// 400: the gateway has no adapter.
     UnsupportedProvider,
     /// 401: the token is missing or unknown.
@@ -115,7 +117,7 @@ impl ErrorKind {
             | Self::Unreadable
             | Self::Incomplete { .. }
             | Self::ReplyTooLarge { .. } => None,
-            Self::Malformed | Self::UnsupportedProvider => Some(400),
+            Self::Malformed | Self::BodyIncomplete | Self::UnsupportedProvider => Some(400),
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
             Self::NotFound | Self::RetrievalDisabled => Some(404),
@@ -144,6 +146,8 @@ impl ErrorKind {
             Self::Unwritable | Self::Unaddressable | Self::TooLarge => false,
             // The service may be starting, or the network recovering.
             Self::Connect | Self::Transport => true,
+            // The request broke off on its way, not in its content.
+            Self::BodyIncomplete => true,
             // It took too long this time; the work is bounded, so a retry may succeed.
             Self::TimedOut | Self::Deadline => true,
             // There is room again as soon as other requests end.
@@ -175,9 +179,13 @@ impl ErrorKind {
         }
     }
 
-    /// Returns whether it is certain that the service has not seen the request.
+    /// Returns whether it is certain that the service has used nothing of the request: it was not
+    /// sent, or did not arrive whole.
     pub fn never_arrived(&self) -> bool {
-        matches!(self, Self::Unwritable | Self::Unaddressable | Self::Connect)
+        matches!(
+            self,
+            Self::Unwritable | Self::Unaddressable | Self::Connect | Self::BodyIncomplete
+        )
     }
 
     /// Returns the kind as a closed word, for logs and programs.
@@ -189,6 +197,7 @@ impl ErrorKind {
             Self::TimedOut => "timed_out",
             Self::Transport => "transport",
             Self::Malformed => "malformed",
+            Self::BodyIncomplete => "body_incomplete",
             Self::UnsupportedProvider => "unsupported_provider",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden(Denial::OutsideGrant) => "outside_grant",

@@ -18,6 +18,7 @@ impl fmt::Display for ErrorKind {
             Self::TimedOut => f.write_str("the request timed out"),
             Self::Transport => f.write_str("the connection broke"),
             Self::Malformed => f.write_str("the service could not read the request"),
+            Self::BodyIncomplete => f.write_str("the request was cut off on the way"),
             Self::UnsupportedProvider => f.write_str("the gateway has no adapter"),
             Self::Unauthorized => f.write_str("the token is missing or unknown"),
             Self::Forbidden(denial) => denial.fmt(f),

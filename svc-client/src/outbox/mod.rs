@@ -19,8 +19,8 @@
 //! | Answer | The delivery | The queue |
 //! |---|---|---|
 //! | the receipt of the route | is removed | continues |
-//! | 408, 429, 5xx, no answer, a success without a receipt | waits | continues [later](Outbox::run) |
-//! | 400, 409, 413, 422 | is set aside with the reason | continues |
+//! | 408, 429, 5xx, no answer, a success without a receipt, 400 because the delivery was cut off on the way | waits | continues [later](Outbox::run) |
+//! | any other 400, 409, 413, 422 | is set aside with the reason | continues |
 //! | 401, 403, 3xx, anything else | waits | [stops](OutboxStatus::stopped) until a person acts |
 //!
 //! Nothing is dropped silently: refused deliveries are kept in the folder `refused`, counted by

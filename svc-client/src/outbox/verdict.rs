@@ -15,10 +15,11 @@ impl Verdict {
     #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
     pub(super) fn of(kind: &ErrorKind) -> Self {
         match kind {
-            // The service did not answer, or not yet.
+            // The service did not answer, or not yet, or did not get all of it.
             ErrorKind::Connect
             | ErrorKind::TimedOut
             | ErrorKind::Transport
+            | ErrorKind::BodyIncomplete
             | ErrorKind::Busy
             | ErrorKind::Deadline
             | ErrorKind::StoreUnavailable
@@ -89,6 +90,7 @@ mod tests {
             ErrorKind::Connect,
             ErrorKind::TimedOut,
             ErrorKind::Transport,
+            ErrorKind::BodyIncomplete,
             ErrorKind::Unreadable,
             ErrorKind::ReplyTooLarge { bytes_max: 1 },
         ] {

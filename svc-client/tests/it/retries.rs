@@ -124,6 +124,25 @@ async fn a_delivery_that_names_itself_is_repeated() {
 }
 
 #[tokio::test]
+async fn a_request_that_did_not_arrive_whole_is_sent_again_whatever_it_is() {
+    let cut_off = || Answer::problem(400, &Problem::BodyIncomplete);
+    let server = FakeServer::start([cut_off(), cut_off(), Answer::text(200, RECEIPT)]);
+    let unnamed = delivery("{}", None);
+    let receipt = server.client().ingest_gateway(&unnamed).await;
+    assert!(receipt.is_ok(), "{receipt:?}");
+    assert_eq!(server.received().len(), 3);
+
+    let server = FakeServer::start(vec![cut_off(); 4]);
+    let error = server.client().quarantine(&quarantine()).await.unwrap_err();
+    assert_eq!(
+        (error.kind().code(), error.attempts()),
+        ("body_incomplete", 4)
+    );
+    assert_eq!(error.status(), Some(400));
+    assert!(error.is_retryable());
+}
+
+#[tokio::test]
 async fn a_delivery_without_a_name_is_sent_once() {
     for payload in [
         "{}",

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use svc_client::model::problem::Problem;
 use svc_client::outbox::{Ending, Reason};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind, Outbox, OutboxError, RetryPolicy};
@@ -39,6 +40,7 @@ async fn what_may_succeed_later_waits() {
     put(&outbox, [1]).await;
     let mut bodies = Vec::new();
     for answer in [
+        Answer::problem(400, &Problem::BodyIncomplete),
         Answer::text(408, ""),
         Answer::text(429, ""),
         Answer::text(500, ""),
@@ -66,7 +68,7 @@ async fn what_may_succeed_later_waits() {
         assert_eq!((status.waiting, status.refused), (1, 0), "{answer:?}");
         bodies.extend(server.received().into_iter().map(|request| request.body));
     }
-    assert_eq!(bodies.len(), 16);
+    assert_eq!(bodies.len(), 17);
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     let server = FakeServer::start([Answer::stored()]);
     assert_eq!(

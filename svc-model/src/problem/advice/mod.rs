@@ -144,7 +144,7 @@ impl Problem {
             ),
             Self::TooManyValues => to_client("Split the request. None of it was stored."),
             Self::BodyIncomplete | Self::BodyTimeout => {
-                to_client("Send the request again. None of it was used.")
+                Advice::LATER.but_to_client("Send the request again. None of it was used.")
             }
             Self::Unauthorized => Advice::DENIED
                 .but_to_client(
