@@ -6,9 +6,12 @@ use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 
-use crate::Error;
+use crate::error::Failure;
+use crate::{Error, ErrorKind};
 
-/// A stream over a paginated list, which reads pages on demand. It ends after the first error.
+/// A stream over a paginated list, which reads pages on demand. It ends after the first error. If
+/// the cursors lead back to a page that was read already, that is
+/// [`ErrorKind::CursorRepeated`].
 pub struct Pages<T>(Pin<Box<dyn Stream<Item = Result<T, Error>> + Send + 'static>>);
 
 impl<T: Send + 'static> Pages<T> {
@@ -16,21 +19,56 @@ impl<T: Send + 'static> Pages<T> {
     /// if there is one.
     pub(crate) fn of<R, F>(first: R, read: impl Fn(R) -> F + Send + 'static) -> Self
     where
-        R: Send + 'static,
+        R: Clone + PartialEq + Send + 'static,
         F: Future<Output = Result<(Vec<T>, Option<R>), Error>> + Send + 'static,
     {
-        let pages = stream::try_unfold(Some(first), move |next| {
+        let trail = Trail::new(first.clone());
+        let pages = stream::try_unfold((Some(first), trail), move |(next, mut trail)| {
             let page = next.map(&read);
             async move {
                 let Some(page) = page else {
                     return Ok(None);
                 };
                 let (items, next) = page.await?;
+                if next.as_ref().is_some_and(|next| trail.leads_back(next)) {
+                    return Err(Failure::new(ErrorKind::CursorRepeated).after(1));
+                }
                 let items = stream::iter(items.into_iter().map(Ok));
-                Ok::<_, Error>(Some((items, next)))
+                Ok::<_, Error>(Some((items, (next, trail))))
             }
         });
         Self(Box::pin(pages.try_flatten()))
+    }
+}
+
+/// Finds out that requests go in a circle, however long it is, without keeping all of them: one is
+/// remembered, and replaced after twice as many steps each time (Brent's algorithm).
+struct Trail<R> {
+    remembered: R,
+    steps: u64,
+    steps_max: u64,
+}
+
+impl<R: Clone + PartialEq> Trail<R> {
+    fn new(first: R) -> Self {
+        Self {
+            remembered: first,
+            steps: 0,
+            steps_max: 1,
+        }
+    }
+
+    fn leads_back(&mut self, next: &R) -> bool {
+        if *next == self.remembered {
+            return true;
+        }
+        self.steps += 1;
+        if self.steps == self.steps_max {
+            self.remembered = next.clone();
+            self.steps = 0;
+            self.steps_max = self.steps_max.saturating_mul(2);
+        }
+        false
     }
 }
 

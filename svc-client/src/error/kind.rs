@@ -74,6 +74,9 @@ pub enum ErrorKind {
         /// How many parts the reply has.
         returned: usize,
     },
+    /// The answer is a success, but its cursor leads back to a page that was read already. Following
+    /// it would never end.
+    CursorRepeated,
     /// The reply exceeds this client's limit.
     ReplyTooLarge {
         /// This client's limit in bytes.
@@ -116,6 +119,7 @@ impl ErrorKind {
             | Self::Transport
             | Self::Unreadable
             | Self::Incomplete { .. }
+            | Self::CursorRepeated
             | Self::ReplyTooLarge { .. } => None,
             Self::Malformed | Self::BodyIncomplete | Self::UnsupportedProvider => Some(400),
             Self::Unauthorized => Some(401),
@@ -172,6 +176,7 @@ impl ErrorKind {
             // The next reply would be the same.
             Self::Unreadable
             | Self::Incomplete { .. }
+            | Self::CursorRepeated
             | Self::ReplyTooLarge { .. }
             | Self::Redirected { .. } => false,
             // An unknown answer is not retried.
@@ -218,6 +223,7 @@ impl ErrorKind {
             Self::Unavailable { .. } => "unavailable",
             Self::Unreadable => "unreadable",
             Self::Incomplete { .. } => "incomplete",
+            Self::CursorRepeated => "cursor_repeated",
             Self::ReplyTooLarge { .. } => "reply_too_large",
             Self::Redirected { .. } => "redirected",
             Self::Unrecognised { word, .. } => word.as_deref().unwrap_or("unrecognised"),

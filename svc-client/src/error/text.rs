@@ -53,6 +53,9 @@ impl fmt::Display for ErrorKind {
                 f,
                 "the reply has {returned} parts, but {requested} were requested"
             ),
+            Self::CursorRepeated => {
+                f.write_str("the list has no end: its cursor leads back to a page that was read")
+            }
             Self::ReplyTooLarge { bytes_max } => {
                 write!(f, "the reply exceeds {bytes_max} bytes")
             }

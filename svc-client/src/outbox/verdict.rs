@@ -28,6 +28,7 @@ impl Verdict {
             // proxy.
             ErrorKind::Unreadable
             | ErrorKind::Incomplete { .. }
+            | ErrorKind::CursorRepeated
             | ErrorKind::ReplyTooLarge { .. } => Self::Later,
             ErrorKind::Unwritable
             | ErrorKind::Malformed

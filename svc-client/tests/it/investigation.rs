@@ -146,6 +146,28 @@ async fn a_stream_ends_with_the_fault_when_the_quarantine_log_has_moved() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_when_the_cursors_lead_back_to_a_page() {
+    for (cursors, pages) in [
+        (&["a", "a", "a", "a"][..], 2),
+        (&["a", "b", "a", "b"], 3),
+        (&["a", "b", "c", "b", "c", "b", "c"], 5),
+    ] {
+        let script = cursors.iter().map(|cursor| page(&[1], Some(cursor)));
+        let server = FakeServer::start(script.collect::<Vec<_>>());
+        let mut failures = server.client().ci_failures(failures());
+        let error = loop {
+            if let Err(error) = failures.next().await.unwrap() {
+                break error;
+            }
+        };
+        assert_eq!(error.kind().code(), "cursor_repeated", "{cursors:?}");
+        assert!(!error.is_retryable());
+        assert!(failures.next().await.is_none(), "it has ended");
+        assert_eq!(server.received().len(), pages, "{cursors:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_is_followed_at_its_boundary() {
     let found = CommitEvidence::none(CommitSha::new(SHA).expect("a commit"));
     let server = FakeServer::start([Answer::reply::<CommitQuery>(&found)]);
