@@ -6,8 +6,7 @@ use svc_model::evidence::{
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::version::Version1;
 
-use crate::error::Failure;
-use crate::{Client, Error, ErrorKind, PartStream};
+use crate::{Client, Error, PartStream};
 
 /// The exact evidence of every Session, for an operator token: see [`Client::evidence`].
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +25,7 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn inventory(&self, session_id: &SessionId) -> Result<Inventory, Error> {
         self.0
             .call::<EvidenceInventory>(&inventory(session_id))
@@ -38,7 +37,7 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn manifest(
         &self,
         session_id: &SessionId,
@@ -53,7 +52,8 @@ impl Evidence<'_> {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; [`ErrorKind::Incomplete`] if the reply lacks a part.
+    /// See [`ErrorKind`](crate::ErrorKind);
+    /// [`Incomplete`](crate::ErrorKind::Incomplete) if the reply lacks a part.
     pub async fn read(
         &self,
         session_id: &SessionId,
@@ -65,7 +65,8 @@ impl Evidence<'_> {
 
 impl Evidence<'_> {
     /// Reads any number of parts, complete and in this order, with as many per request as a reply
-    /// may contain. The stream ends with [`ErrorKind::Incomplete`] if a reply lacks a part.
+    /// may contain. The stream ends with [`Incomplete`](crate::ErrorKind::Incomplete) if a reply
+    /// lacks a part.
     ///
     /// ```no_run
     /// # async fn read(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -118,17 +119,5 @@ where
         session_id: session_id.clone(),
         references: references.into_iter().collect(),
     };
-    let reply = client.call_raw::<E>(&request).await?;
-    let (requested, returned) = (request.references.len(), reply.value.items.len());
-    if requested == returned {
-        return Ok(reply.value);
-    }
-    let failure = Failure {
-        request_id: reply.request_id,
-        ..Failure::new(ErrorKind::Incomplete {
-            requested,
-            returned,
-        })
-    };
-    Err(failure.after(reply.attempts))
+    client.call::<E>(&request).await
 }

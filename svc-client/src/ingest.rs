@@ -35,11 +35,13 @@ impl Client {
         self.ingest_gateway(call.request()).await
     }
 
-    /// Delivers payloads as a gateway's own webhook logger does.
+    /// Delivers payloads as a gateway's own webhook logger does. Those that are rejected already are
+    /// not sent.
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`ErrorKind`](crate::ErrorKind); [`Incomplete`](crate::ErrorKind::Incomplete) if the
+    /// receipt does not count exactly the payloads that were sent.
     pub async fn ingest_gateway_batch(
         &self,
         request: &GatewayBatchRequest,
@@ -52,7 +54,7 @@ impl Client {
 
     /// Delivers the unchanged body of a gateway's own webhook logger: one payload, an array, or
     /// NDJSON. The body is not parsed, so it counts as unnamed unless the caller uses
-    /// [`Client::with_named_deliveries`].
+    /// [`Client::with_named_deliveries`], and the counts of the receipt are not checked.
     ///
     /// # Errors
     ///

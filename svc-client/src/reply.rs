@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use svc_model::endpoint::Tally;
 use svc_model::json::{self, NodeBudget};
 
 use crate::error::{Error, ErrorKind, Failure};
@@ -26,6 +27,27 @@ pub struct RawReply<T> {
     pub attempts: u32,
     /// The service's id of the request, which its log also has.
     pub request_id: Option<String>,
+}
+
+impl<T> RawReply<T> {
+    /// Returns the reply, unless it does not account for all items of its request.
+    pub(crate) fn checked(self, tally: Option<Tally>) -> Result<Self, Error> {
+        let Some(Tally {
+            requested,
+            returned,
+        }) = tally.filter(|tally| !tally.is_whole())
+        else {
+            return Ok(self);
+        };
+        let failure = Failure {
+            request_id: self.request_id,
+            ..Failure::new(ErrorKind::Incomplete {
+                requested,
+                returned,
+            })
+        };
+        Err(failure.after(self.attempts))
+    }
 }
 
 /// The body of a success, with its metadata.

@@ -80,14 +80,17 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`ErrorKind`]; [`ErrorKind::Incomplete`] if the reply does not account for all that was
+    /// requested or sent.
     pub async fn call_raw<E: Endpoint>(
         &self,
         request: &E::Request,
     ) -> Result<RawReply<E::Reply>, Error> {
         let outgoing = request.write();
         let outgoing = outgoing.map_err(|error| unwritable(error).after(0))?;
-        self.send::<E>(outgoing).await
+        let reply = self.send::<E>(outgoing).await?;
+        let tally = E::tally(request, &reply.value);
+        reply.checked(tally)
     }
 
     /// Sends a request that is already written, and reads its reply.

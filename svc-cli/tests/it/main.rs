@@ -6,5 +6,6 @@ mod examples;
 mod first_use;
 mod local_service;
 mod notes;
+mod parts;
 mod revision;
 mod shell;

@@ -66,12 +66,12 @@ pub enum ErrorKind {
     },
     /// The answer is a success, but not a valid reply of the route.
     Unreadable,
-    /// The answer is a success, but does not have exactly the parts that were requested. None of them
-    /// is returned.
+    /// The answer is a success, but does not account for exactly the parts that were requested, or
+    /// the payloads that were sent. No part is returned; of the payloads, some may not be stored.
     Incomplete {
-        /// How many parts were requested.
+        /// How many parts were requested, or payloads sent.
         requested: usize,
-        /// How many parts the reply has.
+        /// How many parts the reply has, or payloads the receipt counts.
         returned: usize,
     },
     /// The answer is a success, but its cursor leads back to a page that was read already. Following

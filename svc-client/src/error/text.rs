@@ -51,7 +51,7 @@ impl fmt::Display for ErrorKind {
                 returned,
             } => write!(
                 f,
-                "the reply has {returned} parts, but {requested} were requested"
+                "the reply accounts for {returned} items, but the request has {requested}"
             ),
             Self::CursorRepeated => {
                 f.write_str("the list has no end: its cursor leads back to a page that was read")

@@ -2,8 +2,10 @@ use std::io::{self, Write as _};
 use std::net::TcpStream;
 
 use svc_model::endpoint::{Endpoint, IngestCi, IngestGateway, Logs};
-use svc_model::json;
+use svc_model::json::{self, Json};
 use svc_model::problem::Problem;
+
+use super::Received;
 
 /// One answer of a [`FakeServer`](super::FakeServer).
 #[derive(Clone, Debug)]
@@ -112,9 +114,9 @@ impl Answer {
         self
     }
 
-    /// Writes the answer to a request for this target. An error means that the client has
-    /// disconnected, which is allowed.
-    pub(super) fn write(&self, mut stream: &TcpStream, target: &str) -> io::Result<()> {
+    /// Writes the answer to a request. An error means that the client has disconnected, which is
+    /// allowed.
+    pub(super) fn write(&self, mut stream: &TcpStream, request: &Received) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {
             head.extend([name, ": ", value, "\r\n"]);
@@ -125,7 +127,7 @@ impl Answer {
                 stream.write_all(body)
             }
             Body::Stored => {
-                let body = receipt(target);
+                let body = receipt(request);
                 write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len())
             }
             Body::Broken(body) => {
@@ -145,13 +147,28 @@ impl Answer {
     }
 }
 
-/// Returns the receipt of the ingest route at this target.
-fn receipt(target: &str) -> &'static str {
-    match target {
-        Logs::PATH => "{}",
+/// Returns the receipt of the ingest route that a request is for.
+fn receipt(request: &Received) -> String {
+    match &*request.target {
+        Logs::PATH => "{}".to_owned(),
         IngestGateway::PATH | IngestCi::PATH => {
-            r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#
+            r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#.to_owned()
         }
-        _ => r#"{"stored":1,"duplicates":0,"skipped":{},"rejected":{}}"#,
+        _ => {
+            let stored = payloads(&request.body);
+            format!(r#"{{"stored":{stored},"duplicates":0,"skipped":{{}},"rejected":{{}}}}"#)
+        }
+    }
+}
+
+/// Returns the number of payloads in a batch: one object, an array, or NDJSON.
+fn payloads(body: &[u8]) -> usize {
+    match Json::parse(body) {
+        Ok(Json::Array(items)) => items.len(),
+        Ok(_) => 1,
+        Err(_) => {
+            let lines = body.split(|byte| *byte == b'\n');
+            lines.filter(|line| !line.trim_ascii().is_empty()).count()
+        }
     }
 }

@@ -144,15 +144,14 @@ impl Shared {
 
     fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
         let request = read_request(stream)?;
-        let target = request.target.clone();
-        hold(&self.received).push(request);
+        hold(&self.received).push(request.clone());
         let Some(answer) = hold(&self.script).pop_front() else {
             return Ok(());
         };
         if matches!(answer.body, Body::Silent) {
             return io::copy(&mut stream, &mut io::sink()).map(drop);
         }
-        answer.write(stream, &target)
+        answer.write(stream, &request)
     }
 
     fn is_ending(&self) -> bool {

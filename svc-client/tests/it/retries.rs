@@ -184,6 +184,51 @@ async fn a_batch_is_repeated_when_every_payload_names_itself() {
 }
 
 #[tokio::test]
+async fn a_receipt_that_counts_other_than_what_was_sent_is_an_error() {
+    let payload = || Ok(Json::parse(b"{}").unwrap().into_object().unwrap());
+    let unsendable = || Err(RejectedPayload::NotAnObject);
+    let counts =
+        r#"{"stored":1,"duplicates":1,"skipped":{"no_session":1},"rejected":{"a_newer_reason":1}}"#;
+    for (receipt, sent, whole) in [
+        (counts, 4, true),
+        (counts, 5, false),
+        (counts, 3, false),
+        (COUNTS, 1, true),
+        (COUNTS, 2, false),
+    ] {
+        let server = FakeServer::start([Answer::text(200, receipt), Answer::text(200, receipt)]);
+        let mut payloads = vec![unsendable()];
+        payloads.extend((0..sent).map(|_| payload()));
+        let request = GatewayBatchRequest {
+            provider: GatewayProvider::GatewayA,
+            payloads,
+        };
+        let receipt = server.client().ingest_gateway_batch(&request).await;
+        let code = receipt.as_ref().err().map(|error| error.kind().code());
+        assert_eq!(
+            code,
+            (!whole).then_some("incomplete"),
+            "{sent}: {receipt:?}"
+        );
+        assert_eq!(server.received().len(), 1, "and it is not sent again");
+    }
+}
+
+#[tokio::test]
+async fn a_scripted_receipt_counts_what_was_sent() {
+    let payload = || Ok(Json::parse(b"{}").unwrap().into_object().unwrap());
+    for sent in [0, 1, 3] {
+        let server = FakeServer::start([Answer::stored()]);
+        let request = GatewayBatchRequest {
+            provider: GatewayProvider::GatewayA,
+            payloads: (0..sent).map(|_| payload()).collect(),
+        };
+        let receipt = server.client().ingest_gateway_batch(&request).await;
+        assert_eq!(receipt.unwrap().stored, sent);
+    }
+}
+
+#[tokio::test]
 async fn a_caller_may_vouch_for_a_body() {
     for (vouched, requests) in [(false, 1), (true, 2)] {
         let server = FakeServer::start([unavailable(), Answer::text(200, COUNTS)]);

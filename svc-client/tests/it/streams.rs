@@ -1,10 +1,12 @@
 //! Sessions page after page, and parts as many at once as a reply may hold.
 
 use svc_client::ErrorKind;
-use svc_client::model::evidence::{Reference, Side};
+use svc_client::model::endpoint::{EvidenceReading, GrantRead};
+use svc_client::model::evidence::{EvidenceReadRequest, Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
 use svc_client::model::problem::{Decline, Problem, QueryFault};
 use svc_client::model::query::{ModelName, SessionsRequest};
+use svc_client::model::version::Version1;
 use svc_client::testing::{Answer, FakeServer};
 
 fn session(id: &str) -> String {
@@ -159,11 +161,38 @@ async fn a_reply_that_lacks_a_part_is_not_taken_for_the_whole() {
     assert_eq!(error.kind(), &incomplete);
     assert_eq!(
         error.to_string(),
-        "the reply has 2 parts, but 3 were requested"
+        "the reply accounts for 2 items, but the request has 3"
     );
     let read = client.context().read(&session, all.clone()).await;
     assert_eq!(read.unwrap_err().kind(), &incomplete);
     assert_eq!(server.received().len(), 4, "and it is not asked for again");
+}
+
+#[tokio::test]
+async fn a_reply_that_lacks_a_part_is_refused_however_its_route_is_called() {
+    let all: Vec<Reference> = (0..3).map(|place| reference("c", place)).collect();
+    let short = || parts(&all[..2]).header("x-request-id", "r-17");
+    let server = FakeServer::start([short(), short(), short()]);
+    let client = server.client();
+    let request = EvidenceReadRequest {
+        schema_version: Version1,
+        session_id: SessionId::new("s").expect("an id"),
+        references: all.clone(),
+    };
+    for error in [
+        client.call_raw::<EvidenceReading>(&request).await.err(),
+        client.call_raw::<GrantRead>(&request).await.err(),
+        client.call::<GrantRead>(&request).await.err(),
+    ] {
+        let error = error.expect("it is not the whole");
+        let (requested, returned) = (3, 2);
+        let incomplete = ErrorKind::Incomplete {
+            requested,
+            returned,
+        };
+        assert_eq!(error.kind(), &incomplete);
+        assert_eq!((error.request_id(), error.attempts()), (Some("r-17"), 1));
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Grant, Method, Parameter};
+use super::{Access, Endpoint, Grant, Method, Parameter, Tally};
 use crate::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
     DiscoveryResult,
@@ -118,4 +118,11 @@ impl Endpoint for GrantRead {
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);
+
+    fn tally(request: &EvidenceReadRequest, reply: &EvidenceRead) -> Option<Tally> {
+        Some(Tally {
+            requested: request.references.len(),
+            returned: reply.items.len(),
+        })
+    }
 }

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, Endpoint, Method, Parameter, Tally};
 use crate::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
 };
@@ -55,4 +55,11 @@ impl Endpoint for EvidenceReading {
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);
+
+    fn tally(request: &EvidenceReadRequest, reply: &EvidenceRead) -> Option<Tally> {
+        Some(Tally {
+            requested: request.references.len(),
+            returned: reply.items.len(),
+        })
+    }
 }

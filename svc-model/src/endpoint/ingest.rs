@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Repeat};
+use super::{Access, Endpoint, Method, Parameter, Repeat, Tally};
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -46,6 +46,14 @@ impl Endpoint for IngestGatewayBatch {
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
     const PARAMETERS: &'static [Parameter] = GatewayBatchRequest::PARAMETERS;
+
+    fn tally(request: &GatewayBatchRequest, reply: &GatewayBatchReceipt) -> Option<Tally> {
+        Some(Tally {
+            // A rejected payload is no JSON object, so it is not sent.
+            requested: request.payloads.iter().flatten().count(),
+            returned: usize::try_from(reply.total()).unwrap_or(usize::MAX),
+        })
+    }
 }
 
 /// `POST /ingest/ci`.

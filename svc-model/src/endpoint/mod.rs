@@ -72,6 +72,22 @@ pub enum Repeat {
     Never,
 }
 
+/// The items of a request, and for how many of them its reply accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tally {
+    /// The parts that were requested, or the payloads that were sent.
+    pub requested: usize,
+    /// The parts that were returned, or the payloads that the receipt counts.
+    pub returned: usize,
+}
+
+impl Tally {
+    /// Returns whether the reply accounts for exactly the items of its request.
+    pub const fn is_whole(self) -> bool {
+        self.requested == self.returned
+    }
+}
+
 /// The content encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentEncoding {
@@ -127,6 +143,12 @@ pub trait Endpoint: Listed + 'static {
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
     /// The parameters in the path, the query and the headers.
     const PARAMETERS: &'static [Parameter] = &[];
+
+    /// Compares the items of a request with those of its reply; nothing for a route whose replies
+    /// do not answer item by item.
+    fn tally(_request: &Self::Request, _reply: &Self::Reply) -> Option<Tally> {
+        None
+    }
 }
 
 /// A type with a published schema, which the feature `schema` can generate.

@@ -174,6 +174,19 @@ pub struct GatewayBatchReceipt {
     pub rejected: BTreeMap<Open<RejectedPayload>, u64>,
 }
 
+impl GatewayBatchReceipt {
+    /// Returns the number of payloads that the receipt accounts for.
+    pub fn total(&self) -> u64 {
+        let by_reason = self.skipped.values().chain(self.rejected.values());
+        let apart = [self.stored, self.duplicates];
+        // Anything may answer in place of the service.
+        by_reason
+            .chain(&apart)
+            .copied()
+            .fold(0, u64::saturating_add)
+    }
+}
+
 /// Counts by the words of a closed set.
 #[cfg(feature = "schema")]
 fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
