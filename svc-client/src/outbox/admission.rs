@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,27 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// than before; a queue of thousands is not read again for each delivery that joins it.
 #[derive(Debug)]
 pub(super) struct Admission {
-    known: Mutex<Option<Known>>,
-    /// How long it waits for other processes.
+    shared: Mutex<Shared>,
+    /// Tells the threads that wait for their turn that one has ended.
+    turn_ended: Condvar,
+    /// How long a caller waits for other threads and other processes together.
     patience: Duration,
+}
+
+/// What the threads of this process share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Whether a thread has its turn. The mutex itself is held only for a moment, because nobody can
+    /// wait for a mutex within a bounded time.
+    taken: bool,
+    known: Option<Known>,
+}
+
+/// The turn of one thread, until it is dropped.
+#[derive(Debug)]
+struct Turn<'a> {
+    admission: &'a Admission,
+    known: Option<Known>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +61,15 @@ pub(super) struct Held {
 impl Admission {
     pub(super) fn new(patience: Duration) -> Self {
         Self {
-            known: Mutex::default(),
+            shared: Mutex::default(),
+            turn_ended: Condvar::new(),
             patience,
         }
+    }
+
+    /// Returns until when a caller waits that begins now.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
     }
 
     /// Assigns a delivery its place and its file.
@@ -58,12 +82,13 @@ impl Admission {
         limits: OutboxLimits,
         id: DeliveryId,
         bytes: u64,
+        deadline: Instant,
     ) -> Result<Partial, OutboxError> {
-        let mut known = self.hold();
+        let mut turn = self.turn(deadline)?;
         let path = folder.writers();
-        let mut writers = lock(&path, self.patience)?;
+        let mut writers = lock(&path, deadline)?;
         let stored = read_next(&mut writers, &path)?;
-        let mut now = match known.take() {
+        let mut now = match turn.known.take() {
             Some(known) if Some(known.next) == stored => known,
             _ => count(folder, stored)?,
         };
@@ -83,7 +108,7 @@ impl Admission {
         })?;
         let next = now.next.saturating_add(1);
         write_next(&mut writers, &path, next)?;
-        *known = Some(Known {
+        turn.known = Some(Known {
             next,
             held: now.held.with(bytes),
         });
@@ -92,18 +117,46 @@ impl Admission {
 
     /// Removes what crashed writers left behind.
     pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
-        let _known = self.hold();
+        let deadline = self.deadline();
+        let _turn = self.turn(deadline)?;
         // Between the creation of a file and its lock it would look abandoned.
-        let _writers = lock(&folder.writers(), self.patience)?;
+        let _writers = lock(&folder.writers(), deadline)?;
         for name in folder.partial()? {
             folder.remove_abandoned(name)?;
         }
         Ok(())
     }
 
-    fn hold(&self) -> MutexGuard<'_, Option<Known>> {
+    /// Waits for the other threads of this process, within a bounded time.
+    fn turn(&self, deadline: Instant) -> Result<Turn<'_>, OutboxError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let waited = self
+            .turn_ended
+            .wait_timeout_while(self.hold(), left, |shared| shared.taken);
+        let (mut shared, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if shared.taken {
+            return Err(OutboxError::Locked);
+        }
+        shared.taken = true;
+        Ok(Turn {
+            admission: self,
+            known: shared.known.take(),
+        })
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Shared> {
         // What a panic left behind is at worst nothing, which is always true.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut shared = self.admission.hold();
+        shared.taken = false;
+        shared.known = self.known.take();
+        drop(shared);
+        self.admission.turn_ended.notify_one();
     }
 }
 
@@ -142,14 +195,13 @@ fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
 }
 
 /// Takes the lock of the writers, within a bounded time.
-fn lock(path: &Path, patience: Duration) -> Result<Locked, OutboxError> {
-    let start = Instant::now();
+fn lock(path: &Path, deadline: Instant) -> Result<Locked, OutboxError> {
     loop {
         let file = disk::private_file(path, New::WhenAbsent)?;
         if let Some(locked) = Locked::try_new(file, path)? {
             return Ok(locked);
         }
-        if start.elapsed() > patience {
+        if Instant::now() >= deadline {
             return Err(OutboxError::Locked);
         }
         thread::sleep(LOOK_AGAIN);
@@ -184,12 +236,46 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::open(parent.path().join("outbox")).unwrap();
         let admission = Admission::new(Duration::ZERO);
-        let admit = || admission.admit(&folder, OutboxLimits::default(), DeliveryId::fresh(), 1);
-        let other = lock(&folder.writers(), Duration::ZERO).unwrap();
+        let admit = || {
+            let (limits, id) = (OutboxLimits::default(), DeliveryId::fresh());
+            admission.admit(&folder, limits, id, 1, admission.deadline())
+        };
+        let other = lock(&folder.writers(), Instant::now()).unwrap();
         assert!(matches!(admit(), Err(OutboxError::Locked)));
         assert!(matches!(admission.clean(&folder), Err(OutboxError::Locked)));
         assert_eq!(folder.partial().unwrap(), []);
         drop(other);
         assert!(admit().is_ok());
+    }
+
+    #[test]
+    fn threads_that_wait_for_one_another_wait_no_longer_than_one() {
+        const THREADS: u32 = 16;
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::open(parent.path().join("outbox")).unwrap();
+        let patience = Duration::from_millis(300);
+        let admission = Admission::new(patience);
+        let admit = || {
+            let (limits, id) = (OutboxLimits::default(), DeliveryId::fresh());
+            admission.admit(&folder, limits, id, 1, admission.deadline())
+        };
+        let other = lock(&folder.writers(), Instant::now()).unwrap();
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let waiting: Vec<_> = (0..THREADS).map(|_| scope.spawn(admit)).collect();
+            for thread in waiting {
+                let admitted = thread.join().unwrap();
+                assert!(matches!(admitted, Err(OutboxError::Locked)));
+            }
+        });
+        // One after the other they would take sixteen times as long.
+        assert!(start.elapsed() < patience * THREADS / 2);
+        drop(other);
+        thread::scope(|scope| {
+            let waiting: Vec<_> = (0..THREADS).map(|_| scope.spawn(admit)).collect();
+            for thread in waiting {
+                assert!(thread.join().unwrap().is_ok());
+            }
+        });
     }
 }

@@ -32,7 +32,8 @@ pub enum OutboxError {
          number that is not finite"
     )]
     Unwritable(#[source] WriteError),
-    /// Other programs have kept the outbox locked for [`Outbox::PATIENCE`](super::Outbox::PATIENCE).
+    /// Others have kept the outbox locked for [`Outbox::PATIENCE`](super::Outbox::PATIENCE): other
+    /// programs, or threads of this one that wait for them.
     /// What was put was not kept: put it again. What was opened was not opened: open it again.
     #[error("other programs have kept the outbox locked, so nothing was added to it; try again")]
     Locked,

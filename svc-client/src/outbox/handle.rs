@@ -1,7 +1,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
 
 use svc_model::time::Instant;
 use tokio::sync::Notify;
@@ -71,16 +71,17 @@ impl Outbox {
     pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
     /// The longest pause that the service may ask for with `Retry-After`; a longer one is shortened.
     pub const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(15);
-    /// How long [`Outbox::put`] and [`Outbox::open`] wait for other programs, each of which needs
-    /// the outbox only for a moment.
+    /// How long each call of [`Outbox::put`] and [`Outbox::open`] waits for others, which are other
+    /// threads of this program and other programs together. Each needs the outbox only for a
+    /// moment.
     pub const PATIENCE: Duration = Duration::from_secs(10);
 
     /// Opens the outbox in this folder, which is created if necessary. Nothing is sent.
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Exposed`] if other users can enter the folder, [`OutboxError::Locked`] if other
-    /// programs keep it locked for [`Outbox::PATIENCE`], or the disk fails.
+    /// [`OutboxError::Exposed`] if other users can enter the folder, [`OutboxError::Locked`] if others
+    /// keep it locked for [`Outbox::PATIENCE`], or the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
         let shared = Shared {
             folder: Folder::open(folder.into())?,
@@ -118,12 +119,14 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Locked`] if other programs keep the outbox locked for [`Outbox::PATIENCE`]: put
-    /// the delivery again. [`OutboxError::Full`], [`OutboxError::TooLarge`],
+    /// [`OutboxError::Locked`] if others keep the outbox locked for [`Outbox::PATIENCE`]: put the
+    /// delivery again. [`OutboxError::Full`], [`OutboxError::TooLarge`],
     /// [`OutboxError::Unwritable`], or the disk fails.
     pub async fn put(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, OutboxError> {
         let (outbox, delivery) = (self.clone(), delivery.into());
-        off_the_runtime(move || outbox.put_blocking(delivery)).await
+        // The wait for a thread counts too.
+        let deadline = self.shared.admission.deadline();
+        off_the_runtime(move || outbox.put_until(delivery, deadline)).await
     }
 
     /// As [`Outbox::put`], on the caller's thread and without a runtime.
@@ -132,12 +135,16 @@ impl Outbox {
     ///
     /// As [`Outbox::put`].
     pub fn put_blocking(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, OutboxError> {
+        self.put_until(delivery.into(), self.shared.admission.deadline())
+    }
+
+    fn put_until(&self, delivery: Delivery, deadline: Moment) -> Result<DeliveryId, OutboxError> {
         let id = DeliveryId::fresh();
-        let bytes = delivery.into().into_record(id)?.encode()?;
+        let bytes = delivery.into_record(id)?.encode()?;
         let shared = &*self.shared;
         shared
             .admission
-            .admit(&shared.folder, shared.limits, id, length(&bytes))?
+            .admit(&shared.folder, shared.limits, id, length(&bytes), deadline)?
             .finish(&bytes)?;
         shared.put.notify_one();
         Ok(id)
