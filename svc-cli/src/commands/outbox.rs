@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use svc_client::outbox::{Ending, Reason};
+use svc_client::outbox::{Ending, OutboxView, Reason};
 
-use super::sending::Kept;
+use super::sending::{Kept, views};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -46,6 +46,20 @@ pub(crate) struct Drain {
 #[derive(Debug, Serialize)]
 struct Shown {
     service: String,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// What an outbox holds, or why nobody can tell.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content {
+    Known(Known),
+    Unknown { error: String },
+}
+
+#[derive(Debug, Serialize)]
+struct Known {
     folder: String,
     waiting: u64,
     waiting_bytes: u64,
@@ -53,6 +67,8 @@ struct Shown {
     refused: Vec<Refused>,
     /// Why sending has stopped until a person acts.
     stopped: Option<Reason>,
+    /// The programs that are using it, as far as the system tells.
+    in_use: Vec<User>,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,65 +78,109 @@ struct Refused {
     reason: Option<Reason>,
 }
 
+#[derive(Debug, Serialize)]
+struct User {
+    work: &'static str,
+    process: Option<u32>,
+}
+
 impl Shown {
-    fn of(kept: &Kept) -> Result<Self, CommandError> {
-        let status = kept.outbox.status()?;
-        let refused = kept.outbox.refused()?.into_iter().map(|refused| Refused {
+    fn of(service: String, view: Result<OutboxView, CommandError>) -> Self {
+        let known = view.and_then(|view| Known::of(&view));
+        let content = known.map_or_else(
+            |error| Content::Unknown {
+                error: error.message().to_owned(),
+            },
+            Content::Known,
+        );
+        Self { service, content }
+    }
+
+    fn known(&self) -> Option<&Known> {
+        match &self.content {
+            Content::Known(known) => Some(known),
+            Content::Unknown { .. } => None,
+        }
+    }
+}
+
+impl Known {
+    fn of(view: &OutboxView) -> Result<Self, CommandError> {
+        let status = view.status()?;
+        let refused = view.refused()?.into_iter().map(|refused| Refused {
             id: refused.id.to_string(),
             path: refused.path.display().to_string(),
             reason: refused.reason,
         });
+        let users = view.users().into_iter().map(|user| User {
+            work: user.work.as_str(),
+            process: user.process,
+        });
         Ok(Self {
-            service: kept.url.clone(),
-            folder: kept.outbox.folder().display().to_string(),
+            folder: view.folder().display().to_string(),
             waiting: status.waiting,
             waiting_bytes: status.waiting_bytes,
             oldest_seconds: status.oldest_age.map(|age| age.as_secs()),
             refused: refused.collect(),
             stopped: status.stopped,
+            in_use: users.collect(),
         })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting == 0 && self.refused.is_empty() && self.stopped.is_none()
     }
 }
 
 fn status(output: &mut Output) -> Result<(), CommandError> {
-    let kept = Kept::all()?;
-    let shown: Vec<Shown> = kept.iter().map(Shown::of).collect::<Result<_, _>>()?;
+    let views = views()?.into_iter();
+    let shown: Vec<Shown> = views.map(|(url, view)| Shown::of(url, view)).collect();
     output.value(&shown, |shown| render(shown))?;
-    let waits = shown.iter().any(|outbox| outbox.waiting > 0);
-    let next = waits.then(|| "svc outbox drain".to_owned());
+    let waits = |shown: &Shown| shown.known().is_some_and(|known| known.waiting > 0);
+    let next = shown.iter().any(waits);
+    let next = next.then(|| "svc outbox drain".to_owned());
     output.next(
         &ServiceOptions::default(),
         &next.into_iter().collect::<Vec<_>>(),
     );
-    Ok(())
+    if shown.iter().all(|shown| shown.known().is_some()) {
+        return Ok(());
+    }
+    Err(CommandError::refused(
+        "outbox",
+        "not every outbox can be read",
+    ))
 }
 
 fn render(shown: &[Shown]) -> String {
-    let is_empty = |it: &Shown| it.waiting == 0 && it.refused.is_empty();
-    if shown.iter().all(is_empty) {
-        return "nothing is waiting to be delivered\n".to_owned();
-    }
-    let mut table =
-        Table::new(["service", "waiting", "bytes", "oldest", "refused"]).numbers(&[1, 2, 4]);
-    for it in shown {
-        table.row([
-            escape(&it.service),
-            it.waiting.to_string(),
-            it.waiting_bytes.to_string(),
-            it.oldest_seconds.map_or_else(|| "-".to_owned(), age),
-            it.refused.len().to_string(),
-        ]);
-    }
-    let mut blocks = vec![table.render()];
+    let is_empty = |it: &Shown| it.known().is_some_and(Known::is_empty);
+    let mut blocks = if shown.iter().all(is_empty) {
+        vec!["nothing is waiting to be delivered\n".to_owned()]
+    } else {
+        vec![table(shown)]
+    };
     for it in shown {
         let service = escape(&it.service);
-        if let Some(reason) = &it.stopped {
+        let known = match &it.content {
+            Content::Known(known) => known,
+            Content::Unknown { error } => {
+                let error = escape(error);
+                blocks.push(format!("the outbox of {service} cannot be read: {error}\n"));
+                continue;
+            }
+        };
+        if !known.in_use.is_empty() {
+            let users: Vec<_> = known.in_use.iter().map(User::said).collect();
+            let users = users.join(", ");
+            blocks.push(format!("the outbox of {service} is in use: {users}\n"));
+        }
+        if let Some(reason) = &known.stopped {
             blocks.push(format!(
                 "deliveries to {service} have stopped: {}\n",
                 escape(&reason.message)
             ));
         }
-        for refused in &it.refused {
+        for refused in &known.refused {
             let reason = refused.reason.as_ref();
             let reason = reason.map_or_else(|| "unknown".to_owned(), |it| escape(&it.message));
             blocks.push(format!(
@@ -130,6 +190,32 @@ fn render(shown: &[Shown]) -> String {
         }
     }
     blocks.join("\n")
+}
+
+fn table(shown: &[Shown]) -> String {
+    let mut table =
+        Table::new(["service", "waiting", "bytes", "oldest", "refused"]).numbers(&[1, 2, 4]);
+    for it in shown {
+        let of = |cell: fn(&Known) -> String| it.known().map_or_else(|| "?".to_owned(), cell);
+        table.row([
+            escape(&it.service),
+            of(|it| it.waiting.to_string()),
+            of(|it| it.waiting_bytes.to_string()),
+            of(|it| it.oldest_seconds.map_or_else(|| "-".to_owned(), age)),
+            of(|it| it.refused.len().to_string()),
+        ]);
+    }
+    table.render()
+}
+
+impl User {
+    fn said(&self) -> String {
+        let Self { work, process } = self;
+        match process {
+            Some(process) => format!("process {process} is {work}"),
+            None => format!("another program is {work}"),
+        }
+    }
 }
 
 /// Returns a duration in its largest whole unit.
@@ -148,7 +234,8 @@ struct Sent {
     service: String,
     delivered: u64,
     refused: u64,
-    waiting: u64,
+    /// How many are still waiting; nothing if nobody can tell.
+    waiting: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -156,39 +243,59 @@ struct Sent {
 impl Drain {
     fn run(&self, output: &mut Output) -> Result<(), CommandError> {
         let kept = match service::given(&self.service)? {
-            Some(_) => vec![Kept::of(&self.service)?],
+            Some(_) => {
+                let kept = Kept::of(&self.service)?;
+                vec![(kept.url.clone(), Ok(kept))]
+            }
             None => Kept::all()?,
         };
         let mut sent = Vec::new();
-        for kept in &kept {
-            if self.refused {
-                kept.outbox.restore_refused()?;
-            }
-            sent.push(send(kept)?);
+        for (url, kept) in kept {
+            let done = kept.and_then(|kept| self.drain(&kept));
+            sent.push(done.unwrap_or_else(|error| Sent {
+                service: url,
+                delivered: 0,
+                refused: 0,
+                waiting: None,
+                error: Some(error.message().to_owned()),
+            }));
         }
         output.value(&sent, |sent| rendered(sent))?;
-        let left: u64 = sent.iter().map(|sent| sent.waiting + sent.refused).sum();
-        if left == 0 {
+        if sent.iter().all(Sent::is_all) {
             return Ok(());
         }
         let error = CommandError::refused("not_delivered", "not everything was delivered");
         Err(error.hint("see what is left, and why: svc outbox status"))
     }
+
+    fn drain(&self, kept: &Kept) -> Result<Sent, CommandError> {
+        if self.refused {
+            kept.outbox.restore_refused()?;
+        }
+        send(kept)
+    }
+}
+
+impl Sent {
+    /// Returns whether nothing is left.
+    fn is_all(&self) -> bool {
+        self.refused == 0 && self.waiting == Some(0)
+    }
 }
 
 /// Sends what is waiting for a service.
 fn send(kept: &Kept) -> Result<Sent, CommandError> {
+    let waiting_before = kept.outbox.status()?.waiting;
     let mut sent = Sent {
         service: kept.url.clone(),
         delivered: 0,
         refused: 0,
-        waiting: kept.outbox.status()?.waiting,
+        waiting: Some(waiting_before),
         error: None,
     };
-    if sent.waiting == 0 {
+    if waiting_before == 0 {
         return Ok(sent);
     }
-    let waiting_before = sent.waiting;
     let refused_before = kept.outbox.refused()?.len();
     let drained = kept
         .client()
@@ -210,7 +317,7 @@ fn send(kept: &Kept) -> Result<Sent, CommandError> {
             }
         }
     }
-    sent.waiting = kept.outbox.status()?.waiting;
+    sent.waiting = Some(kept.outbox.status()?.waiting);
     Ok(sent)
 }
 
@@ -218,12 +325,13 @@ fn rendered(sent: &[Sent]) -> String {
     let lines = sent.iter().map(|sent| {
         let error = sent.error.as_ref();
         let error = error.map_or_else(String::new, |error| format!(": {}", escape(error)));
+        let service = escape(&sent.service);
+        let Some(waiting) = sent.waiting else {
+            return format!("{service}{error}\n");
+        };
         format!(
-            "{}: {} delivered, {} refused, {} still waiting{error}\n",
-            escape(&sent.service),
-            sent.delivered,
-            sent.refused,
-            sent.waiting
+            "{service}: {} delivered, {} refused, {waiting} still waiting{error}\n",
+            sent.delivered, sent.refused,
         )
     });
     let lines: String = lines.collect();

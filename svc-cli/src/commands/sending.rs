@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use svc_client::outbox::{Delivery, DeliveryId, Drained};
+use svc_client::outbox::{Delivery, DeliveryId, Drained, OutboxView};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
 use super::service;
@@ -29,6 +29,40 @@ pub(crate) fn folder() -> Result<PathBuf, CommandError> {
     })
 }
 
+/// Returns the folder of the outbox of a service.
+fn place(url: &str) -> Result<PathBuf, CommandError> {
+    // A URL is not a valid file name.
+    let name = utf8_percent_encode(url, NON_ALPHANUMERIC).to_string();
+    Ok(folder()?.join(name))
+}
+
+/// Returns the URLs of the services that have an outbox, in order.
+fn urls() -> Result<Vec<String>, CommandError> {
+    let entries = match std::fs::read_dir(folder()?) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut urls = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let url = name.to_str().map(percent_decode_str);
+        let url = url.and_then(|url| url.decode_utf8().ok());
+        urls.extend(url.filter(|url| url.contains("://")).map(String::from));
+    }
+    urls.sort_unstable();
+    Ok(urls)
+}
+
+/// Returns a view of the outbox of each service, by URL, or why there is none.
+pub(crate) fn views() -> Result<Vec<(String, Result<OutboxView, CommandError>)>, CommandError> {
+    let view = |url: String| {
+        let view = place(&url).and_then(|place| Ok(OutboxView::of(place)?));
+        (url, view)
+    };
+    Ok(urls()?.into_iter().map(view).collect())
+}
+
 /// The outbox of one service.
 pub(crate) struct Kept {
     pub(crate) url: String,
@@ -45,9 +79,7 @@ impl Kept {
     }
 
     fn open(url: String, is_meant: bool) -> Result<Self, CommandError> {
-        // A URL is not a valid file name.
-        let name = utf8_percent_encode(&url, NON_ALPHANUMERIC).to_string();
-        let outbox = Outbox::open(folder()?.join(name), OutboxLimits::default())?;
+        let outbox = Outbox::open(place(&url)?, OutboxLimits::default())?;
         Ok(Self {
             url,
             outbox,
@@ -55,27 +87,14 @@ impl Kept {
         })
     }
 
-    /// Returns the outboxes of all services, by URL.
-    pub(crate) fn all() -> Result<Vec<Self>, CommandError> {
-        let entries = match std::fs::read_dir(folder()?) {
-            Ok(entries) => entries,
-            Err(error) if is_absent(&error) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-        let mut urls = Vec::new();
-        for entry in entries {
-            let name = entry?.file_name();
-            let url = name.to_str().map(percent_decode_str);
-            let url = url.and_then(|url| url.decode_utf8().ok());
-            urls.extend(url.filter(|url| url.contains("://")).map(String::from));
-        }
-        urls.sort_unstable();
+    /// Returns the outbox of each service, by URL, or why it cannot be opened.
+    pub(crate) fn all() -> Result<Vec<(String, Result<Self, CommandError>)>, CommandError> {
         let meant = meant(&ServiceOptions::default())?;
         let open = |url: String| {
             let is_meant = url == meant;
-            Self::open(url, is_meant)
+            (url.clone(), Self::open(url, is_meant))
         };
-        urls.into_iter().map(open).collect()
+        Ok(urls()?.into_iter().map(open).collect())
     }
 
     /// Returns a client that delivers to the service.

@@ -6,6 +6,7 @@ mod examples;
 mod first_use;
 mod local_service;
 mod notes;
+mod outbox;
 mod parts;
 mod revision;
 mod shell;

@@ -35,20 +35,38 @@ pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
         .recursive(true)
         .create(path)
         .map_err(OutboxError::disk("create", path))?;
-    #[cfg(unix)]
-    {
-        let metadata = fs::metadata(path).map_err(OutboxError::disk("look at", path))?;
-        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
-        if mode & 0o077 != 0 {
-            return Err(OutboxError::Exposed {
-                path: path.to_owned(),
-            });
-        }
-    }
+    check_private(path)?;
     if is_new && let Some(parent) = path.parent() {
         sync_folder(parent)?;
     }
     Ok(())
+}
+
+/// Checks that a folder is there, and that other users cannot enter it.
+pub(super) fn check_private(path: &Path) -> Result<(), OutboxError> {
+    let look = OutboxError::disk("look at", path);
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => metadata,
+        Ok(_) => return Err(look(io::ErrorKind::NotADirectory.into())),
+        Err(error) => return Err(look(error)),
+    };
+    if mode(&metadata) & 0o077 != 0 {
+        return Err(OutboxError::Exposed {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn mode(metadata: &fs::Metadata) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&metadata.permissions())
+}
+
+/// Other systems have no mode that says who may enter.
+#[cfg(not(unix))]
+fn mode(_metadata: &fs::Metadata) -> u32 {
+    0
 }
 
 /// Opens a private file for reading and writing.
@@ -152,6 +170,54 @@ impl Drop for Locked {
     }
 }
 
+/// Returns whether somebody has locked a file. For a moment, nobody else can lock it.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let tried = file.try_lock_shared();
+    drop(file.unlock());
+    matches!(tried, Err(TryLockError::WouldBlock))
+}
+
+/// Returns the processes that have locked a file, as far as the system tells.
+#[cfg(target_os = "linux")]
+pub(super) fn holders(path: &Path) -> Vec<Option<u32>> {
+    use std::os::linux::fs::MetadataExt as _;
+
+    let (Ok(metadata), Ok(locks)) = (fs::metadata(path), fs::read_to_string("/proc/locks")) else {
+        return Vec::new();
+    };
+    let device = metadata.st_dev();
+    let major = ((device >> 8) & 0xfff) | ((device >> 32) & !0xfff);
+    let minor = (device & 0xff) | ((device >> 12) & !0xff);
+    let file = format!("{major:02x}:{minor:02x}:{}", metadata.st_ino());
+    let holders = locks.lines().filter_map(|line| holder(line, &file));
+    // A process in another container has no id here.
+    let known = |process: &u32| *process > 0;
+    holders
+        .map(|process| process.parse().ok().filter(known))
+        .collect()
+}
+
+/// Returns the id of the process that has the lock of a line of `/proc/locks`, if it is of this file.
+/// A line with `->` is about a process that waits.
+#[cfg(target_os = "linux")]
+fn holder<'a>(line: &'a str, file: &str) -> Option<&'a str> {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    if words.next()? != "FLOCK" {
+        return None;
+    }
+    let process = words.nth(2)?;
+    (words.next()? == file).then_some(process)
+}
+
+/// Returns nothing: this system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn holders(_path: &Path) -> Vec<Option<u32>> {
+    Vec::new()
+}
+
 /// Returns nothing for a file that is not there.
 pub(super) fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -176,5 +242,37 @@ mod tests {
         drop(locked);
         assert!(Locked::try_new(open(), &path).unwrap().is_some());
         drop(copy);
+    }
+
+    #[test]
+    fn a_lock_is_seen_without_being_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("writers");
+        assert!(!is_locked(&path), "there is no file");
+        let open = || private_file(&path, New::WhenAbsent).unwrap();
+        drop(open());
+        assert!(!is_locked(&path));
+        assert_eq!(holders(&path), []);
+        let locked = Locked::try_new(open(), &path).unwrap().unwrap();
+        assert!(is_locked(&path));
+        drop(locked);
+        assert!(!is_locked(&path));
+        assert!(Locked::try_new(open(), &path).unwrap().is_some());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_line_about_a_lock_names_its_process() {
+        let file = "08:01:123";
+        let held = "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF";
+        assert_eq!(holder(held, file), Some("4711"));
+        for (from, to) in [
+            ("FLOCK ", "-> FLOCK"),
+            ("FLOCK", "POSIX"),
+            (":123", ":1234"),
+            (held, ""),
+        ] {
+            assert_eq!(holder(&held.replace(from, to), file), None, "{to}");
+        }
     }
 }

@@ -45,10 +45,16 @@ pub(super) enum Found {
 
 impl Folder {
     pub(super) fn open(root: PathBuf) -> Result<Self, OutboxError> {
+        let folder = Self::at(root);
+        disk::private_folder(&folder.root)?;
+        disk::private_folder(&folder.refused)?;
+        Ok(folder)
+    }
+
+    /// Names a folder without opening it.
+    pub(super) fn at(root: PathBuf) -> Self {
         let refused = root.join("refused");
-        disk::private_folder(&root)?;
-        disk::private_folder(&refused)?;
-        Ok(Self { root, refused })
+        Self { root, refused }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -60,9 +66,14 @@ impl Folder {
         self.root.join("writers")
     }
 
+    /// Returns the file that is locked while somebody sends.
+    pub(super) fn sender(&self) -> PathBuf {
+        self.root.join("sender")
+    }
+
     /// Takes the sender's lock; nothing if another sender has it.
     pub(super) fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
-        let path = self.root.join("sender");
+        let path = self.sender();
         let file = disk::private_file(&path, New::WhenAbsent)?;
         Locked::try_new(file, &path)
     }

@@ -1,15 +1,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use svc_model::time::Instant;
 use tokio::sync::Notify;
 
-use super::admission::{Admission, Held};
+use super::admission::Admission;
 use super::disk::off_the_runtime;
 use super::folder::Folder;
-use super::{Delivery, DeliveryId, OutboxError, OutboxLimits, OutboxStatus, RefusedDelivery};
+use super::{
+    Delivery, DeliveryId, OutboxError, OutboxLimits, OutboxStatus, OutboxView, RefusedDelivery,
+};
 use crate::RetryPolicy;
 
 /// A queue on disk; see the [module](super).
@@ -138,7 +139,7 @@ impl Outbox {
         self.put_until(delivery.into(), self.shared.admission.deadline())
     }
 
-    fn put_until(&self, delivery: Delivery, deadline: Moment) -> Result<DeliveryId, OutboxError> {
+    fn put_until(&self, delivery: Delivery, deadline: Instant) -> Result<DeliveryId, OutboxError> {
         let id = DeliveryId::fresh();
         let bytes = delivery.into_record(id)?.encode()?;
         let shared = &*self.shared;
@@ -165,25 +166,14 @@ impl Outbox {
         }
     }
 
-    /// Returns the status of the outbox. It only reads file names, which takes a moment.
+    /// Returns the status of the outbox. It only reads file names, which takes a moment. To look at
+    /// an outbox without opening it, use [`OutboxView`].
     ///
     /// # Errors
     ///
     /// If the disk fails.
     pub fn status(&self) -> Result<OutboxStatus, OutboxError> {
-        let folder = &self.shared.folder;
-        let names = folder.waiting()?;
-        let waiting = Held::of(&names);
-        let refused = Held::of(&folder.refused()?);
-        let oldest = names.first().and_then(|name| folder.header(*name));
-        Ok(OutboxStatus {
-            waiting: waiting.deliveries,
-            waiting_bytes: waiting.bytes,
-            oldest_age: oldest.map(|header| age(header.put_at)),
-            refused: refused.deliveries,
-            refused_bytes: refused.bytes,
-            stopped: folder.stopped(),
-        })
+        OutboxView::new(&self.shared.folder).status()
     }
 
     /// Returns the deliveries that the service refused, oldest first. The files stay until somebody
@@ -193,12 +183,7 @@ impl Outbox {
     ///
     /// If the disk fails.
     pub fn refused(&self) -> Result<Vec<RefusedDelivery>, OutboxError> {
-        let folder = &self.shared.folder;
-        let names = folder.refused()?;
-        Ok(names
-            .into_iter()
-            .map(|name| folder.refused_delivery(name))
-            .collect())
+        OutboxView::new(&self.shared.folder).refused()
     }
 
     /// Puts all refused deliveries back in their places in the queue, and returns how many there
@@ -231,12 +216,4 @@ impl fmt::Debug for Outbox {
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-/// Returns the age of a moment, never negative.
-fn age(instant: Instant) -> Duration {
-    let since = u64::try_from(instant.microseconds()).unwrap_or(0);
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH + Duration::from_micros(since))
-        .unwrap_or_default()
 }

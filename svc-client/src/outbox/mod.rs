@@ -31,7 +31,8 @@
 //!
 //! Any number of programs may add deliveries to one folder at once, each of which locks it for a
 //! moment. If others keep it locked for [`Outbox::PATIENCE`], [`Outbox::put`] fails with
-//! [`OutboxError::Locked`]: the delivery was not kept, and has to be put again.
+//! [`OutboxError::Locked`]: the delivery was not kept, and has to be put again. [`OutboxView`] shows
+//! what an outbox holds even then, and who is using it.
 //!
 //! Only one sends at a time: a second [`Outbox::drain`] fails with [`OutboxError::Busy`]; a second
 //! [`Outbox::run`] waits and takes over when the first one ends. The folder must be on a local disk,
@@ -54,6 +55,7 @@ mod record;
 mod sender;
 mod status;
 mod verdict;
+mod view;
 
 pub use self::delivery::Delivery;
 pub use self::error::OutboxError;
@@ -62,3 +64,4 @@ pub use self::limits::OutboxLimits;
 pub use self::name::DeliveryId;
 pub use self::sender::{Drained, Ending};
 pub use self::status::{OutboxStatus, Reason, RefusedDelivery};
+pub use self::view::{OutboxUser, OutboxView, OutboxWork};

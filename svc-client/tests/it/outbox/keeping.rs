@@ -8,6 +8,7 @@ use std::time::Duration;
 use svc_client::model::ingest::{Capture, LogsRequest, PROTOBUF};
 use svc_client::model::json::Json;
 use svc_client::model::time::Instant;
+use svc_client::outbox::{OutboxView, OutboxWork};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Outbox, OutboxError, OutboxLimits};
 use uuid::Uuid;
@@ -86,6 +87,49 @@ async fn the_status_says_what_waits_and_for_how_long() {
     assert_eq!((status.waiting, status.waiting_bytes), (2, on_disk));
     assert!(status.oldest_age.unwrap() >= Duration::from_millis(20));
     assert!(status.oldest_age.unwrap() < Duration::from_mins(1));
+}
+
+#[tokio::test]
+async fn a_view_shows_an_outbox_that_others_keep_locked_and_who_they_are() {
+    let (_folder, outbox) = outbox();
+    outbox.put(call(1)).await.unwrap();
+    let view = OutboxView::of(outbox.folder()).unwrap();
+    assert_eq!(view.users(), []);
+    let before = files(outbox.folder());
+    let lock = |name| {
+        let file = fs::File::create(outbox.folder().join(name)).unwrap();
+        file.lock().unwrap();
+        file
+    };
+    let (_adding, _sending) = (lock("writers"), lock("sender"));
+    assert_eq!(view.status().unwrap().waiting, 1);
+    assert_eq!(view.refused().unwrap(), []);
+    let mut users = view.users();
+    if cfg!(target_os = "linux") {
+        let own = Some(std::process::id());
+        assert_eq!((users[0].process, users[1].process), (own, own));
+        let sending = users.pop().unwrap();
+        assert_eq!(sending.work, OutboxWork::Sending);
+    }
+    assert_eq!(users.len(), 1);
+    assert_eq!(users[0].work, OutboxWork::Adding);
+    fs::remove_file(outbox.folder().join("sender")).unwrap();
+    assert_eq!(files(outbox.folder()), before, "it leaves nothing behind");
+}
+
+#[test]
+fn a_view_is_of_a_private_folder_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent");
+    assert!(OutboxView::of(&absent).is_err());
+    assert!(!absent.exists());
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = OutboxView::of(&file).unwrap_err();
+    assert!(matches!(error, OutboxError::Disk { .. }), "{error}");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750)).unwrap();
+    let error = OutboxView::of(folder.path()).unwrap_err();
+    assert!(matches!(error, OutboxError::Exposed { .. }), "{error}");
 }
 
 #[tokio::test]

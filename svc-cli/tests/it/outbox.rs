@@ -1,0 +1,102 @@
+//! What the shell says of the deliveries that wait on this machine.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use svc_client::model::json;
+use svc_client::{Outbox, OutboxLimits};
+
+use super::first_use::svc;
+
+/// The URLs of two services, and the names of their outboxes.
+const SERVICES: [(&str, &str); 2] = [
+    ("https://a.example", "https%3A%2F%2Fa%2Eexample"),
+    ("https://b.example", "https%3A%2F%2Fb%2Eexample"),
+];
+
+fn folder(home: &Path, index: usize) -> PathBuf {
+    home.join(".local/share/svc/outbox").join(SERVICES[index].1)
+}
+
+/// Opens the outbox of each service, with a delivery in it.
+fn fill(home: &Path) {
+    let outcome = r#"{"provider":"other","run_id":"1","repo":"a/b","commit_sha":"0123456789012345678901234567890123456789","branch":"main","result":"passed"}"#;
+    for index in 0..SERVICES.len() {
+        let outbox = Outbox::open(folder(home, index), OutboxLimits::default()).expect("a disk");
+        let outcome: svc_client::model::ingest::VendorCIRequest =
+            json::from_slice(outcome.as_bytes()).expect("an outcome");
+        outbox.put_blocking(outcome).expect("room");
+    }
+}
+
+fn run(home: &Path, arguments: &[&str]) -> Output {
+    svc(home).args(arguments).output().expect("svc runs")
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn an_outbox_that_is_locked_hides_no_other_and_is_said_to_be_in_use() {
+    let home = tempfile::tempdir().expect("a folder");
+    fill(home.path());
+    let writers = File::open(folder(home.path(), 0).join("writers")).expect("the lock");
+    writers.lock().expect("nobody else has it");
+
+    let shown = run(home.path(), &["outbox", "status", "--json"]);
+    let text = printed(&shown);
+    assert_eq!(shown.status.code(), Some(0), "{text}");
+    let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for (place, (url, _)) in SERVICES.iter().enumerate() {
+        assert_eq!(shown[place]["service"], *url);
+        assert_eq!(shown[place]["waiting"], 1);
+    }
+    assert_eq!(shown[0]["in_use"][0]["work"], "adding");
+    if cfg!(target_os = "linux") {
+        assert_eq!(shown[0]["in_use"][0]["process"], std::process::id());
+    }
+    assert_eq!(shown[1]["in_use"], serde_json::json!([]));
+
+    let shown = printed(&run(home.path(), &["outbox", "status"]));
+    assert!(shown.contains(SERVICES[1].0), "{shown}");
+    let said = "the outbox of https://a.example is in use: ";
+    assert!(shown.contains(said), "{shown}");
+}
+
+#[test]
+fn an_outbox_that_cannot_be_opened_does_not_keep_the_others_from_being_sent() {
+    let home = tempfile::tempdir().expect("a folder");
+    fill(home.path());
+    // It is no folder.
+    let broken = folder(home.path(), 0);
+    fs::remove_dir_all(&broken).expect("it was there");
+    fs::write(&broken, "").expect("a file");
+
+    let shown = run(home.path(), &["outbox", "status", "--json"]);
+    assert_eq!(shown.status.code(), Some(1), "it is not the whole answer");
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    assert_eq!(shown[0]["waiting"], serde_json::Value::Null);
+    assert!(shown[0]["error"].is_string(), "{shown}");
+    assert_eq!(shown[1]["waiting"], 1);
+
+    let drained = run(home.path(), &["outbox", "drain", "--json"]);
+    assert_eq!(drained.status.code(), Some(1));
+    let drained: serde_json::Value = serde_json::from_slice(&drained.stdout).expect("JSON");
+    assert!(drained[0]["error"].is_string(), "{drained}");
+    assert_eq!(drained[1]["waiting"], 1, "there is no such service");
+}
+
+#[test]
+fn an_empty_outbox_that_has_stopped_says_so() {
+    let home = tempfile::tempdir().expect("a folder");
+    drop(Outbox::open(folder(home.path(), 0), OutboxLimits::default()).expect("a disk"));
+    let status = || printed(&run(home.path(), &["outbox", "status"]));
+    assert_eq!(status(), "nothing is waiting to be delivered\n");
+    let reason = r#"{"code":"unauthorized","status":401,"message":"the token is unknown","at":"2026-11-20T12:00:00Z"}"#;
+    fs::write(folder(home.path(), 0).join("stopped"), reason).expect("a file");
+    let shown = status();
+    let said = "deliveries to https://a.example have stopped: the token is unknown\n";
+    assert!(shown.contains(said), "{shown}");
+}
