@@ -188,6 +188,8 @@ pub struct Description {
     pub reply_bytes_max: usize,
     /// See [`Endpoint::STATUSES`].
     pub statuses: &'static [u16],
+    /// See [`Endpoint::REPEAT`].
+    pub repeat: Repeat,
     /// See [`Endpoint::PARAMETERS`].
     pub parameters: &'static [Parameter],
     /// See [`Endpoint::REQUEST_SCHEMA`].
@@ -210,6 +212,7 @@ pub fn describe<E: Endpoint>() -> Description {
         content_encodings: E::CONTENT_ENCODINGS,
         reply_bytes_max: E::REPLY_BYTES_MAX,
         statuses: E::STATUSES,
+        repeat: E::REPEAT,
         parameters: E::PARAMETERS,
         #[cfg(feature = "schema")]
         request_schema: E::REQUEST_SCHEMA,

@@ -1,9 +1,10 @@
-//! The tables of docs/reference/errors.md: the published description of each problem, and what to
-//! do about it.
+//! The tables of docs/reference/errors.md: the requests whose repetition is not harmless, and the
+//! published description of each problem with what to do about it.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use svc_model::endpoint::{self, Endpoint as _, IngestGatewayBatch, Repeat};
 use svc_model::field::Violations;
 use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{
@@ -131,6 +132,34 @@ fn detail_and_meaning(problem: &Problem) -> (String, String) {
     }
 }
 
+/// Returns the routes of which a request must not simply be sent again.
+fn repetitions() -> String {
+    let mut table = String::from("| Request | Sent again |\n|---|---|\n");
+    for route in endpoint::all() {
+        let what = match route.repeat {
+            Repeat::Safe => continue,
+            Repeat::WhenNamed => {
+                // A batch has no place for the name of one delivery.
+                let id = if route.path == IngestGatewayBatch::PATH {
+                    "`litellm_call_id` of the payload"
+                } else {
+                    "`payload.litellm_call_id` or `capture.id`"
+                };
+                format!(
+                    "A call with an id is stored once; one without may be stored again. The id is {id}."
+                )
+            }
+            Repeat::Never => "It is recorded again. See first whether it is in the log: `svc \
+                              quarantine log`."
+                .to_owned(),
+        };
+        let method = route.method.as_str();
+        // Writing to a text never fails.
+        let _ = writeln!(table, "| `{method} {}` | {what} |", route.path);
+    }
+    table
+}
+
 fn problems() -> String {
     let mut table =
         String::from("| Status | `detail` | What it means, and what to do |\n|---|---|---|\n");
@@ -155,7 +184,7 @@ fn violations() -> String {
 #[test]
 fn the_documentation_has_these_tables() {
     let documentation = include_str!("../../../docs/reference/errors.md");
-    for table in [problems(), violations()] {
+    for table in [repetitions(), problems(), violations()] {
         assert!(
             documentation.contains(&table),
             "put this into docs/reference/errors.md:\n{table}"

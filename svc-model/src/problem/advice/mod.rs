@@ -242,8 +242,8 @@ impl Problem {
                 ),
             Self::StoreUnavailable => Advice::LATER
                 .but_to_client(
-                    "Send the same request again later. If the problem persists, check the \
-                     server's log and the database.",
+                    "Send the same request again later, if that is harmless: see above. If the \
+                     problem persists, check the server's log and the database.",
                 )
                 .in_console(
                     "The database does not answer, or the mirrors cannot be read. Check both and \
