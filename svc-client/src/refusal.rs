@@ -158,6 +158,8 @@ fn field(item: &Json) -> FieldError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use svc_model::field::{Violation, Violations};
 
     use super::*;
@@ -291,6 +293,7 @@ mod tests {
             Decline::RetrievalStateLimit {
                 limit_bytes: 33_554_432,
             },
+            Decline::RetrievalGrantLimit { limit: 64 },
             Decline::RepositorySelectorAmbiguous,
             Decline::RepositoryEvidenceLimit,
             Decline::NonFiniteNumber,
@@ -312,6 +315,19 @@ mod tests {
             assert_eq!(found, expected, "{problem:?}");
             assert_eq!(found.status(), Some(status), "{problem:?}");
         }
+    }
+
+    #[test]
+    fn the_table_has_every_published_reason() {
+        let document = svc_model::openapi::openapi_json();
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let reasons = &document["components"]["schemas"]["Decline"]["discriminator"]["mapping"];
+        let reasons: BTreeSet<String> = reasons.as_object().unwrap().keys().cloned().collect();
+        let in_table = table().into_iter().filter_map(|(_, _, kind)| match kind {
+            ErrorKind::Declined(decline) => Some(decline.as_str().to_owned()),
+            _ => None,
+        });
+        assert_eq!(in_table.collect::<BTreeSet<_>>(), reasons);
     }
 
     #[test]

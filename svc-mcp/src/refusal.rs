@@ -128,7 +128,7 @@ mod tests {
         let refusal = Refusal {
             code: "busy".to_owned(),
             status: Some(503),
-            message: "all read slots of the service are in use".to_owned(),
+            message: "the service has too much to do at the moment".to_owned(),
             advice: Problem::CapacityExceeded.advice().agent(),
             retry_after: Some(Duration::from_secs(1)),
         };
@@ -137,7 +137,10 @@ mod tests {
         assert_eq!(result.structured_content, None);
         let written = serde_json::to_value(&result).unwrap();
         let text = written["content"][0]["text"].as_str().unwrap();
-        assert!(text.starts_with("refused: busy\nall read slots"), "{text}");
+        assert!(
+            text.starts_with("refused: busy\nthe service has too much to do"),
+            "{text}"
+        );
         assert!(text.ends_with("Wait 1 s first."), "{text}");
         let parts = &written["_meta"][REFUSAL];
         assert_eq!(parts["status"], 503);
