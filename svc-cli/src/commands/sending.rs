@@ -54,8 +54,11 @@ fn urls() -> Result<Vec<String>, CommandError> {
     Ok(urls)
 }
 
-/// Returns a view of the outbox of each service, by URL, or why there is none.
-pub(crate) fn views() -> Result<Vec<(String, Result<OutboxView, CommandError>)>, CommandError> {
+/// What belongs to a service, by its URL, or why it cannot be had.
+pub(crate) type OfService<T> = (String, Result<T, CommandError>);
+
+/// Returns a view of the outbox of each service.
+pub(crate) fn views() -> Result<Vec<OfService<OutboxView>>, CommandError> {
     let view = |url: String| {
         let view = place(&url).and_then(|place| Ok(OutboxView::of(place)?));
         (url, view)
@@ -87,8 +90,8 @@ impl Kept {
         })
     }
 
-    /// Returns the outbox of each service, by URL, or why it cannot be opened.
-    pub(crate) fn all() -> Result<Vec<(String, Result<Self, CommandError>)>, CommandError> {
+    /// Returns the outbox of each service.
+    pub(crate) fn all() -> Result<Vec<OfService<Self>>, CommandError> {
         let meant = meant(&ServiceOptions::default())?;
         let open = |url: String| {
             let is_meant = url == meant;
