@@ -41,7 +41,7 @@ pub(super) fn capture(
         repository: None,
         commit_sha: sha(members, "head_sha").ok_or(SkipReason::InvalidHeadSha)?,
         branch: branch(members).ok_or(SkipReason::InvalidHeadBranch)?,
-        workflow_name: content(members, "name").unwrap_or_default(),
+        workflow_name: workflow_name(&payload, &run),
         workflow_id: id(run.get("workflow_id")).map_err(|_| SkipReason::InvalidWorkflowId)?,
         workflow_path: path(members).map_err(|_| SkipReason::InvalidWorkflowPath)?,
         result: result(conclusion.as_ref()),
@@ -68,6 +68,13 @@ pub(super) fn capture(
     }
     outcome.raw = Json::Object(run);
     Ok(outcome)
+}
+
+/// Returns the name of the workflow. Gitea says it beside the run only.
+fn workflow_name(payload: &Object, run: &Object) -> Text {
+    content(Some(run), "name")
+        .or_else(|| content(object(Some(payload), "workflow"), "name"))
+        .unwrap_or_default()
 }
 
 /// Returns the result for the forge's word.
@@ -363,6 +370,25 @@ mod tests {
         ] {
             let outcome = with_run("pull_requests", none).unwrap();
             assert_eq!(outcome.pr_number, None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_workflow_is_named_by_its_run_else_beside_it() {
+        let named = |run: &str, workflow: &str| {
+            let payload = changed(&payload(), "workflow_run.name", run);
+            let payload = changed(&payload, "workflow", workflow);
+            let outcome = captured(payload).0.unwrap();
+            (outcome.workflow_name, outcome.workflow_id)
+        };
+        // As Gitea sends it.
+        let beside = r#"{"id":"test.yml","name":" TEST "}"#;
+        let id = Some("77".to_owned());
+        assert_eq!(named("-", beside), ("TEST".into(), id.clone()));
+        assert_eq!(named("\" \"", beside), ("TEST".into(), id.clone()));
+        assert_eq!(named("\"CI\"", beside), ("CI".into(), id.clone()));
+        for none in ["null", "5", "{}", r#"{"name":5}"#] {
+            assert_eq!(named("-", none), (Text::default(), id.clone()), "{none}");
         }
     }
 
