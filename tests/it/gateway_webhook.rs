@@ -56,6 +56,53 @@ fn counts(reply: &Reply, wanted: &Value) {
     });
 }
 
+#[test]
+fn what_was_recorded_is_as_the_published_schema_describes() {
+    let schema = include_str!("../../schemas/GatewayPayload.json");
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let lines = lines();
+    let lines = lines.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.is_empty());
+    let lines = lines.map(|line| serde_json::from_slice(line).expect("a payload"));
+    let recorded: Vec<Value> = payloads().into_iter().chain(lines).collect();
+    assert_eq!(recorded.len(), 8);
+    for payload in recorded {
+        let errors: Vec<_> = validator
+            .iter_errors(&payload)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(errors, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_envelope_may_be_dated_in_every_way_that_the_schema_describes() {
+    let server = start(Backend::Sqlite).expect("SQLite is never skipped");
+    let schema = include_str!("../../schemas/GatewayIngestRequest.json");
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for (number, observed_at) in [
+        json!("2026-01-02T05:04:05+02:00"),
+        json!(1_767_323_045),
+        json!(1_767_323_045.5),
+        json!("1767323045000"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("00000000-0000-4000-8000-00000000000{number}");
+        let envelope = json!({
+            "provider": "gateway_a", "session_id": "dated",
+            "payload": {"litellm_call_id": format!("dated-{number}")},
+            "capture": {"id": id, "observed_at": observed_at},
+        });
+        assert!(validator.is_valid(&envelope), "{envelope}");
+        let reply = server.deliver("/ingest/gateway", envelope.to_string());
+        assert_eq!(reply.status, 200, "{envelope}: {}", reply.text());
+    }
+}
+
 fn start(backend: Backend) -> Option<Server> {
     Server::start(backend, &Configuration::default())
 }

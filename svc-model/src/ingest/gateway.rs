@@ -51,7 +51,18 @@ pub struct Capture {
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))]
     pub id: Uuid,
     /// When the sender observed the call.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "observed_at_schema"))]
     pub observed_at: Instant,
+}
+
+#[cfg(feature = "schema")]
+fn observed_at_schema(generator: &mut SchemaGenerator) -> Schema {
+    let unix = "Unix seconds; over 20,000,000,000, milliseconds.";
+    json_schema!({ "anyOf": [
+        generator.subschema_for::<Instant>(),
+        { "type": "number", "minimum": 0, "description": unix },
+        { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$", "description": unix },
+    ] })
 }
 
 /// One model call, as its gateway describes it.

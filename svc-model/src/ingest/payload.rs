@@ -10,10 +10,16 @@ fn text(what: &str) -> Value {
     json!({ "type": "string", "description": what })
 }
 
+/// Returns the schema of a text that a payload may do without. LiteLLM writes null for what is absent.
+fn optional_text(what: &str) -> Value {
+    json!({ "type": ["string", "null"], "description": what })
+}
+
 /// What the service reads of a `gateway_a` payload: the published schema, with examples.
 ///
 /// A payload may be any object. Members that are not listed here, or have another type, are kept
-/// with the call but not read. A payload is refused only for an id that cannot be kept.
+/// with the call but not read; null is the same as absent. A payload is refused only for an id that
+/// cannot be kept.
 #[derive(Clone, Copy, Debug)]
 pub enum GatewayPayload {}
 
@@ -23,45 +29,46 @@ impl JsonSchema for GatewayPayload {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let count = |what: &str| json!({ "type": "number", "minimum": 0, "description": what });
+        let count =
+            |what: &str| json!({ "type": ["number", "null"], "minimum": 0, "description": what });
         let message = generator.subschema_for::<GatewayMessage>();
         json_schema!({
             "type": "object",
             "description": "What the service reads of a `gateway_a` payload: LiteLLM's standard \
                             logging object, or the same from any program. A payload may be any \
                             object. Members that are not listed here, or have another type, are \
-                            kept with the call but not read. A payload is refused only for an id \
-                            that cannot be kept (with NUL or a lone surrogate, or over 1,024 \
-                            bytes).",
+                            kept with the call but not read; null is the same as absent. A \
+                            payload is refused only for an id that cannot be kept (with NUL or \
+                            a lone surrogate, or over 1,024 bytes).",
             "properties": {
-                "litellm_call_id": text("The id of the call, in any form. Sending the call again under the same id changes nothing. Without it, the id of the response is used."),
-                "model": text("The model; by default that of the response."),
-                "custom_llm_provider": text("The provider of the model."),
+                "litellm_call_id": optional_text("The id of the call, in any form. Sending the call again under the same id changes nothing. Without it, the id of the response is used."),
+                "model": optional_text("The model; by default that of the response."),
+                "custom_llm_provider": optional_text("The provider of the model."),
                 "messages": {
                     "description": "What was sent to the model: messages in order, or one text of the user.",
-                    "anyOf": [{ "type": "array", "items": message }, { "type": "string" }],
+                    "anyOf": [{ "type": "array", "items": message }, { "type": ["string", "null"] }],
                 },
                 "response": {
-                    "type": "object",
+                    "type": ["object", "null"],
                     "description": "What the model answered. Responses in OpenAI's form (`output`) and Anthropic's (`content`) are read too.",
                     "properties": {
-                        "id": text("The id of the answer."),
-                        "model": text("The model that answered."),
+                        "id": optional_text("The id of the answer."),
+                        "model": optional_text("The model that answered."),
                         "choices": {
-                            "type": "array",
+                            "type": ["array", "null"],
                             "description": "Answers; only the first is read.",
                             "items": {
                                 "type": "object",
                                 "properties": {
-                                    "finish_reason": text("Why the model stopped."),
-                                    "message": message,
+                                    "finish_reason": optional_text("Why the model stopped."),
+                                    "message": { "anyOf": [message, { "type": "null" }] },
                                 },
                             },
                         },
                     },
                 },
                 "usage": {
-                    "type": "object",
+                    "type": ["object", "null"],
                     "description": "The tokens that the call used; by default those of the response.",
                     "properties": {
                         "prompt_tokens": count("Input tokens."),
@@ -71,13 +78,13 @@ impl JsonSchema for GatewayPayload {
                 "startTime": count("When the call began, in Unix seconds. Together with the end, it gives the duration."),
                 "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by its end, else by its beginning; `POST /ingest/gateway` by `capture`."),
                 "response_time_ms": count("The duration in milliseconds; takes precedence over the times."),
-                "end_user": text("The user."),
+                "end_user": optional_text("The user."),
                 "metadata": {
-                    "type": "object",
+                    "type": ["object", "null"],
                     "description": "The Session and the user, for `POST /ingest/gateway/{provider}`, and for an envelope that does not name them.",
                     "properties": {
-                        "session_id": text("The Session, any text."),
-                        "user_id": text("The user."),
+                        "session_id": optional_text("The Session, any text."),
+                        "user_id": optional_text("The user."),
                     },
                 },
             },
@@ -144,6 +151,7 @@ described! { GatewayMessage = |generator| {
         generator.subschema_for::<GatewayThinkingPart>(),
         generator.subschema_for::<GatewayToolCallPart>(),
         generator.subschema_for::<GatewayToolResultPart>(),
+        generator.subschema_for::<GatewayOtherPart>(),
     ];
     json_schema!({
         "type": "object",
@@ -161,11 +169,11 @@ described! { GatewayMessage = |generator| {
                 ],
             },
             "tool_calls": {
-                "type": "array",
+                "type": ["array", "null"],
                 "description": "Tool calls in OpenAI's form.",
                 "items": { "type": "object" },
             },
-            "tool_call_id": text("For the role `tool`: the id of the tool call that this is the result of."),
+            "tool_call_id": optional_text("For the role `tool`: the id of the tool call that this is the result of."),
         },
     })
 } }
@@ -197,8 +205,8 @@ described! { GatewayToolCallPart = |_generator| json_schema!({
     "properties": {
         "type": { "type": "string", "enum": ["tool_call", "tool_use"], "description": "The kind." },
         "id": text("The id that the model gave the call."),
-        "name": text("The name of the tool."),
-        "arguments": { "type": "object", "description": "The arguments; in a `tool_use`, `input`." },
+        "name": optional_text("The name of the tool."),
+        "arguments": { "type": ["object", "null"], "description": "The arguments; in a `tool_use`, `input`." },
     },
 }) }
 
@@ -212,7 +220,22 @@ described! { GatewayToolResultPart = |_generator| json_schema!({
             "enum": ["tool_call_response", "tool_result"],
             "description": "The kind.",
         },
-        "id": text("The id of the tool call; in a `tool_result`, `tool_use_id`."),
+        "id": optional_text("The id of the tool call; in a `tool_result`, `tool_use_id`."),
         "result": { "description": "The result, any value; in a `tool_result`, `content`." },
+    },
+}) }
+
+described! { GatewayOtherPart = |_generator| json_schema!({
+    "type": "object",
+    "description": "A part of another kind. It is counted as left out.",
+    "required": ["type"],
+    "properties": {
+        "type": {
+            "description": "The kind.",
+            "not": { "enum": [
+                "text", "input_text", "output_text", "thinking", "tool_call", "tool_use",
+                "tool_call_response", "tool_result",
+            ] },
+        },
     },
 }) }
