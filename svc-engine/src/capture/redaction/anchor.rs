@@ -28,7 +28,8 @@ pub(super) enum Kind {
     ApiKey,
     /// `bearer`.
     Bearer,
-    /// `secret`, `token`, `pass`, `pwd` or `key`: a part of a name that may say what its value is.
+    /// `secret`, `token`, `pass`, `pwd`, `cookie` or `key`: a part of a name that may say what its
+    /// value is.
     Name,
     /// A long run of letters, digits, `_` and `-`; the anchor ends where it starts.
     Run,
@@ -119,6 +120,7 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
             | word(*b"ecr")
             | word(*b"pas")
             | word(*b"pwd")
+            | word(*b"coo")
             | word(*b"xox")
             | word(*b"://")
             | (word(*b"sig") & is(own[3], b'='))
@@ -176,6 +178,7 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
         b'b' => word(Kind::Bearer, 0, b"bearer"),
         b'e' => word(Kind::Name, 1, b"secret"),
         b't' => word(Kind::Name, 0, b"token"),
+        b'c' => word(Kind::Name, 0, b"cookie"),
         b'p' => word(Kind::Name, 0, b"pass").or_else(|| word(Kind::Name, 0, b"pwd")),
         b'k' => {
             let key = word(Kind::Name, 0, b"key")?;
@@ -219,7 +222,7 @@ mod tests {
         found
     }
 
-    const WORDS: [(&str, Kind); 22] = [
+    const WORDS: [(&str, Kind); 23] = [
         ("Authorization", Kind::Authorization),
         ("AUTHORIZATION", Kind::Authorization),
         ("api_key", Kind::ApiKey),
@@ -235,6 +238,7 @@ mod tests {
         ("pass", Kind::Name),
         ("PASS", Kind::Name),
         ("Pwd", Kind::Name),
+        ("Cookie", Kind::Name),
         ("Key", Kind::Name),
         ("xox", Kind::ShortKey),
         ("://", Kind::Url),

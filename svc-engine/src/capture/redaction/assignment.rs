@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::anchor::Anchor;
-use super::cursor::{Cursor, is_blank, is_word, preceded_by, starts_word};
+use super::cursor::{Cursor, Quote, is_blank, is_word, preceded_by, starts_word};
 use super::looks::{is_code, is_reference, is_request, is_several_words};
 use super::member;
 use super::name::{self, Written};
@@ -73,6 +73,11 @@ pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         }
         _ => {}
     }
+    if let Some(value) = member_of_object(text, &name, quote, sign, cursor)
+        && secret.is_kept_in(&text[value.clone()])
+    {
+        return Some(value);
+    }
     let tight = !blanks && !gap(&mut cursor);
     gap(&mut cursor);
     let whole_name = &text[name.clone()];
@@ -104,6 +109,53 @@ pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     secret
         .looks_real(&text[value.clone()], written)
         .then_some(value)
+}
+
+/// Returns the string at the cursor, if it and its name are a member of a JSON object in the text.
+///
+/// In a text that is not JSON as a whole, a string with blanks is not: labels of a form look the same.
+fn member_of_object(
+    text: &[u8],
+    name: &Range<usize>,
+    quote: Option<Quote>,
+    sign: u8,
+    mut cursor: Cursor<'_>,
+) -> Option<Range<usize>> {
+    let quote = quote.filter(|quote| quote.mark == b'"')?;
+    if sign == b':' {
+        let before = &text[..name.start];
+        let before = &before[..before.len().checked_sub(quote.length())?];
+        let opens = member::without_breaks(before).last();
+        if !quote.ends(&text[..name.start]) || !matches!(opens, Some(b'{' | b',')) {
+            return None;
+        }
+    } else if sign != b',' {
+        return None;
+    }
+    cursor.breaks();
+    cursor.same_quote(quote)?;
+    let start = cursor.at;
+    let end = cursor.string(quote)?;
+    let value = &text[start..end];
+    let mut after = Cursor::new(text, end);
+    after.same_quote(quote)?;
+    after.breaks();
+    let closes = matches!(after.peek(), Some(b',' | b'}'));
+    let is_told = !value.iter().any(|byte| is_blank(*byte)) || is_json(text);
+    (closes && is_told).then_some(start..end)
+}
+
+/// Returns whether a text looks like JSON as a whole. Only so many blanks around it are passed,
+/// because this is asked of each member.
+fn is_json(text: &[u8]) -> bool {
+    const BLANKS_MAX: usize = 64;
+    let is_content = |byte: &&u8| !is_blank(**byte);
+    let first = text.iter().take(BLANKS_MAX).find(is_content);
+    let last = text.iter().rev().take(BLANKS_MAX).find(is_content);
+    matches!(
+        (first, last),
+        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
+    )
 }
 
 /// Returns the whole name in which the anchor stands.

@@ -70,6 +70,22 @@ impl<'t> Cursor<'t> {
         self.run(is_blank);
     }
 
+    /// Passes blanks, also those that JSON inside of JSON writes as escapes.
+    pub(super) fn breaks(&mut self) {
+        loop {
+            self.blanks();
+            let mut ahead = *self;
+            if ahead.run(|byte| byte == b'\\') == 0
+                || ahead
+                    .one(|byte| matches!(byte, b'n' | b'r' | b't'))
+                    .is_none()
+            {
+                return;
+            }
+            *self = ahead;
+        }
+    }
+
     /// Passes blanks and tabs of which there must be one. In a URL and in a list of headers of a variable a
     /// blank is `%20`.
     pub(super) fn gap(&mut self) -> Option<()> {

@@ -45,12 +45,26 @@ const STAND_INS: [&[u8]; 34] = [
 
 /// Returns whether a value represents another: a variable, a template, a placeholder.
 pub(super) fn is_stand_in(value: &[u8]) -> bool {
+    is_reference(value) || is_filler(value) || is_stand_in_word(value) || is_request(value)
+}
+
+/// Returns whether a value only marks the place of another: a variable, a template, a word for none,
+/// a mask. Unlike [`is_stand_in`], it does not take a row of one letter or digit for one, nor a
+/// sentence that does not say what it asks for.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    const ASKED: [&[u8]; 6] = [b"pass", b"token", b"key", b"secret", b"cookie", b"here"];
+    let is_mask = |byte: &u8| matches!(byte, b'*' | b'.' | b'#' | b'_' | b'-' | b'x' | b'X');
     is_reference(value)
-        || is_filler(value)
-        || STAND_INS
-            .iter()
-            .any(|word| value.eq_ignore_ascii_case(word))
-        || is_request(value)
+        || is_stand_in_word(value)
+        || (is_request(value) && ASKED.iter().any(|word| contains(value, word)))
+        || value.iter().all(is_mask)
+        || contains(value, b"***")
+}
+
+fn is_stand_in_word(value: &[u8]) -> bool {
+    STAND_INS
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// Returns whether a value asks its reader for one: `YOUR_TOKEN`, `your-api-key-goes-here`.

@@ -94,6 +94,20 @@ fn member(cursor: &mut Cursor<'_>, name: &[u8], quote: Quote) -> Option<()> {
     cursor.one(|byte| byte == b':').map(|_| ())
 }
 
+/// Returns a text without the blanks at its end, also those that JSON inside of JSON writes as escapes.
+pub(super) fn without_breaks(text: &[u8]) -> &[u8] {
+    let mut text = without_blanks(text);
+    while let [before @ .., b'\\', b'n' | b'r' | b't'] = text {
+        let backslashes = before
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\')
+            .count();
+        text = without_blanks(&before[..before.len() - backslashes]);
+    }
+    text
+}
+
 fn without_blanks(text: &[u8]) -> &[u8] {
     let end = text
         .iter()

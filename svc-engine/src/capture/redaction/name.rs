@@ -1,6 +1,8 @@
 //! Names that show what their values are.
 
-use super::looks::{contains, is_several_words, is_stand_in, is_worded, without_stops};
+use super::looks::{
+    contains, is_placeholder, is_several_words, is_stand_in, is_worded, without_stops,
+};
 
 /// Returns whether any string under this name is a credential.
 ///
@@ -40,6 +42,15 @@ pub(super) enum Subject {
     Key,
     Secret,
     Password,
+    Cookie,
+}
+
+/// A name that may be that of a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Secret {
+    subject: Subject,
+    /// Whether nothing but a credential is kept as a string under the name.
+    certain: bool,
 }
 
 /// Suffixes that do not change the subject of a name.
@@ -60,7 +71,9 @@ const TAILS: [&[u8]; 12] = [
 
 /// The last words of names, joined, and their subjects. A word that ends with another comes before
 /// it.
-const WORDS: [(&[u8], Subject); 27] = [
+const WORDS: [(&[u8], Subject); 29] = [
+    (b"cookie", Subject::Cookie),
+    (b"cookies", Subject::Cookie),
     (b"password", Subject::Password),
     (b"passwd", Subject::Password),
     (b"passphrase", Subject::Password),
@@ -110,8 +123,32 @@ const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"public",
 ];
 
-/// Returns the subject of a name, if its value may be a credential.
-pub(super) fn secret(name: &[u8]) -> Option<Subject> {
+/// Words before `token` in names of tokens that are secret whatever they look like. Of the others,
+/// such as the tokens of a text, many are words.
+const SECRET_TOKENS: [&[u8]; 19] = [
+    b"access",
+    b"refresh",
+    b"auth",
+    b"bearer",
+    b"session",
+    b"api",
+    b"secret",
+    b"private",
+    b"security",
+    b"bot",
+    b"jwt",
+    b"deploy",
+    b"registration",
+    b"verification",
+    b"reset",
+    b"github",
+    b"gitlab",
+    b"slack",
+    b"npm",
+];
+
+/// Returns what a name says of its value, if that may be a credential.
+pub(super) fn secret(name: &[u8]) -> Option<Secret> {
     const NAME_BYTES_MAX: usize = 48;
     let name = name.rsplit(|byte| *byte == b'.').next()?;
     // Nearly all names in a payload have none: the last byte excludes most of them.
@@ -142,14 +179,29 @@ pub(super) fn secret(name: &[u8]) -> Option<Subject> {
         let before = &bare[..bare.len() - word.len()];
         let harmless =
             *subject == Subject::Token && HARMLESS_TOKENS.iter().any(|word| before.ends_with(word));
-        return (!harmless).then_some(*subject);
+        let certain = match subject {
+            Subject::Token => {
+                before == b"id" || SECRET_TOKENS.iter().any(|word| before.ends_with(word))
+            }
+            Subject::Key => false,
+            // `pwd` alone is more often a folder.
+            Subject::Password => bare != b"pwd",
+            Subject::Secret | Subject::Cookie => true,
+        };
+        return (!harmless).then_some(Secret {
+            subject: *subject,
+            certain,
+        });
     }
     // `db_pass` and `dbPass`, but not `bypass`.
     let before = name.len().checked_sub(5)?;
     let pass = name[before + 1..].eq_ignore_ascii_case(b"pass");
     let apart = matches!(name[before], b'_' | b'-')
         || (name[before].is_ascii_lowercase() && name[before + 1] == b'P');
-    (pass && apart).then_some(Subject::Password)
+    (pass && apart).then_some(Secret {
+        subject: Subject::Password,
+        certain: true,
+    })
 }
 
 /// How a value is written.
@@ -167,10 +219,26 @@ pub(super) enum Written {
     Pair,
 }
 
+impl Secret {
+    /// Returns whether a value that is assigned in a text is a credential.
+    pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
+        self.subject.looks_real(value, written)
+    }
+
+    /// Returns whether a string that is a member of a JSON object is a credential.
+    ///
+    /// A program put it there to be used, so it need not look like one, unlike in prose and code. It
+    /// is none if it only stands where one will be.
+    pub(super) fn is_kept_in(self, value: &[u8]) -> bool {
+        let is_one = self.certain && !value.is_empty() && !is_placeholder(value);
+        (is_one && !is_place(value)) || self.looks_real(value, Written::Quoted)
+    }
+}
+
 impl Subject {
     /// Returns whether a value looks like a credential, and not like a word, an identifier, an
     /// expression or a placeholder.
-    pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
+    fn looks_real(self, value: &[u8], written: Written) -> bool {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte >= 0x80;
         if is_stand_in(value) || !value.iter().all(is_plain) || is_place(value) {
             return false;
@@ -187,6 +255,8 @@ impl Subject {
                 }
                 Written::Spaced => value.len() >= 8 && digits >= 2 && letters && random,
             },
+            // A recipe is about cookies as well.
+            Self::Cookie => false,
             Self::Password if is_variable(value) || is_call(value) => false,
             Self::Password => {
                 let mixed = digits >= 1 && letters;
@@ -216,15 +286,30 @@ fn is_place(value: &[u8]) -> bool {
     (is_path && is_worded(value)) || contains(value, b"://")
 }
 
-/// Returns whether a value is the name of a variable for a credential.
+/// Returns whether a value is the name of a variable for a credential: one of its words says so.
+/// `monkey` does not.
 fn is_variable(value: &[u8]) -> bool {
+    const WORDS: [&[u8]; 9] = [
+        b"pass",
+        b"password",
+        b"passwd",
+        b"passphrase",
+        b"pwd",
+        b"secret",
+        b"token",
+        b"key",
+        b"apikey",
+    ];
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let mut words = value
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .flat_map(|piece| {
+            piece.chunk_by(|byte, next| !(byte.is_ascii_lowercase() && next.is_ascii_uppercase()))
+        });
     digits <= 1
         && value.iter().all(in_name)
-        && [&b"pass"[..], b"pwd", b"secret", b"token", b"key"]
-            .iter()
-            .any(|word| contains(value, word))
+        && words.any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
 /// Returns whether a value contains what only an expression contains.
@@ -326,7 +411,51 @@ mod tests {
             ("content", None),
             ("", None),
         ] {
-            assert_eq!(secret(name.as_bytes()), expected, "{name}");
+            let found = secret(name.as_bytes()).map(|secret| secret.subject);
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_member_holds_a_credential_whatever_it_looks_like() {
+        let kept = |name: &str, value: &str| {
+            secret(name.as_bytes()).is_some_and(|secret| secret.is_kept_in(value.as_bytes()))
+        };
+        for (name, value) in [
+            ("password", "letmein"),
+            ("password", "password1"),
+            ("password", "111111"),
+            ("db_password", "monkey"),
+            ("dbPass", "a"),
+            ("passphrase", "open sesame please"),
+            ("passphrase", "open your door please"),
+            ("client_secret", "sesame"),
+            ("access_token", "sesame"),
+            ("refreshToken", "sesame"),
+            ("id_token", "sesame"),
+            ("cookie", "theme=dark; user=ann"),
+            ("Set-Cookie", "user=ann"),
+            ("token", "a1b2c3d4e5f6a7b8"),
+        ] {
+            assert!(kept(name, value), "{name} {value}");
+        }
+        for (name, value) in [
+            ("password", ""),
+            ("password", "string"),
+            ("password", "${DB_PASSWORD}"),
+            ("password", "<password>"),
+            ("password", "your-password"),
+            ("password", "********"),
+            ("password", "/run/secrets/db"),
+            ("pwd", "src"),
+            ("token", "Hello"),
+            ("mask_token", "mask"),
+            ("valid_token", "yes"),
+            ("next_page_token", "a1b2c3d4e5f6a7b8"),
+            ("access_key", "s"),
+            ("private_key", "server"),
+        ] {
+            assert!(!kept(name, value), "{name} {value}");
         }
     }
 
@@ -339,6 +468,9 @@ mod tests {
         assert!(real(Subject::Password, "hunter2", Written::Bare));
         assert!(real(Subject::Password, "P@ssword1", Written::Quoted));
         assert!(real(Subject::Password, "correcthorse", Written::Shell));
+        assert!(real(Subject::Password, "monkey", Written::Shell));
+        assert!(!real(Subject::Password, "DB_PASSWORD", Written::Shell));
+        assert!(!real(Subject::Password, "dbPassword", Written::Shell));
         assert!(real(Subject::Secret, "s3cr3t!", Written::Quoted));
         for value in [
             "get_access_token",

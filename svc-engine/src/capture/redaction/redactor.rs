@@ -8,7 +8,7 @@ use super::configured::Secrets;
 use super::counts::{Counts, Reason};
 use super::known::Known;
 use super::looks::is_reference;
-use super::name::{self, Subject, Written};
+use super::name::{self, Secret};
 use super::rewrite::{is_marked, replaced, rewritten};
 use super::{MARKER, header};
 
@@ -177,13 +177,15 @@ impl Redactor {
         }
     }
 
-    /// Replaces a value under a name like `token`, if it looks like a credential.
+    /// Replaces a value under a name like `password`, if it is a credential.
     fn secret(&mut self, name: &Text, text: &mut Text, attribute: Option<Attribute>) {
         let secret = match attribute {
             Some(Attribute::Secret(secret)) if *name == "value" => Some(secret),
             _ => name::secret(name.as_bytes()),
         };
-        if secret.is_some_and(|secret| secret.looks_real(text.as_bytes(), Written::Quoted)) {
+        if secret.is_some_and(|secret| secret.is_kept_in(text.as_bytes()))
+            && !is_marked(text.as_bytes())
+        {
             self.counts.add(Reason::SecretAssignment, 1);
             *text = MARKER.into();
         }
@@ -202,8 +204,8 @@ impl Redactor {
 enum Attribute {
     /// Always a credential.
     Credential,
-    /// A credential, if it looks like one.
-    Secret(Subject),
+    /// A credential, if its name or its looks say so.
+    Secret(Secret),
 }
 
 /// Returns the kind of an attribute's value, if the object is an attribute with such a name.
@@ -335,6 +337,46 @@ mod tests {
             r#"{"token":"a1b2c3d4e5f6a7b8","max_tokens":"100","a sk-abcdefghijklmnopqrst":"sk-abcdefghijklmnopqrst"}"#,
             r##"{"token":"#","max_tokens":"100","a #":"#"}"##,
         );
+    }
+
+    #[test]
+    fn a_string_under_the_name_of_a_password_is_replaced_whole() {
+        let counts = check(
+            r#"{"password":"letmein","db_password":"monkey","passphrase":"open sesame please",
+                "refresh_token":"sesame","access_token":"sesame","headers":{"cookie":"theme=dark"},
+                "key":{"name":"DB_PASSWORD","value":"monkey"}}"#,
+            r##"{"password":"#","db_password":"#","passphrase":"#",
+                "refresh_token":"#","access_token":"#","headers":{"cookie":"#"},
+                "key":{"name":"DB_PASSWORD","value":"#"}}"##,
+        );
+        assert_eq!(counts.secret_assignment, 7);
+        for harmless in [
+            r#"{"properties":{"password":{"type":"string"}},"required":["password"]}"#,
+            r#"{"password":"","passphrase":null,"token":"Hello","pwd":"/srv/app"}"#,
+            r#"{"password":"${DB_PASSWORD}","access_token":"<token>","type":"password"}"#,
+        ] {
+            assert!(check(harmless, harmless).is_empty());
+        }
+    }
+
+    #[test]
+    fn json_in_a_string_is_read_as_json() {
+        let body = r#"{"db_password":"monkey","passphrase":"open sesame please"}"#;
+        let redacted =
+            r#"{"db_password":"[REDACTED_CREDENTIAL]","passphrase":"[REDACTED_CREDENTIAL]"}"#;
+        let mut told = body.to_owned();
+        let mut expected = redacted.to_owned();
+        // As the arguments of a tool, and as an argument in them.
+        for _ in 0..3 {
+            let mut leaf = Json::from(told.as_str());
+            Redactor::default().json(&mut leaf);
+            assert_eq!(leaf, Json::from(expected.as_str()));
+            let wrapped = |text: &str| {
+                let value = Json::from(Object::from_iter([("arguments", text)]));
+                String::from_utf8(value.to_canonical()).unwrap()
+            };
+            (told, expected) = (wrapped(&told), wrapped(&expected));
+        }
     }
 
     #[test]
