@@ -1,3 +1,6 @@
+mod stdio;
+
+use std::io::{self, BufReader};
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,6 +13,7 @@ use svc_model::identity::Authority;
 use svc_model::problem::Advice;
 use tokio::sync::OnceCell;
 
+use self::stdio::Stdio;
 use super::service;
 use crate::error::{CommandError, advice};
 use crate::options::ServiceOptions;
@@ -27,9 +31,10 @@ impl Mcp {
             client: service::client(&self.service)?,
             authority: OnceCell::new(),
         };
-        service::block_on(async {
+        let (stdio, writing) = Stdio::new(BufReader::new(io::stdin()), io::stdout());
+        let served = service::block_on(async {
             let server = McpServer::new(Arc::new(asker));
-            let running = match server.serve(rmcp::transport::stdio()).await {
+            let running = match server.serve(stdio).await {
                 Ok(running) => running,
                 // An agent that checks whether the program starts, and sends nothing.
                 Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -37,7 +42,10 @@ impl Mcp {
             };
             let ended = running.waiting().await;
             ended.map(drop).map_err(|error| broken(&error))
-        })
+        });
+        // An agent that no longer reads is gone, which is no failure.
+        let _ignored = writing.end();
+        served
     }
 }
 

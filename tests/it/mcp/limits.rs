@@ -157,6 +157,43 @@ fn a_message_has_a_size_a_form_and_one_method() {
 }
 
 #[test]
+fn over_standard_input_each_line_is_answered() {
+    let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    let mut program = server.shell();
+    program.env("SVC_TOKEN", RETRIEVAL_TOKEN).arg("mcp");
+    program.stdin(std::process::Stdio::piped());
+    program.stdout(std::process::Stdio::piped());
+    let mut program = program.spawn().expect("svc starts");
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    // The last one ends with the input.
+    let last = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let lines = format!("{hello}\n{ready}\n{{\n[]\n5\n{{\"id\":7}}\n{last}");
+    let mut input = program.stdin.take().expect("its input");
+    input.write_all(lines.as_bytes()).expect("it reads");
+    drop(input);
+    let output = program.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    let answers = output.stdout.split(|byte| *byte == b'\n');
+    let answers: Vec<Value> = answers
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).expect("JSON"))
+        .collect();
+    let codes: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.get("id") == Some(&Value::Null))
+        .map(|answer| answer["error"]["code"].as_i64().expect("a code"))
+        .collect();
+    assert_eq!(codes, [-32_700, -32_600, -32_600, -32_600], "{answers:?}");
+    let listed = answers.iter().find(|answer| answer["id"] == 2);
+    let listed = listed.expect("the last line is answered");
+    assert!(listed["result"]["tools"].is_array(), "{listed}");
+}
+
+#[test]
 fn a_service_that_is_away_is_said_to_the_agent() {
     let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let agent = Agent::connect(&server, Transport::Stdio, RETRIEVAL_TOKEN);
