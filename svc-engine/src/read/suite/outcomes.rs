@@ -288,6 +288,48 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(found(&stage, both), Some(id(1)));
 }
 
+/// Wherever an outcome without a name is listed, its own link leads to a commit that lists it too.
+#[rstest]
+fn the_link_of_an_outcome_without_a_name_leads_back_to_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let nameless = CiOutcome {
+        repo: String::new(),
+        ..checked(2, "nameless", Some(7), 2)
+    };
+    let elsewhere = CiOutcome {
+        commit_sha: commit('d'),
+        ..checked(1, "named", Some(7), 1)
+    };
+    stage.add([ci(elsewhere), ci(nameless)]);
+    let mut links = vec![
+        stage
+            .outcome(&run("nameless"))
+            .unwrap()
+            .unwrap()
+            .commit_query,
+    ];
+    for selector in [by_identity(7), by_name("own/repo")] {
+        let page = stage.failures(&CiFailuresRequest::new(selector, at(0), at(9)));
+        let listed = page.unwrap().outcomes;
+        let nameless = listed
+            .into_iter()
+            .find(|failure| failure.outcome_id == id(2));
+        links.push(nameless.unwrap().commit_query);
+    }
+    for link in links {
+        let request = link.request().unwrap();
+        assert_eq!(request.repository, by_identity(7));
+        let evidence = stage.commit(request).unwrap();
+        assert_eq!(evidence.repository_skipped, None);
+        let repos = evidence.repos.unwrap();
+        let outcomes = repos.iter().flat_map(|repo| &repo.ci_outcomes);
+        let found: Vec<_> = outcomes.map(|outcome| outcome.outcome_id).collect();
+        assert_eq!(found, [id(2)]);
+    }
+}
+
 fn attempt(number: u128, run_id: &str, run_attempt: i64) -> Append {
     ci(CiOutcome {
         run_attempt: Some(run_attempt),
