@@ -96,6 +96,22 @@ fn slowly(world: &World) -> Vec<Attribution> {
     rows
 }
 
+impl World {
+    /// Derives once more after the erasure of some calls, and returns these.
+    fn erase(&self, erased: &[bool]) -> (BTreeSet<FactId>, Attributions) {
+        let calls = self.inputs.calls.iter().zip(erased);
+        let erased = calls.filter_map(|(call, it)| it.then_some(call.inference_call_id));
+        let erased: BTreeSet<FactId> = erased.collect();
+        let mut without = self.clone();
+        without.texts.retain(|call, _| !erased.contains(call));
+        let mut texts = without.texts(minutes(1_000_000));
+        for call in &erased {
+            texts.erase(*call);
+        }
+        (erased, texts.attribute(&GO_ON).unwrap())
+    }
+}
+
 /// A text that is one of a few bases but for some words.
 fn a_text() -> impl Strategy<Value = String> {
     let base = (0_u32..4, 1_u32..40);
@@ -173,6 +189,21 @@ proptest! {
         other.inputs.notes.retain(|_| kept.next() == Some(true));
         prop_assert_eq!(other.recall(&mut memory), other.derive());
         prop_assert_eq!(world.recall(&mut memory), world.derive());
+    }
+
+    #[test]
+    fn an_erased_call_has_no_row_and_takes_none_from_others(
+        world in a_world(),
+        erased in prop::collection::vec(any::<bool>(), 120),
+    ) {
+        let before = world.derive();
+        let (erased, after) = world.erase(&erased);
+        for row in &after.rows {
+            prop_assert!(!erased.contains(&row.inference_call_id));
+        }
+        for row in before.rows.iter().filter(|it| !erased.contains(&it.inference_call_id)) {
+            prop_assert!(after.rows.contains(row));
+        }
     }
 
     #[test]
