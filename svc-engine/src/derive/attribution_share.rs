@@ -152,6 +152,18 @@ pub fn unseen(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
     unseen.collect()
 }
 
+/// Returns what of commits that were reached could not be looked at, so that one may be missing from its
+/// row. Pushes of which no commit was reached are not in it.
+pub fn unsettled(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
+    let reasons = [
+        AttributionSkip::CommitDiffUnavailable,
+        AttributionSkip::ContentErased,
+        AttributionSkip::MalformedDiffSection,
+    ];
+    let counts = reasons.map(|reason| (reason, skipped.get(reason)));
+    counts.into_iter().collect()
+}
+
 /// Returns the alerts, at most one for each row and in their order. A decline is told from so many
 /// commits in both windows.
 pub fn alerts(current: &[ShareRow], baseline: &[ShareRow], cases_min: u64) -> Vec<Alert> {

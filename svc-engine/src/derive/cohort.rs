@@ -23,6 +23,8 @@ pub struct CohortCall {
     pub session_id: SessionId,
     /// The model, when it is known.
     pub model: Option<String>,
+    /// Whether what it said was erased.
+    pub is_erased: bool,
 }
 
 /// What both reports are derived from. The order of each list plays no part, nor what stands in it
@@ -110,6 +112,12 @@ impl<'e> Work<'e> {
             .iter()
             .filter(|edge| edge.observations.is_empty())
             .map(move |edge| (edge.commit, session_id))
+    }
+
+    /// Returns whether nobody can tell any more what it wrote. Then it is no case of a rate that needs
+    /// its text: an erasure must not look like work that was not kept.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.call.is_erased && self.edges.is_empty()
     }
 
     /// Returns whether a person accepted it.

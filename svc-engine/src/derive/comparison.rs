@@ -58,7 +58,10 @@ impl Rates {
             .find(|row| row.model == model)
             .map_or_else(Self::default, |row| Self {
                 ci_pass: Proportion::new(row.ci_passed, row.ci_linked),
-                attribution: Proportion::new(row.attributed_inference_calls, row.completions),
+                attribution: Proportion::new(
+                    row.attributed_inference_calls,
+                    row.attribution_cases(),
+                ),
             })
     }
 }

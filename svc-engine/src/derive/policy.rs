@@ -37,13 +37,12 @@ impl Policy {
     pub const fn version(self) -> &'static str {
         match self {
             Self::Attribution
-            | Self::ModelReport
             | Self::Abandonment
             | Self::Fate
             | Self::CiResolution
             | Self::MergeRetention
-            | Self::AttributionShare
-            | Self::Lifecycle => "1",
+            | Self::AttributionShare => "1",
+            Self::ModelReport | Self::Lifecycle => "2",
         }
     }
 

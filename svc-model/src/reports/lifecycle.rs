@@ -54,11 +54,11 @@ pub struct LifecycleReport {
 pub struct Stage {
     /// How many reached this stage.
     pub count: u64,
-    /// How many reached the previous stage.
+    /// How many reached the previous stage; for the first, how many could reach it.
     pub denominator: u64,
     /// `count` of `denominator`; null if that is 0.
     pub rate: Option<f64>,
-    /// How many were at the first stage.
+    /// How many could reach the first stage.
     pub initial_denominator: u64,
     /// `count` of `initial_denominator`; null if that is 0.
     pub initial_rate: Option<f64>,
@@ -158,7 +158,8 @@ pub struct AcceptedWork {
     /// Calls of the cohort with an attached explicit accept. A reject of the same call does not
     /// matter.
     pub accepted_calls: u64,
-    /// Of these, calls with an Attribution to a commit at which their Session was observed.
+    /// Of these, calls with an Attribution to a commit at which their Session was observed. Calls that
+    /// `skips` counts as `content_erased` are not in its denominators.
     pub attributed: Stage,
     /// Of these, calls with a file in exactly one merged pull request.
     pub pull_request_membership: Stage,
@@ -185,7 +186,7 @@ pub struct AcceptedWork {
 pub struct EditRetention {
     /// Edit observations.
     pub observations: u64,
-    /// Observations that could have a Fate: all of them.
+    /// Observations that can have a Fate: those whose texts were not erased.
     pub eligible: u64,
     /// Observations with a Fate.
     pub derived_fates: u64,
@@ -202,7 +203,7 @@ pub struct EditRetention {
     pub external_lines_added: u64,
     /// Lines removed by something other than the agent, as far as known.
     pub external_lines_removed: u64,
-    /// `derived_fates` of `observations`; null if there are none.
+    /// `derived_fates` of `eligible`; null if there are none.
     pub fate_rate: Option<f64>,
     /// Edits without a Fate, by reason.
     pub skips: Counts<FateSkip>,

@@ -43,8 +43,8 @@ pub use share::{
     AttributionAlert, AttributionAlertKind, AttributionShareReport, AttributionShareRow,
 };
 pub use skip::{
-    AcceptedWorkSkip, AttributionSkip, CiCommitSkip, CiRunSkip, DecisionSkip, FateSkip,
-    MembershipSkip, ScoringSkip, SessionSkip, StratumSkip,
+    AcceptedWorkSkip, AttributionSkip, CiCommitSkip, CiRunSkip, CompletionSkip, DecisionSkip,
+    FateSkip, MembershipSkip, ScoringSkip, SessionSkip, StratumSkip,
 };
 pub use stratification::{
     AdjustedComparison, Metric, ModelRate, RateComparison, Reversal, ShrunkRate, ShrunkRates,

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AttributionAlert, AttributionShareRow, CiCommitSkip, CiRunSkip, Comparison, Counts, Fate,
-    FateSkip, ModelNonInferiority, Provenance, SessionSkip, Stratification,
+    AttributionAlert, AttributionShareRow, AttributionSkip, CiCommitSkip, CiRunSkip, Comparison,
+    CompletionSkip, Counts, Fate, FateSkip, ModelNonInferiority, Provenance, SessionSkip,
+    Stratification,
 };
 use crate::closed_set;
 use crate::facts::AgentHarness;
@@ -29,7 +30,7 @@ pub struct ModelReport {
     pub signal_funnel: Vec<SignalFunnel>,
     /// A summary of the status of the cohort's Sessions.
     pub abandonment: AbandonmentSummary,
-    /// Edits without a Fate, by reason; always empty.
+    /// Edits without a Fate, by reason.
     pub fate_skipped: Counts<FateSkip>,
     /// How many facts name a repository that cannot be determined. The units overlap and are not
     /// added.
@@ -42,6 +43,11 @@ pub struct ModelReport {
     pub attribution_share: Vec<AttributionShareRow>,
     /// Alerts about possibly missing notes.
     pub attribution_alerts: Vec<AttributionAlert>,
+    /// What of the commits of `attribution_share`, and of the window before it, could not be looked at, by
+    /// reason, each in its own unit. A commit that no note ties and that this concerns is in no row: it is
+    /// unknown, not unattributed. Absent if everything could be looked at.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub attribution_share_skipped: Counts<AttributionSkip>,
     /// The number of repositories whose mirror was fetched once and cannot be found now. No call is
     /// linked to their commits, so rates are too low. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,8 +81,8 @@ pub struct ModelRow {
     pub completions: u64,
     /// Calls with an Attribution, observed or inferred.
     pub attributed_inference_calls: u64,
-    /// `attributed_inference_calls` of `completions`. Heavily edited output is not recognised, so
-    /// this is a lower bound on retention.
+    /// `attributed_inference_calls` of `completions` without `completions_skipped`. Heavily edited
+    /// output is not recognised, so this is a lower bound on retention; 0 without such a call.
     pub attribution_rate: f64,
     /// Wilson's 95 % interval of that rate; `[0, 0]` without a call.
     pub attribution_rate_ci: [f64; 2],
@@ -115,6 +121,22 @@ pub struct ModelRow {
     pub session_commit_unobserved: u64,
     /// The observations that support the other pairs, sorted.
     pub session_commit_observation_ids: Vec<FactId>,
+    /// Calls of `completions` that `attribution_rate` is not taken of, by reason. Absent if there are
+    /// none.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub completions_skipped: Counts<CompletionSkip>,
+}
+
+impl ModelRow {
+    /// Returns how many calls `attribution_rate` is taken of: `completions` without
+    /// `completions_skipped`.
+    pub fn attribution_cases(&self) -> u64 {
+        cases(self.completions, &self.completions_skipped)
+    }
+}
+
+fn cases(completions: u64, skipped: &Counts<CompletionSkip>) -> u64 {
+    completions.saturating_sub(skipped.total())
 }
 
 /// How far the calls of a model get. The unit is a call; each rate but the first has the
@@ -131,7 +153,7 @@ pub struct SignalFunnel {
     pub completions_total: u64,
     /// Calls with an Attribution.
     pub attributed: u64,
-    /// `attributed` of `completions_total`.
+    /// `attributed` of `completions_total` without `completions_skipped`; 0 without such a call.
     pub attribution_rate: f64,
     /// Attributed calls with a CI outcome of any result at an observed commit. The member of the
     /// same name in a row counts commits with a verdict.
@@ -148,6 +170,18 @@ pub struct SignalFunnel {
     pub training_row_eligible_retention_rate: f64,
     /// Pairs of commit and Session that no observation supports.
     pub session_commit_unobserved: u64,
+    /// Calls of `completions_total` that `attribution_rate` is not taken of, by reason, as in the row.
+    /// Absent if there are none.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub completions_skipped: Counts<CompletionSkip>,
+}
+
+impl SignalFunnel {
+    /// Returns how many calls `attribution_rate` is taken of: `completions_total` without
+    /// `completions_skipped`.
+    pub fn attribution_cases(&self) -> u64 {
+        cases(self.completions_total, &self.completions_skipped)
+    }
 }
 
 /// A summary of the status of Sessions. A missing commit says nothing, so five numbers are always

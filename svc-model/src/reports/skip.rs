@@ -56,6 +56,14 @@ closed_set! {
 }
 
 closed_set! {
+    /// Why the attribution rate is not taken of a call.
+    pub enum CompletionSkip {
+        /// The content of the call was erased, so nobody can tell whether it reached a commit.
+        ContentErased = "content_erased",
+    }
+}
+
+closed_set! {
     /// Why an edit has no Fate. The current score cannot fail, so its two reasons are never counted.
     pub enum FateSkip {
         /// The texts of the edit were erased.
@@ -208,6 +216,9 @@ closed_set! {
         CiMissing = "ci_missing",
         /// Calls in merged pull requests with CI evidence but no verdict.
         CiNonVerdict = "ci_non_verdict",
+        /// Accepted calls whose content was erased, so nobody can tell whether they reached a commit.
+        /// They are in no stage and in no denominator.
+        ContentErased = "content_erased",
         /// Decisions about a call of another organization; never counted.
         DecisionOrgMismatch = "decision_org_mismatch",
         /// Decisions about a call of another Session.
@@ -264,6 +275,7 @@ mod tests {
     #[test]
     fn reasons_are_ordered_as_texts() {
         sorted(DecisionSkip::ALL, DecisionSkip::as_str);
+        sorted(CompletionSkip::ALL, CompletionSkip::as_str);
         sorted(FateSkip::ALL, FateSkip::as_str);
         sorted(SessionSkip::ALL, SessionSkip::as_str);
         sorted(MembershipSkip::ALL, MembershipSkip::as_str);

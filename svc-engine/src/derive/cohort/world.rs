@@ -54,6 +54,7 @@ impl World {
             inference_call_id: id(number),
             session_id: session(of),
             model: model.map(str::to_owned),
+            is_erased: false,
         });
         self.owners.push(CallOwner {
             call_id: format!("t{number}"),
@@ -153,6 +154,18 @@ impl World {
             session_id,
             scores: scores.map(|(head, merge)| FileScores { head, merge }),
         });
+    }
+
+    /// Erases what a call said: nothing is similar to it any more.
+    pub(crate) fn erase(&mut self, call: FactId) {
+        for known in &mut self.calls {
+            known.is_erased |= known.inference_call_id == call;
+        }
+        self.files.retain(|file| file.inference_call_id != call);
+        let merges = &mut self.lifecycle.merges;
+        let before = merges.joined.len();
+        merges.joined.retain(|file| file.inference_call_id != call);
+        merges.candidates -= (before - merges.joined.len()) as u64;
     }
 
     fn session_of(&self, call: FactId) -> SessionId {
@@ -291,6 +304,11 @@ impl World {
             foreign.agent_harness = AgentHarness::Cursor;
             Decision::from(&foreign)
         });
+        for call in 1..=30_u128 {
+            if below(6) == 0 {
+                world.erase(id(call));
+            }
+        }
         world
     }
 

@@ -72,10 +72,11 @@ pub(super) fn derive(
         .map(|work| (*work, CallCi::of(work, cohort)))
         .collect();
     let count = |status: CallCi| joined.iter().filter(|(_, ci)| *ci == status).count() as u64;
+    let erased = accepted.iter().filter(|work| work.is_unknown()).count() as u64;
     let unobserved: BTreeSet<_> = accepted.iter().flat_map(|work| work.unobserved()).collect();
     let (passed, failed) = (count(CallCi::Passed), count(CallCi::Failed));
     let totals = [
-        accepted.len() as u64,
+        accepted.len() as u64 - erased,
         attributed.len() as u64,
         joined.len() as u64,
         joined.len() as u64 - count(CallCi::Missing),
@@ -107,6 +108,7 @@ pub(super) fn derive(
             AcceptedWorkSkip::PullRequestMembershipUnavailable,
             totals[1] - totals[2],
         ),
+        (AcceptedWorkSkip::ContentErased, erased),
         (AcceptedWorkSkip::CiMissing, count(CallCi::Missing)),
         (AcceptedWorkSkip::CiNonVerdict, count(CallCi::NonVerdict)),
         (AcceptedWorkSkip::AmbiguousCiVerdict, ambiguous),
@@ -118,7 +120,7 @@ pub(super) fn derive(
         .filter(|(_, status)| *status == CallCi::Failed)
         .map(|(work, _)| &work.call.session_id);
     AcceptedWork {
-        accepted_calls: totals[0],
+        accepted_calls: accepted.len() as u64,
         attributed: attributed_stage,
         pull_request_membership: joined_stage,
         ci_linked: linked_stage,
@@ -127,7 +129,7 @@ pub(super) fn derive(
         ci_failed: failed,
         skips,
         coverage: Coverage {
-            observed: totals[0],
+            observed: accepted.len() as u64,
             missing: decision_skips
                 .iter()
                 .filter(|(skip, _)| *skip != DecisionSkip::Ambiguous)

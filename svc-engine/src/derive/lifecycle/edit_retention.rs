@@ -39,7 +39,7 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
         external: Proportion::new(touched as u64, known.len() as u64),
         panel: EditRetention {
             observations,
-            eligible: observations,
+            eligible: fates,
             derived_fates: fates,
             unmodified: count(Fate::Unmodified),
             partially_modified: count(Fate::PartiallyModified),
@@ -47,7 +47,7 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
             known_external_line_counts: known.len() as u64,
             external_lines_added: lines(|external| external.added),
             external_lines_removed: lines(|external| external.removed),
-            fate_rate: Proportion::new(fates, observations).rate(),
+            fate_rate: Proportion::new(fates, fates).rate(),
             skips: fate::skipped(evidence.erased_edits),
             coverage: Coverage {
                 // What was erased is evidence of nothing any more.

@@ -15,7 +15,7 @@ fn json_of(world: &World) -> Value {
 fn provenance() -> Value {
     let plain = json!({ "policy_version": "1", "quarantine_revision": 0, "policy_digest": null });
     json!({
-        "lifecycle": plain,
+        "lifecycle": { "policy_version": "2", "quarantine_revision": 0, "policy_digest": null },
         "attribution": plain,
         "abandonment": plain,
         "fate": plain,
@@ -176,7 +176,7 @@ fn an_empty_cohort_has_a_whole_report() {
             "rework": rework([(0, 0); 6]),
             "strata": [],
             "stratum_skips": {},
-            "policy": { "example_session_limit": 10, "policy_version": "1" },
+            "policy": { "example_session_limit": 10, "policy_version": "2" },
             "provenance": provenance(),
             "repository_skipped": {},
         }),
@@ -275,7 +275,7 @@ fn the_example_has_the_report_that_was_computed_by_hand() {
                 stratum("workflow", "forge_actions|||CI", true),
             ],
             "stratum_skips": {},
-            "policy": { "example_session_limit": 10, "policy_version": "1" },
+            "policy": { "example_session_limit": 10, "policy_version": "2" },
             "provenance": provenance(),
             "repository_skipped": {},
         }),
@@ -547,6 +547,10 @@ fn every_population_adds_up() {
         let skip = |skip| work.skips.get(skip);
         assert_eq!(
             work.attributed.count + skip(AcceptedWorkSkip::AttributionUnavailable),
+            work.attributed.denominator
+        );
+        assert_eq!(
+            work.attributed.denominator + skip(AcceptedWorkSkip::ContentErased),
             work.accepted_calls
         );
         assert_eq!(
@@ -604,6 +608,82 @@ fn every_population_adds_up() {
             assert_eq!(placed + skipped, work.accepted_calls, "{dimension}");
         }
     }
+}
+
+/// Every rate of a report, as what counts for it and of how many.
+fn rates(report: &LifecycleReport) -> Vec<(u64, u64)> {
+    let work = &report.accepted_work;
+    let stages = [
+        work.attributed,
+        work.pull_request_membership,
+        work.ci_linked,
+        work.ci_verdict,
+    ];
+    let stages = stages.iter().flat_map(|stage| {
+        [
+            (stage.count, stage.denominator),
+            (stage.count, stage.initial_denominator),
+        ]
+    });
+    let merges = &report.merge_durability;
+    let members = merges.unique_pull_request_membership;
+    let edits = &report.edit_retention;
+    let sessions = &report.session_attrition;
+    let rework = report.rework.iter().map(|it| (it.count, it.denominator));
+    let others = [
+        (members, merges.attributed_file_candidates),
+        (merges.scored_rows, members),
+        (edits.derived_fates, edits.eligible),
+        (sessions.committed, sessions.eligible_sessions),
+    ];
+    stages.chain(rework).chain(others).collect()
+}
+
+#[test]
+fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
+    for seed in 1..40 {
+        let world = World::random(seed);
+        let before = world.lifecycle_report();
+        for call in world.calls.iter().filter(|call| !call.is_erased) {
+            let mut erased = world.clone();
+            erased.erase(call.inference_call_id);
+            let after = erased.lifecycle_report();
+            for (before, after) in rates(&before).into_iter().zip(rates(&after)) {
+                let failed = |(part, whole): (u64, u64)| whole - part;
+                assert!(
+                    after.0 <= before.0 && failed(after) <= failed(before),
+                    "seed {seed}: {before:?} became {after:?}"
+                );
+            }
+            // Whatever needs no text stays.
+            let facts = |report: &LifecycleReport| {
+                let accepted = report.accepted_work.accepted_calls;
+                let sessions = report.session_attrition.clone();
+                (accepted, sessions, report.edit_retention.clone())
+            };
+            assert_eq!(facts(&before), facts(&after), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn an_accepted_call_whose_content_was_erased_is_in_no_stage() {
+    let mut world = World::example();
+    world.call(8, "s8", Some("m1"));
+    world.decide(9, 8, true, true);
+    world.erase(id(1));
+    let work = world.lifecycle_report().accepted_work;
+    let stage = work.attributed;
+    assert_eq!((work.accepted_calls, work.coverage.observed), (2, 2));
+    assert_eq!(
+        (stage.count, stage.denominator, stage.initial_denominator),
+        (0, 1, 1)
+    );
+    let skips = serde_json::to_value(&work.skips).unwrap();
+    assert_eq!(
+        skips,
+        json!({ "attribution_unavailable": 1, "content_erased": 1 })
+    );
 }
 
 #[test]
@@ -667,6 +747,8 @@ fn what_is_absent_is_no_negative() {
                 (fates, panel.derived_fates + 1),
                 (panel.derived_fates, panel.observations)
             );
+            let whole = world.lifecycle_report().edit_retention.fate_rate;
+            assert!(panel.fate_rate.is_none() || panel.fate_rate == whole);
         }
         for place in 0..world.observations.len() {
             let mut without = world.clone();

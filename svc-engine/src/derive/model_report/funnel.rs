@@ -38,7 +38,7 @@ pub(super) fn derive(
     SignalFunnel {
         model: model.name.to_owned(),
         since_days,
-        completions_total: model.attributed.denominator,
+        completions_total: model.calls.len() as u64,
         attributed: model.attributed.numerator,
         attribution_rate: model.attributed.rate_or_zero(),
         ci_linked: ci_linked.numerator,
@@ -48,5 +48,6 @@ pub(super) fn derive(
         training_row_eligible: eligible.numerator,
         training_row_eligible_retention_rate: eligible.rate_or_zero(),
         session_commit_unobserved: model.unobserved.len() as u64,
+        completions_skipped: model.skipped.clone(),
     }
 }

@@ -9,7 +9,8 @@ mod rows;
 mod stratification;
 
 use svc_model::reports::{
-    AttributionAlert, AttributionShareRow, ModelReport, ModelRepositorySkips,
+    AttributionAlert, AttributionShareRow, AttributionSkip, Counts, ModelReport,
+    ModelRepositorySkips,
 };
 
 pub use pairs::MODEL_PAIRS_MAX;
@@ -30,6 +31,8 @@ pub struct Beside {
     pub shares: Vec<AttributionShareRow>,
     /// What looks as if notes were lost.
     pub alerts: Vec<AttributionAlert>,
+    /// Why commits are in no share.
+    pub shares_skipped: Counts<AttributionSkip>,
     /// Facts that name a repository that cannot be determined.
     pub repository_skipped: ModelRepositorySkips,
     /// Repositories whose mirror was fetched once and is not there, if there are any.
@@ -73,6 +76,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> Result<ModelReport, Mo
         fate_provenance: Policy::Fate.provenance(revision),
         attribution_share: beside.shares,
         attribution_alerts: beside.alerts,
+        attribution_share_skipped: beside.shares_skipped,
         lost_mirrors: beside.lost_mirrors,
         comparison: None,
         non_inferiority: None,

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
-use svc_model::reports::{Counts, Fate, ModelRow, OutcomeGrain};
+use svc_model::reports::{CompletionSkip, Counts, Fate, ModelRow, OutcomeGrain};
 
 use crate::derive::ci::{CommitCi, Verdict};
 use crate::derive::cohort::{Cohort, Evidence, Work};
@@ -24,8 +24,10 @@ const UNNAMED: &str = "unnamed";
 pub(super) struct Model<'e> {
     pub(super) name: &'e str,
     pub(super) calls: Vec<&'e Work<'e>>,
-    /// Calls with an Attribution, of all.
+    /// Calls with an Attribution, of those of which it can be told.
     pub(super) attributed: Proportion,
+    /// The others, by reason.
+    pub(super) skipped: Counts<CompletionSkip>,
     /// Commits that passed, of those with a verdict, by repository.
     pub(super) cells: BTreeMap<&'e Lifetime, Proportion>,
     /// Edges of a commit and a Session that no observation backs, each once, in their order.
@@ -57,8 +59,12 @@ impl<'e> Model<'e> {
         };
         let mut commits = Vec::new();
         for work in &calls {
-            model.attributed.denominator += 1;
-            model.attributed.numerator += u64::from(!work.edges.is_empty());
+            if work.is_unknown() {
+                model.skipped.add(CompletionSkip::ContentErased, 1);
+            } else {
+                model.attributed.denominator += 1;
+                model.attributed.numerator += u64::from(!work.edges.is_empty());
+            }
             commits.extend(work.observed());
             model.unobserved.extend(work.unobserved());
             for edge in &work.edges {
@@ -120,7 +126,7 @@ impl<'e> Model<'e> {
         ModelRow {
             model: self.name.to_owned(),
             since_days,
-            completions: self.attributed.denominator,
+            completions: self.calls.len() as u64,
             attributed_inference_calls: self.attributed.numerator,
             attribution_rate: self.attributed.rate_or_zero(),
             attribution_rate_ci: self.attributed.wilson(),
@@ -144,6 +150,7 @@ impl<'e> Model<'e> {
             fates_with_external_changes: self.fates_with_external_changes.clone(),
             session_commit_unobserved: self.unobserved.len() as u64,
             session_commit_observation_ids: self.observations.clone(),
+            completions_skipped: self.skipped.clone(),
         }
     }
 }

@@ -1,8 +1,13 @@
 use serde_json::{Value, json};
 use svc_model::ingest::CiResult;
-use svc_model::reports::{Fate, StratificationStatus};
+use svc_model::reports::{
+    Comparison, CompletionSkip, Counts, Fate, ModelReport, ModelRow, SignalFunnel,
+    StratificationStatus,
+};
 use svc_model::repository::RepositoryDecline;
 
+use crate::derive::attribution::Attribution;
+use crate::derive::cohort::CohortCall;
 use crate::derive::cohort::world::{World, assert_same};
 use crate::derive::comparison::{compare, non_inferiority};
 use crate::testing::builders::id;
@@ -13,6 +18,10 @@ fn json_of(world: &World) -> Value {
 
 fn provenance() -> Value {
     json!({ "policy_version": "1", "quarantine_revision": 0, "policy_digest": null })
+}
+
+fn of_rows() -> Value {
+    json!({ "policy_version": "2", "quarantine_revision": 0, "policy_digest": null })
 }
 
 #[test]
@@ -87,7 +96,7 @@ fn the_example_has_the_report_that_was_computed_by_hand() {
                     "explicit_accepts": 1,
                     "explicit_rejects": 0,
                     "mean_similarity": 0.8,
-                    "provenance": provenance(),
+                    "provenance": of_rows(),
                     "grain": "commit",
                     "ci_failures_by_workflow": {},
                     "explicit_rejects_by_agent_harness": {},
@@ -111,7 +120,7 @@ fn the_example_has_the_report_that_was_computed_by_hand() {
                     "explicit_accepts": 0,
                     "explicit_rejects": 0,
                     "mean_similarity": 1.0,
-                    "provenance": provenance(),
+                    "provenance": of_rows(),
                     "grain": "commit",
                     "ci_failures_by_workflow": {},
                     "explicit_rejects_by_agent_harness": {},
@@ -426,7 +435,15 @@ fn every_population_adds_up() {
         assert_eq!(completions + nameless, world.calls.len() as u64);
         for (row, funnel) in report.rows.iter().zip(&report.signal_funnel) {
             assert_eq!(row.attributed_inference_calls, funnel.attributed);
-            assert!(funnel.attributed <= funnel.completions_total);
+            assert_eq!(row.completions_skipped, funnel.completions_skipped);
+            assert_eq!(row.attribution_cases(), funnel.attribution_cases());
+            assert!(funnel.attributed <= funnel.attribution_cases());
+            let erased =
+                |call: &&CohortCall| call.is_erased && call.model.as_deref() == Some(&row.model);
+            let erased = world.calls.iter().filter(erased).count() as u64;
+            let skipped = Counts::from_iter([(CompletionSkip::ContentErased, erased)]);
+            assert_eq!(row.completions_skipped, skipped);
+            assert_eq!(row.attribution_cases() + erased, row.completions);
             assert!(funnel.ci_linked <= funnel.attributed);
             assert!(funnel.training_row_eligible >= funnel.has_decision);
             assert!(row.explicit_accept_fates.total() <= row.fates.total());
@@ -489,6 +506,101 @@ fn what_is_absent_is_no_negative() {
             .retain(|attempt| attempt.result != CiResult::Failed);
         assert_eq!(negatives(&without)[0], 0);
     }
+}
+
+/// The rates of a model, each as what counts for it and of how many.
+fn rates(row: &ModelRow, funnel: &SignalFunnel) -> [(u64, u64); 6] {
+    let attributed = row.attributed_inference_calls;
+    [
+        (attributed, row.attribution_cases()),
+        (funnel.attributed, funnel.attribution_cases()),
+        (row.ci_passed, row.ci_linked),
+        (funnel.ci_linked, attributed),
+        (funnel.has_decision, attributed),
+        (funnel.training_row_eligible, attributed),
+    ]
+}
+
+/// Panics unless each rate lost successes and failures alone, and won none.
+fn assert_only_lost(before: &[(u64, u64)], after: &[(u64, u64)], seed: u64) {
+    for (place, (before, after)) in before.iter().zip(after).enumerate() {
+        let failed = |(part, whole): &(u64, u64)| whole - part;
+        assert!(
+            after.0 <= before.0 && failed(after) <= failed(before),
+            "seed {seed}, rate {place}: {before:?} became {after:?}"
+        );
+    }
+}
+
+#[test]
+fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
+    for seed in 1..40 {
+        let world = World::random(seed);
+        let before = world.model_report();
+        for call in world.calls.iter().filter(|call| !call.is_erased) {
+            let mut erased = world.clone();
+            erased.erase(call.inference_call_id);
+            let after = erased.model_report();
+            let is_tied = |world: &World| {
+                let of_call = |it: &Attribution| it.inference_call_id == call.inference_call_id;
+                u64::from(world.files.iter().any(of_call))
+            };
+            let both = before.rows.iter().zip(&before.signal_funnel);
+            let both = both.zip(after.rows.iter().zip(&after.signal_funnel));
+            for ((row, funnel), (left, left_funnel)) in both {
+                if call.model.as_deref() != Some(&row.model) {
+                    assert_eq!((row, funnel), (left, left_funnel), "seed {seed}");
+                    continue;
+                }
+                let (rates_before, rates_after) = (rates(row, funnel), rates(left, left_funnel));
+                assert_only_lost(&rates_before, &rates_after, seed);
+                // The call leaves the rate that is of calls as it was in it.
+                let (part, whole) = rates_before[0];
+                assert_eq!(
+                    rates_after[0],
+                    (part - is_tied(&world), whole - 1),
+                    "seed {seed}"
+                );
+                // Whatever needs no text stays.
+                let facts = |row: &ModelRow| {
+                    let decided = (row.explicit_accepts, row.explicit_rejects);
+                    (row.completions, decided, row.fates.clone())
+                };
+                assert_eq!(facts(row), facts(left), "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_erasure_of_all_that_a_model_wrote_leaves_no_rate_to_compare() {
+    let compared = |report: &ModelReport| -> Comparison { compare(&report.rows, "m1", "m2") };
+    let mut world = World::default();
+    for call in 1..=40_u128 {
+        let model = ["m1", "m2"][usize::from(call > 20)];
+        world.call(call, &format!("s{call}"), Some(model));
+        if call % 2 == 0 {
+            world.tie(call, 1, 'a', 10);
+        }
+    }
+    let before = compared(&world.model_report()).attribution_rate;
+    assert_eq!((before.difference, before.n_b), (Some(0.0), 20));
+    for call in 31..=40_u128 {
+        world.erase(id(call));
+    }
+    let half = compared(&world.model_report()).attribution_rate;
+    assert_eq!((half.difference, half.n_b), (Some(0.0), 10));
+    for call in 21..=30_u128 {
+        world.erase(id(call));
+    }
+    let report = world.model_report();
+    let none = compared(&report).attribution_rate;
+    assert!(none.insufficient_data && !none.significant_at_alpha);
+    assert_eq!((none.n_a, none.n_b, none.p_value), (20, 0, None));
+    let row = json_of(&world)["rows"][1].clone();
+    assert_eq!(row["completions"], 20);
+    assert_eq!(row["completions_skipped"], json!({ "content_erased": 20 }));
+    assert_eq!(row["attribution_rate_ci"], json!([0.0, 0.0]));
 }
 
 #[test]

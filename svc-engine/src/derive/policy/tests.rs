@@ -24,11 +24,19 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
             "1",
             "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
         )],
-        Policy::ModelReport => vec![(
-            "1",
-            "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
-             z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000",
-        )],
+        Policy::ModelReport => vec![
+            (
+                "1",
+                "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
+                 z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000",
+            ),
+            (
+                "2",
+                "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
+                 z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000, \
+                 erased calls in no rate",
+            ),
+        ],
         Policy::Abandonment => vec![("1", "")],
         Policy::Fate => vec![("1", "4 characters, deleted to 0.1, unmodified from 0.9")],
         Policy::CiResolution => vec![(
@@ -38,7 +46,13 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
         Policy::MergeRetention => {
             vec![("1", "4 characters of 1000000 bytes, below [0.8, 0.9, 1.0]")]
         }
-        Policy::Lifecycle => vec![("1", "10 examples, below [0.8, 0.9, 1.0]")],
+        Policy::Lifecycle => vec![
+            ("1", "10 examples, below [0.8, 0.9, 1.0]"),
+            (
+                "2",
+                "10 examples, below [0.8, 0.9, 1.0], erased calls and edits in no rate",
+            ),
+        ],
     }
 }
 
@@ -59,7 +73,8 @@ fn numbers(policy: Policy) -> String {
         ),
         Policy::ModelReport => format!(
             "alpha {ALPHA}, corrected {BONFERRONI_ALPHA} of {FAMILY_SIZE}, small below {SMALL_N}, \
-             two-sided {TWO_SIDED_CONFIDENCE}, z {Z_80} {Z_95} {Z_975}, pairs {MODEL_PAIRS_MAX}"
+             two-sided {TWO_SIDED_CONFIDENCE}, z {Z_80} {Z_95} {Z_975}, pairs {MODEL_PAIRS_MAX}, \
+             erased calls in no rate"
         ),
         Policy::Fate => format!(
             "{characters} characters, deleted to {}, unmodified from {}",
@@ -70,7 +85,10 @@ fn numbers(policy: Policy) -> String {
         Policy::MergeRetention => {
             format!("{characters} characters of {FILE_BYTES_MAX} bytes, below {thresholds:?}")
         }
-        Policy::Lifecycle => format!("{EXAMPLE_SESSIONS_MAX} examples, below {thresholds:?}"),
+        Policy::Lifecycle => format!(
+            "{EXAMPLE_SESSIONS_MAX} examples, below {thresholds:?}, \
+             erased calls and edits in no rate"
+        ),
     }
 }
 

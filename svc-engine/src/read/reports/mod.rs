@@ -112,6 +112,7 @@ pub fn model_report(
         since_days: extent.since_days,
         shares: shares.rows,
         alerts: shares.alerts,
+        shares_skipped: shares.skipped,
         repository_skipped: ModelRepositorySkips {
             push_sources: shares.pushes_declined,
             preload_session_observations: preload,
@@ -313,7 +314,7 @@ impl<'g> Gathered<'g> {
             .population
             .calls
             .iter()
-            .map(population::counted)
+            .map(|call| self.population.counted(call))
             .collect();
         snapshot.check_deadline()?;
         Ok(derive(&Evidence {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
@@ -44,6 +45,8 @@ pub(super) struct Population {
     /// When the calls were observed.
     pub(super) extent: Range<Instant>,
     pub(super) calls: Calls,
+    /// The calls of the Sessions whose content was erased.
+    erased_calls: HashMap<FactId, Instant>,
     /// The Sessions of the calls, sorted.
     sessions: Vec<SessionId>,
     pub(super) decisions: Decisions,
@@ -79,6 +82,7 @@ impl Population {
         let pushes = pushes(snapshot, extent, boundary)?;
         let population = Self {
             extent: extent.observed(),
+            erased_calls: snapshot.erased_facts(FactTable::InferenceCalls, &sessions)?,
             erased_edits: edits.erased,
             edits: edits::fates(snapshot, memory, edits)?,
             calls,
@@ -88,6 +92,16 @@ impl Population {
             retries,
         };
         Ok((population, pushes))
+    }
+
+    /// Returns a call as reports count it.
+    pub(super) fn counted(&self, call: &CohortCall) -> cohort::CohortCall {
+        cohort::CohortCall {
+            inference_call_id: call.inference_call_id,
+            session_id: call.session_id.clone(),
+            model: call.model.clone(),
+            is_erased: self.erased_calls.contains_key(&call.inference_call_id),
+        }
     }
 
     /// Counts the retry linkages of the Sessions.
@@ -202,15 +216,6 @@ pub(super) fn candidate(call: &CohortCall) -> attribution::Call {
         inference_call_id: call.inference_call_id,
         session_id: call.session_id.clone(),
         observed_at: call.observed_at,
-    }
-}
-
-/// Returns a call as reports count it.
-pub(super) fn counted(call: &CohortCall) -> cohort::CohortCall {
-    cohort::CohortCall {
-        inference_call_id: call.inference_call_id,
-        session_id: call.session_id.clone(),
-        model: call.model.clone(),
     }
 }
 

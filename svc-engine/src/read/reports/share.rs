@@ -21,7 +21,7 @@ use crate::derive::attribution::{
     self, Attributions, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
 use crate::derive::attribution_share::{
-    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares, unseen,
+    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares, unseen, unsettled,
 };
 use crate::derive::observed::ObservedCommit;
 use crate::derive::repository::Mention;
@@ -39,6 +39,8 @@ const CALLS_MAX: usize = 500_000;
 pub(super) struct Shares {
     pub(super) rows: Vec<AttributionShareRow>,
     pub(super) alerts: Vec<AttributionAlert>,
+    /// What of the commits of both windows could not be looked at.
+    pub(super) skipped: Counts<AttributionSkip>,
     /// Pushes of the window whose repository cannot be determined.
     pub(super) pushes_declined: Counts<RepositoryDecline>,
     /// Observations whose repository cannot be determined, and why.
@@ -82,6 +84,10 @@ pub(super) fn read(
     // The baseline ends where the window begins, which is not its own moment any more.
     let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
+    let mut skipped = unsettled(&now.skipped);
+    for (reason, count) in unsettled(&earlier.skipped).iter() {
+        skipped.add(reason, count);
+    }
     let shown = Shown {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
@@ -90,6 +96,7 @@ pub(super) fn read(
     Ok(Shares {
         rows: current.iter().map(|row| shown.row(row)).collect(),
         alerts: alerts.iter().map(|alert| shown.alert(alert)).collect(),
+        skipped,
         pushes_declined,
         declined_observations: declined_of(&reach.observations),
     })

@@ -5,15 +5,21 @@ mod remembered;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use svc_model::limit::REPORT_CALL_IDS_MAX;
 use svc_model::problem::ReportBound;
-use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, ReportScope};
+use svc_model::reports::{
+    AcceptedWorkLifecycle, AcceptedWorkSkip, AttributionSkip, CompletionSkip, Counts,
+    ModelOutcomes, ModelRow, ReportRequest, ReportScope,
+};
 use tempfile::TempDir;
 
 use super::*;
+use crate::deadline::Deadline;
 use crate::fact::{InferenceCall, Lifetime, PullRequestMerge};
 use crate::mirror::{MirrorFolder, MirrorReading};
+use crate::store::{Erased, ErasureOrder, ErasureSubject};
 use crate::testing::builders::text;
 use crate::testing::git::{Repository, git};
 
@@ -85,6 +91,22 @@ impl Stage {
 
     fn lifecycle(&self, sources: &Sources) -> Result<AcceptedWorkLifecycle, Error> {
         accepted_work_lifecycle(&mut self.snapshot(), sources.all(), &request())
+    }
+
+    /// Erases what was captured of a Session.
+    pub(super) fn erase(&self, session: &str) -> Erased {
+        let deadline = Deadline::after(Duration::from_mins(1));
+        let subject = ErasureSubject::Session(SessionId::new(session).unwrap());
+        let order = ErasureOrder {
+            erasure_id: Uuid::from_u128(1),
+            subject: subject.clone(),
+            reason: "because".to_owned(),
+            recorded_at: at(9),
+            client_id: "operator".to_owned(),
+        };
+        let plan = self.ledger.plan_erasure(&subject, &deadline).unwrap();
+        let erased = self.ledger.erase(plan, &order, &deadline, &mut |_| {});
+        erased.unwrap()
     }
 
     pub(super) fn said(&self, number: u128, session: &str, answer: &str) -> Append {
@@ -221,6 +243,57 @@ fn what_a_note_names_is_followed_to_ci_and_the_merge_and_a_guess_is_not(
         (1, 1)
     );
     assert_eq!(merges.merge.distribution.mean, Some(1.0));
+    assert_eq!(lifecycle.session_attrition.committed, 1);
+}
+
+#[rstest]
+fn a_call_whose_content_was_erased_is_in_no_rate_and_what_needs_no_text_stays(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let rows = |sources: &Sources| {
+        let report = stage.models(sources).unwrap().report;
+        let rows = report.rows.iter().map(|row| {
+            let attribution = (row.attributed_inference_calls, row.attribution_cases());
+            let ci = (row.ci_passed, row.ci_linked);
+            (row.completions, attribution, ci, row.explicit_accepts)
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rows(&sources),
+        [(1, (1, 1), (1, 1), 1), (1, (1, 1), (0, 0), 0)]
+    );
+    stage.erase("s");
+    // The service drops what it remembered of before.
+    let sources = Sources::new();
+    sources.mirror(&forge.repository, 101);
+    assert_eq!(
+        rows(&sources),
+        [(1, (0, 0), (0, 0), 1), (1, (1, 1), (0, 0), 0)]
+    );
+    let report = stage.models(&sources).unwrap().report;
+    let skipped = |row: &ModelRow| row.completions_skipped.get(CompletionSkip::ContentErased);
+    assert_eq!((skipped(&report.rows[0]), skipped(&report.rows[1])), (1, 0));
+    // The commit that the note ties is in no share.
+    let hidden = Counts::from_iter([(AttributionSkip::ContentErased, 1)]);
+    assert_eq!(report.attribution_share_skipped, hidden);
+    let [share] = &report.attribution_share[..] else {
+        panic!("{:?}", report.attribution_share);
+    };
+    let classes = (share.git_notes_attributed, share.jaccard_attributed);
+    assert_eq!((share.agent_plausible_commits, classes), (1, (0, 1)));
+    let lifecycle = stage.lifecycle(&sources).unwrap().report;
+    let accepted = &lifecycle.accepted_work;
+    assert_eq!(
+        (accepted.accepted_calls, accepted.attributed.denominator),
+        (1, 0)
+    );
+    let skipped = Counts::from_iter([(AcceptedWorkSkip::ContentErased, 1)]);
+    assert_eq!(accepted.skips, skipped);
     assert_eq!(lifecycle.session_attrition.committed, 1);
 }
 

@@ -1,7 +1,7 @@
 //! Reports of all that is known.
 
 use svc_model::facts::AgentHarness;
-use svc_model::reports::{AttributionAlertKind, AttributionSkip, MembershipSkip};
+use svc_model::reports::{AttributionAlertKind, MembershipSkip};
 
 use super::*;
 

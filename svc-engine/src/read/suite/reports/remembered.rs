@@ -3,13 +3,10 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::time::Duration;
 
 use svc_model::limit::REPORT_FACTS_MAX;
 
 use super::*;
-use crate::deadline::Deadline;
-use crate::store::{ErasureOrder, ErasureSubject};
 
 /// Reports that remember, beside others that remember nothing.
 struct Told<'s> {
@@ -187,18 +184,7 @@ fn an_erased_text_is_not_told_of(#[values(Backend::Sqlite, Backend::Postgres)] b
     stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
     stage.add([edited(12, "t1")]);
     told.check_new();
-    let deadline = Deadline::after(Duration::from_mins(1));
-    let subject = ErasureSubject::Session(SessionId::new("s").unwrap());
-    let order = ErasureOrder {
-        erasure_id: Uuid::from_u128(1),
-        subject: subject.clone(),
-        reason: "because".to_owned(),
-        recorded_at: at(9),
-        client_id: "operator".to_owned(),
-    };
-    let plan = stage.ledger.plan_erasure(&subject, &deadline).unwrap();
-    let erased = stage.ledger.erase(plan, &order, &deadline, &mut |_| {});
-    assert_eq!(erased.unwrap().facts.edit_observations, 1);
+    assert_eq!(stage.erase("s").facts.edit_observations, 1);
     told.check_new();
     let hits = told.hits("calls");
     stage.add([stage.said(2, "t", GUESSED)]);
