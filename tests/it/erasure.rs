@@ -145,6 +145,25 @@ fn every_answer_says_that_content_was_erased(backend: Backend) {
     assert!(exported.contains("content_erased_at"), "{exported}");
     let of_s = exported.lines().filter(|line| line.contains(&call));
     assert!(of_s.into_iter().all(|line| !line.contains("Vandelay")));
+    let model = ["report", "model"];
+    let report = done(&svc(&server, &[&model[..], &["--json"]].concat()));
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let row = &report["rows"][0];
+    assert_eq!(
+        (&row["model"], &row["completions"]),
+        (&json!("gpt-4o"), &json!(2))
+    );
+    for of in [row, &report["signal_funnel"][0]] {
+        assert_eq!(
+            of["completions_skipped"],
+            json!({"content_erased": 1}),
+            "{of}"
+        );
+    }
+    let said = done(&svc(&server, &model));
+    assert!(said.contains("(0 of 1; "), "{said}");
+    let left_out = "gpt-4o: calls left out of attribution_rate: content_erased 1";
+    assert!(said.contains(left_out), "{said}");
     let log = done(&svc(&server, &["erase", "log"]));
     assert!(log.contains("Session s") && log.contains("asked"), "{log}");
     let verified = done(&svc(&server, &["verify"]));

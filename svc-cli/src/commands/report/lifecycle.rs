@@ -4,8 +4,8 @@ use clap::Args;
 use svc_client::Client;
 use svc_engine::read;
 use svc_model::reports::{
-    AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
-    ReworkComponent, ReworkName, SessionAttrition, Stage,
+    AcceptedWork, AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport,
+    MergeDurability, ReworkComponent, ReworkName, SessionAttrition, Stage,
 };
 use svc_model::time::Instant;
 
@@ -98,6 +98,9 @@ fn accepted_work(page: &mut Page, panel: &AcceptedWork) {
         panel.ci_passed, panel.ci_failed
     ));
     page.line("  Accepts by rules do not count. Who is not in a stage did not fail it.");
+    if panel.skips.get(AcceptedWorkSkip::ContentErased) > 0 {
+        page.line("  Calls whose content was erased are in no stage and in no rate.");
+    }
     page.skips("left out", &panel.skips);
     coverage(page, &panel.coverage);
     examples(page, &panel.examples);

@@ -109,6 +109,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
     page.heading("commits tied to agents by notes:");
     shares::rows(&mut page, &report.attribution_share);
     shares::alerts(&mut page, &report.attribution_alerts);
+    page.some_skips("could not be looked at", &report.attribution_share_skipped);
 
     page.heading("sessions with accepted work:");
     page.skips("found", &report.abandonment.derivation_skipped);
@@ -138,12 +139,12 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
     ])
     .numbers(&[1, 6, 7, 8]);
     for row in rows {
-        let (attributed, calls) = (row.attributed_inference_calls, row.completions);
+        let (attributed, cases) = (row.attributed_inference_calls, row.attribution_cases());
         table.row([
             escape(&row.model),
-            calls.to_string(),
-            rate(attributed, calls),
-            bar(attributed, calls),
+            row.completions.to_string(),
+            rate(attributed, cases),
+            bar(attributed, cases),
             rate(row.ci_passed, row.ci_linked),
             bar(row.ci_passed, row.ci_linked),
             row.explicit_accepts.to_string(),
@@ -173,6 +174,12 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
 /// Adds the counts of a row beside its rates, except zeros.
 fn details(page: &mut Page, row: &ModelRow) {
     let mut details = Vec::new();
+    if !row.completions_skipped.is_empty() {
+        details.push(format!(
+            "calls left out of attribution_rate: {}",
+            counts(&row.completions_skipped)
+        ));
+    }
     if row.session_commit_unobserved > 0 {
         details.push(format!(
             "session_commit_unobserved {}",
@@ -252,7 +259,7 @@ fn funnel(page: &mut Page, report: &ModelReport) {
         table.row([
             escape(&row.model),
             row.completions_total.to_string(),
-            part(row.attributed, row.completions_total),
+            part(row.attributed, row.attribution_cases()),
             part(row.ci_linked, row.attributed),
             part(row.has_decision, row.attributed),
             part(row.training_row_eligible, row.attributed),

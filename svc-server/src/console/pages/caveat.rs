@@ -2,8 +2,10 @@
 
 use maud::{Markup, html};
 use svc_model::problem::Problem;
+use svc_model::reports::ModelRow;
 
-use crate::console::text::whole;
+use crate::console::layout::note;
+use crate::console::text::{counts, inert, whole};
 use crate::console::visit::Visit;
 
 /// Shows what reports miss because of the state of the mirrors. Nothing if all mirrors are as new
@@ -29,6 +31,21 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
             }
         }
     })
+}
+
+/// Says which calls of models no attribution rate is taken of, if any.
+pub(super) fn of_skipped_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>) -> Markup {
+    let skipped = rows
+        .into_iter()
+        .filter(|row| !row.completions_skipped.is_empty());
+    html! {
+        @for row in skipped {
+            (note(&format!(
+                "Calls of {} that are left out of attribution_rate: {}.",
+                inert(&row.model), counts(&row.completions_skipped)
+            )))
+        }
+    }
 }
 
 /// Says how many mirrors a report did not find, if any.

@@ -179,8 +179,9 @@ fn rates(compared: &Comparison, a: Option<&ModelRow>, b: Option<&ModelRow>) -> M
             h2 #rates { "Rates" }
             (plot::shares("ci_pass_rate: commits that CI passed, of those with a verdict, with 95 % intervals",
                 &of(|row| (row.ci_passed, row.ci_linked))))
-            (plot::shares("attribution_rate: calls whose output was pushed, of all calls, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.completions))))
+            (plot::shares("attribution_rate: calls whose output was pushed, of those whose content is kept, with 95 % intervals",
+                &of(|row| (row.attributed_inference_calls, row.attribution_cases()))))
+            (caveat::of_skipped_calls(a.into_iter().chain(b)))
             (note("attribution_rate is a lower bound on retention. Models that do different work are not \
                    made alike by a test."))
         }

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use svc_model::endpoint::AcceptedWorkLifecycleReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
-    AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
-    ReworkComponent, ReworkName, SessionAttrition, Stratum,
+    AcceptedWork, AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport,
+    MergeDurability, ReworkComponent, ReworkName, SessionAttrition, Stratum,
 };
 
 use super::period::{self, Period};
@@ -69,6 +69,9 @@ fn accepted_work(panel: &AcceptedWork) -> Markup {
             (plot::shares("Of the stage before, with 95 % intervals", &of_before))
             (plot::shares("Of all accepted, with 95 % intervals", &of_all))
             (note("Accepts by rules do not count. Who is not in a stage did not fail it."))
+            @if panel.skips.get(AcceptedWorkSkip::ContentErased) > 0 {
+                (note("Calls whose content was erased are in no stage and in no rate."))
+            }
             (beside("Left out", &counts(&panel.skips), &panel.coverage, &panel.examples))
         }
     }

@@ -49,6 +49,9 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
             h2 #notes { "Commits tied to agents by notes" }
             (share::shares("Share of the commits that notes tie to an agent", &report.attribution_share))
             (share::alerts(&report.attribution_share, &report.attribution_alerts))
+            @if !report.attribution_share_skipped.is_empty() {
+                (note(&format!("Could not be looked at: {}.", counts(&report.attribution_share_skipped))))
+            }
         }
         (within(&report.stratification))
     })
@@ -66,8 +69,9 @@ fn rates(report: &ModelReport) -> Markup {
     html! {
         section aria-labelledby="attribution" {
             h2 #attribution { "Calls whose output was pushed" }
-            (plot::shares("attribution_rate: attributed calls of all calls, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.completions))))
+            (plot::shares("attribution_rate: attributed calls of those whose content is kept, with 95 % intervals",
+                &of(|row| (row.attributed_inference_calls, row.attribution_cases()))))
+            (caveat::of_skipped_calls(&report.rows))
             (note("Calls whose output is found in a file of a pushed commit: a lower bound on retention, \
                    since what was edited much is not found again."))
         }
@@ -194,7 +198,7 @@ fn funnel(report: &ModelReport) -> Markup {
         vec![
             html! { (inert(&row.model)) },
             html! { (whole(row.completions_total)) },
-            html! { (part(row.attributed, row.completions_total)) },
+            html! { (part(row.attributed, row.attribution_cases())) },
             html! { (part(row.ci_linked, row.attributed)) },
             html! { (part(row.has_decision, row.attributed)) },
             html! { (part(row.training_row_eligible, row.attributed)) },
