@@ -5,6 +5,9 @@ use crate::env;
 /// The maximum edit distance for a suggestion: a letter or two, or a missing `S`.
 const EDITS_MAX: usize = 3;
 
+/// The letters of a name that begins another one: fewer begin too many.
+const BEGUN_MIN: usize = 3;
+
 /// Which unknown variables are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
@@ -69,12 +72,22 @@ fn is_foreign(name: &str) -> bool {
         || name.split("_PORT_").skip(1).any(in_port)
 }
 
+/// Returns the known name that was probably meant: one that the text begins, else one that differs in
+/// little. The prefix that all variables have makes none of them nearer.
 fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let own = |name: &str| name.strip_prefix(env::PREFIX).unwrap_or(name).len();
+    let begun = |known: &str| {
+        let rest = known.strip_prefix(name);
+        own(name) >= BEGUN_MIN && rest.is_some_and(|rest| rest.starts_with('_'))
+    };
     known
         .map(|known| (strsim::damerau_levenshtein(name, &known), known))
-        .filter(|(edits, known)| *edits <= EDITS_MAX && edits * 3 < known.len())
+        .map(|(edits, known)| (!begun(&known), edits, known))
+        .filter(|(is_other, edits, known)| {
+            !is_other || *edits <= EDITS_MAX && edits * 3 < own(known)
+        })
         .min()
-        .map(|(_, known)| known)
+        .map(|(_, _, known)| known)
 }
 
 #[cfg(test)]
@@ -92,6 +105,8 @@ mod tests {
             ("SVC_DATABASE_ULR", "SVC_DATABASE_URL"),
             ("SVC_INGEST_TOKEN", "SVC_INGEST_TOKENS"),
             ("SVC_OPERATOR_TOKEN_FIEL", "SVC_OPERATOR_TOKEN_FILE"),
+            ("SVC_ORG", "SVC_ORG_ID"),
+            ("SVC_DATABASE", "SVC_DATABASE_URL"),
         ] {
             let expected = format!("{name} is unknown; did you mean {near}?");
             assert_eq!(all(name).as_ref(), Some(&expected));
@@ -102,7 +117,9 @@ mod tests {
 
     #[test]
     fn a_variable_of_nobody_is_refused_where_the_environment_is_the_servers() {
-        assert_eq!(all("SVC_COLOUR").unwrap(), "SVC_COLOUR is unknown");
+        for name in ["SVC_COLOUR", "SVC_DOG", "SVC_O"] {
+            assert_eq!(all(name).unwrap(), format!("{name} is unknown"));
+        }
         let elsewhere = mistake_of_variable("SVC_COLOUR", Strictness::Misspelled);
         assert_eq!(elsewhere, None);
     }
