@@ -136,14 +136,20 @@ pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
         .filter(|(_, giving)| !giving.iter().any(|name| source.is_given(name)))
         .map(|(name, _)| name)
         .collect();
-    let url = source
-        .get(env::DATABASE_URL)
-        .map_err(|unreadable| unreadable.0)?;
+    let Ok(url) = source.get(env::DATABASE_URL) else {
+        // An unreadable URL is reported elsewhere, too.
+        source.set_unprovided();
+        return Ok(None);
+    };
     let database = match url.as_deref().map(DatabaseUrl::parse) {
         None => data_folder().map(|folder| folder.join("svc.db")),
         Some(Ok(DatabaseUrl::Sqlite(path))) => Some(path),
+        Some(Ok(DatabaseUrl::Postgres(_))) => None,
         // An invalid URL is reported elsewhere.
-        Some(Ok(DatabaseUrl::Postgres(_)) | Err(_)) => None,
+        Some(Err(_)) => {
+            source.set_unprovided();
+            None
+        }
     };
     let Some(database) = database.filter(|_| !missing.is_empty()) else {
         return Ok(None);

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use svc_engine::capture::Redaction;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::engine::Engine;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig};
-use svc_engine::store::{MirrorStatus, StoreError};
+use svc_engine::store::{MirrorStatus, SchemaState, StoreError};
 use svc_model::version::SERVICE_VERSION;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
@@ -50,6 +51,9 @@ fn causes(error: &StoreError) -> String {
     if let Some(obstacle) = error.obstacle() {
         text.push('\n');
         text.push_str(obstacle.mend());
+    }
+    if let StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) = error {
+        text.push_str("\nrun svc db upgrade, or leave SVC_MIGRATE_ON_START at true");
     }
     text
 }
@@ -217,6 +221,12 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     observe::start(&settings);
     if let Some(file) = &settings.secrets_file {
         tracing::info!(file = %file.display(), "server.secrets_file");
+    }
+    if settings.engine.redaction == Redaction::Off {
+        tracing::warn!("redaction.off");
+    }
+    if settings.dev_mode {
+        tracing::warn!("server.dev_mode");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -12,10 +12,42 @@ pub enum DatabaseUrl {
     Postgres(Box<PgConnectOptions>),
 }
 
-/// A text that is not a database URL.
+/// Why a text is not a database URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
-pub struct DatabaseUrlError;
+pub enum DatabaseUrlError {
+    /// It has another scheme, or cannot be read.
+    #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
+    Malformed,
+    /// It has a parameter that would be ignored.
+    #[error(
+        "must have no parameter that is not known: none for SQLite, those of libpq such as sslmode \
+         and sslrootcert for PostgreSQL"
+    )]
+    UnknownParameter,
+}
+
+/// The parameters that the driver of PostgreSQL reads. It ignores all others, and with a misspelled
+/// `sslmode` the wish for it.
+const PARAMETERS: [&str; 18] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "ssl-mode",
+    "ssl-root-cert",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "user",
+];
 
 impl DatabaseUrl {
     /// Reads a URL.
@@ -29,14 +61,22 @@ impl DatabaseUrl {
             .strip_prefix("sqlite://")
             .or_else(|| text.strip_prefix("sqlite:"))
         {
-            let path = path.split('?').next().unwrap_or_default();
+            let (path, parameters) = path.split_once('?').unwrap_or((path, ""));
             if path.is_empty() {
-                return Err(DatabaseUrlError);
+                return Err(DatabaseUrlError::Malformed);
+            }
+            if !parameters.is_empty() {
+                return Err(DatabaseUrlError::UnknownParameter);
             }
             return Ok(Self::Sqlite(PathBuf::from(path)));
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            let options: PgConnectOptions = text.parse().map_err(|_| DatabaseUrlError)?;
+            if parameters(text).any(|(name, _)| !is_known(name)) {
+                return Err(DatabaseUrlError::UnknownParameter);
+            }
+            // The driver logs what it ignores, with its value.
+            let options: PgConnectOptions =
+                text.parse().map_err(|_| DatabaseUrlError::Malformed)?;
             let options = match options.get_ssl_mode() {
                 // Without a setting, the network is not trusted.
                 PgSslMode::Prefer if !says_ssl_mode(text) && !is_local(&options) => {
@@ -46,7 +86,7 @@ impl DatabaseUrl {
             };
             return Ok(Self::Postgres(Box::new(options)));
         }
-        Err(DatabaseUrlError)
+        Err(DatabaseUrlError::Malformed)
     }
 
     /// Returns the URL of a SQLite file.
@@ -77,11 +117,20 @@ impl DatabaseUrl {
     }
 }
 
-fn says_ssl_mode(text: &str) -> bool {
+/// Returns the parameters of a URL, as they are written.
+fn parameters(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let (_, query) = text.split_once('?').unwrap_or_default();
-    query
-        .split('&')
-        .any(|pair| pair.starts_with("sslmode=") || pair.starts_with("ssl-mode="))
+    let query = query.split_once('#').map_or(query, |(query, _)| query);
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+fn is_known(name: &str) -> bool {
+    PARAMETERS.contains(&name) || name.starts_with("options[") || name.starts_with("options%5B")
+}
+
+fn says_ssl_mode(text: &str) -> bool {
+    parameters(text).any(|(name, _)| matches!(name, "sslmode" | "ssl-mode"))
 }
 
 /// Returns whether data sent to the server stays on this machine.
@@ -151,7 +200,26 @@ mod tests {
             PgSslMode::VerifyFull
         ));
         let unknown = DatabaseUrl::parse("postgres://svc@db.internal/svc?sslmode=maybe");
-        assert_eq!(unknown.unwrap_err(), DatabaseUrlError);
+        assert_eq!(unknown.unwrap_err(), DatabaseUrlError::Malformed);
+    }
+
+    #[test]
+    fn a_parameter_that_would_be_ignored_is_refused() {
+        for text in [
+            "postgres://svc@db.internal/svc?sslmod=verify-full",
+            "postgres://svc@db.internal/svc?sslmode=require&connect_timeout=3",
+            "sqlite:///var/lib/svc.db?mode=ro",
+        ] {
+            let refused = DatabaseUrl::parse(text).unwrap_err();
+            assert_eq!(refused, DatabaseUrlError::UnknownParameter, "{text}");
+        }
+        for text in [
+            "postgres://svc@db.internal/svc?options[search_path]=svc&sslmode=require",
+            "postgres:///svc?host=/run/postgresql&user=svc",
+            "sqlite:///var/lib/svc.db",
+        ] {
+            assert!(DatabaseUrl::parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

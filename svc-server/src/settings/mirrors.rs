@@ -1,11 +1,15 @@
 //! The settings of mirrors: the folder, the allowed hosts, the credentials, and the notes to read.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::Access;
 use secrecy::SecretString;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig, NotesRef, Remotes};
+use svc_engine::private;
 use svc_model::json::Json;
 use svc_model::repository::RepositoryHost;
 
@@ -42,6 +46,10 @@ pub(super) fn read(
     let path = std::path::absolute(path)
         .inspect_err(|_| reader.mistake(env::MIRROR_PATH, "must be a path"))
         .ok()?;
+    // Else every fetch would fail, and the log would be the only place that says so.
+    if path.exists() && !path.is_dir() {
+        reader.mistake(env::MIRROR_PATH, "must be a folder; it is a file");
+    }
     let allowed = match listed {
         _ if dev_mode => AllowedHosts::Anything,
         None => AllowedHosts::Listed(vec![forge_host?.to_string()]),
@@ -53,6 +61,13 @@ pub(super) fn read(
     config.notes = notes.unwrap_or(config.notes);
     config.settle = settle.map_or(config.settle, Duration::from_secs);
     Some(config)
+}
+
+/// Creates the folder of the mirrors if it is absent, and checks that it can be written.
+pub(super) fn check(folder: &Path) -> io::Result<()> {
+    private::create_folder(folder)?;
+    let needed = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(rustix::fs::access(folder, needed)?)
 }
 
 fn hosts(text: &str) -> Option<Vec<String>> {
@@ -122,6 +137,17 @@ mod tests {
         let config = read_all(&[(env::MIRROR_PATH, "m")]).unwrap().unwrap();
         assert!(config.path.is_absolute());
         assert_eq!(config.notes, NotesRef::ALL);
+    }
+
+    #[test]
+    fn mirrors_are_in_a_folder_that_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let mistakes = read_all(&[(env::MIRROR_PATH, file.to_str().unwrap())]).unwrap_err();
+        assert_eq!(mistakes, ["SVC_MIRROR_PATH must be a folder; it is a file"]);
+        assert!(check(&file.join("below")).is_err());
+        check(&folder.path().join("new/mirrors")).unwrap();
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct Settings {
     pub log: String,
     /// The form of log lines.
     pub log_format: LogFormat,
+    /// Whether the rules for secrets and for the hosts of mirrors are disabled.
+    pub(crate) dev_mode: bool,
     /// The private file of generated secrets, if they are used.
     pub secrets_file: Option<std::path::PathBuf>,
 }
@@ -101,11 +103,20 @@ impl Settings {
         let secrets_file = match embedded::provide(&mut source) {
             Ok(file) => file,
             Err(mistake) => {
+                source.set_unprovided();
                 mistakes.push(mistake);
                 None
             }
         };
         let mut settings = Self::read(&source, mistakes)?;
+        if let Some(mirror) = &settings.engine.mirror
+            && let Err(error) = mirrors::check(&mirror.path)
+        {
+            let name = source.shown(env::MIRROR_PATH);
+            return Err(SettingsError(vec![format!(
+                "{name} must be a folder that this user can write: {error}"
+            )]));
+        }
         settings.secrets_file = secrets_file;
         Ok(settings)
     }
@@ -207,6 +218,7 @@ impl Settings {
             console,
             log,
             log_format: log_format.unwrap_or(LogFormat::Text),
+            dev_mode,
             secrets_file: None,
         })
     }
@@ -287,6 +299,47 @@ mod tests {
         );
         let lines = SettingsError(mistakes).to_string();
         assert_eq!(lines.lines().count(), 5, "{lines}");
+    }
+
+    #[test]
+    fn what_is_given_and_cannot_be_read_is_not_missing_as_well() {
+        for wrong in [
+            (env::INGEST_TOKENS, "{"),
+            ("SVC_OPERATOR_TOKEN_FILE", "/nowhere"),
+            ("SVC_FORGE_WEBHOOK_SECRET_FILE", "/nowhere"),
+        ] {
+            let mut more = vec![wrong];
+            if let Some(name) = wrong.0.strip_suffix("_FILE") {
+                more.push((name, ""));
+            }
+            let mistakes = mistakes(&more);
+            assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        }
+        for url in ["mysql://x", "sqlite:///x.db?mode=ro"] {
+            let mut source = Source::of(&[(env::DATABASE_URL, url)]);
+            assert_eq!(embedded::provide(&mut source), Ok(None));
+            let mistakes = Settings::read(&source, Vec::new()).unwrap_err().0;
+            assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        }
+        assert_eq!(mistakes(&[(env::OPERATOR_TOKEN, "")]).len(), 1);
+        assert_eq!(mistakes(&[(env::INGEST_TOKENS, "")]).len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_value_of_the_file_is_named_with_its_place() {
+        let source = Source::of_file(
+            "log = \"loud\"\noperator_token = \"changeme\"\n[ingest_tokens]\nci = \"short\"\n",
+        );
+        let mistakes = Settings::read(&source, Vec::new()).unwrap_err().0;
+        for expected in [
+            "config.toml, line 1: log must be off",
+            "config.toml, line 2: operator_token is a placeholder",
+            "config.toml, line 3: ingest_tokens[ci] must have at least 24",
+            "SVC_FORGE_WEBHOOK_SECRET must be set",
+        ] {
+            let is_there = mistakes.iter().any(|it| it.starts_with(expected));
+            assert!(is_there, "{expected}: {mistakes:?}");
+        }
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl<'s> Reader<'s> {
     }
 
     pub(super) fn mistake(&mut self, name: &str, what: &str) {
-        self.mistakes.push(format!("{name} {what}"));
+        self.mistakes
+            .push(format!("{} {what}", self.source.shown(name)));
     }
 
     pub(super) fn text(&mut self, name: &str) -> Option<String> {

@@ -42,13 +42,15 @@ impl Secrets {
         let webhook_previous = reader.secret(env::FORGE_WEBHOOK_SECRET_PREVIOUS);
         let legacy = reader.secret(env::API_BEARER_TOKEN);
         let retrieval = reader.secret(env::RETRIEVAL_TOKEN);
-        let mut ingest = reader
-            .parsed(
-                env::INGEST_TOKENS,
-                "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
-                ingest_tokens,
-            )
-            .unwrap_or_default();
+        let ingest = reader.parsed(
+            env::INGEST_TOKENS,
+            "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
+            ingest_tokens,
+        );
+        let none_can_be_read = ingest.is_none()
+            && !(reader.source.is_missing(env::INGEST_TOKENS)
+                && reader.source.is_missing(env::API_BEARER_TOKEN));
+        let mut ingest = ingest.unwrap_or_default();
         let named = reader
             .parsed(
                 env::RETRIEVAL_TOKENS,
@@ -87,7 +89,7 @@ impl Secrets {
                 };
                 check(reader, &name, Some(token), Characters::Token);
             }
-            if ingest.is_empty() {
+            if ingest.is_empty() && !none_can_be_read {
                 reader.mistake(env::INGEST_TOKENS, "or SVC_API_BEARER_TOKEN must be set");
             }
         }
@@ -181,7 +183,11 @@ fn check(
     characters: Characters,
 ) {
     let Some(secret) = secret.map(ExposeSecret::expose_secret) else {
-        return reader.mistake(name, "must be set");
+        // One that is set and cannot be read is an error already, and not a missing one.
+        if reader.source.is_missing(name) {
+            reader.mistake(name, "must be set");
+        }
+        return;
     };
     let printable = secret.bytes().all(|byte| (0x21..=0x7e).contains(&byte));
     if PLACEHOLDERS.contains(&secret.to_lowercase().as_str()) {

@@ -10,11 +10,19 @@ use super::names;
 use crate::env::{self, Form};
 
 /// Reads the settings of a file, by key. Lists and tables become JSON text, as in variables. Errors
-/// are added without values.
-pub(super) fn read(text: &str, path: &str, mistakes: &mut Vec<String>) -> BTreeMap<String, String> {
-    let mut mistake = |span: Range<usize>, what: &str| {
+/// are added without values, and the places of the keys for errors that are found later.
+pub(super) fn read(
+    text: &str,
+    path: &str,
+    places: &mut BTreeMap<String, String>,
+    mistakes: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    let place = |span: &Range<usize>| {
         let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-        mistakes.push(format!("{path}, line {line}: {what}"));
+        format!("{path}, line {line}")
+    };
+    let mut mistake = |span: Range<usize>, what: &str| {
+        mistakes.push(format!("{}: {what}", place(&span)));
     };
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -39,6 +47,7 @@ pub(super) fn read(text: &str, path: &str, mistakes: &mut Vec<String>) -> BTreeM
         }
         match setting(form_of(&key), value.into_inner()) {
             Ok(value) => {
+                places.insert(key.clone().into_owned(), place(&span));
                 settings.insert(key.into_owned(), value);
             }
             Err(expected) => mistake(span, &format!("{key} {expected}")),
@@ -106,7 +115,7 @@ mod tests {
 
     fn read_all(text: &str) -> (BTreeMap<String, String>, Vec<String>) {
         let mut mistakes = Vec::new();
-        let settings = read(text, "config.toml", &mut mistakes);
+        let settings = read(text, "config.toml", &mut BTreeMap::new(), &mut mistakes);
         (settings, mistakes)
     }
 

@@ -16,8 +16,12 @@ pub(crate) struct Source {
     flags: BTreeMap<&'static str, String>,
     environment: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
+    /// Where each key of the file is: the file and the line.
+    places: BTreeMap<String, String>,
     /// Generated settings.
     embedded: BTreeMap<&'static str, String>,
+    /// Whether settings that are not set might have been generated, had nothing else been wrong.
+    unprovided: bool,
 }
 
 /// Why a setting cannot be looked up.
@@ -54,7 +58,9 @@ impl Source {
         if let Some(path) = path {
             let shown = path.display().to_string();
             match std::fs::read_to_string(&path) {
-                Ok(text) => source.file = file::read(&text, &shown, mistakes),
+                Ok(text) => {
+                    source.file = file::read(&text, &shown, &mut source.places, mistakes);
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => mistakes.push(format!("{shown} cannot be read: {error}")),
             }
@@ -65,6 +71,32 @@ impl Source {
     /// Provides a setting that is not set anywhere else.
     pub(crate) fn embed(&mut self, name: &'static str, value: String) {
         self.embedded.insert(name, value);
+    }
+
+    /// Records that settings could not be generated, because something else is wrong.
+    pub(crate) fn set_unprovided(&mut self) {
+        self.unprovided = true;
+    }
+
+    /// Returns whether a setting is set nowhere, as far as that can be told.
+    pub(crate) fn is_missing(&self, name: &str) -> bool {
+        !self.unprovided && !self.is_given(name)
+    }
+
+    /// Returns a setting as its error names it: by its variable, or by its key in the configuration
+    /// file, with the file and the line.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        // The name of a token may follow, in brackets.
+        let (variable, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
+        let Some(known) = env::find(variable).filter(|_| self.origin(variable) == Origin::File)
+        else {
+            return name.to_owned();
+        };
+        let key = known.key();
+        match self.places.get(&key) {
+            Some(place) => format!("{place}: {key}{rest}"),
+            None => name.to_owned(),
+        }
     }
 
     /// Returns whether a setting is set anywhere.
@@ -122,6 +154,17 @@ impl Source {
         Ok(in_file
             .and_then(given)
             .or_else(|| self.embedded.get(name).cloned()))
+    }
+
+    /// Returns the settings of a configuration file alone.
+    #[cfg(test)]
+    pub(crate) fn of_file(text: &str) -> Self {
+        let mut places = BTreeMap::new();
+        Self {
+            file: file::read(text, "config.toml", &mut places, &mut Vec::new()),
+            places,
+            ..Self::default()
+        }
     }
 
     #[cfg(test)]
