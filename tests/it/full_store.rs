@@ -2,20 +2,26 @@
 //! be read is answered, the cause is named with what mends it, and once it is mended everything goes on.
 
 use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use harness::delivery::{Call, Receipt};
 use harness::http::Request;
 use harness::own_cluster::OwnCluster;
 use harness::pattern::dig;
 use harness::postgres;
+use harness::process;
+use harness::programs;
 use harness::random::Random;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server, Store};
 use serde_json::json;
 use svc_model::json::Json;
 
 use crate::backup::path;
-use crate::cli::{done, refused, svc};
+use crate::cli::{COMMAND_MAX, done, refused, svc, svc_with};
 use crate::standby::{measured, obstacles};
 
 /// Bytes of a call that compress to nothing less.
@@ -268,6 +274,12 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
     nothing_is_written(&server, READ_ONLY);
     let doctor = svc(&server, &["doctor"]).stdout_text();
     assert!(doctor.contains(READ_ONLY), "{doctor}");
+    // The service alone shows it too, to an operator who cannot reach the database.
+    let doctor = svc_with(&server, &[("SVC_DATABASE_URL", "")], &["doctor"]);
+    assert_eq!(doctor.status.code(), Some(1));
+    let doctor = doctor.stdout_text();
+    assert!(doctor.contains("logs as JSON      FAILED"), "{doctor}");
+    assert!(doctor.contains("store.unavailable"), "{doctor}");
     // A server may start on it, and answers.
     let other = Server::start_on(&store, &Configuration::default());
     reads_go_on(&other, 1);
@@ -350,4 +362,57 @@ fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_el
     reads_go_on(&server, stored.len());
     assert_eq!(obstacles(&server), [""; 0]);
     all_is_there(&server, &stored);
+}
+
+/// SQLite gives the files of its log the mode of the database, and they outlive it. A connection that can
+/// only read them opens as if it could write.
+#[test]
+fn a_file_beside_the_database_that_can_only_be_read_is_named() {
+    const NOBODY: u32 = 65_534;
+    let is_root = rustix::process::geteuid().is_root();
+    let home = tempfile::tempdir().expect("a folder");
+    if is_root {
+        std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+    }
+    let database = home.path().join("svc.db");
+    let url = format!("sqlite://{}", database.display());
+    let svc = |arguments: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command.env_clear().env("HOME", home.path());
+        command.env("SVC_DATABASE_URL", &url);
+        command.current_dir(home.path()).args(arguments);
+        if is_root {
+            // The modes of files do not bind root.
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        process::run(&mut command, b"", COMMAND_MAX)
+    };
+    let Ok(upgraded) = svc(&["db", "upgrade"]) else {
+        eprintln!("skipped: no other user can run the program where it is");
+        return;
+    };
+    done(&upgraded);
+    let set = |mode| {
+        fs::set_permissions(&database, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    set(0o400);
+    assert_eq!(svc(&["facts"]).expect("it ran").status.code(), Some(0));
+    set(0o600);
+    let log = home.path().join("svc.db-shm");
+    assert!(
+        log.exists(),
+        "a reader of a file that it cannot write leaves the log"
+    );
+    let doctor = svc(&["doctor"]).expect("it ran").stdout_text();
+    assert!(
+        doctor.contains(&format!("this user cannot write {}", log.display())),
+        "{doctor}"
+    );
+    let start = svc(&["serve", "--listen", "127.0.0.1:0"]).expect("it ends");
+    assert_eq!(start.status.code(), Some(1));
+    assert!(
+        start.stderr_text().contains("svc.db-shm"),
+        "{}",
+        start.stderr_text()
+    );
 }

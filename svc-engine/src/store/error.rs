@@ -1,4 +1,5 @@
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
@@ -24,9 +25,9 @@ pub enum StoreError {
     /// The database file was deleted or replaced while it was open.
     #[error("the database file was deleted or replaced under the service; restart the service")]
     Replaced,
-    /// The database can only be read.
-    #[error("the database can only be read")]
-    ReadOnly,
+    /// The database can only be read: the file of it that cannot be written, if one is the cause.
+    #[error("{}", only_read(.0.as_deref()))]
+    ReadOnly(Option<PathBuf>),
     /// The database is a standby, which can only be read.
     #[error("the database is a standby, which can only be read")]
     Standby,
@@ -70,6 +71,16 @@ pub enum StoreError {
     /// The writer failed to store one delivery; the cause is in the log.
     #[error("the delivery was not stored")]
     NotStored,
+}
+
+fn only_read(file: Option<&Path>) -> String {
+    match file {
+        None => "the database can only be read".to_owned(),
+        Some(file) => format!(
+            "the database can only be read: this user cannot write {}",
+            file.display()
+        ),
+    }
 }
 
 /// What keeps a database from being used that only its operator can remove.
@@ -121,8 +132,9 @@ impl Obstacle {
         match self {
             Self::DiskFull => "the disk of the database is full: free some space there",
             Self::ReadOnly => {
-                "the database can only be read: is it a standby, set to read only, on a read-only disk, or \
-                 another user's file?"
+                "the database can only be read: is it a standby, set to read only, on a read-only disk, \
+                 another user's file, or one with a mode that allows no writing (SQLite: chmod 600 \
+                 svc.db*)?"
             }
             Self::Standby => {
                 "the database is a standby: promote it, or name the primary in SVC_DATABASE_URL"
@@ -156,7 +168,7 @@ impl StoreError {
             _ => None,
         };
         match self {
-            Self::ReadOnly => Some(Obstacle::ReadOnly),
+            Self::ReadOnly(_) => Some(Obstacle::ReadOnly),
             Self::Standby => Some(Obstacle::Standby),
             Self::Unreachable => Some(Obstacle::NoAnswer),
             Self::File(error) => of_file(error),

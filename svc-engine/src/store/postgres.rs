@@ -295,7 +295,7 @@ impl PostgresConnection {
         match (can_write, is_standby) {
             (true, _) => Ok(()),
             (false, true) => Err(StoreError::Standby),
-            (false, false) => Err(StoreError::ReadOnly),
+            (false, false) => Err(StoreError::ReadOnly(None)),
         }
     }
 

@@ -10,11 +10,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection as Driver, OpenFlags};
 use sqlx::migrate::Migrator;
 
-use super::StoreError;
 use super::checkpoint::{Turn, Writing};
 use super::connection::{EachRow, STATEMENTS_MAX};
 use super::erasure::Compaction;
 use super::value::{Row, Value};
+use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 use crate::private;
 
@@ -335,12 +335,26 @@ impl SqliteConnection {
     }
 
     /// Refuses a connection that can only read. SQLite opens such a connection silently if the file
-    /// cannot be written, and the connection stays so when the file becomes writable again.
+    /// or one of those beside it cannot be written, and the connection stays so when they become
+    /// writable again.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
         if self.driver.is_readonly("main")? {
-            return Err(StoreError::ReadOnly);
+            return Err(self.only_read());
         }
-        Ok(())
+        // The lock of a write shows what the flag of the file does not: the files of the log are
+        // separate, and keep the mode that the database had when they were made.
+        match self.statement("BEGIN IMMEDIATE") {
+            Ok(()) => self.statement("ROLLBACK"),
+            // Whoever writes now shows that it can be written.
+            Err(error) if error.is_busy() => Ok(()),
+            Err(error) if error.obstacle() == Some(Obstacle::ReadOnly) => Err(self.only_read()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the error of a connection that can only read, with the file that is the cause.
+    fn only_read(&self) -> StoreError {
+        StoreError::ReadOnly(unwritable(&self.file.path))
     }
 
     pub(super) fn turn(&self) -> Option<Turn> {
@@ -362,6 +376,20 @@ fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, Stor
     driver.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     driver.execute_batch(settings)?;
     Ok(driver)
+}
+
+/// Returns the file of a database that this user cannot write. They are not opened for it: closing one
+/// would drop the locks that SQLite has on it.
+fn unwritable(path: &Path) -> Option<PathBuf> {
+    let beside = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let files = [path.to_owned(), beside("-wal"), beside("-shm")];
+    files.into_iter().find(|file| {
+        file.exists() && rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_err()
+    })
 }
 
 /// Creates the file and its folder if they are absent. The content is as private as what the agents
