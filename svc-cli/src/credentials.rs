@@ -19,6 +19,9 @@ use svc_model::json::{Json, Object, Text};
 use crate::error::CommandError;
 use crate::output::escape;
 
+/// What stands before the command that makes the file private.
+pub(crate) const PRIVATE: &str = "to make it private: ";
+
 /// What a command uses a token for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -93,7 +96,7 @@ impl Credentials {
         if fs::metadata(&file)?.permissions().mode() & 0o077 != 0 {
             let name = escape(&file.display().to_string());
             return Err(unusable(&file, "other users can read it")
-                .hint(format!("to make it private: chmod 600 {name}")));
+                .hint(format!("{PRIVATE}chmod 600 {name}")));
         }
         let document = Json::parse(&bytes).ok().and_then(Json::into_object);
         let is_ours = |document: &Object| {

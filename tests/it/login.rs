@@ -90,6 +90,8 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
 
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(&run(&["me"], ""), 1).contains("chmod 600"));
+    let doctor = run(&["doctor"], "").stdout_text();
+    assert!(doctor.contains("fix: chmod 600 "), "{doctor}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(
         done(&run(&["logout"], "")),

@@ -74,6 +74,17 @@ impl Engine {
         self.count_soon();
     }
 
+    /// Counts a delivery that holds nothing and waits until the count is stored, so that its sender
+    /// learns whether a delivery would be.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written. The count waits for the next transaction.
+    pub async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
+        self.0.store.count(&counted.totals);
+        Ok(self.0.store.write_counts().await?)
+    }
+
     /// Ensures that deliveries that stored nothing, such as redeliveries, are soon counted in the
     /// store.
     fn count_soon(&self) {

@@ -14,7 +14,7 @@ use svc_model::version::SERVICE_VERSION;
 
 use super::Check;
 use crate::commands::service;
-use crate::credentials::Role;
+use crate::credentials::{PRIVATE, Role};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::relative;
@@ -22,8 +22,8 @@ use crate::output::relative;
 /// The largest difference between the clocks, in seconds. The service reports its time to the
 /// second.
 const SKEW_SECONDS_MAX: i64 = 60;
-/// What to do when the service cannot read its store.
-const STORE_MEND: &str = "its log says why (store.unavailable): look at the database; where it was \
+/// What to do when the service cannot use its store.
+const STORE_MEND: &str = "the service's log says why (store.unavailable): look at the database; where it was \
     replaced under the service, start that anew";
 
 pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
@@ -31,6 +31,13 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
         Ok(client) => client,
         Err(error) => {
             let mend = match service::given(options) {
+                // What is wrong with the file of logins, no service mends.
+                _ if error.code() == "credentials" => error
+                    .hints()
+                    .first()
+                    .and_then(|hint| hint.strip_prefix(PRIVATE))
+                    .unwrap_or("correct this file")
+                    .to_owned(),
                 Ok(Some(url)) => service::login(&url, Role::Operator),
                 // Another server of the store would have other secrets.
                 Ok(None) => match svc_server::running_here() {
@@ -158,12 +165,16 @@ fn empty_export() -> Object {
     Object::from_iter([("resourceLogs", Json::Array(Vec::new()))])
 }
 
-/// Sends an export without records, so that nothing is stored.
+/// Sends an export without records: no fact is stored, but the service writes that it arrived, so the
+/// answer tells whether deliveries can be stored.
 async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check {
     match client.ingest_logs(&export).await {
         Ok(_) => Check::ok(name, "received"),
         Err(error) if error.is_denied() => {
             Check::absent(name, "this token may not send; senders use an ingest token")
+        }
+        Err(error) if error.kind() == ErrorKind::StoreUnavailable => {
+            Check::failed(name, error.to_string(), STORE_MEND)
         }
         Err(error) => Check::failed(name, error.to_string(), "svc capture"),
     }
