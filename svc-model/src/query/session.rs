@@ -106,6 +106,23 @@ pub struct EventCoverage {
 }
 
 impl EventCoverage {
+    /// Returns whether a gap is there although events of its kind were captured: all are quarantined.
+    #[cfg(feature = "service")]
+    pub fn has_quarantined(&self, gap: &Open<Gap>) -> bool {
+        let Open::Known(gap) = gap else {
+            return false;
+        };
+        let events = match gap {
+            Gap::NoInferenceCalls => self.inference_calls,
+            Gap::NoDeveloperDecisions => self.developer_decisions,
+            Gap::NoEditObservations => self.edit_observations,
+            Gap::NoRejectedEdits => self.rejected_edits,
+            Gap::NoRetryLinkages => self.retry_linkages,
+            Gap::NoCommit | Gap::NoPushes | Gap::NoCiOutcomes => return false,
+        };
+        events.quarantined > 0
+    }
+
     /// Returns the counts, in the order of their members.
     pub const fn counts(&self) -> [EventCount; 5] {
         [

@@ -103,7 +103,11 @@ pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     for (reason, count) in &dossier.repository_skipped {
         fields.add("skipped", format!("{count} {reason}"));
     }
-    let gaps: Vec<&str> = dossier.gaps.iter().map(in_words).collect();
+    let gaps = dossier.gaps.iter();
+    let gaps: Vec<&str> = gaps
+        .filter(|gap| !dossier.coverage.has_quarantined(gap))
+        .map(in_words)
+        .collect();
     fields.add_some("not captured", (!gaps.is_empty()).then(|| gaps.join(", ")));
     fields
 }

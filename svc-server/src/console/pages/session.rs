@@ -74,13 +74,17 @@ fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
     }
     html! {
         (fields(values))
-        (gaps(&dossier.gaps))
+        (gaps(dossier))
         (timeline::shown(visit, dossier))
         (commits(dossier, now))
     }
 }
 
-fn gaps(gaps: &[Open<Gap>]) -> Markup {
+fn gaps(dossier: &SessionDossier) -> Markup {
+    let gaps = dossier.gaps.iter();
+    let gaps: Vec<_> = gaps
+        .filter(|gap| !dossier.coverage.has_quarantined(gap))
+        .collect();
     html! {
         @if !gaps.is_empty() {
             section aria-labelledby="gaps" {
