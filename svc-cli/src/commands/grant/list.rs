@@ -34,7 +34,7 @@ impl List {
             limit: QUARANTINE_LOG_MAX,
             before: None,
         };
-        let list = match &self.at.find()? {
+        let list = match &self.at.find(output)? {
             Place::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;
                 all(request, |request| {
@@ -77,12 +77,13 @@ fn render(list: &GrantList, history: bool) -> String {
 }
 
 fn log(entries: &[GrantEntry]) -> String {
-    let mut table = Table::new(["when", "who", "did", "token", "what", "why"]);
+    let mut table = Table::new(["when", "who", "did", "grant", "token", "what", "why"]);
     for entry in entries {
         table.row([
             clock(entry.recorded_at),
             escape(&entry.client_id),
             entry.action.to_string(),
+            grant(entry),
             entry.token.to_string(),
             what(entry),
             escape(&entry.reason),
@@ -134,6 +135,15 @@ fn foreign(list: &GrantList, known: &[&str]) -> String {
         String::new()
     } else {
         format!("not tokens of the server: {}\n", foreign.join(", "))
+    }
+}
+
+/// Returns the grant that a change was about. That of a whole token is about none.
+fn grant(entry: &GrantEntry) -> String {
+    match (&entry.removed_grant_id, &entry.action) {
+        (Some(removed), _) => escape(removed),
+        (None, Open::Known(GrantAction::Add)) => escape(&entry.grant_id),
+        (None, _) => "-".to_owned(),
     }
 }
 

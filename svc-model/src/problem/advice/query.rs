@@ -54,7 +54,10 @@ pub(super) const fn advice(fault: QueryFault) -> Advice {
              PROVIDER/HOST/ID`, such as `github/github.com/42`.",
                 )
         }
-        QueryFault::TokenNotRevoked => grant("Nothing to do: the token works."),
+        QueryFault::TokenNotRevoked => grant(
+            "Nothing to do, unless the server refuses the token: then a restored backup has lost the \
+             revocation that it has seen. Revoke the token and restore it.",
+        ),
     }
 }
 
