@@ -31,6 +31,9 @@ pub(super) struct Own {
     pub(super) mirrors: PathBuf,
     /// The store, if it is not the default one.
     pub(super) database_url: Option<String>,
+    /// Whether agents may read the demo's Session by its setting alone, without another token.
+    #[serde(skip)]
+    pub(super) can_retrieve: bool,
     /// The folder for the demo's repository.
     #[serde(skip)]
     pub(super) repositories: PathBuf,
@@ -94,8 +97,9 @@ pub(super) async fn place(
             return Ok(Place::of_another(client));
         }
     }
-    let own = own(folder)?;
-    let settings = settings(&own)?;
+    let mut own = own(folder)?;
+    let (settings, can_retrieve) = settings(&own)?;
+    own.can_retrieve = can_retrieve;
     let token = settings.operator_token().clone();
     let webhook_secret = settings.webhook_secret().cloned();
     let running = svc_server::start(settings).await?;
@@ -120,8 +124,8 @@ fn webhook_secret() -> Option<SecretString> {
 
 /// Returns the settings of a service for the demo: those of `svc serve`, on a free port, and with
 /// mirrors of the demo's repository. Unless configured otherwise, agents may read the demo's
-/// Session.
-fn settings(own: &Own) -> Result<Settings, CommandError> {
+/// Session; returns whether this setting was made.
+fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
     let overrides = Overrides {
         listen: Some("127.0.0.1:0".to_owned()),
         database_url: own.database_url.clone(),
@@ -132,13 +136,14 @@ fn settings(own: &Own) -> Result<Settings, CommandError> {
     };
     let settings = Settings::load(overrides.clone())?;
     if settings.grant != Grant::None || settings.secrets_file.is_none() {
-        return Ok(settings);
+        return Ok((settings, false));
     }
     let retrieval_session_id = Some(story::SESSION.to_owned());
-    Ok(Settings::load(Overrides {
+    let settings = Settings::load(Overrides {
         retrieval_session_id,
         ..overrides
-    })?)
+    })?;
+    Ok((settings, true))
 }
 
 /// Returns where a service started by the demo keeps its data: all in one folder, or beside the
@@ -165,6 +170,7 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     Ok(Own {
         mirrors,
         database_url,
+        can_retrieve: false,
         repositories,
     })
 }

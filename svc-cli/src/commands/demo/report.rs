@@ -182,9 +182,15 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
         ),
         None => (String::new(), String::new()),
     };
+    // Without a retrieval token, which only a service on SQLite generates, a Session to retrieve is a
+    // wrong setting.
+    let session = if own.can_retrieve {
+        format!("SVC_RETRIEVAL_SESSION_ID={} ", story::SESSION)
+    } else {
+        String::new()
+    };
     let mut next = vec![format!(
-        "{variable}SVC_MIRROR_PATH={mirrors} SVC_RETRIEVAL_SESSION_ID={} {} serve",
-        story::SESSION,
+        "{variable}SVC_MIRROR_PATH={mirrors} {session}{} serve",
         program()
     )];
     if has_organization {
@@ -195,4 +201,27 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
         }
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_named_only_where_a_token_may_retrieve_it() {
+        let first = |can_retrieve| {
+            let own = Own {
+                mirrors: "/m".into(),
+                database_url: None,
+                can_retrieve,
+                repositories: "/r".into(),
+            };
+            next_of_own(&own, false).remove(0)
+        };
+        assert!(first(true).starts_with("SVC_MIRROR_PATH=/m SVC_RETRIEVAL_SESSION_ID=svc-demo "));
+        assert!(
+            !first(false).contains("SVC_RETRIEVAL"),
+            "the server would refuse to start"
+        );
+    }
 }
