@@ -31,9 +31,15 @@ impl Db {
                 output.value(&schema(state), render_status)
             }
             Self::Upgrade(options) => {
-                let revision = store::upgrade(&settings(&options)?.url)?;
+                let url = settings(&options)?.url;
+                let before = store::schema_state(&url)?;
+                let revision = store::upgrade(&url)?;
                 output.value(&schema(SchemaState::AtHead(revision)), |schema| {
-                    format!("database schema upgraded to {}\n", schema.head)
+                    let done = match before {
+                        SchemaState::AtHead(_) => "is already at",
+                        _ => "upgraded to",
+                    };
+                    format!("database schema {done} {}\n", schema.head)
                 })
             }
         }
