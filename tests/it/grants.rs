@@ -487,6 +487,12 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         .collect();
     done(&svc(&server, &words));
     assert_eq!(me(&server, REVIEW).status, 200);
+    // A server may still refuse it: nothing was changed, and nothing else is promised.
+    let again = done(&svc(&server, &words));
+    assert!(
+        again.starts_with("review is not revoked; if a server refuses it"),
+        "{again}"
+    );
 
     let history = done(&remote(&[
         "grant",
@@ -496,6 +502,9 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         "review",
     ]));
     let lines: Vec<&str> = history.lines().collect();
+    assert!(lines[0].contains("grant"), "{history}");
+    let id = lines[1].split_whitespace().find(|word| word.len() == 36);
+    assert!(id.is_some(), "the hint promises ids: {history}");
     assert!(
         lines[1].contains(&format!("shell ({})", account())) && lines[1].contains("a\\u{1b}b"),
         "{history}"

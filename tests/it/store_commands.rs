@@ -14,6 +14,7 @@ on_both_backends!(
     quarantine_works_by_http_under_the_name_of_the_client,
     many_calls_are_quarantined_and_released_at_once,
     a_bulk_change_says_which_calls_are_meant,
+    an_organization_that_the_store_does_not_know_is_told_of,
 );
 
 fn a_database_is_looked_after(backend: Backend) {
@@ -36,7 +37,7 @@ fn a_database_is_looked_after(backend: Backend) {
     let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
     assert!(said.contains("svc db upgrade"), "{said}");
     assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
-    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
+    assert_eq!(run(&["db", "upgrade"]), "database schema is already at 1\n");
     assert_eq!(run(&["db", "status"]), "database schema: at_head (1)\n");
     assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
 }
@@ -238,6 +239,14 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
         "{apply}"
     );
     assert_eq!(visible(&server), numbers(1, 4));
+    let session = run(&["session", DEMO]);
+    let gaps = session
+        .lines()
+        .find(|line| line.starts_with("not captured"));
+    assert!(
+        session.contains("4 quarantined") && !gaps.unwrap_or_default().contains("model calls"),
+        "{session}"
+    );
     let again = json(&svc(
         &server,
         &[&hide[..], &of_demo, &["--apply", "--json"]].concat(),
@@ -391,4 +400,40 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
     assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
     let said = refused(&svc_with(&server, &variables, &quarantine), 1);
     assert!(said.contains("svc db upgrade"), "{said}");
+}
+
+/// A command for an organization without facts succeeds, so nobody would notice a forgotten setting.
+fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
+    let Some(server) = planted(backend) else {
+        return;
+    };
+    let warning = "warning: this store has nothing of organization default; it has: acme.";
+    for command in [
+        &["gc", "--older-than", "90d"][..],
+        &["erase", "--session", DEMO],
+        &["facts"],
+        &["export"],
+        &["quarantine-log"],
+        &["grant", "list"],
+        &["report", "model"],
+        &["mirror", "status"],
+    ] {
+        let own = svc(&server, command);
+        assert!(
+            !own.stderr_text().contains("this store has nothing"),
+            "{command:?}"
+        );
+        let other = svc(&server, &[command, &["--org", "default"]].concat());
+        let said = other.stderr_text();
+        assert!(said.contains(warning), "{command:?}: {said}");
+    }
+    let dates = ["--between", "2026-01-15", "2026-01-16", "--reason", "x"];
+    let said = refused(
+        &svc(
+            &server,
+            &[&["quarantine-inference-calls"][..], &dates].concat(),
+        ),
+        1,
+    );
+    assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
 }

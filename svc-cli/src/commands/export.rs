@@ -6,7 +6,6 @@ use clap::Args;
 use svc_engine::clock::Clock;
 use svc_engine::deadline::Deadline;
 use svc_engine::read::{Export as Wanted, export};
-use svc_engine::store::Ledger;
 use svc_model::export::ExportedFact;
 use svc_model::facts::FactTable;
 use svc_model::json;
@@ -14,7 +13,7 @@ use svc_model::json;
 use super::interruption::by_the_operator;
 use super::moment::optional_moment;
 use super::one_of::one_of;
-use super::store::settings;
+use super::store::{ledger, settings};
 use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::Output;
@@ -68,7 +67,7 @@ impl Export {
             with_content: self.content,
         };
         let settings = settings(&self.store)?;
-        let ledger = Ledger::open(&settings.url, settings.org_id)?;
+        let ledger = ledger(&settings.url, &settings.org_id, output)?;
         let cancellation = by_the_operator()?;
         let deadline = Deadline::after(AT_MOST).cancelled_by(&cancellation);
         let mut lines = Lines {

@@ -33,7 +33,7 @@ struct Counts {
 
 impl Facts {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let client = match Place::find(&self.service, &self.store, Otherwise::Service)? {
+        let client = match Place::find(&self.service, &self.store, Otherwise::Service, output)? {
             Place::Store(opened) => {
                 let counts = Counts::read(&mut opened.ledger.snapshot()?)?;
                 return output.value(&counts, render);

@@ -48,14 +48,27 @@ pub(crate) fn optional_moment(
     text.map(|text| moment(option, text, now)).transpose()
 }
 
+/// Which bound of a range that includes both is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    First,
+    Last,
+}
+
 /// Parses an inclusive boundary. A date is refused, because it leaves open which end of the day is
 /// meant.
-pub(crate) fn boundary(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
+pub(crate) fn boundary(
+    option: &str,
+    text: &str,
+    bound: Bound,
+    now: Instant,
+) -> Result<Instant, CommandError> {
     if is_date(text) {
         let error = CommandError::argument(option, "must have a time and an offset");
-        return Err(error.hint(format!(
-            "the end of that day in UTC: {text}T23:59:59.999999Z"
-        )));
+        return Err(error.hint(match bound {
+            Bound::First => format!("the beginning of that day in UTC: {text}T00:00:00Z"),
+            Bound::Last => format!("the end of that day in UTC: {text}T23:59:59.999999Z"),
+        }));
     }
     moment(option, text, now)
 }
@@ -66,7 +79,8 @@ pub(crate) fn optional_boundary(
     text: Option<&str>,
     now: Instant,
 ) -> Result<Option<Instant>, CommandError> {
-    text.map(|text| boundary(option, text, now)).transpose()
+    text.map(|text| boundary(option, text, Bound::Last, now))
+        .transpose()
 }
 
 /// Returns the moment this long ago.
@@ -124,10 +138,10 @@ mod tests {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
         for text in ["2026-01-30T00:00:00Z", "7d", "-2h"] {
             let moment = moment("--as-of", text, now).unwrap();
-            assert_eq!(boundary("--as-of", text, now).unwrap(), moment);
+            assert_eq!(boundary("--as-of", text, Bound::Last, now).unwrap(), moment);
         }
         for text in ["2026-01-30", "2026-01-30T00:00:00", "30"] {
-            let error = boundary("--as-of", text, now).unwrap_err();
+            let error = boundary("--as-of", text, Bound::Last, now).unwrap_err();
             assert_eq!(error.code(), "invalid_argument", "{text}");
         }
         assert_eq!(optional_boundary("--as-of", None, now).unwrap(), None);

@@ -1,5 +1,8 @@
 //! Where a command works that can use a store directly or ask its service.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use svc_client::Client;
 use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
 use svc_model::id::OrgId;
@@ -9,6 +12,7 @@ use super::{service, store as settings};
 use crate::credentials::Credentials;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
+use crate::output::Output;
 
 /// What a command uses by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,33 @@ pub(crate) struct Opened {
     url: DatabaseUrl,
 }
 
+impl Opened {
+    /// Returns the files beside a SQLite database that restores have put aside.
+    pub(crate) fn replaced(&self) -> Vec<PathBuf> {
+        let DatabaseUrl::Sqlite(database) = &self.url else {
+            return Vec::new();
+        };
+        let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else {
+            return Vec::new();
+        };
+        let mut beginning = name.to_owned();
+        beginning.push(".replaced-");
+        let beginning = beginning.as_encoded_bytes();
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(beginning))
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        found
+    }
+}
+
 impl Place {
     /// Returns the place from the options, the environment, the configuration and the last login,
     /// in this order of precedence.
@@ -41,15 +72,16 @@ impl Place {
         service: &ServiceOptions,
         store: &StoreOptions,
         otherwise: Otherwise,
+        output: &mut Output,
     ) -> Result<Self, CommandError> {
         if asks_service(service, store, otherwise)? {
             Ok(Self::Service(service::client(service)?))
         } else {
-            Self::open(settings::settings(store)?)
+            Self::open(settings::settings(store)?, output)
         }
     }
 
-    fn open(settings: StoreSettings) -> Result<Self, CommandError> {
+    fn open(settings: StoreSettings, output: &mut Output) -> Result<Self, CommandError> {
         let state = store::schema_state(&settings.url)?;
         if state == SchemaState::Absent {
             let error = CommandError::from(StoreError::Schema(state));
@@ -59,7 +91,7 @@ impl Place {
             )));
         }
         Ok(Self::Store(Opened {
-            ledger: Ledger::open(&settings.url, settings.org_id.clone())?,
+            ledger: settings::ledger(&settings.url, &settings.org_id, output)?,
             org_id: settings.org_id,
             url: settings.url,
         }))

@@ -1,10 +1,12 @@
 //! The store that a command works on.
 
-use svc_engine::store::{Obstacle, SchemaState, StoreError};
+use svc_engine::store::{DatabaseUrl, Ledger, Obstacle, SchemaState, StoreError};
+use svc_model::id::OrgId;
 use svc_server::{Overrides, StoreSettings};
 
 use crate::error::{CommandError, chain};
 use crate::options::StoreOptions;
+use crate::output::Output;
 
 /// Returns the settings of the store from the options, the environment and the configuration.
 pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandError> {
@@ -13,6 +15,27 @@ pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandE
         org_id: given(options.org_id.as_deref()),
         ..Overrides::default()
     })?)
+}
+
+/// Opens the facts of the chosen organization for a command. An organization that the store does not
+/// know looks like one without facts, so it is said when the store has others.
+pub(crate) fn ledger(
+    url: &DatabaseUrl,
+    org_id: &OrgId,
+    output: &mut Output,
+) -> Result<Ledger, CommandError> {
+    let ledger = Ledger::open(url, org_id.clone())?;
+    // What cannot be read is told of by the command itself.
+    let others = ledger.organizations_instead().unwrap_or_default();
+    if !others.is_empty() {
+        let others: Vec<&str> = others.iter().map(OrgId::as_str).collect();
+        output.warning(&format!(
+            "this store has nothing of organization {org_id}; it has: {}. Choose one with --org or \
+             SVC_ORG_ID",
+            others.join(", ")
+        ));
+    }
+    Ok(ledger)
 }
 
 /// Returns an option; an empty one counts as unset.

@@ -548,6 +548,22 @@ impl Ledger {
         Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
 
+    /// Returns the organizations of the store if the one of this ledger is none of them: nobody has
+    /// stored anything for it.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be reached, or its schema is not at head.
+    pub fn organizations_instead(&self) -> Result<Vec<OrgId>, StoreError> {
+        let mut snapshot = self.snapshot()?;
+        let organizations = organization::all(snapshot.connection()?)?;
+        Ok(if organizations.contains(&self.org_id) {
+            Vec::new()
+        } else {
+            organizations
+        })
+    }
+
     /// Appends to the quarantine log.
     ///
     /// # Errors
@@ -620,6 +636,16 @@ impl Ledger {
         change: &GrantChange,
     ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
         self.write(|transaction| grants::change_token(transaction, token, action, change))
+    }
+
+    /// Forgets that a mirror was fetched, because it is removed on purpose. A mirror for which
+    /// something waits is not forgotten. Returns whether it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::quarantine`].
+    pub fn forget_mirror(&self, lifetime: &crate::fact::Lifetime) -> Result<bool, StoreError> {
+        self.write(|transaction| jobs::forget(transaction, lifetime))
     }
 
     /// Opens a connection for writing to a schema at head.

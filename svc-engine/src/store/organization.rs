@@ -41,6 +41,8 @@ const LOCK: Sql = Sql {
 const ENTER: &str = "INSERT INTO organizations (org_id, erasures)
     VALUES ($1, (SELECT COALESCE(MAX(erasures), 0) FROM organizations)) ON CONFLICT DO NOTHING";
 const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
+/// There are few of them.
+const ALL: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
 const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
 /// Which of these facts of a kind are quarantined.
 const QUARANTINED: Lookup<'_> = Lookup {
@@ -247,6 +249,15 @@ impl Transaction<'_> {
         }
         Ok(Changed::Yes)
     }
+}
+
+/// Returns every organization.
+pub(super) fn all(connection: &mut Connection) -> Result<Vec<OrgId>, StoreError> {
+    let names = connection.all(ALL, &[], |row| row.text(0))?;
+    let names = names.iter().map(|name| OrgId::new(name));
+    names
+        .collect::<Result<_, _>>()
+        .map_err(|_| corrupt("organizations", "org_id"))
 }
 
 /// How the facts that a store appends are stamped.

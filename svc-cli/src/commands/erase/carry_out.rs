@@ -72,7 +72,7 @@ impl How {
         if let Some(reason) = &self.reason {
             check_reason(reason)?;
         }
-        let (opened, place) = store(&self.store)?;
+        let (opened, place) = store(&self.store, output)?;
         let cancellation = by_the_operator()?;
         let deadline = Deadline::after(AT_MOST).cancelled_by(&cancellation);
         let interrupted = |error: StoreError| match error {
@@ -117,6 +117,18 @@ impl How {
         })?;
         let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
+        let replaced: Vec<String> = opened
+            .replaced()
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        if !replaced.is_empty() {
+            output.warning(&format!(
+                "databases that `svc restore --replace` put aside still contain what they contained: \
+                 {}; remove them yourself",
+                replaced.join(", ")
+            ));
+        }
         if space == Compaction::InUse {
             output.warning(
                 "a reader still uses the old state, so some bytes may remain in the files; run \

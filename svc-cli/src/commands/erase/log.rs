@@ -44,7 +44,7 @@ struct Entry {
 
 impl Log {
     pub(super) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
-        let (opened, _) = store(&self.store)?;
+        let (opened, _) = store(&self.store, output)?;
         let mut snapshot = opened.ledger.snapshot()?;
         let mut rows: Vec<ErasureRow> = Vec::new();
         loop {

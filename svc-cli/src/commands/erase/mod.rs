@@ -100,8 +100,13 @@ impl Gc {
 }
 
 /// Opens the store: content is erased where it lies.
-fn store(options: &StoreOptions) -> Result<(Opened, String), CommandError> {
-    let place = Place::find(&ServiceOptions::default(), options, Otherwise::Store)?;
+fn store(options: &StoreOptions, output: &mut Output) -> Result<(Opened, String), CommandError> {
+    let place = Place::find(
+        &ServiceOptions::default(),
+        options,
+        Otherwise::Store,
+        output,
+    )?;
     let shown = place.shown();
     match place {
         Place::Store(opened) => {

@@ -51,7 +51,7 @@ pub(crate) struct Add {
 impl Add {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let request = self.request(Clock::system().now())?;
-        let place = self.at.find()?;
+        let place = self.at.find(output)?;
         let receipt = match &place {
             Place::Store(opened) => record(opened, &request)?,
             Place::Service(client) => self.at.ask(client, client.add_grant(&request))?,

@@ -28,7 +28,7 @@ impl Remove {
                 .map_err(|rule| CommandError::argument("the grant", rule))?,
             reason: reason(&self.reason)?,
         };
-        let place = self.at.find()?;
+        let place = self.at.find(output)?;
         let receipt = match &place {
             Place::Store(opened) => {
                 let change = change(&request.reason);
@@ -63,7 +63,7 @@ impl Change {
             token: token(&self.token, &self.at)?,
             reason: reason(&self.reason)?,
         };
-        let place = self.at.find()?;
+        let place = self.at.find(output)?;
         let receipt = match &place {
             Place::Store(opened) => {
                 let change = change(&request.reason);

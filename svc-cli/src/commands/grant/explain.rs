@@ -27,7 +27,7 @@ impl Explain {
             session_id: SessionId::new(&self.session)
                 .map_err(|rule| CommandError::argument("the Session", rule))?,
         };
-        let place = self.at.find()?;
+        let place = self.at.find(output)?;
         let explanation = match &place {
             Place::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;

@@ -73,8 +73,8 @@ pub(super) struct Where {
 }
 
 impl Where {
-    fn find(&self) -> Result<Place, CommandError> {
-        Place::find(&self.service, &self.store, Otherwise::Store)
+    fn find(&self, output: &mut Output) -> Result<Place, CommandError> {
+        Place::find(&self.service, &self.store, Otherwise::Store, output)
     }
 
     /// Asks a service, after checking that it belongs to the given organization.
@@ -214,7 +214,8 @@ fn print(
 fn render(changed: &Changed) -> String {
     let entry = &changed.receipt.entry;
     let token = &entry.token;
-    let before = if changed.receipt.unchanged {
+    let is_restore = entry.action == Open::Known(GrantAction::Restore);
+    let before = if changed.receipt.unchanged && !is_restore {
         ", as before"
     } else {
         ""
@@ -232,6 +233,11 @@ fn render(changed: &Changed) -> String {
             )
         }
         Open::Known(GrantAction::Revoke) => format!("revoked {token}: every server refuses it"),
+        // A server may have seen a revocation that a restored backup does not have.
+        Open::Known(GrantAction::Restore) if changed.receipt.unchanged => format!(
+            "{token} is not revoked; if a server refuses it all the same, a restored backup has lost \
+             a revocation that the server has seen: revoke the token and restore it"
+        ),
         Open::Known(GrantAction::Restore) => {
             format!("restored {token}: it can read what is granted to it")
         }

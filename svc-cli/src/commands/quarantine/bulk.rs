@@ -7,7 +7,7 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::{check_reason, client_id};
-use crate::commands::moment::boundary;
+use crate::commands::moment::{Bound, boundary};
 use crate::commands::place::{Otherwise, Place};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -75,7 +75,12 @@ impl Bulk {
     ) -> Result<(), CommandError> {
         check_reason(&self.reason)?;
         let filter = self.filter()?;
-        let place = Place::find(&ServiceOptions::default(), &self.store, Otherwise::Store)?;
+        let place = Place::find(
+            &ServiceOptions::default(),
+            &self.store,
+            Otherwise::Store,
+            output,
+        )?;
         let shown = place.shown();
         let Place::Store(opened) = place else {
             return Err(CommandError::refused(
@@ -144,11 +149,11 @@ impl Bulk {
 /// Reads the two bounds.
 fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
     let name = "a bound of --between";
-    let bound = |text: &str| boundary(name, text, now);
+    let read = |text: &str, bound| boundary(name, text, bound, now);
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
     };
-    let (first, last) = (bound(first)?, bound(last)?);
+    let (first, last) = (read(first, Bound::First)?, read(last, Bound::Last)?);
     if first > last {
         return Err(CommandError::argument(
             "--between",

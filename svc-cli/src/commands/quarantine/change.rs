@@ -66,7 +66,7 @@ impl Change {
                 .map_err(|rule| CommandError::argument("--reason", rule))?,
             force: self.force,
         };
-        let place = Place::find(&self.service, &self.store, Otherwise::Store)?;
+        let place = Place::find(&self.service, &self.store, Otherwise::Store, output)?;
         let receipt = match &place {
             Place::Store(opened) => record(opened, &request, action)?,
             Place::Service(client) => service::block_on(async {

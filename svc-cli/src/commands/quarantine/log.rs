@@ -38,7 +38,7 @@ impl Log {
             (false, Ok(tail)) if tail > 0 => tail,
             _ => return Err(CommandError::argument("--tail", "must be at least 1")),
         };
-        let place = Place::find(&self.service, &self.store, Otherwise::Store)?;
+        let place = Place::find(&self.service, &self.store, Otherwise::Store, output)?;
         let log = match &place {
             Place::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;

@@ -22,7 +22,7 @@ use svc_engine::deadline::Deadline;
 use svc_engine::error::Error;
 use svc_engine::mirror::{MirrorConfig, MirrorReading};
 use svc_engine::read::{Extent, ReportMemory, ReportSources};
-use svc_engine::store::{Ledger, Snapshot};
+use svc_engine::store::Snapshot;
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::{Problem, ReportBound};
 use svc_model::time::Instant;
@@ -31,6 +31,7 @@ use self::progress::Progress;
 use super::mirror::MirrorOptions;
 use super::moment::optional_boundary;
 use super::service;
+use super::store::ledger;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::Output;
@@ -184,8 +185,8 @@ impl ReportOptions {
         read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
+        let ledger = ledger(&settings.store.url, &settings.store.org_id, output)?;
         let _progress = Progress::begin(output, "reading the store");
-        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
         let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
         Ok(read(&mut snapshot))
     }
@@ -197,7 +198,7 @@ impl ReportOptions {
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
-        let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
+        let ledger = ledger(&settings.store.url, &settings.store.org_id, output)?;
         let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
         warn_of_mirrors(settings.mirror.as_ref(), &mut snapshot, output)?;
         let _progress = Progress::begin(output, "reading the store and the mirrors");

@@ -6,6 +6,7 @@ use svc_model::time::Instant;
 
 use super::super::StoreError;
 use super::super::connection::{Connection, Sql};
+use super::super::transaction::Transaction;
 use super::schedule::WAITING;
 use super::{ClaimedJob, DeferredNote, MirrorJobs, WaitingPush};
 use crate::fact::Lifetime;
@@ -24,6 +25,11 @@ const DEFER: &str = "INSERT INTO mirror_deferred_notes
     ON CONFLICT DO NOTHING";
 const FORGET_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
     WHERE org_id = $1 AND mirror = $2 AND notes_ref = $3 AND commit_sha = $4";
+/// A job that nothing waits for. What comes in the meantime keeps it.
+const FORGET: &str = "DELETE FROM mirror_jobs
+    WHERE org_id = $1 AND mirror = $2 AND due_at_us IS NULL";
+const FORGET_ALL_DEFERRED: &str =
+    "DELETE FROM mirror_deferred_notes WHERE org_id = $1 AND mirror = $2";
 /// The oldest give way: a commit that no branch has reached for long is none of the repository.
 const TRIM_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
     WHERE org_id = $1 AND mirror = $2 AND (notes_ref, commit_sha) IN (
@@ -145,6 +151,22 @@ impl MirrorJobs {
             .write(&job, &end)
         })
     }
+}
+
+/// Forgets the job of a mirror that is removed on purpose, so that the store does not claim a mirror
+/// that is gone. Returns whether there was one.
+pub(in super::super) fn forget(
+    transaction: &mut Transaction<'_>,
+    lifetime: &Lifetime,
+) -> Result<bool, StoreError> {
+    let mirror = lifetime.to_string();
+    let keys = [transaction.org_id.as_str().into(), mirror.as_str().into()];
+    if transaction.connection.execute(FORGET, &keys)? == 0 {
+        return Ok(false);
+    }
+    // They are read again with the notes of a mirror that is fetched anew.
+    transaction.connection.execute(FORGET_ALL_DEFERRED, &keys)?;
+    Ok(true)
 }
 
 /// A job that is being ended, in its transaction.

@@ -19,5 +19,6 @@ pub use list::{JobState, MirrorStatus};
 pub use schedule::RefreshRequest;
 pub use waiting::{DeferredNote, WaitingPush};
 
+pub(super) use end::forget;
 pub(super) use list::{last_push_at, list};
 pub(super) use schedule::request;
