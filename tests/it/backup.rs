@@ -15,13 +15,14 @@ use harness::server::{Backend, Configuration, Server, Store};
 use serde_json::json;
 use svc_model::json::Json;
 
-use crate::cli::{COMMAND_MAX, DEMO, at, done, json, svc};
+use crate::cli::{COMMAND_MAX, DEMO, at, done, json, refused, svc, svc_with};
 
 on_both_backends! {
     a_backup_restored_gives_the_same_answers,
     a_backup_is_of_one_moment_while_a_server_stores,
     what_is_not_empty_or_not_whole_is_refused,
     a_server_notices_that_its_store_was_replaced,
+    mirrors_that_are_gone_are_named,
 }
 
 /// What is asked of both services: pages, reports, and all of one Session.
@@ -324,6 +325,8 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
         Backend::Sqlite => {
             // The file that it has open is not the one that anybody would find.
             assert!(restored.stderr_text().contains(".replaced-1"));
+            let erasing = svc(&server, &["erase", "--session", DEMO]).stderr_text();
+            assert!(erasing.contains("svc.db.replaced-1; remove"), "{erasing}");
             assert_eq!(deliver(lost), 503);
             assert_eq!(server.read("/v1/facts").status, 503);
             let doctor = svc(&server, &["doctor"]).stdout_text();
@@ -346,4 +349,76 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
             done(&svc(&server, &["verify"]));
         }
     }
+}
+
+/// The store knows which mirrors were fetched, so a wrong folder does not pass for one without mirrors.
+fn mirrors_that_are_gone_are_named(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let _daemon = planted(&server);
+    let mirrors = server.variable("SVC_MIRROR_PATH").expect("a folder");
+    let elsewhere = path(&server, "elsewhere");
+    let run = |mirrors: &str, arguments: &[&str]| {
+        svc_with(&server, &[("SVC_MIRROR_PATH", mirrors)], arguments)
+    };
+    assert!(done(&run(mirrors, &["mirror", "status"])).contains("idle"));
+
+    let folder = path(&server, "without");
+    let output = run(&elsewhere, &["backup", &folder]);
+    let said = refused(&output, 1);
+    assert!(
+        said.contains(&format!("not in {elsewhere}: own/repo\n")),
+        "{said}"
+    );
+    assert!(
+        output
+            .stdout_text()
+            .contains("mirrors       0; 1 not found")
+    );
+    let found = svc(&server, &["verify", &folder]);
+    assert_eq!(found.status.code(), Some(1));
+    let found = found.stdout_text();
+    assert!(
+        found.contains("github/github.com/7") && found.contains("mirror_absent"),
+        "{found}"
+    );
+
+    // Whoever leaves them all out is told, and has what was asked for.
+    let folder = path(&server, "rows");
+    let output = run("", &["backup", &folder]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        output.stderr_text().contains("--mirror-path"),
+        "{}",
+        output.stderr_text()
+    );
+    done(&svc(&server, &["verify", &folder]));
+    fs::remove_file(Path::new(&folder).join("SHA256SUMS")).expect("it is there");
+    let found = svc(&server, &["verify", &folder]).stdout_text();
+    assert_eq!(
+        found.lines().count(),
+        2,
+        "the head and one finding: {found}"
+    );
+    assert!(found.contains("SHA256SUMS"), "{found}");
+
+    // A file is no folder of mirrors, whatever the command.
+    let file = path(&server, "file");
+    fs::write(&file, "").expect("it can be written");
+    let said = refused(&run(&file, &["backup", &path(&server, "none")]), 1);
+    assert!(said.contains("SVC_MIRROR_PATH must be a folder"), "{said}");
+
+    let status = run(&elsewhere, &["mirror", "status"]);
+    assert!(
+        status.stdout_text().contains("folder missing"),
+        "{}",
+        status.stdout_text()
+    );
+    assert!(status.stderr_text().contains("svc mirror refresh own/repo"));
+    let doctor = run(&elsewhere, &["doctor"]).stdout_text();
+    assert!(
+        doctor.contains(&format!("fetched, but not in {elsewhere}: own/repo")),
+        "{doctor}"
+    );
 }

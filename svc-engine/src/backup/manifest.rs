@@ -33,6 +33,21 @@ pub struct Manifest {
     /// The mirrors; absent if the backup excludes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirrors: Option<Vec<MirrorFile>>,
+    /// The mirrors that the service had fetched and that are not in the backup: they were not in the
+    /// folder of the mirrors, or the backup excludes all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mirrors_missing: Vec<MissingMirror>,
+}
+
+/// A mirror that was fetched and is not in the backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingMirror {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The repository: PROVIDER/HOST/ID, or OWNER/NAME.
+    pub repository: String,
+    /// The name of the repository, as it was delivered last.
+    pub repo: String,
 }
 
 /// A mirror in a backup.

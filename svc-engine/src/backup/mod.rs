@@ -23,13 +23,13 @@ use sha2::{Digest as _, Sha256};
 use svc_model::json;
 use svc_model::time::Instant;
 
-pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
+pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile, MissingMirror};
 use crate::fact::Lifetime;
 use crate::mirror::{self, ArchiveError, MirrorFolder};
 use crate::private;
 use crate::store::backup::{
-    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, put, read_archive, take,
-    verify_store, verify_tables,
+    CopyError, Damage, FetchedMirror, Findings, KeptOrganization, Watch, hexadecimal, put,
+    read_archive, take, verify_store, verify_tables,
 };
 use crate::store::{DatabaseUrl, KeptErasures, SchemaState, StoreError, schema_state};
 
@@ -50,6 +50,14 @@ pub enum BackupError {
         repository: String,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The folder of the mirrors cannot be read.
+    #[error("the folder of the mirrors, {}", folder.display())]
+    Mirrors {
+        /// The folder.
+        folder: PathBuf,
+        /// The cause.
+        source: io::Error,
     },
     /// A file cannot be written or read.
     #[error("the folder of the backup")]
@@ -91,7 +99,8 @@ pub struct Restored {
 }
 
 /// Backs up a store, and the mirrors if their folder is given, into a new folder. Servers may keep
-/// running.
+/// running. Mirrors that the store says were fetched and that are not in their folder are named in the
+/// manifest; the rest is kept all the same.
 ///
 /// # Errors
 ///
@@ -130,9 +139,13 @@ fn write(
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, BackupError> {
     let taken = take(url, folder, watch)?;
-    let mirrors = match mirrors {
-        Some(root) => Some(keep_mirrors(root, &taken.organizations, folder, watch)?),
-        None => None,
+    let (mirrors, mirrors_missing) = match mirrors {
+        Some(root) => {
+            let kept = keep_mirrors(root, &taken.organizations, folder, watch)?;
+            let missing = missing(taken.mirrors, &kept);
+            (Some(kept), missing)
+        }
+        None => (None, missing(taken.mirrors, &[])),
     };
     let manifest = Manifest {
         format: FORMAT.to_owned(),
@@ -144,6 +157,7 @@ fn write(
         organizations: taken.organizations,
         tables: taken.tables,
         mirrors,
+        mirrors_missing,
     };
     let mut text = json::to_vec(&manifest, usize::MAX).map_err(io::Error::other)?;
     text.push(b'\n');
@@ -174,7 +188,11 @@ fn keep_mirrors(
     let mut files = Vec::new();
     for organization in organizations {
         let mirrors = MirrorFolder::new(root, organization.org_id.clone());
-        for lifetime in mirrors.mirrors()? {
+        let present = mirrors.mirrors().map_err(|source| BackupError::Mirrors {
+            folder: root.to_owned(),
+            source,
+        })?;
+        for lifetime in present {
             let file = format!("{MIRRORS}/{}.rows", files.len() + 1);
             (watch.progress)(MIRRORS, files.len() as u64);
             let written = mirror::keep(&mirrors, &lifetime, &folder.join(&file), &watch.deadline)
@@ -190,6 +208,22 @@ fn keep_mirrors(
         }
     }
     Ok(files)
+}
+
+/// Returns the mirrors that were fetched and were not kept.
+fn missing(fetched: Vec<FetchedMirror>, kept: &[MirrorFile]) -> Vec<MissingMirror> {
+    let kept: HashSet<_> = kept
+        .iter()
+        .map(|it| (&it.org_id, &*it.repository))
+        .collect();
+    let fetched = fetched.into_iter().map(|it| MissingMirror {
+        org_id: it.org_id,
+        repository: it.repository,
+        repo: it.repo,
+    });
+    fetched
+        .filter(|it| !kept.contains(&(&it.org_id, &*it.repository)))
+        .collect()
 }
 
 fn of_mirror(lifetime: &Lifetime, error: ArchiveError) -> BackupError {
@@ -303,8 +337,9 @@ fn check_files(
     let damaged = |file: &str| CopyError::Damaged {
         file: file.to_owned(),
     };
-    if !unsummed(folder, manifest)?.is_empty() {
-        return Err(damaged(SUMS).into());
+    match unsummed(folder, manifest)? {
+        Unsummed::Files(files) if files.is_empty() => {}
+        _ => return Err(damaged(SUMS).into()),
     }
     for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
         if !is_whole(folder, file, watch)? {
@@ -314,13 +349,19 @@ fn check_files(
     Ok(())
 }
 
-/// Returns the files of which `SHA256SUMS` does not say what the manifest says.
-fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Vec<String>> {
+/// What `SHA256SUMS` does not confirm.
+enum Unsummed {
+    /// There is no such file.
+    All,
+    /// It does not say of these files what the manifest says.
+    Files(Vec<String>),
+}
+
+fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Unsummed> {
     let sums = match fs::read_to_string(folder.join(SUMS)) {
         Ok(sums) => sums,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {
-            String::new()
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unsummed::All),
+        Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(error),
     };
     let lines: HashSet<&str> = sums.lines().collect();
@@ -328,7 +369,8 @@ fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Vec<String>> {
     let digest = hexadecimal(&Sha256::digest(&text));
     let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
     let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
-    Ok(missing.map(|(file, _, _)| file.to_owned()).collect())
+    let missing = missing.map(|(file, _, _)| file.to_owned());
+    Ok(Unsummed::Files(missing.collect()))
 }
 
 /// Returns whether the file of a mirror is the one that was written.
@@ -372,13 +414,21 @@ pub fn verify_backup(
         });
     }
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
-    for file in unsummed(folder, &manifest)? {
-        findings.add(
-            &file,
-            None,
-            Damage::FileDamaged,
-            "SHA256SUMS says otherwise",
-        );
+    match unsummed(folder, &manifest)? {
+        Unsummed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
+        Unsummed::Files(files) => {
+            for file in files {
+                let said = "SHA256SUMS says otherwise";
+                findings.add(&file, None, Damage::FileDamaged, said);
+            }
+        }
+    }
+    // Whoever excludes the mirrors knows it.
+    let missing = manifest.mirrors.as_ref().map(|_| &manifest.mirrors_missing);
+    for missing in missing.into_iter().flatten() {
+        let id = Some(&*missing.repository);
+        let said = "its folder was absent when the backup was made";
+        findings.add(MIRRORS, id, Damage::MirrorAbsent, said);
     }
     for file in manifest.mirrors.iter().flatten() {
         if !is_whole(folder, file, watch)? {

@@ -55,9 +55,9 @@ impl MirrorFailure {
             }
             Self::CloneUrlRefused => {
                 return format!(
-                    "name the host of the clone URL in SVC_ALLOWED_CLONE_HOSTS of the service, and \
-                     then: {refresh}; a folder on this machine, such as the demo's repository: \
-                     SVC_DEV_MODE=true {refresh}"
+                    "the clone URL must be https, http, ssh or git, with a host in \
+                     SVC_ALLOWED_CLONE_HOSTS of the service; when it is: {refresh}; a folder on \
+                     this machine, such as the demo's repository: SVC_DEV_MODE=true {refresh}"
                 );
             }
             Self::NameAmbiguous => {

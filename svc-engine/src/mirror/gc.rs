@@ -11,7 +11,7 @@ use super::allowance::Allowance;
 use super::folder::{LockError, MirrorFolder};
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
-use crate::store::{Snapshot, StoreError};
+use crate::store::{Ledger, Snapshot, StoreError};
 
 /// The version of the rule for keeping mirrors; it changes with `decide`.
 pub const GC_POLICY_VERSION: &str = "1";
@@ -82,7 +82,8 @@ pub enum GcError {
     Store(#[from] StoreError),
 }
 
-/// Looks at every mirror, in the order of their repositories, and removes the old ones if `apply`.
+/// Looks at every mirror, in the order of their repositories, and removes the old ones if `apply` is
+/// the ledger of their store, which forgets them.
 ///
 /// # Errors
 ///
@@ -91,15 +92,21 @@ pub fn collect(
     folder: &MirrorFolder,
     snapshot: &mut Snapshot<'_>,
     retention: Retention,
-    apply: bool,
+    apply: Option<&Ledger>,
 ) -> Result<Vec<Collected>, GcError> {
     let mut collected = Vec::new();
     for lifetime in folder.mirrors()? {
         let last_push_at = snapshot.last_push_at(&lifetime)?;
         let repo = display_name(snapshot, &lifetime)?;
         let mut action = decide(last_push_at, retention);
-        if apply && action == GcAction::Removed && remove(folder, &lifetime).is_err() {
-            action = GcAction::Kept(GcReason::RemoveFailed);
+        if let Some(ledger) = apply
+            && action == GcAction::Removed
+        {
+            // First, so that an interruption leaves a mirror too many and no claim of one.
+            ledger.forget_mirror(&lifetime)?;
+            if remove(folder, &lifetime).is_err() {
+                action = GcAction::Kept(GcReason::RemoveFailed);
+            }
         }
         collected.push(Collected {
             lifetime,
@@ -200,14 +207,20 @@ mod tests {
             recorded_at: at(0),
             client_id: "operator".to_owned(),
         };
-        database.ledger("acme").quarantine(&[hidden]).unwrap();
+        let ledger = database.ledger("acme");
+        ledger.quarantine(&[hidden]).unwrap();
 
+        let fetched =
+            "INSERT INTO mirror_jobs (org_id, mirror, repo, attempts, last_success_at_us, notes)
+            VALUES ('acme', 'github/github.com/1', 'own/old', 0, 1, '')";
+        crate::store::change_rows(database.url(), fetched).unwrap();
         let retention = Retention {
             now: at(100 * DAY),
             days: 90,
         };
-        let run = |apply| {
+        let run = |apply: bool| {
             let mut snapshot = store.snapshot_now();
+            let apply = apply.then_some(&ledger);
             let collected = collect(&folder, &mut snapshot, retention, apply).unwrap();
             let shown = |it: Collected| {
                 let repo = it.repo.map(String::from);
@@ -238,6 +251,7 @@ mod tests {
             row("own/unknown", Some("own/unknown"), None, ambiguous),
         ];
         assert_eq!(run(false), expected, "it only looks");
+        assert_eq!(store.snapshot_now().mirrors(at(0)).unwrap().len(), 1);
         let first = Lifetime::Identified(repository(1));
         assert!(folder.exists(&first));
         let wait = Allowance::until(Deadline::after(Duration::from_secs(9)));
@@ -247,6 +261,11 @@ mod tests {
         drop(working);
         assert_eq!(run(true), expected);
         assert!(!folder.path(&first).exists());
+        assert_eq!(
+            store.snapshot_now().mirrors(at(0)).unwrap(),
+            [],
+            "forgotten"
+        );
         assert_eq!(run(true), expected[1..]);
     }
 }

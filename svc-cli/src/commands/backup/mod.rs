@@ -41,12 +41,14 @@ fn contents(manifest: &Manifest) -> Fields {
         );
     }
     let mirrors = manifest.mirrors.as_ref();
+    let missing = manifest.mirrors_missing.len();
     fields.add(
         "mirrors",
-        mirrors.map_or_else(
-            || "not in it".to_owned(),
-            |mirrors| mirrors.len().to_string(),
-        ),
+        match mirrors.map(Vec::len) {
+            None => "not in it".to_owned(),
+            Some(count) if missing == 0 => count.to_string(),
+            Some(count) => format!("{count}; {missing} not found"),
+        },
     );
     let bytes: u64 = manifest.files().map(|(_, bytes, _)| bytes).sum();
     fields.add("size", shown_bytes(bytes));
@@ -89,6 +91,10 @@ impl From<BackupError> for CommandError {
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
             BackupError::NoBackup(_) => ("no_backup", None),
             BackupError::Mirror { .. } => ("mirror", None),
+            BackupError::Mirrors { .. } => (
+                "mirror_path",
+                Some("the folder of the mirrors is set by SVC_MIRROR_PATH"),
+            ),
             BackupError::Tables(CopyError::File(ref error)) | BackupError::Folder(ref error) => {
                 let is_full = matches!(
                     error.kind(),
@@ -106,16 +112,13 @@ impl From<BackupError> for CommandError {
 }
 
 /// Returns why the work ended: its operator ended it, or something failed.
-fn ended(error: BackupError, was_interrupted: bool) -> CommandError {
+fn ended(error: BackupError, was_interrupted: bool, left: &str) -> CommandError {
     let stopped = matches!(
         &error,
         BackupError::Tables(CopyError::Store(StoreError::Deadline))
     );
     if was_interrupted && (stopped || matches!(error, BackupError::Mirror { .. })) {
-        return CommandError::refused(
-            "interrupted",
-            "interrupted; everything written so far was removed",
-        );
+        return CommandError::refused("interrupted", format!("interrupted; {left}"));
     }
     error.into()
 }

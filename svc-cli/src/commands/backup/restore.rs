@@ -44,7 +44,7 @@ impl Restore {
         let folder = folder(&self.folder);
         let mirrors = settings.mirror.as_ref().map(|mirror| &*mirror.path);
         let url = &settings.store.url;
-        let restored = work::run(output, "restoring", |watch| {
+        let restored = work::run(output, "restoring", work::REMOVED, |watch| {
             restore(&folder, url, mirrors, self.replace, watch)
         })
         .map_err(|error| match error.code() {

@@ -1,11 +1,13 @@
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
-use svc_engine::backup::{Manifest, back_up};
+use svc_engine::backup::{Manifest, MissingMirror, back_up};
 use svc_engine::clock::Clock;
 
 use super::{contents, folder, work};
-use crate::commands::mirror::MirrorOptions;
+use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::CommandError;
 use crate::output::{Output, escape, quote};
 
@@ -32,7 +34,7 @@ impl Backup {
         let folder = folder(&self.folder);
         let mirrors = settings.mirror.as_ref().map(|mirror| &*mirror.path);
         let url = &settings.store.url;
-        let manifest = work::run(output, "backing up", |watch| {
+        let manifest = work::run(output, "backing up", work::REMOVED, |watch| {
             back_up(url, mirrors, &folder, Clock::system().now(), watch)
         })?;
         let taken = Taken {
@@ -50,6 +52,48 @@ impl Backup {
             &crate::options::ServiceOptions::default(),
             &[format!("svc verify {}", quote(&taken.folder))],
         );
-        Ok(())
+        match (&*taken.manifest.mirrors_missing, mirrors) {
+            ([], _) => Ok(()),
+            (missing, Some(folder)) => Err(without(missing, folder)),
+            (missing, None) => {
+                output.warning(&format!(
+                    "the mirrors that the service has fetched are not in the backup ({}); to include \
+                     them, name their folder: --mirror-path",
+                    missing.len()
+                ));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Says which mirrors were not found. The backup is complete otherwise, but what a job runs every night
+/// is looked at only when it fails.
+fn without(missing: &[MissingMirror], folder: &Path) -> CommandError {
+    const NAMED_MAX: usize = 10;
+    let folder = folder.display();
+    let mut names: Vec<String> = missing
+        .iter()
+        .take(NAMED_MAX)
+        .map(|it| it.repo.clone())
+        .collect();
+    match missing.len().saturating_sub(NAMED_MAX) {
+        0 => {}
+        more => names.push(format!("{more} more")),
+    }
+    let error = CommandError::refused(
+        "mirrors_missing",
+        format!(
+            "the backup is without mirrors that were fetched and are not in {folder}: {}",
+            names.join(", ")
+        ),
+    )
+    .hint("if they are in another folder: set SVC_MIRROR_PATH to it");
+    match missing {
+        [first, ..] => error.hint(format!(
+            "to fetch one again: {}",
+            refresh_command(&first.repo)
+        )),
+        [] => error,
     }
 }

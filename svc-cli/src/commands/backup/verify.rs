@@ -12,6 +12,8 @@ use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::{Output, Table, escape};
 
+const UNFINISHED: &str = "not everything was checked, and nothing was changed";
+
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// The folder of a backup; without it, the store is checked.
@@ -43,11 +45,13 @@ impl Verify {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let (of, found) = if let Some(text) = &self.folder {
             let folder = folder(text);
-            let found = work::run(output, "verifying", |watch| verify_backup(&folder, watch))?;
+            let found = work::run(output, "verifying", UNFINISHED, |watch| {
+                verify_backup(&folder, watch)
+            })?;
             (text.clone(), found.1)
         } else {
             let url = settings(&self.store)?.url;
-            let found = work::run(output, "verifying", |watch| verify(&url, watch))?;
+            let found = work::run(output, "verifying", UNFINISHED, |watch| verify(&url, watch))?;
             (url.shown(), found)
         };
         let verified = verified(of, found);

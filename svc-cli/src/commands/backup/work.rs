@@ -19,10 +19,15 @@ const EVERY: Duration = Duration::from_millis(250);
 /// Moves to the beginning of the line and clears it.
 const EMPTY: &str = "\r\u{1b}[2K";
 
-/// Runs work that Ctrl-C interrupts, and prints its progress on standard error.
+/// What an interruption of a command that writes leaves.
+pub(super) const REMOVED: &str = "everything written so far was removed";
+
+/// Runs work that Ctrl-C interrupts, and prints its progress on standard error. `left` is what an
+/// interruption leaves.
 pub(super) fn run<T>(
     output: &Output,
     what: &str,
+    left: &str,
     work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
 ) -> Result<T, CommandError> {
     let cancellation: Cancellation = by_the_operator()?;
@@ -42,7 +47,7 @@ pub(super) fn run<T>(
     if last.is_some() {
         write(EMPTY);
     }
-    done.map_err(|error| ended(error, cancellation.is_cancelled()))
+    done.map_err(|error| ended(error, cancellation.is_cancelled(), left))
 }
 
 /// Writes to the terminal. If that fails, nobody is watching.

@@ -1,14 +1,14 @@
 //! The store and the mirrors on this machine, if any.
 
 use svc_engine::clock::Clock;
-use svc_engine::mirror::{MirrorFailure, free_space};
+use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
 use svc_engine::store::{
     self, DatabaseUrl, Ledger, MirrorStatus, Obstacle, SchemaState, StoreError,
 };
 use svc_server::{MirrorSettings, Origin};
 
 use super::{Check, State};
-use crate::commands::mirror::{MirrorOptions, refresh_command};
+use crate::commands::mirror::{MirrorOptions, is_gone, refresh_command};
 use crate::commands::service;
 use crate::credentials::Credentials;
 use crate::error::chain;
@@ -149,6 +149,26 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
             None => "svc mirror status".to_owned(),
         };
         return Check::failed("mirrors", found, mend);
+    }
+    let folder = settings
+        .mirror
+        .as_ref()
+        .map(|mirror| MirrorFolder::new(&mirror.path, settings.store.org_id.clone()));
+    let gone: Vec<&MirrorStatus> = mirrors
+        .iter()
+        .filter(|mirror| is_gone(folder.as_ref(), mirror))
+        .collect();
+    if let (Some(first), Some(folder)) = (gone.first(), &folder) {
+        let names: Vec<&str> = gone.iter().map(|mirror| &*mirror.repo).collect();
+        let names = names.join(", ");
+        return Check::failed(
+            "mirrors",
+            format!("fetched, but not in {}: {names}", folder.root().display()),
+            format!(
+                "set SVC_MIRROR_PATH to the folder that has them, or fetch each again: {}",
+                refresh_command(&first.repo)
+            ),
+        );
     }
     let waiting = mirrors.iter().filter(|it| it.waiting_pushes > 0).count();
     let found = match waiting {

@@ -4,10 +4,10 @@ use svc_engine::clock::Clock;
 use svc_engine::mirror::{
     Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorFolder, Retention, collect,
 };
-use svc_engine::store::Ledger;
 use svc_model::time::Instant;
 
 use super::{Identity, MirrorOptions, required};
+use crate::commands::store::ledger;
 use crate::error::{CommandError, chain};
 use crate::output::{Output, Table, escape};
 
@@ -50,12 +50,13 @@ impl Gc {
         let config = required(settings.mirror)?;
         let org_id = settings.store.org_id;
         let folder = MirrorFolder::new(&config.path, org_id.clone());
-        let ledger = Ledger::open(&settings.store.url, org_id.clone())?;
+        let ledger = ledger(&settings.store.url, &org_id, output)?;
         let retention = Retention {
             now: Clock::system().now(),
             days: self.retention_days,
         };
-        let collected = collect(&folder, &mut ledger.snapshot()?, retention, self.apply)?;
+        let apply = self.apply.then_some(&ledger);
+        let collected = collect(&folder, &mut ledger.snapshot()?, retention, apply)?;
         let row = |collected: Collected| Row {
             org_id: org_id.to_string(),
             repo: collected.repo.map(String::from),

@@ -7,7 +7,8 @@ mod status;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use svc_engine::mirror::MirrorConfig;
+use svc_engine::mirror::{MirrorConfig, MirrorFolder};
+use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::repository::RepositoryIdentity;
 use svc_server::{MirrorSettings, Overrides};
 
@@ -77,6 +78,15 @@ impl MirrorOptions {
             ..Overrides::default()
         })?)
     }
+}
+
+/// Returns whether a mirror was fetched and is not in the folder of the mirrors any more. A running
+/// refresh may be creating it anew.
+pub(super) fn is_gone(folder: Option<&MirrorFolder>, mirror: &MirrorStatus) -> bool {
+    let is_running = matches!(mirror.state, JobState::Running(_));
+    mirror.last_success_at.is_some()
+        && !is_running
+        && folder.is_some_and(|folder| !folder.exists(&mirror.lifetime))
 }
 
 /// Returns the command that refreshes the mirror of a repository.

@@ -1,11 +1,12 @@
 use clap::Args;
 use serde::Serialize;
 use svc_engine::clock::Clock;
-use svc_engine::mirror::{MirrorFailure, free_space};
-use svc_engine::store::{JobState, Ledger, MirrorStatus};
+use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
+use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::time::Instant;
 
-use super::{Identity, MirrorOptions, refresh_command};
+use super::{Identity, MirrorOptions, is_gone, refresh_command};
+use crate::commands::store::ledger;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape, relative};
 
@@ -37,6 +38,9 @@ struct Row {
     last_success_at: Option<Instant>,
     last_failure_at: Option<Instant>,
     last_failure: Option<String>,
+    /// Whether the mirror was fetched and its folder is gone; null if the folder of the mirrors is not
+    /// known here.
+    folder_missing: Option<bool>,
     #[serde(skip)]
     is_failing: bool,
 }
@@ -44,16 +48,33 @@ struct Row {
 impl Status {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let settings = self.options.settings()?;
-        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
+        let ledger = ledger(&settings.store.url, &settings.store.org_id, output)?;
         let now = Clock::system().now();
         let mirrors = ledger.snapshot()?.mirrors(now)?;
         let mirror = settings.mirror.as_ref();
+        let org_id = settings.store.org_id;
+        let folder = mirror.map(|mirror| MirrorFolder::new(&mirror.path, org_id));
         let shown = Shown {
             free_bytes: mirror.and_then(|mirror| free_space(&mirror.path)),
             reserve_bytes: mirror.map(|mirror| mirror.reserve_bytes),
-            mirrors: mirrors.into_iter().map(Row::from).collect(),
+            mirrors: mirrors
+                .into_iter()
+                .map(|status| Row {
+                    folder_missing: folder.as_ref().map(|folder| is_gone(Some(folder), &status)),
+                    ..Row::from(status)
+                })
+                .collect(),
         };
         output.value(&shown, |shown| render(shown, now))?;
+        let gone = |row: &&Row| row.folder_missing == Some(true);
+        if let (Some(row), Some(folder)) = (shown.mirrors.iter().find(gone), &folder) {
+            output.warning(&format!(
+                "mirrors that were fetched are not in {} (folder missing); if they are in another \
+                 folder, set SVC_MIRROR_PATH to it; to fetch one again: {}",
+                folder.root().display(),
+                refresh_command(&row.repo)
+            ));
+        }
         let mut named = Vec::new();
         for row in shown.mirrors.iter().filter(|row| row.is_failing) {
             let failure = row.last_failure.as_deref();
@@ -98,6 +119,7 @@ impl From<MirrorStatus> for Row {
             last_success_at: status.last_success_at,
             last_failure_at: status.last_failure_at,
             last_failure: status.last_failure,
+            folder_missing: None,
             is_failing,
         }
     }
@@ -129,6 +151,10 @@ fn render(shown: &Shown, now: Instant) -> String {
             Some(at) if row.state == "running" => format!("started {}", relative(at, now)),
             Some(at) => format!("{} {}", row.state, relative(at, now)),
             None => row.state.to_owned(),
+        };
+        let state = match row.folder_missing {
+            Some(true) => format!("{state}, folder missing"),
+            _ => state,
         };
         let failure = match (&row.last_failure, row.last_failure_at) {
             (Some(reason), Some(at)) => format!("{reason}, {}", relative(at, now)),
@@ -174,6 +200,7 @@ mod tests {
             last_success_at: None,
             last_failure_at: Some(at(60)),
             last_failure: Some("fetch_failed".to_owned()),
+            folder_missing: None,
             is_failing: true,
         };
         let shown = Shown {

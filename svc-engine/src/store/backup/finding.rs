@@ -48,6 +48,8 @@ pub enum Damage {
     ErasureAbsent,
     /// A fact is absent whose content was erased.
     FactAbsent,
+    /// A mirror is not in the backup, although the store says that it was fetched.
+    MirrorAbsent,
     /// The grants in force are not what their log amounts to.
     GrantDiffers,
     /// Rows refer to others that were not found, and that may be among those that cannot be read.
@@ -77,6 +79,7 @@ impl Damage {
             Self::ContentRemains => "content_remains",
             Self::ErasureAbsent => "erasure_absent",
             Self::FactAbsent => "fact_absent",
+            Self::MirrorAbsent => "mirror_absent",
             Self::GrantDiffers => "grant_differs",
             Self::CannotTell => "cannot_tell",
         }

@@ -34,7 +34,6 @@ use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
 pub use self::verify::{verify_store, verify_tables};
 use super::connection::Connection;
-use super::error::corrupt;
 use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
 use crate::deadline::Deadline;
 use crate::private;
@@ -42,7 +41,8 @@ use crate::private;
 /// Rows between two looks at the deadline, and two words on how far it is.
 const ROWS_PER_LOOK: u64 = 4_096;
 
-const ORGANIZATIONS: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
+const FETCHED: &str = "SELECT /* every row */ mirror, repo FROM mirror_jobs
+    WHERE org_id = $1 AND last_success_at_us IS NOT NULL ORDER BY mirror";
 
 /// How far a long piece of work is, and until when it may go on.
 pub struct Watch<'w> {
@@ -137,6 +137,19 @@ pub struct Taken {
     pub organizations: Vec<KeptOrganization>,
     /// Its tables.
     pub tables: Vec<TableFile>,
+    /// The mirrors that were fetched by then.
+    pub mirrors: Vec<FetchedMirror>,
+}
+
+/// A mirror that was fetched at least once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedMirror {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The repository: PROVIDER/HOST/ID, or OWNER/NAME.
+    pub repository: String,
+    /// Its name, as it was delivered last.
+    pub repo: String,
 }
 
 /// The folder of the tables in a backup.
@@ -150,9 +163,18 @@ const TABLES: &str = "tables";
 pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<Taken, CopyError> {
     let mut connection = opened(url)?;
     connection.begin_read(&watch.deadline)?;
-    let mut organizations = Vec::new();
-    for org_id in connection.all(ORGANIZATIONS, &[], |row| row.text(0))? {
-        let org_id = OrgId::new(&org_id).map_err(|_| corrupt("organizations", "org_id"))?;
+    let (mut organizations, mut mirrors) = (Vec::new(), Vec::new());
+    for org_id in organization::all(&mut connection)? {
+        // A row that cannot be read is copied as it is, and prevents no backup.
+        let fetched = connection.all(FETCHED, &[org_id.as_str().into()], |row| {
+            Ok(row.text(0).ok().zip(row.text(1).ok()))
+        })?;
+        let fetched = fetched.into_iter().flatten();
+        mirrors.extend(fetched.map(|(repository, repo)| FetchedMirror {
+            org_id: org_id.clone(),
+            repository,
+            repo,
+        }));
         let (sessions, facts) = organization::counts(&mut connection, &org_id)?;
         organizations.push(KeptOrganization {
             boundary: organization::captured_at(&mut connection, &org_id)?,
@@ -195,6 +217,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
         schema_revision: SchemaState::head(),
         organizations,
         tables,
+        mirrors,
     })
 }
 
