@@ -173,7 +173,7 @@ async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check
         Err(error) if error.is_denied() => {
             Check::absent(name, "this token may not send; senders use an ingest token")
         }
-        Err(error) if error.kind() == ErrorKind::StoreUnavailable => {
+        Err(error) if *error.kind() == ErrorKind::StoreUnavailable => {
             Check::failed(name, error.to_string(), STORE_MEND)
         }
         Err(error) => Check::failed(name, error.to_string(), "svc capture"),

@@ -50,7 +50,7 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let request = self.request(Clock::system().now())?;
+        let request = self.request(Clock::system().now(), output)?;
         let place = self.at.find(output)?;
         let receipt = match &place {
             Place::Store(opened) => record(opened, &request)?,
@@ -61,12 +61,12 @@ impl Add {
         print(&place, &self.at, receipt, output)
     }
 
-    fn request(&self, now: Instant) -> Result<GrantRequest, CommandError> {
+    fn request(&self, now: Instant, output: &mut Output) -> Result<GrantRequest, CommandError> {
         let session_id = self.session.as_deref().map(SessionId::new).transpose();
         let user_id = self.user.as_deref().map(UserId::new).transpose();
         let selector = self.repository.selector()?;
         let request = GrantRequest {
-            token: token(&self.token, &self.at)?,
+            token: token(&self.token, &self.at, output)?,
             session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             user_id: user_id.map_err(|rule| CommandError::argument("--user", rule))?,
             agent_harness: self.harness,

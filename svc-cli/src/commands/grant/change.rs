@@ -60,7 +60,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn run(self, action: GrantAction, output: &mut Output) -> Result<(), CommandError> {
         let request = TokenChangeRequest {
-            token: token(&self.token, &self.at)?,
+            token: token(&self.token, &self.at, output)?,
             reason: reason(&self.reason)?,
         };
         let place = self.at.find(output)?;

@@ -23,7 +23,7 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let request = GrantExplanationRequest {
-            token: token(&self.token, &self.at)?,
+            token: token(&self.token, &self.at, output)?,
             session_id: SessionId::new(&self.session)
                 .map_err(|rule| CommandError::argument("the Session", rule))?,
         };

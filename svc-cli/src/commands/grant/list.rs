@@ -27,7 +27,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let named = |name| token(name, &self.at);
+        let named = |name| token(name, &self.at, output);
         let request = GrantsRequest {
             token: self.token.as_deref().map(named).transpose()?,
             history: self.history,

@@ -124,10 +124,10 @@ pub(super) fn scope(scope: &GrantScope) -> String {
 }
 
 /// Reads the name of a token. If it cannot be one, the error lists those there are.
-fn token(name: &str, at: &Where) -> Result<TokenName, CommandError> {
+fn token(name: &str, at: &Where, output: &mut Output) -> Result<TokenName, CommandError> {
     TokenName::new(name).map_err(|rule| {
         CommandError::argument("the token", rule)
-            .hint(names::shown(at))
+            .hint(names::shown(at, output))
             .hint("use the name of a token in SVC_RETRIEVAL_TOKENS; the grant of SVC_RETRIEVAL_TOKEN comes from the settings")
     })
 }
@@ -136,9 +136,9 @@ fn token(name: &str, at: &Where) -> Result<TokenName, CommandError> {
 fn warn_of_token(at: &Where, receipt: &GrantReceipt, output: &mut Output) {
     if receipt.configured == Some(false) {
         let token = &receipt.entry.token;
+        let names = names::shown(at, output);
         output.warning(&format!(
-            "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS; {}",
-            names::shown(at)
+            "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS; {names}"
         ));
     }
 }

@@ -9,11 +9,12 @@ use svc_model::limit::QUARANTINE_LOG_MAX;
 use super::{Where, unanswered};
 use crate::commands::place::Place;
 use crate::error::CommandError;
+use crate::output::Output;
 
 /// Returns the names that there are, for people: those of the service, or of what is granted in the
 /// store.
-pub(super) fn shown(at: &Where) -> String {
-    match at.find().and_then(|place| known(at, &place)) {
+pub(super) fn shown(at: &Where, output: &mut Output) -> String {
+    match at.find(output).and_then(|place| known(at, &place)) {
         Ok((whose, names)) if names.is_empty() => format!("{whose}: none"),
         Ok((whose, names)) => {
             let names: Vec<&str> = names.iter().map(TokenName::as_str).collect();
