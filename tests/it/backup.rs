@@ -366,7 +366,8 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
 
     let folder = path(&server, "without");
     let output = run(&elsewhere, &["backup", &folder]);
-    let said = refused(&output, 1);
+    assert_eq!(output.status.code(), Some(1));
+    let said = output.stderr_text();
     assert!(
         said.contains(&format!("not in {elsewhere}: own/repo\n")),
         "{said}"

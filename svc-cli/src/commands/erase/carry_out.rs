@@ -13,6 +13,7 @@ use svc_engine::store::{
 use super::{Facts, Subject, named, store};
 use crate::commands::backup::shown_bytes;
 use crate::commands::interruption::by_the_operator;
+use crate::commands::place::Opened;
 use crate::commands::quarantine::{check_reason, client_id};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -88,6 +89,7 @@ impl How {
             let forecast = forecast.map_err(interrupted)?;
             let outcome = outcome(subject, &forecast, None);
             output.value(&outcome, |outcome| render(outcome, subject, &place))?;
+            warn_of_copies(&opened, output);
             if forecast.facts.total() > 0 {
                 let reason = self.reason.as_ref().map_or("WHY".into(), |it| quote(it));
                 let apply = format!("{again} --apply --reason {reason}{}", repeated(&self.store));
@@ -117,18 +119,7 @@ impl How {
         })?;
         let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
-        let replaced: Vec<String> = opened
-            .replaced()
-            .iter()
-            .map(|it| it.display().to_string())
-            .collect();
-        if !replaced.is_empty() {
-            output.warning(&format!(
-                "databases that `svc restore --replace` put aside still contain what they contained: \
-                 {}; remove them yourself",
-                replaced.join(", ")
-            ));
-        }
+        warn_of_copies(&opened, output);
         if space == Compaction::InUse {
             output.warning(
                 "a reader still uses the old state, so some bytes may remain in the files; run \
@@ -136,6 +127,19 @@ impl How {
             );
         }
         Ok(())
+    }
+}
+
+/// Names the databases that restores have put aside, which no erasure reaches.
+fn warn_of_copies(opened: &Opened, output: &mut Output) {
+    let replaced = opened.replaced();
+    let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
+    if !replaced.is_empty() {
+        output.warning(&format!(
+            "databases that `svc restore --replace` put aside still contain what they contained: \
+             {}; remove them yourself",
+            replaced.join(", ")
+        ));
     }
 }
 
