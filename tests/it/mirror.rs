@@ -311,7 +311,7 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
     let printed = process::run(server.shell().args(["mirror", "status"]), b"", PATIENCE);
     let notes = printed.expect("it ends").stderr_text();
     assert!(
-        notes.contains("and then: svc mirror refresh own/refused; a folder on this machine"),
+        notes.contains("when it is: svc mirror refresh own/refused; a folder on this machine"),
         "{notes}"
     );
     assert!(
