@@ -326,7 +326,10 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
             // The file that it has open is not the one that anybody would find.
             assert!(restored.stderr_text().contains(".replaced-1"));
             let erasing = svc(&server, &["erase", "--session", DEMO]).stderr_text();
-            assert!(erasing.contains("svc.db.replaced-1; remove"), "{erasing}");
+            assert!(
+                erasing.contains("svc.db.replaced-1") && erasing.contains("; remove them"),
+                "{erasing}"
+            );
             assert_eq!(deliver(lost), 503);
             assert_eq!(server.read("/v1/facts").status, 503);
             let doctor = svc(&server, &["doctor"]).stdout_text();
