@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
-use crate::store::backup::{KeptOrganization, TableFile};
+use crate::store::backup::{FetchedMirror, KeptOrganization, TableFile};
 
 /// The name of the format.
 pub const FORMAT: &str = "svc-backup";
@@ -36,18 +36,7 @@ pub struct Manifest {
     /// The mirrors that the service had fetched and that are not in the backup: they were not in the
     /// folder of the mirrors, or the backup excludes all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mirrors_missing: Vec<MissingMirror>,
-}
-
-/// A mirror that was fetched and is not in the backup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MissingMirror {
-    /// The organization.
-    pub org_id: OrgId,
-    /// The repository: PROVIDER/HOST/ID, or OWNER/NAME.
-    pub repository: String,
-    /// The name of the repository, as it was delivered last.
-    pub repo: String,
+    pub mirrors_missing: Vec<FetchedMirror>,
 }
 
 /// A mirror in a backup.

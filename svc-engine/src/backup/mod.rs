@@ -23,13 +23,14 @@ use sha2::{Digest as _, Sha256};
 use svc_model::json;
 use svc_model::time::Instant;
 
-pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile, MissingMirror};
+pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
 use crate::fact::Lifetime;
 use crate::mirror::{self, ArchiveError, MirrorFolder};
 use crate::private;
+pub use crate::store::backup::FetchedMirror;
 use crate::store::backup::{
-    CopyError, Damage, FetchedMirror, Findings, KeptOrganization, Watch, hexadecimal, put,
-    read_archive, take, verify_store, verify_tables,
+    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, put, read_archive, take,
+    verify_store, verify_tables,
 };
 use crate::store::{DatabaseUrl, KeptErasures, SchemaState, StoreError, schema_state};
 
@@ -211,19 +212,13 @@ fn keep_mirrors(
 }
 
 /// Returns the mirrors that were fetched and were not kept.
-fn missing(fetched: Vec<FetchedMirror>, kept: &[MirrorFile]) -> Vec<MissingMirror> {
+fn missing(mut fetched: Vec<FetchedMirror>, kept: &[MirrorFile]) -> Vec<FetchedMirror> {
     let kept: HashSet<_> = kept
         .iter()
         .map(|it| (&it.org_id, &*it.repository))
         .collect();
-    let fetched = fetched.into_iter().map(|it| MissingMirror {
-        org_id: it.org_id,
-        repository: it.repository,
-        repo: it.repo,
-    });
+    fetched.retain(|it| !kept.contains(&(&it.org_id, &*it.repository)));
     fetched
-        .filter(|it| !kept.contains(&(&it.org_id, &*it.repository)))
-        .collect()
 }
 
 fn of_mirror(lifetime: &Lifetime, error: ArchiveError) -> BackupError {

@@ -32,8 +32,9 @@ enum Observed {
 }
 
 impl Observed {
-    fn of(texts: &EditTexts) -> Self {
-        let own = || Self::Own(texts.observed_file.clone());
+    /// Returns the column of the file of these texts.
+    fn column(texts: &EditTexts) -> Vec<u8> {
+        let own = || cell(texts.observed_file.document());
         // A lone surrogate may be half of a pair, of which no part is a text.
         let (Some(applied), Some(file)) = (texts.applied.as_str(), texts.observed_file.as_str())
         else {
@@ -42,23 +43,12 @@ impl Observed {
         let Some(place) = memmem::find(file.as_bytes(), applied.as_bytes()) else {
             return own();
         };
-        Self::Around(
-            [&file[..place], &file[place + applied.len()..]].concat(),
-            place,
-        )
-    }
-
-    fn write(self) -> Vec<u8> {
-        match self {
-            Self::Own(text) => cell(text.document()),
-            Self::Around(text, place) => {
-                let mut bytes = Vec::new();
-                number::write(NO_CELL, &mut bytes);
-                number::write(place as u64, &mut bytes);
-                bytes.extend(cell(Text::from(text).document()));
-                bytes
-            }
-        }
+        let around = [&file[..place], &file[place + applied.len()..]].concat();
+        let mut bytes = Vec::new();
+        number::write(NO_CELL, &mut bytes);
+        number::write(place as u64, &mut bytes);
+        bytes.extend(cell(Text::from(around).document()));
+        bytes
     }
 
     /// Reads the column; nothing if that was not written to it.
@@ -95,9 +85,9 @@ impl Column for EditTexts {
     const WIDTH: usize = 2;
 
     fn write(self, row: &mut Vec<Value<'static>>) {
-        let observed = Observed::of(&self);
+        let observed = Observed::column(&self);
         Packed::write(self.applied, row);
-        row.push(Value::OwnBlob(observed.write()));
+        row.push(Value::OwnBlob(observed));
     }
 
     fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
@@ -144,7 +134,7 @@ mod tests {
     }
 
     fn stored(texts: &EditTexts) -> Vec<u8> {
-        Observed::of(texts).write()
+        Observed::column(texts)
     }
 
     fn read(bytes: &[u8], applied: &Text) -> Option<Text> {

@@ -351,6 +351,17 @@ impl World {
     }
 }
 
+/// Panics unless each rate lost successes and failures alone, and won none.
+pub(crate) fn assert_only_lost(before: &[(u64, u64)], after: &[(u64, u64)], seed: u64) {
+    for (place, (before, after)) in before.iter().zip(after).enumerate() {
+        let failed = |(part, whole): &(u64, u64)| whole - part;
+        assert!(
+            after.0 <= before.0 && failed(after) <= failed(before),
+            "seed {seed}, rate {place}: {before:?} became {after:?}"
+        );
+    }
+}
+
 /// Panics unless two JSON values are equal: numbers to 1e-9, and `"$text"` is any text.
 pub(crate) fn assert_same(actual: &Value, expected: &Value) {
     fn same(path: &str, actual: &Value, expected: &Value) {

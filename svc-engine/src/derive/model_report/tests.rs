@@ -8,7 +8,7 @@ use svc_model::repository::RepositoryDecline;
 
 use crate::derive::attribution::Attribution;
 use crate::derive::cohort::CohortCall;
-use crate::derive::cohort::world::{World, assert_same};
+use crate::derive::cohort::world::{World, assert_only_lost, assert_same};
 use crate::derive::comparison::{compare, non_inferiority};
 use crate::testing::builders::id;
 
@@ -519,17 +519,6 @@ fn rates(row: &ModelRow, funnel: &SignalFunnel) -> [(u64, u64); 6] {
         (funnel.has_decision, attributed),
         (funnel.training_row_eligible, attributed),
     ]
-}
-
-/// Panics unless each rate lost successes and failures alone, and won none.
-fn assert_only_lost(before: &[(u64, u64)], after: &[(u64, u64)], seed: u64) {
-    for (place, (before, after)) in before.iter().zip(after).enumerate() {
-        let failed = |(part, whole): &(u64, u64)| whole - part;
-        assert!(
-            after.0 <= before.0 && failed(after) <= failed(before),
-            "seed {seed}, rate {place}: {before:?} became {after:?}"
-        );
-    }
 }
 
 #[test]

@@ -107,9 +107,7 @@ impl Laws<'_, '_, '_> {
             let Ok(place) = place.map(|place| numbers[place].1) else {
                 let id = number.to_string();
                 // A call is not named by its number.
-                if known.may_be_lost("inference_calls", None) {
-                    found.cannot_tell("inference_calls", "raw_payloads");
-                } else {
+                if !known.cannot_tell("inference_calls", None, "raw_payloads", found) {
                     found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
                 }
                 return Ok(());
@@ -150,14 +148,12 @@ impl Laws<'_, '_, '_> {
             }
             let number = call.number.to_string();
             let id = call.id.to_string();
-            let lost = [("raw_payloads", &number), ("erased_facts", &id)];
-            let lost = lost
-                .into_iter()
-                .find(|(table, id)| self.known.may_be_lost(table, Some(id)));
-            if let Some((lost, _)) = lost {
-                let of = FactTable::InferenceCalls.as_str();
-                self.found.cannot_tell(lost, of);
-            } else {
+            let of = FactTable::InferenceCalls.as_str();
+            let found = &mut self.found;
+            let is_untold = [("raw_payloads", &number), ("erased_facts", &id)]
+                .iter()
+                .any(|(table, id)| self.known.cannot_tell(table, Some(id), of, found));
+            if !is_untold {
                 let damage = Damage::RawPayloadAbsent;
                 self.found.add("raw_payloads", Some(&id), damage, "");
             }
@@ -175,9 +171,8 @@ impl Laws<'_, '_, '_> {
             let fact_id = FactId::parse(&id).ok_or(corrupt("call_aliases", "its call"))?;
             match known.calls.binary_search_by_key(&fact_id, |call| call.id) {
                 Ok(place) => known.calls[place].aliases_found += 1,
-                Err(_) if known.may_be_lost("inference_calls", Some(&id)) => {
-                    found.cannot_tell("inference_calls", "call_aliases");
-                }
+                Err(_)
+                    if known.cannot_tell("inference_calls", Some(&id), "call_aliases", found) => {}
                 Err(_) => found.add("call_aliases", Some(&id), Damage::CallAbsent, ""),
             }
             Ok(())
@@ -187,12 +182,13 @@ impl Laws<'_, '_, '_> {
             if !(least..=call.aliases).contains(&call.aliases_found) {
                 let said = format!("{} of {}", call.aliases_found, call.aliases);
                 let (id, damage) = (call.id.to_string(), Damage::AliasAbsent);
-                if call.aliases_found < least && self.known.may_be_lost("call_aliases", Some(&id)) {
-                    let of = FactTable::InferenceCalls.as_str();
-                    self.found.cannot_tell("call_aliases", of);
-                    continue;
+                let of = FactTable::InferenceCalls.as_str();
+                let found = &mut self.found;
+                let is_untold = call.aliases_found < least
+                    && self.known.cannot_tell("call_aliases", Some(&id), of, found);
+                if !is_untold {
+                    found.add("call_aliases", Some(&id), damage, said);
                 }
-                self.found.add("call_aliases", Some(&id), damage, said);
             }
         }
         Ok(())

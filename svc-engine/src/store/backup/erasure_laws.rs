@@ -85,11 +85,10 @@ impl Laws<'_, '_, '_> {
             super::laws::moment(row, 5, "erased_facts")?;
             let revision = row.integer(3)?;
             let key = key(&[&org_id, kind.as_str(), &fact_id]);
-            if revisions.contains(&(org_id, revision)) {
-                // It says why.
-            } else if known.may_be_lost("erasure_log", Some(&revision.to_string())) {
-                found.cannot_tell("erasure_log", "erased_facts");
-            } else {
+            let id = revision.to_string();
+            if !revisions.contains(&(org_id, revision))
+                && !known.cannot_tell("erasure_log", Some(&id), "erased_facts", found)
+            {
                 let said = format!("erasure_log: {revision}");
                 found.add("erased_facts", Some(&fact_id), Damage::ErasureAbsent, said);
             }
@@ -104,13 +103,13 @@ impl Laws<'_, '_, '_> {
         let mut absent: Vec<_> = marks.filter(|(_, _, is_met)| !is_met).collect();
         absent.sort();
         for (kind, fact_id, _) in absent {
-            if self.known.may_be_lost(kind.as_str(), Some(fact_id)) {
-                self.found.cannot_tell(kind.as_str(), "erased_facts");
-                continue;
+            let (table, found) = (kind.as_str(), &mut self.found);
+            let is_untold = self
+                .known
+                .cannot_tell(table, Some(fact_id), "erased_facts", found);
+            if !is_untold {
+                found.add("erased_facts", Some(fact_id), Damage::FactAbsent, table);
             }
-            let damage = Damage::FactAbsent;
-            self.found
-                .add("erased_facts", Some(fact_id), damage, kind.as_str());
         }
     }
 }

@@ -132,9 +132,7 @@ impl Findings {
             });
         }
     }
-}
 
-impl Findings {
     /// Adds that something of `lost` was not found that may be among its unreadable rows.
     pub(super) fn cannot_tell(&mut self, lost: &str, of: &str) {
         let place = (lost.to_owned(), of.to_owned());

@@ -76,12 +76,9 @@ impl Laws<'_, '_, '_> {
             let owner = (row.text(0)?, row.text(1)?);
             let revision = row.integer(2)?;
             let rows = amount.rows.get_mut(&owner);
-            if rows.is_some_and(|rows| rows.remove(&revision)) {
-                return Ok(());
-            }
-            if known.may_be_lost("grant_log", None) {
-                found.cannot_tell("grant_log", "grants_in_force");
-            } else {
+            if !rows.is_some_and(|rows| rows.remove(&revision))
+                && !known.cannot_tell("grant_log", None, "grants_in_force", found)
+            {
                 let said = format!("revision {revision} is kept, and ended by the log");
                 found.add(
                     "grants_in_force",
@@ -97,12 +94,13 @@ impl Laws<'_, '_, '_> {
                 let said = format!("revision {revision} of the log is not kept");
                 let damage = Damage::GrantDiffers;
                 // What ended it may be among the rows of the log that cannot be read.
-                let lost = ["grants_in_force", "grant_log"];
-                if let Some(lost) = lost.iter().find(|lost| self.known.may_be_lost(lost, None)) {
-                    self.found.cannot_tell(lost, "grant_log");
-                    continue;
+                let found = &mut self.found;
+                let is_untold = ["grants_in_force", "grant_log"]
+                    .iter()
+                    .any(|lost| self.known.cannot_tell(lost, None, "grant_log", found));
+                if !is_untold {
+                    found.add("grants_in_force", Some(token), damage, said);
                 }
-                self.found.add("grants_in_force", Some(token), damage, said);
             }
         }
         Ok(())

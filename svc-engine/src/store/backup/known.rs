@@ -110,6 +110,22 @@ impl Known {
         })
     }
 
+    /// Returns whether a row that was not found may be one that cannot be read, and counts it then among
+    /// those of which nothing can be told. `of` is the table that refers to it.
+    pub(super) fn cannot_tell(
+        &self,
+        table: &str,
+        id: Option<&str>,
+        of: &str,
+        found: &mut Findings,
+    ) -> bool {
+        let may_be_lost = self.may_be_lost(table, id);
+        if may_be_lost {
+            found.cannot_tell(table, of);
+        }
+        may_be_lost
+    }
+
     /// Returns whether the difference between a kept count and that of the rows may be those that
     /// cannot be read.
     pub(super) fn may_make_up(&self, table: &str, kept: u64, is: u64) -> bool {
@@ -161,12 +177,10 @@ impl Known {
         if let Ok(place) = place {
             return Some(u64::from(self.contents[place].1));
         }
-        if self.may_be_lost("content", Some(&content_id.to_string())) {
-            found.cannot_tell("content", table);
-            return None;
+        if !self.cannot_tell("content", Some(&content_id.to_string()), table, found) {
+            let said = format!("content {content_id}");
+            found.add(table, Some(fact_id), Damage::ContentAbsent, said);
         }
-        let said = format!("content {content_id}");
-        found.add(table, Some(fact_id), Damage::ContentAbsent, said);
         None
     }
 
@@ -197,12 +211,8 @@ impl Known {
         session_id: &str,
         found: &mut Findings,
     ) {
-        if self.sessions.contains_key(&key(&[org_id, session_id])) {
-            return;
-        }
-        if self.may_be_lost("sessions", Some(session_id)) {
-            found.cannot_tell("sessions", table);
-        } else {
+        let is_there = self.sessions.contains_key(&key(&[org_id, session_id]));
+        if !is_there && !self.cannot_tell("sessions", Some(session_id), table, found) {
             found.add(table, Some(fact_id), Damage::SessionAbsent, session_id);
         }
     }

@@ -172,9 +172,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             let epoch = witness::epoch_of(content_id);
             if !known.epochs.contains(&epoch) && without_writer.insert(epoch) {
                 let id = epoch.to_string();
-                if known.may_be_lost("writers", Some(&id)) {
-                    found.cannot_tell("writers", "content");
-                } else {
+                if !known.cannot_tell("writers", Some(&id), "content", found) {
                     let said = format!("of content {content_id}");
                     found.add("writers", Some(&id), Damage::WriterAbsent, said);
                 }
@@ -226,12 +224,9 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             moment(row, 4, "session_claims")?;
             let texts = texts.each_ref().map(|text| &**text);
             known.claims.insert(key(&texts));
-            if known.claims_in_rows.contains(&key(&texts)) {
-                return Ok(());
-            }
-            if known.may_be_lost("sessions", Some(texts[1])) {
-                found.cannot_tell("sessions", "session_claims");
-            } else {
+            if !known.claims_in_rows.contains(&key(&texts))
+                && !known.cannot_tell("sessions", Some(texts[1]), "session_claims", found)
+            {
                 let said = format!("sessions: {} {}", texts[2], texts[3]);
                 found.add("session_claims", Some(texts[1]), Damage::ClaimAbsent, said);
             }
@@ -287,12 +282,9 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             }
             if let Some(push) = written.text(table, "source_push_id")
                 && !known.pushes.contains(&key(&[&org, push]))
+                && !known.cannot_tell("pushes", Some(push), table.name, found)
             {
-                if known.may_be_lost("pushes", Some(push)) {
-                    found.cannot_tell("pushes", table.name);
-                } else {
-                    found.add(table.name, Some(&id), Damage::PushAbsent, push);
-                }
+                found.add(table.name, Some(&id), Damage::PushAbsent, push);
             }
             let mut traces = Traces::default();
             traces.row(table, &written);
@@ -304,12 +296,9 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             }
             for [name, provider, host, repository_id, source] in traces.claims.keys() {
                 let claim = [name, &*org, provider, host, repository_id, source];
-                if known.claims.contains(&key(&claim)) {
-                    continue;
-                }
-                if known.may_be_lost("repository_claims", Some(name)) {
-                    found.cannot_tell("repository_claims", table.name);
-                } else {
+                if !known.claims.contains(&key(&claim))
+                    && !known.cannot_tell("repository_claims", Some(name), table.name, found)
+                {
                     let said = format!("repository_claims: {name}");
                     found.add(table.name, Some(&id), Damage::ClaimAbsent, said);
                 }
@@ -386,14 +375,14 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             Ok(())
         })?;
         for org_id in counted.keys() {
-            if self.known.may_be_lost("organizations", Some(org_id)) {
-                self.found
-                    .cannot_tell("organizations", "sessions and facts");
-                continue;
+            let (of, found) = ("sessions and facts", &mut self.found);
+            let is_untold = self
+                .known
+                .cannot_tell("organizations", Some(org_id), of, found);
+            if !is_untold {
+                let said = "the row is absent";
+                found.add("organizations", Some(org_id), Damage::CountDiffers, said);
             }
-            let said = "the row is absent";
-            self.found
-                .add("organizations", Some(org_id), Damage::CountDiffers, said);
         }
         Ok(())
     }

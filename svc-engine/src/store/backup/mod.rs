@@ -142,7 +142,7 @@ pub struct Taken {
 }
 
 /// A mirror that was fetched at least once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchedMirror {
     /// The organization.
     pub org_id: OrgId,
