@@ -3,7 +3,7 @@
 use svc_model::json::Object;
 use svc_model::limit::{CONTEXT_ITEMS_MAX, CONTEXT_REPLY_BYTES_HIGH};
 
-use super::{counted, object};
+use super::member::{counted, object};
 
 /// Writes what a search of all Sessions left out.
 pub(super) fn of_sessions(body: &Object, max_bytes: u64) -> Vec<String> {

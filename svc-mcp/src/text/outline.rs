@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use svc_model::json::{Json, Object};
 
-use super::{WHOLE_CHARACTERS_MAX, counted, is_word, json, plain, quote};
+use super::WHOLE_CHARACTERS_MAX;
+use super::member::{counted, is_word, json, plain, quote};
 
 /// The maximum number of characters of a value that is written whole.
 const VALUE_CHARACTERS_MAX: usize = 1_000;

@@ -1,0 +1,115 @@
+//! Members of a reply as words of a text.
+
+use std::fmt::Write as _;
+
+use svc_model::json::{Json, Object, Text};
+use svc_model::limit::IDENTITY_BYTES_MAX;
+
+/// The maximum number of characters in a quotation of what was found.
+pub(super) const QUOTED_CHARACTERS_MAX: usize = 400;
+
+pub(super) fn object<'a>(body: &'a Object, name: &str) -> Option<&'a Object> {
+    body.get(name)?.as_object()
+}
+
+/// Returns a count.
+pub(super) fn number(body: &Object, name: &str) -> Option<u64> {
+    body.get(name)?.as_number()?.as_u64()
+}
+
+/// Writes a count, or that it is not known.
+pub(super) fn told(count: Option<u64>) -> String {
+    count.map_or_else(|| "-".to_owned(), |count| count.to_string())
+}
+
+/// Writes how many there are, with the noun for that number.
+pub(super) fn counted(count: impl Into<Option<u64>>, one: &str, many: &str) -> String {
+    let count = count.into();
+    let noun = if count == Some(1) { one } else { many };
+    format!("{} {noun}", told(count))
+}
+
+pub(super) fn list<'a>(body: &'a Object, name: &str) -> &'a [Json] {
+    body.get(name).and_then(Json::as_array).unwrap_or_default()
+}
+
+/// Returns a text unchanged, for an address.
+pub(super) fn text(body: &Object, name: &str) -> String {
+    let text = body.get(name).and_then(Json::as_text);
+    text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
+}
+
+/// Returns a word or number from the service itself; anything else is quoted.
+pub(super) fn plain(body: &Object, name: &str) -> String {
+    match body.get(name) {
+        Some(Json::String(text)) => match text.as_str() {
+            Some(plain) if is_word(plain) => plain.to_owned(),
+            _ => quote(text),
+        },
+        Some(value @ (Json::Null | Json::Bool(_) | Json::Number(_))) => {
+            String::from_utf8_lossy(&value.to_canonical()).into_owned()
+        }
+        Some(Json::Array(_) | Json::Object(_)) | None => "-".to_owned(),
+    }
+}
+
+/// Returns whether a text needs no quotes.
+pub(super) fn is_word(text: &str) -> bool {
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');
+    !text.is_empty() && text.bytes().all(plain)
+}
+
+/// Quotes an identity whole: cut, it would name nothing.
+pub(super) fn id(body: &Object, name: &str) -> String {
+    let text = body.get(name).and_then(Json::as_text);
+    text.map_or_else(
+        || "-".to_owned(),
+        |text| quote_up_to(text, IDENTITY_BYTES_MAX),
+    )
+}
+
+pub(super) fn quoted(body: &Object, name: &str) -> String {
+    let text = body.get(name).and_then(Json::as_text);
+    text.map_or_else(|| "-".to_owned(), quote)
+}
+
+pub(super) fn length(text: &Text) -> usize {
+    text.to_string_lossy().chars().count()
+}
+
+/// Writes a value as one line of JSON.
+pub(super) fn json(value: &Json) -> String {
+    one_line(&String::from_utf8_lossy(&value.to_canonical()))
+}
+
+/// Escapes what JSON allows in a string but some readers take for the end of a line.
+pub(super) fn one_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(line, "\\u{:04x}", u32::from(character));
+            }
+            _ => line.push(character),
+        }
+    }
+    line
+}
+
+/// Quotes a text as JSON, truncated if it is long.
+pub(super) fn quote(text: &Text) -> String {
+    quote_up_to(text, QUOTED_CHARACTERS_MAX)
+}
+
+pub(super) fn quote_up_to(text: &Text, characters_max: usize) -> String {
+    let whole = text.to_string_lossy();
+    let cut: String = whole.chars().take(characters_max).collect();
+    let rest = length(text).saturating_sub(characters_max);
+    let quoted = one_line(&serde_json::Value::String(cut).to_string());
+    if rest == 0 {
+        quoted
+    } else {
+        format!("{quoted} and {rest} more characters")
+    }
+}
