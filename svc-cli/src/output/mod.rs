@@ -7,6 +7,8 @@ mod part;
 mod program;
 mod shell;
 mod short;
+#[cfg(test)]
+mod sink;
 mod stream;
 mod table;
 mod time;
@@ -22,6 +24,8 @@ pub(crate) use self::part::{item_block, optional, part_line, reference};
 pub(crate) use self::program::{is_executable, program};
 pub(crate) use self::shell::quote;
 pub(crate) use self::short::ShortIds;
+#[cfg(test)]
+pub(crate) use self::sink::Sink;
 pub(crate) use self::stream::{Format, Output};
 pub(crate) use self::table::Table;
 pub(crate) use self::time::{clock, later, relative, time_of_day};

@@ -208,32 +208,8 @@ impl std::fmt::Debug for Output {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
-
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0
-                .lock()
-                .expect("a whole sink")
-                .extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Sink {
-        fn text(&self) -> String {
-            String::from_utf8(self.0.lock().expect("a whole sink").clone()).expect("text")
-        }
-    }
+    use crate::output::Sink;
 
     fn output(format: Format) -> (Output, Sink, Sink) {
         let (standard, errors) = (Sink::default(), Sink::default());

@@ -89,6 +89,12 @@ pub(crate) fn refused(output: &Output, status: i32) -> String {
         (Some(status), ""),
         "{error}"
     );
+    shows_no_secret(&error);
+    error
+}
+
+/// Checks that a text has none of the secrets of the tests.
+pub(crate) fn shows_no_secret(text: &str) {
     for secret in [
         OPERATOR_TOKEN,
         INGEST_TOKEN,
@@ -96,7 +102,6 @@ pub(crate) fn refused(output: &Output, status: i32) -> String {
         UNKNOWN_TOKEN,
         FORGE_SECRET,
     ] {
-        assert!(!error.contains(secret), "a secret is shown in:\n{error}");
+        assert!(!text.contains(secret), "a secret is shown in:\n{text}");
     }
-    error
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
-use svc_engine::backup::{Manifest, MissingMirror, back_up};
+use svc_engine::backup::{FetchedMirror, Manifest, back_up};
 use svc_engine::clock::Clock;
 
 use super::{contents, folder, work};
@@ -69,7 +69,7 @@ impl Backup {
 
 /// Says which mirrors were not found. The backup is complete otherwise, but what a job runs every night
 /// is looked at only when it fails.
-fn without(missing: &[MissingMirror], folder: &Path) -> CommandError {
+fn without(missing: &[FetchedMirror], folder: &Path) -> CommandError {
     const NAMED_MAX: usize = 10;
     let folder = folder.display();
     let mut names: Vec<String> = missing

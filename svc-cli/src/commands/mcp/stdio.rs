@@ -180,28 +180,14 @@ fn write_all(mut output: impl Write, mut answers: Receiver<Vec<u8>>) -> io::Resu
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use serde_json::Value;
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Output(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Output {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::output::Sink;
 
     /// Returns how many messages are in these bytes, and the errors that the others are answered with.
     fn said(input: impl Into<Vec<u8>>) -> (usize, Vec<Value>) {
-        let output = Output::default();
+        let output = Sink::default();
         let (mut stdio, writing) = Stdio::new(io::Cursor::new(input.into()), output.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
@@ -212,10 +198,10 @@ mod tests {
         }
         drop(stdio);
         writing.end().unwrap();
-        let written = output.0.lock().unwrap();
-        let lines = written.split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.is_empty());
-        let errors = lines.map(|line| serde_json::from_slice(line).unwrap());
+        let written = output.text();
+        let errors = written
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
         (messages, errors.collect())
     }
 
