@@ -181,16 +181,15 @@ impl CiResolution {
         // Those of one run come together, in an order of runs that is always the same. Hashes are compared
         // sooner than the texts that tell runs apart.
         let hasher = FixedState::default();
-        let mut attempts: Vec<&CiAttempt> = attempts.iter().collect();
-        attempts.sort_by_cached_key(|attempt| {
-            let run = (*attempt).run();
-            (
-                hasher.hash_one(run),
-                run,
-                attempt.number,
-                attempt.outcome_id,
-            )
+        let hash = |attempt: &CiAttempt| hasher.hash_one(attempt.run());
+        let mut hashed: Vec<(u64, &CiAttempt)> = attempts.iter().map(|it| (hash(it), it)).collect();
+        hashed.sort_unstable_by(|(hash, first), (other, second)| {
+            let place = |it: &CiAttempt| (it.number, it.outcome_id);
+            hash.cmp(other)
+                .then_with(|| first.run().cmp(&second.run()))
+                .then_with(|| place(first).cmp(&place(second)))
         });
+        let mut attempts: Vec<&CiAttempt> = hashed.into_iter().map(|(_, it)| it).collect();
         attempts.dedup_by_key(|attempt| attempt.outcome_id);
         let mut resolution = Self::default();
         for run in attempts.chunk_by(|first, second| first.run() == second.run()) {
