@@ -33,6 +33,7 @@ pub(crate) struct World {
     pub(crate) erased_edits: u64,
     pub(crate) attempts: Vec<CiAttempt>,
     pub(crate) claims: Vec<RepositoryClaim>,
+    pub(crate) since_days: Option<u64>,
     pub(crate) models: model_report::Beside,
     pub(crate) lifecycle: lifecycle::Beside,
     pub(crate) quarantine_revision: u64,
@@ -195,8 +196,9 @@ impl World {
     }
 
     pub(crate) fn model_report(&self) -> ModelReport {
-        self.derive(|evidence| model_report::derive(evidence, self.models.clone()))
+        self.derive(|evidence| model_report::derive(evidence, self.since_days))
             .unwrap()
+            .finish(self.models.clone())
     }
 
     pub(crate) fn lifecycle_report(&self) -> LifecycleReport {
@@ -220,7 +222,7 @@ impl World {
         world.edit(5, 1, "0123456789abc\n", Some((1, 0)));
         world.run(6, 101, 'a', "CI", CiResult::Passed);
         world.run(7, 101, 'b', "Lint", CiResult::Failed);
-        world.models.since_days = Some(3);
+        world.since_days = Some(3);
         world.join(1, Some((1.0, 1.0)));
         world
             .lifecycle

@@ -25,8 +25,6 @@ use rows::Model;
 /// What a model report holds beside what is derived of its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Beside {
-    /// The days of the cohort, rounded up; absent for all history.
-    pub since_days: Option<u64>,
     /// Where the Attributions of the organization come from.
     pub shares: Vec<AttributionShareRow>,
     /// What looks as if notes were lost.
@@ -47,40 +45,61 @@ pub enum ModelReportError {
     TooManyPairs,
 }
 
-/// Derives the report.
+/// What is derived of the cohort alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfCohort(ModelReport);
+
+/// Derives what follows from the cohort. `since_days` is its days, rounded up; absent for all history.
 ///
 /// # Errors
 ///
 /// When there are more than [`MODEL_PAIRS_MAX`] pairs of models with cases in one repository: the
 /// reply would be larger than any may be.
-pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> Result<ModelReport, ModelReportError> {
+pub fn derive(
+    evidence: &Evidence<'_>,
+    since_days: Option<u64>,
+) -> Result<OfCohort, ModelReportError> {
     let observed = ObservedEdges::new(evidence.observations);
     let cohort = Cohort::new(evidence, &observed);
     let models = Model::all(evidence, &cohort);
     let revision = evidence.quarantine_revision;
     let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
-    Ok(ModelReport {
+    Ok(OfCohort(ModelReport {
         rows: models
             .iter()
-            .map(|model| model.row(beside.since_days, revision))
+            .map(|model| model.row(since_days, revision))
             .collect(),
         stratification: stratification::derive(evidence, &models)?,
         signal_funnel: models
             .iter()
-            .map(|model| funnel::derive(model, &cohort, beside.since_days))
+            .map(|model| funnel::derive(model, &cohort, since_days))
             .collect(),
         abandonment: statuses.summary(revision),
         fate_skipped: fate::skipped(evidence.erased_edits),
-        repository_skipped: beside.repository_skipped,
+        repository_skipped: ModelRepositorySkips::default(),
         ci_skipped: evidence.ci.skipped.clone(),
         fate_provenance: Policy::Fate.provenance(revision),
-        attribution_share: beside.shares,
-        attribution_alerts: beside.alerts,
-        attribution_share_skipped: beside.shares_skipped,
-        lost_mirrors: beside.lost_mirrors,
+        attribution_share: Vec::new(),
+        attribution_alerts: Vec::new(),
+        attribution_share_skipped: Counts::default(),
+        lost_mirrors: None,
         comparison: None,
         non_inferiority: None,
-    })
+    }))
+}
+
+impl OfCohort {
+    /// Returns the whole report.
+    pub fn finish(self, beside: Beside) -> ModelReport {
+        ModelReport {
+            repository_skipped: beside.repository_skipped,
+            attribution_share: beside.shares,
+            attribution_alerts: beside.alerts,
+            attribution_share_skipped: beside.shares_skipped,
+            lost_mirrors: beside.lost_mirrors,
+            ..self.0
+        }
+    }
 }
 
 #[cfg(test)]

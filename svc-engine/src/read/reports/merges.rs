@@ -59,9 +59,10 @@ pub(super) fn read(
     gathered: &mut Gathered<'_>,
     merged_by: Instant,
 ) -> Result<Inputs, Error> {
-    let boundary = gathered.boundary;
-    let attributions = gathered.attributions.rows.clone();
-    let edges = ObservedEdges::new(&gathered.observations);
+    let Gathered { cohort, reader } = gathered;
+    let boundary = reader.boundary;
+    let attributions = cohort.attributions.rows.clone();
+    let edges = ObservedEdges::new(&cohort.observations);
     let repositories: BTreeSet<Lifetime> = attributions
         .iter()
         .filter(|file| {
@@ -70,7 +71,7 @@ pub(super) fn read(
         })
         .map(|file| file.repository.clone())
         .collect();
-    let observed = gathered
+    let observed = cohort
         .observations
         .iter()
         .filter_map(|observed| {
@@ -85,7 +86,7 @@ pub(super) fn read(
     let borne: BTreeMap<&Lifetime, BTreeSet<RepositoryName>> = repositories
         .iter()
         .map(|repository| {
-            let names = gathered.resolving.repositories().names(repository);
+            let names = reader.resolving.repositories().names(repository);
             let names = names.iter().flat_map(Names::all).cloned().collect();
             (repository, names)
         })
@@ -114,15 +115,15 @@ pub(super) fn read(
     })?;
     drop(take);
     for merge in &merges {
-        gathered.resolving.touch(of_base(&merge.pull_request));
-        gathered.resolving.touch(of_head(&merge.pull_request));
+        reader.resolving.touch(of_base(&merge.pull_request));
+        reader.resolving.touch(of_head(&merge.pull_request));
     }
     for revision in &revisions {
-        gathered.resolving.touch(of_base(&revision.pull_request));
+        reader.resolving.touch(of_base(&revision.pull_request));
     }
-    gathered.resolving.read(snapshot, boundary)?;
+    reader.resolving.read(snapshot, boundary)?;
 
-    let resolving = &gathered.resolving;
+    let resolving = &reader.resolving;
     let mut inputs = Inputs {
         attributions,
         observed,
@@ -159,7 +160,7 @@ pub(super) fn read(
             })
         })
         .collect();
-    inputs.ci = gathered
+    inputs.ci = cohort
         .ci
         .pull_requests
         .iter()

@@ -26,8 +26,9 @@ mod share;
 mod unchanged;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use svc_model::id::FactId;
+use svc_model::id::{FactId, OrgId};
 use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
@@ -52,6 +53,7 @@ use self::resolving::Resolving;
 use crate::derive::attribution::{self, Attributions, Inputs, Note};
 use crate::derive::cohort::{self, Evidence};
 use crate::derive::observed::{ObservedCommit, ObservedEdges};
+use crate::derive::repository::Repositories;
 use crate::derive::{lifecycle, model_report};
 use crate::error::Error;
 use crate::mirror::MirrorReading;
@@ -96,20 +98,30 @@ pub fn model_report(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<ModelReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Once)?;
-    let shares = share::read(snapshot, &mut gathered, extent)?;
+    let Gathered { cohort, mut reader } = Gathered::new(snapshot, sources, extent, Diffs::Once)?;
+    let state = DerivedOf::read(snapshot, &reader)?;
+    let (shares, derived) = threads::both(
+        || share::read(snapshot, &mut reader, &cohort.population, extent),
+        || {
+            cohort.derived(&state, |evidence| {
+                model_report::derive(evidence, extent.since_days)
+            })
+        },
+    );
+    let shares = shares?;
+    let derived =
+        derived.map_err(|model_report::ModelReportError::TooManyPairs| ReportBound::Reply)?;
     let mut preloaded = shares.declined_observations;
-    preloaded.extend(gathered.declined_observations());
-    let mut assembly = gathered.pushes_declined.clone();
+    preloaded.extend(cohort.declined_observations());
+    let mut assembly = cohort.pushes_declined.clone();
     let mut preload = Counts::default();
     for (_, decline) in preloaded {
         preload.add(decline, 1);
     }
-    for (_, decline) in gathered.declined_observations() {
+    for (_, decline) in cohort.declined_observations() {
         assembly.add(decline, 1);
     }
-    let beside = model_report::Beside {
-        since_days: extent.since_days,
+    Ok(derived.finish(model_report::Beside {
         shares: shares.rows,
         alerts: shares.alerts,
         shares_skipped: shares.skipped,
@@ -118,16 +130,12 @@ pub fn model_report(
             preload_session_observations: preload,
             // Those that cannot be told are left out before they are looked at for a Session.
             session_observations: Counts::default(),
-            ci_outcomes: gathered.ci.declined.clone(),
+            ci_outcomes: cohort.ci.declined.clone(),
             attribution_edges: Counts::default(),
             assembly_sources: assembly,
         },
-        lost_mirrors: gathered.lost_mirrors(snapshot)?,
-    };
-    let report = gathered
-        .derived(snapshot, |evidence| model_report::derive(evidence, beside))?
-        .map_err(|model_report::ModelReportError::TooManyPairs| ReportBound::Reply)?;
-    Ok(report)
+        lost_mirrors: reader.lost_mirrors(snapshot)?,
+    }))
 }
 
 /// Returns what became of accepted work, panel by panel.
@@ -158,48 +166,79 @@ pub fn lifecycle_report(
     extent: &Extent,
 ) -> Result<LifecycleReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
-    let retry_linkages = gathered.population.retries(snapshot, gathered.boundary)?;
     let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let Gathered { cohort, reader } = gathered;
+    let retry_linkages = cohort.population.retries(snapshot, reader.boundary)?;
     let mut session_observations = Counts::default();
-    for (_, decline) in gathered.declined_observations() {
+    for (_, decline) in cohort.declined_observations() {
         session_observations.add(decline, 1);
     }
     let repository_skipped = LifecycleRepositorySkips {
         session_observations,
-        attribution_sources: gathered.pushes_declined.clone(),
-        ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
+        attribution_sources: cohort.pushes_declined.clone(),
+        ci_population_outcomes: cohort.ci.resolution.skipped.source_outcomes.clone(),
     };
     let deadline = snapshot.deadline().clone();
-    let report = gathered.derived(snapshot, |evidence| {
+    let state = DerivedOf::read(snapshot, &reader)?;
+    let report = cohort.derived(&state, |evidence| {
         let observed = ObservedEdges::new(evidence.observations);
         let (before, merges) = threads::both(
             || lifecycle::BeforeMerges::new(*evidence, &observed),
-            || merges::derive(inputs, &gathered.history, &deadline),
+            || merges::derive(inputs, &reader.history, &deadline),
         );
         Ok::<_, Error>(before.finish(lifecycle::Beside {
             merges: merges?.evidence(),
             retry_linkages,
             repository_skipped,
         }))
-    })??;
+    })?;
     Ok(LifecycleReport {
-        lost_mirrors: gathered.lost_mirrors(snapshot)?,
+        lost_mirrors: reader.lost_mirrors(snapshot)?,
         ..report
     })
 }
 
-/// What both reports are derived from, as far as it is read.
+/// What both reports are derived from, as far as it is read, and its reader, who may go on.
 struct Gathered<'g> {
-    boundary: Instant,
+    cohort: CohortFacts,
+    reader: Reader<'g>,
+}
+
+/// What is known of a cohort.
+struct CohortFacts {
     population: Population,
-    resolving: Resolving,
     /// The links of the cohort's Sessions to commits.
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
     pushes_declined: Counts<RepositoryDecline>,
     ci: CohortCi,
+}
+
+/// Reads what pushes brought and calls answered, and knows what facts up to a boundary say of
+/// repositories.
+struct Reader<'g> {
+    boundary: Instant,
+    resolving: Resolving,
     history: History<'g>,
     answers: Answers<'g>,
+}
+
+/// Of which state of the store something is derived.
+struct DerivedOf {
+    org_id: OrgId,
+    quarantine_revision: u64,
+    repositories: Arc<Repositories>,
+}
+
+impl DerivedOf {
+    fn read(snapshot: &mut Snapshot<'_>, reader: &Reader<'_>) -> Result<Self, Error> {
+        snapshot.check_deadline()?;
+        Ok(Self {
+            quarantine_revision: snapshot.quarantine_revision()?,
+            org_id: snapshot.org_id().clone(),
+            repositories: reader.resolving.known(),
+        })
+    }
 }
 
 /// How often what commits add is looked at.
@@ -268,25 +307,24 @@ impl<'g> Gathered<'g> {
             observed,
         )?;
         Ok(Self {
-            boundary,
-            population,
-            resolving,
-            observations,
-            attributions,
-            pushes_declined,
-            ci,
-            history,
-            answers,
+            cohort: CohortFacts {
+                population,
+                observations,
+                attributions,
+                pushes_declined,
+                ci,
+            },
+            reader: Reader {
+                boundary,
+                resolving,
+                history,
+                answers,
+            },
         })
     }
+}
 
-    /// Returns the cohort's observations whose repository cannot be determined, and why.
-    fn declined_observations(
-        &self,
-    ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
-        share::declined_of(&self.observations)
-    }
-
+impl Reader<'_> {
     /// Counts the repositories whose mirrors were asked for and are not there, although they were fetched
     /// once: their folder may not be mounted. Of a repository that was never mirrored there is nothing to
     /// say but that its pushes are tied to no call.
@@ -302,25 +340,28 @@ impl<'g> Gathered<'g> {
         let lost = lost.count() as u64;
         Ok((lost > 0).then_some(lost))
     }
+}
 
-    /// Derives a report of what was gathered.
-    fn derived<T>(
+impl CohortFacts {
+    /// Returns the cohort's observations whose repository cannot be determined, and why.
+    fn declined_observations(
         &self,
-        snapshot: &mut Snapshot<'_>,
-        derive: impl FnOnce(&Evidence<'_>) -> T,
-    ) -> Result<T, Error> {
-        let quarantine_revision = snapshot.quarantine_revision()?;
+    ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
+        share::declined_of(&self.observations)
+    }
+
+    /// Derives a report of what is known.
+    fn derived<T>(&self, of: &DerivedOf, derive: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let calls: Vec<cohort::CohortCall> = self
             .population
             .calls
             .iter()
             .map(|call| self.population.counted(call))
             .collect();
-        snapshot.check_deadline()?;
-        Ok(derive(&Evidence {
-            org_id: snapshot.org_id(),
-            quarantine_revision,
-            repositories: self.resolving.repositories(),
+        derive(&Evidence {
+            org_id: &of.org_id,
+            quarantine_revision: of.quarantine_revision,
+            repositories: &of.repositories,
             calls: &calls,
             attributions: &self.attributions.rows,
             observations: &self.observations,
@@ -328,7 +369,7 @@ impl<'g> Gathered<'g> {
             edits: &self.population.edits,
             erased_edits: self.population.erased_edits,
             ci: &self.ci.resolution,
-        }))
+        })
     }
 }
 

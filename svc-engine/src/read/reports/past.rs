@@ -79,13 +79,13 @@ pub fn attribution_share(
     as_of: Instant,
     cases_min: u64,
 ) -> Result<AttributionShareReport, Error> {
-    let mut gathered = Gathered::new(
+    let Gathered { cohort, mut reader } = Gathered::new(
         snapshot,
         sources,
         &Extent::nothing_until(as_of),
         Diffs::Once,
     )?;
-    share::report(snapshot, &mut gathered, as_of, cases_min)
+    share::report(snapshot, &mut reader, &cohort.population, as_of, cases_min)
 }
 
 /// Returns what remained of the attributed files of calls in merged pull requests, and the pull requests
@@ -101,15 +101,15 @@ pub fn merge_retention(
 ) -> Result<MergeRetentionReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
     let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
-    let retention = merges::derive(inputs, &gathered.history, snapshot.deadline())?;
-    let declines = gathered.declined_observations().into_values();
+    let retention = merges::derive(inputs, &gathered.reader.history, snapshot.deadline())?;
+    let declines = gathered.cohort.declined_observations().into_values();
     let repository_skipped = RetentionRepositorySkips {
         session_observations: declines.map(|decline| (decline, 1)).collect(),
         // An attributed file is of a repository that is known.
         candidate_edges: Counts::default(),
     };
     let unchecked = retention.unchecked.iter().map(|(repository, numbers)| {
-        let place = Place::of(gathered.resolving.repositories(), repository);
+        let place = Place::of(gathered.reader.resolving.repositories(), repository);
         UncheckedPullRequests {
             repo: place.repo,
             repository_identity: place.identity,
@@ -122,8 +122,8 @@ pub fn merge_retention(
         retention_report::Beside {
             org_id: snapshot.org_id(),
             quarantine_revision: snapshot.quarantine_revision()?,
-            attribution_skips: &gathered.attributions.skipped,
-            decisions: &gathered.population.decisions,
+            attribution_skips: &gathered.cohort.attributions.skipped,
+            decisions: &gathered.cohort.population.decisions,
             repository_skipped: &repository_skipped,
             unchecked_pull_requests: &unchecked,
         },

@@ -20,27 +20,21 @@ pub fn attributions_of_pushes(
     pushes: &[Push],
 ) -> Result<Attributions, Error> {
     let as_of = snapshot.boundary(None)?;
-    let mut gathered = Gathered::new(
+    let Gathered { cohort, mut reader } = Gathered::new(
         snapshot,
         sources,
         &Extent::nothing_until(as_of),
         Diffs::Once,
     )?;
     for push in pushes {
-        gathered.resolving.touch_push(push);
+        reader.resolving.touch_push(push);
     }
-    gathered.resolving.read(snapshot, gathered.boundary)?;
+    reader.resolving.read(snapshot, reader.boundary)?;
     let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
-    let reach = Reach::read(snapshot, &mut gathered, pushes, calls_max)?;
-    let Gathered {
-        population,
-        history,
-        answers,
-        ..
-    } = &mut gathered;
+    let reach = Reach::read(snapshot, &mut reader, &cohort.population, pushes, calls_max)?;
     let question = Question {
         answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
-        ..reach.question(population, reach.pushes.clone(), as_of)
+        ..reach.question(&cohort.population, reach.pushes.clone(), as_of)
     };
-    attribute(snapshot, history, answers, question)
+    attribute(snapshot, &mut reader.history, &reader.answers, question)
 }

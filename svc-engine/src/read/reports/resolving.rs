@@ -1,5 +1,7 @@
 //! Which repository each fact of a report is part of.
 
+use std::sync::Arc;
+
 use svc_model::problem::{Decline, ReportBound};
 use svc_model::repository::RepositoryDecline;
 use svc_model::time::Instant;
@@ -16,7 +18,7 @@ use crate::store::{ObservedCommit, OutcomePlace, Snapshot};
 #[derive(Debug, Default)]
 pub(super) struct Resolving {
     touched: Touched,
-    repositories: Repositories,
+    repositories: Arc<Repositories>,
 }
 
 impl Resolving {
@@ -42,13 +44,18 @@ impl Resolving {
             Err(Error::Declined(Decline::RepositoryEvidenceLimit)) => {
                 return Err(ReportBound::Evidence.into());
             }
-            repositories => repositories?,
+            repositories => Arc::new(repositories?),
         };
         Ok(())
     }
 
-    pub(super) const fn repositories(&self) -> &Repositories {
+    pub(super) fn repositories(&self) -> &Repositories {
         &self.repositories
+    }
+
+    /// Returns what is known now, whatever is read later.
+    pub(super) fn known(&self) -> Arc<Repositories> {
+        Arc::clone(&self.repositories)
     }
 
     pub(super) fn of(&self, mention: Mention<'_>) -> Result<Lifetime, RepositoryDecline> {

@@ -16,7 +16,7 @@ use svc_model::time::Instant;
 
 use super::extent::first;
 use super::population::{Population, up_to};
-use super::{Extent, Gathered, Question, attribute, declined, just_after, minutes_later, notes};
+use super::{Extent, Question, Reader, attribute, declined, just_after, minutes_later, notes};
 use crate::derive::attribution::{
     self, Attributions, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
@@ -59,7 +59,8 @@ pub(super) fn declined_of(observations: &[ObservedCommit]) -> BTreeMap<FactId, R
 /// Reads the shares of the days that a report is of, or of all history.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
+    reader: &mut Reader<'_>,
+    population: &Population,
     extent: &Extent,
 ) -> Result<Shares, Error> {
     let days = |days: u64| i64::try_from(days).unwrap_or(i64::MAX);
@@ -67,20 +68,20 @@ pub(super) fn read(
         .since_days
         .map(|since| Window::days_before(extent.as_of, days(since)));
     let before = window.map(|window| Window::days_before(window.start, BASELINE_DAYS));
-    let pushes = pushes(snapshot, gathered, before.map_or(first(), |it| it.start))?;
+    let pushes = pushes(snapshot, reader, before.map_or(first(), |it| it.start))?;
     if pushes.is_empty() {
         return Ok(Shares::default());
     }
-    let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
+    let reach = Reach::read(snapshot, reader, population, &pushes, CALLS_MAX)?;
     let spans = reach.spans();
     let is_now = |at: Instant| window.is_none_or(|window| window.holds(at));
     let is_earlier = |at: Instant| window.is_some_and(|window| window.is_baseline(at));
     let now = reach.pushes(|push| is_now(push.captured_at));
     let earlier = reach.pushes(|push| is_earlier(push.captured_at));
     let pushes_declined = declined(&now);
-    let now = reach.assess(snapshot, gathered, now, extent.as_of)?;
+    let now = reach.assess(snapshot, reader, population, now, extent.as_of)?;
     let current = shares(&now.commits, |it| window.or_else(|| spans.get(it).copied()));
-    let earlier = reach.assess(snapshot, gathered, earlier, extent.as_of)?;
+    let earlier = reach.assess(snapshot, reader, population, earlier, extent.as_of)?;
     // The baseline ends where the window begins, which is not its own moment any more.
     let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
@@ -91,7 +92,7 @@ pub(super) fn read(
     let shown = Shown {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
-        repositories: gathered.resolving.repositories(),
+        repositories: reader.resolving.repositories(),
     };
     Ok(Shares {
         rows: current.iter().map(|row| shown.row(row)).collect(),
@@ -105,24 +106,25 @@ pub(super) fn read(
 /// Reads the shares of each repository in the week before its last push.
 pub(super) fn report(
     snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
+    reader: &mut Reader<'_>,
+    population: &Population,
     as_of: Instant,
     cases_min: u64,
 ) -> Result<AttributionShareReport, Error> {
-    let windows = windows(snapshot, gathered)?;
+    let windows = windows(snapshot, reader)?;
     let window = |repository: &Lifetime| windows.known.get(repository).copied();
     let baselines = (windows.known.values().chain(windows.declined.values()))
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
-        return shown(snapshot, gathered, Report::of_nothing(cases_min));
+        return shown(snapshot, reader, Report::of_nothing(cases_min));
     };
     let mut pushes = Vec::new();
     let mut declined: Counts<AttributionSkip> = Counts::default();
     let mut take = up_to(&mut pushes, REPORT_FACTS_MAX);
-    snapshot.pushes_captured(from..just_after(gathered.boundary.max(from)), |push| {
+    snapshot.pushes_captured(from..just_after(reader.boundary.max(from)), |push| {
         let at = push.captured_at;
         let is_in = |it: Window| it.holds(at) || it.is_baseline(at);
-        match gathered.resolving.of_push(&push) {
+        match reader.resolving.of_push(&push) {
             Ok(repository) if window(&repository).is_some_and(is_in) => take(push)?,
             Ok(_) => {}
             Err(decline) => {
@@ -136,16 +138,16 @@ pub(super) fn report(
         Ok(())
     })?;
     drop(take);
-    let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
+    let reach = Reach::read(snapshot, reader, population, &pushes, CALLS_MAX)?;
     let of = |is_in: fn(Window, Instant) -> bool| {
         reach.pushes(|push| {
             let window = push.repository.as_ref().ok().and_then(window);
             window.is_some_and(|window| is_in(window, push.captured_at))
         })
     };
-    let now = reach.assess(snapshot, gathered, of(Window::holds), as_of)?;
+    let now = reach.assess(snapshot, reader, population, of(Window::holds), as_of)?;
     let current = shares(&now.commits, window);
-    let earlier = reach.assess(snapshot, gathered, of(Window::is_baseline), as_of)?;
+    let earlier = reach.assess(snapshot, reader, population, of(Window::is_baseline), as_of)?;
     let before = |repository: &Lifetime| {
         Some(Window::days_before(
             window(repository)?.start,
@@ -164,7 +166,7 @@ pub(super) fn report(
         cases_min,
         attribution_skips: unseen(&skips),
     };
-    shown(snapshot, gathered, report)
+    shown(snapshot, reader, report)
 }
 
 /// A name and an identity that pushes say together.
@@ -179,8 +181,8 @@ struct Windows {
 
 /// Returns the week before each last push. However many pushes there are, what is held is one moment for
 /// each name and identity.
-fn windows(snapshot: &mut Snapshot<'_>, gathered: &mut Gathered<'_>) -> Result<Windows, Error> {
-    let boundary = gathered.boundary;
+fn windows(snapshot: &mut Snapshot<'_>, reader: &mut Reader<'_>) -> Result<Windows, Error> {
+    let boundary = reader.boundary;
     let mut last: BTreeMap<Mentioned, Instant> = BTreeMap::new();
     snapshot.pushes_captured(first()..just_after(boundary), |push| {
         // In the order of capture.
@@ -188,13 +190,13 @@ fn windows(snapshot: &mut Snapshot<'_>, gathered: &mut Gathered<'_>) -> Result<W
         Ok(())
     })?;
     for mentioned in last.keys() {
-        gathered.resolving.touch(mention(mentioned));
+        reader.resolving.touch(mention(mentioned));
     }
-    gathered.resolving.read(snapshot, boundary)?;
+    reader.resolving.read(snapshot, boundary)?;
     let mut windows = Windows::default();
     for (mentioned, at) in last {
         let window = Window::days_before(at, WINDOW_DAYS);
-        if let Ok(repository) = gathered.resolving.of(mention(&mentioned)) {
+        if let Ok(repository) = reader.resolving.of(mention(&mentioned)) {
             let known = windows.known.entry(repository).or_insert(window);
             if known.end < window.end {
                 *known = window;
@@ -217,13 +219,13 @@ fn mention((name, identity): &Mentioned) -> Mention<'_> {
 /// Returns shares and alerts as they are told.
 fn shown(
     snapshot: &mut Snapshot<'_>,
-    gathered: &Gathered<'_>,
+    reader: &Reader<'_>,
     report: Report<'_>,
 ) -> Result<AttributionShareReport, Error> {
     let shown = Shown {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
-        repositories: gathered.resolving.repositories(),
+        repositories: reader.resolving.repositories(),
     };
     Ok(shown.report(report))
 }
@@ -231,17 +233,17 @@ fn shown(
 /// Returns the pushes that were received from a moment on, in the order of capture.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
+    reader: &mut Reader<'_>,
     from: Instant,
 ) -> Result<Vec<Push>, Error> {
-    let boundary = gathered.boundary;
+    let boundary = reader.boundary;
     let mut pushes = Vec::new();
     let captured = from..just_after(boundary.max(from));
     snapshot.pushes_captured(captured, up_to(&mut pushes, REPORT_FACTS_MAX))?;
     for push in &pushes {
-        gathered.resolving.touch_push(push);
+        reader.resolving.touch_push(push);
     }
-    gathered.resolving.read(snapshot, boundary)?;
+    reader.resolving.read(snapshot, boundary)?;
     Ok(pushes)
 }
 
@@ -257,17 +259,18 @@ pub(super) struct Reach {
 impl Reach {
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
-        gathered: &mut Gathered<'_>,
+        reader: &mut Reader<'_>,
+        population: &Population,
         pushes: &[Push],
         calls_max: usize,
     ) -> Result<Self, Error> {
-        let pushes = gathered.history.pushed(pushes, &gathered.resolving);
+        let pushes = reader.history.pushed(pushes, &reader.resolving);
         let told = pushes
             .iter()
             .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
-        gathered.history.read_ranges(told)?;
-        let observations = observations(snapshot, gathered, &pushes)?;
-        let cohort = &gathered.population.extent;
+        reader.history.read_ranges(told)?;
+        let observations = observations(snapshot, reader, &pushes)?;
+        let cohort = &population.extent;
         Ok(Self {
             calls: calls(snapshot, cohort, &pushes, &observations, calls_max)?,
             notes: notes(&observations),
@@ -317,44 +320,39 @@ impl Reach {
     fn assess(
         &self,
         snapshot: &mut Snapshot<'_>,
-        gathered: &mut Gathered<'_>,
+        reader: &mut Reader<'_>,
+        population: &Population,
         pushes: Vec<attribution::Push>,
         as_of: Instant,
     ) -> Result<Attributions, Error> {
         if pushes.is_empty() {
             return Ok(Attributions::default());
         }
-        let Gathered {
-            population,
-            history,
-            answers,
-            ..
-        } = gathered;
         let question = self.question(population, pushes, as_of);
-        attribute(snapshot, history, answers, question)
+        attribute(snapshot, &mut reader.history, &reader.answers, question)
     }
 }
 
 /// Returns the observations at the commits of pushes.
 fn observations(
     snapshot: &mut Snapshot<'_>,
-    gathered: &mut Gathered<'_>,
+    reader: &mut Reader<'_>,
     pushes: &[attribution::Push],
 ) -> Result<Vec<ObservedCommit>, Error> {
     let commits: BTreeSet<CommitSha> = pushes
         .iter()
-        .filter_map(|push| gathered.history.range(push.push_id))
+        .filter_map(|push| reader.history.range(push.push_id))
         .flatten()
         .collect();
     let commits: Vec<&CommitSha> = commits.iter().collect();
     let mut observed = Vec::new();
     let take = up_to(&mut observed, REPORT_FACTS_MAX);
-    snapshot.sessions_of_commits(&commits, gathered.boundary, take)?;
+    snapshot.sessions_of_commits(&commits, reader.boundary, take)?;
     for observed in &observed {
-        gathered.resolving.touch_observed(observed);
+        reader.resolving.touch_observed(observed);
     }
-    gathered.resolving.read(snapshot, gathered.boundary)?;
-    let resolved = observed.iter().map(|it| gathered.resolving.observed(it));
+    reader.resolving.read(snapshot, reader.boundary)?;
+    let resolved = observed.iter().map(|it| reader.resolving.observed(it));
     Ok(resolved.collect())
 }
 
