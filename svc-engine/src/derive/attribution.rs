@@ -177,6 +177,8 @@ pub struct Attributions {
     pub commits: Vec<AssessedCommit>,
     /// What has no row. Each push, commit and file of the above is counted once or has rows.
     pub skipped: Counts<AttributionSkip>,
+    /// Files whose row is a guess, although an erased call of a noted Session may have written them.
+    pub notes_hidden: u64,
     /// What the commits that were read are tied to, for whoever remembers it.
     pub tied: Vec<TiedCommit>,
 }

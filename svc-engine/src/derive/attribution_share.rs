@@ -14,7 +14,7 @@ use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionAlertKind, AttributionSkip, Counts};
 use svc_model::time::Instant;
 
-use super::attribution::AssessedCommit;
+use super::attribution::{AssessedCommit, Attributions};
 use super::statistics::Proportion;
 use crate::fact::Lifetime;
 
@@ -132,7 +132,7 @@ pub fn shares(
 }
 
 /// Returns what of an Attribution could not be looked at, so that a commit may be missing from every row.
-pub fn unseen(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
+pub fn unseen(attributions: &Attributions) -> Counts<AttributionSkip> {
     let is_unseen = |reason: &AttributionSkip| match reason {
         AttributionSkip::CommitDiffUnavailable
         | AttributionSkip::ContentErased
@@ -148,19 +148,22 @@ pub fn unseen(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
         | AttributionSkip::NoMatch
         | AttributionSkip::UnsupportedDiffSection => false,
     };
-    let unseen = skipped.iter().filter(|(reason, _)| is_unseen(reason));
-    unseen.collect()
+    let skipped = attributions.skipped.iter();
+    let mut unseen: Counts<_> = skipped.filter(|(reason, _)| is_unseen(reason)).collect();
+    unseen.add(AttributionSkip::ContentErased, attributions.notes_hidden);
+    unseen
 }
 
 /// Returns what of commits that were reached could not be looked at, so that one may be missing from its
 /// row. Pushes of which no commit was reached are not in it.
-pub fn unsettled(skipped: &Counts<AttributionSkip>) -> Counts<AttributionSkip> {
+pub fn unsettled(attributions: &Attributions) -> Counts<AttributionSkip> {
+    let unseen = unseen(attributions);
     let reasons = [
         AttributionSkip::CommitDiffUnavailable,
         AttributionSkip::ContentErased,
         AttributionSkip::MalformedDiffSection,
     ];
-    let counts = reasons.map(|reason| (reason, skipped.get(reason)));
+    let counts = reasons.map(|reason| (reason, unseen.get(reason)));
     counts.into_iter().collect()
 }
 

@@ -218,6 +218,7 @@ impl PushedCommit {
         let source = self.tied.source();
         let is_hidden = |reason| self.tied.skipped.get(reason) > 0;
         let is_whole = self.state != State::Wanted
+            && self.tied.notes_hidden == 0
             && !is_hidden(AttributionSkip::ContentErased)
             && !is_hidden(AttributionSkip::MalformedDiffSection);
         AssessedCommit {

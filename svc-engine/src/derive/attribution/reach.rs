@@ -99,6 +99,8 @@ pub struct Tied {
     pub(super) files: Vec<TiedFile>,
     /// Its other files and sections.
     pub(super) skipped: Counts<AttributionSkip>,
+    /// Its files with a guess that an erased call of a noted Session may have written.
+    pub(super) notes_hidden: u64,
 }
 
 /// A file of a commit, and the call that wrote what was added to it.

@@ -162,6 +162,10 @@ impl Texts {
                 commit.tied_now().skipped.add(skip, 1);
                 continue;
             };
+            let is_guess = source == AttributionSource::Jaccard;
+            if is_guess && is_noted(&self.erased, &self.calls, commit) {
+                commit.tied_now().notes_hidden += 1;
+            }
             let call = &self.calls.all[found.call as usize];
             commit.tied_now().files.push(TiedFile {
                 path: std::mem::take(path),
@@ -239,6 +243,7 @@ impl Texts {
             for (skip, count) in commit.tied.skipped.iter() {
                 attributions.skipped.add(skip, count);
             }
+            attributions.notes_hidden += commit.tied.notes_hidden;
             if commit.state == State::Read
                 && let Some(reach) = commit.reach
             {
@@ -257,6 +262,15 @@ impl Texts {
 
 /// Returns whether some of these calls could have led to a commit.
 fn is_within_reach(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
+    let mut near = places.range(calls.near(commit.pushed_at));
+    near.next().is_some() || is_noted(places, calls, commit)
+}
+
+/// Returns whether a note ties some of these calls to a commit.
+fn is_noted(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
+    if places.is_empty() || commit.sessions.is_empty() {
+        return false;
+    }
     let is_noted = |place: &u32| {
         let of_session = |session: &u32| {
             let calls = &calls.of_session[*session as usize];
@@ -265,7 +279,7 @@ fn is_within_reach(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit)
         commit.sessions.iter().any(of_session)
     };
     let mut week = places.range(calls.within_week(commit.pushed_at));
-    places.range(calls.near(commit.pushed_at)).next().is_some() || week.any(is_noted)
+    week.any(is_noted)
 }
 
 /// Finds the call for one file after another, in the order of their pushes.

@@ -85,8 +85,8 @@ pub(super) fn read(
     // The baseline ends where the window begins, which is not its own moment any more.
     let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
-    let mut skipped = unsettled(&now.skipped);
-    for (reason, count) in unsettled(&earlier.skipped).iter() {
+    let mut skipped = unsettled(&now);
+    for (reason, count) in unsettled(&earlier).iter() {
         skipped.add(reason, count);
     }
     let shown = Shown {
@@ -155,16 +155,16 @@ pub(super) fn report(
         ))
     };
     let baseline = shares(&earlier.commits, before);
-    let mut skips = now.skipped;
-    for (reason, count) in earlier.skipped.iter().chain(declined.iter()) {
-        skips.add(reason, count);
+    let mut attribution_skips = unseen(&now);
+    for (reason, count) in unseen(&earlier).iter().chain(declined.iter()) {
+        attribution_skips.add(reason, count);
     }
     let report = Report {
         alerts: &alerts(&current, &baseline, cases_min),
         current: &current,
         baseline: &baseline,
         cases_min,
-        attribution_skips: unseen(&skips),
+        attribution_skips,
     };
     shown(snapshot, reader, report)
 }

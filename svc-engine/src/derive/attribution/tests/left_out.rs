@@ -121,3 +121,25 @@ fn a_commit_is_settled_by_a_note_or_where_nothing_is_hidden() {
     texts.erase(id(2));
     assert_eq!(settled(texts), [true, false, true, false, false]);
 }
+
+#[test]
+fn a_commit_that_an_erased_call_may_have_been_noted_for_is_not_settled_by_a_guess() {
+    let world = World::default()
+        .call(1, 1, 0, "x y z")
+        .call(2, 2, 0, "x y z")
+        .push(9, 5, &[1, 2])
+        .note(1, 1)
+        .commit(1, "x y z")
+        .commit(2, "x y z");
+    let mut erased = world.clone();
+    erased.texts.remove(&id(1));
+    let mut texts = erased.texts(minutes(1_000_000));
+    texts.erase(id(1));
+    let commits = texts.attribute(&GO_ON).unwrap().commits;
+    let told: Vec<_> = commits
+        .iter()
+        .map(|it| (it.source, it.is_settled))
+        .collect();
+    let guess = Some(AttributionSource::Jaccard);
+    assert_eq!(told, [(guess, false), (guess, true)]);
+}

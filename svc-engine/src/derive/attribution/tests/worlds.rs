@@ -192,6 +192,19 @@ proptest! {
     }
 
     #[test]
+    fn a_commit_that_a_note_tied_is_tied_by_one_or_unsettled_after_an_erasure(
+        world in a_world(),
+        erased in prop::collection::vec(any::<bool>(), 120),
+    ) {
+        let before = world.derive();
+        let (_, after) = world.erase(&erased);
+        for (before, after) in before.commits.iter().zip(&after.commits) {
+            let is_noted = |it: &AssessedCommit| it.source == Some(AttributionSource::GitNotes);
+            prop_assert!(!is_noted(before) || is_noted(after) || !after.is_settled);
+        }
+    }
+
+    #[test]
     fn an_erased_call_has_no_row_and_takes_none_from_others(
         world in a_world(),
         erased in prop::collection::vec(any::<bool>(), 120),
