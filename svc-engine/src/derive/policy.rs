@@ -40,9 +40,8 @@ impl Policy {
             | Self::Abandonment
             | Self::Fate
             | Self::CiResolution
-            | Self::MergeRetention
-            | Self::AttributionShare => "1",
-            Self::ModelReport | Self::Lifecycle => "2",
+            | Self::MergeRetention => "1",
+            Self::AttributionShare | Self::ModelReport | Self::Lifecycle => "2",
         }
     }
 

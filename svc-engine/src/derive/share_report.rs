@@ -158,7 +158,7 @@ mod tests {
                 "git_notes_share": share,
                 "git_notes_share_ci": interval,
                 "provenance": {
-                    "policy_version": "1", "quarantine_revision": 2, "policy_digest": null,
+                    "policy_version": "2", "quarantine_revision": 2, "policy_digest": null,
                 },
                 "repository_identity": identity,
             })

@@ -16,10 +16,17 @@ use crate::derive::{fate, retention_scores};
 /// new version at the end, and changes no line.
 fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     match policy {
-        Policy::AttributionShare => vec![(
-            "1",
-            "the last 7 days, 28 days before, a decline from 97 commits",
-        )],
+        Policy::AttributionShare => vec![
+            (
+                "1",
+                "the last 7 days, 28 days before, a decline from 97 commits",
+            ),
+            (
+                "2",
+                "the last 7 days, 28 days before, a decline from 97 commits, \
+                 no guess where an erased call may have been noted",
+            ),
+        ],
         Policy::Attribution => vec![(
             "1",
             "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
@@ -64,7 +71,8 @@ fn numbers(policy: Policy) -> String {
         Policy::Abandonment => String::new(),
         Policy::AttributionShare => format!(
             "the last {WINDOW_DAYS} days, {BASELINE_DAYS} days before, \
-             a decline from {DECLINE_CASES_MIN} commits"
+             a decline from {DECLINE_CASES_MIN} commits, \
+             no guess where an erased call may have been noted"
         ),
         Policy::Attribution => format!(
             "noted from {}/{} in -{NOTE_MINUTES_BEFORE} to {MINUTES_AFTER} minutes, \
