@@ -391,6 +391,16 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
         "{found}"
     );
 
+    let Some(store) = Store::create(Backend::Sqlite) else {
+        return;
+    };
+    let restored = svc_on(&server, &store, Path::new(&elsewhere), &["restore", &folder]);
+    let said = restored.stderr_text();
+    assert!(
+        said.contains("not in the backup (1)") && said.contains("svc mirror refresh own/repo"),
+        "{said}"
+    );
+
     // Whoever leaves them all out is told, and has what was asked for.
     let folder = path(&server, "rows");
     let output = run("", &["backup", &folder]);

@@ -274,7 +274,7 @@ fn after_result(result: &ContextResult) -> Vec<String> {
 pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
     let coverage = &result.coverage;
     let mut text = format!(
-        "{}: {} of {} found Sessions ({} authorized), {} of {} parts match\n",
+        "{}: {} of {} known Sessions ({} authorized), {} of {} parts match\n",
         result.status,
         result.items.len(),
         coverage.found_sessions,
@@ -377,7 +377,7 @@ mod tests {
         let result = json::from_slice(result.as_bytes()).unwrap();
         assert_eq!(
             render_discovery(&result),
-            "matched: 2 of 2 found Sessions (3 authorized), 2 of 9 parts match\n\n\
+            "matched: 2 of 2 known Sessions (3 authorized), 2 of 9 parts match\n\n\
              session    score  parts  commit  preview\n\
              b              0      0  yes     -\n\
              fix/pager     12      2  -       the window is half-open\n"

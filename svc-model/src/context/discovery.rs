@@ -124,7 +124,7 @@ pub struct DiscoveryCoverage {
     pub complete_visible_scan: bool,
 }
 
-/// Why scanned parts and found Sessions are not among the candidates.
+/// Why scanned parts and known Sessions are not among the candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -196,7 +196,7 @@ pub struct DiscoveryResult {
     pub status: Open<ContextStatus>,
     /// What was scanned.
     pub coverage: DiscoveryCoverage,
-    /// Why scanned parts and found Sessions are not among the candidates.
+    /// Why scanned parts and known Sessions are not among the candidates.
     pub skipped: DiscoverySkipped,
     /// The candidates.
     pub items: Vec<DiscoveryCandidate>,

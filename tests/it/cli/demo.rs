@@ -21,7 +21,7 @@ fn the_demo_plants_once_finds_and_reads() {
         "planted Session svc-demo at {url}: 4 calls (4 new), 1 CI outcome (1 new)
 
 $ svc context discover 'half-open window'
-matched: 1 of 1 found Sessions (1 authorized), 13 of 40 parts match
+matched: 1 of 1 known Sessions (1 authorized), 13 of 40 parts match
 left out: 4 reasoning
 
 session   score  parts  commit  preview

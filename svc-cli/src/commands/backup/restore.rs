@@ -5,7 +5,7 @@ use svc_engine::backup::{Manifest, restore};
 use svc_engine::store::DatabaseUrl;
 
 use super::{contents, folder, work};
-use crate::commands::mirror::MirrorOptions;
+use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::CommandError;
 use crate::output::{Output, escape, quote};
 
@@ -96,6 +96,13 @@ impl Restore {
         let in_it = restored.manifest.mirrors.as_ref().map_or(0, Vec::len);
         if mirrors.is_none() && in_it > 0 {
             output.note("the mirrors were not restored; name their folder: --mirror-path");
+        }
+        if let (Some(first), Some(_)) = (restored.manifest.mirrors_missing.first(), mirrors) {
+            output.warning(&format!(
+                "mirrors that had been fetched are not in the backup ({}); to fetch one again: {}",
+                restored.manifest.mirrors_missing.len(),
+                refresh_command(&first.repo)
+            ));
         }
         Ok(())
     }
