@@ -182,6 +182,8 @@ impl Normaliser {
                 let drafts = self.item_reasoning(item)?;
                 return Ok(drafts.map(|drafts| self.message("assistant".into(), drafts, None)));
             }
+            // What tools there are is said of no call.
+            "additional_tools" => return Ok(None),
             _ => {
                 self.degradation.unsupported_content += 1;
                 return Ok(None);

@@ -95,7 +95,14 @@ impl<'r> Logged<'r> {
     pub(super) fn user(&self) -> Result<Option<UserId>, LogSkip> {
         match self.resource_user()? {
             Some(user) => Ok(Some(user)),
-            None => user(&self.attributes),
+            None => {
+                let own = user(&self.attributes)?;
+                let device = own
+                    .as_ref()
+                    .and_then(|own| value::device(own.as_str().as_bytes()));
+                let device = device.and_then(|device| UserId::new(&device).ok());
+                Ok(device.or(own))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Finds the Session of a payload.
 
 use svc_model::id::{IdentityError, SessionId};
-use svc_model::json::Text;
+use svc_model::json::{Object, Text};
 
 use super::metadata::Metadata;
 use crate::capture::gateway::GatewayError;
@@ -25,11 +25,7 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
         .cloned()
         .or_else(|| metadata.user_identities().find_map(in_object))
         .or_else(|| metadata.user_identities().find_map(in_suffix))
-        .or_else(|| {
-            metadata
-                .headers("x-codex-turn-metadata")
-                .find_map(in_object)
-        })
+        .or_else(|| metadata.headers("x-codex-turn-metadata").find_map(in_turn))
         .or_else(|| metadata.headers("x-svc-session").find_map(uuid))
         .or_else(|| metadata.headers("x-claude-code-session-id").next().cloned())
         .or_else(|| metadata.headers("x-session-id").next().cloned())
@@ -51,9 +47,21 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
 /// Returns the UUID under `session_id` in a text that is a JSON object once it is trimmed, as every
 /// identity is: JSON has fewer blanks.
 fn in_object(text: &Text) -> Option<Text> {
-    let object = embedded::object(&text.trimmed())?;
-    let session = usable(object.get("session_id"))?.trimmed();
-    is_uuid(session.as_bytes()).then_some(session)
+    uuid_of(&embedded::object(&text.trimmed())?, "session_id")
+}
+
+/// Returns the thread of a turn of Codex, or else its Session. An agent that another one has started is a
+/// thread of its own: its telemetry and its commits name the thread, and the Session is that of the first.
+fn in_turn(text: &Text) -> Option<Text> {
+    let turn = embedded::object(&text.trimmed())?;
+    ["thread_id", "session_id"]
+        .into_iter()
+        .find_map(|member| uuid_of(&turn, member))
+}
+
+fn uuid_of(object: &Object, member: &str) -> Option<Text> {
+    let id = usable(object.get(member))?.trimmed();
+    is_uuid(id.as_bytes()).then_some(id)
 }
 
 /// Returns the UUID at the end of a text of the form `..._session_UUID`.
@@ -73,7 +81,7 @@ pub(super) fn split_suffix(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use svc_model::json::{Json, Object};
+    use svc_model::json::Json;
 
     use super::*;
 
@@ -158,6 +166,25 @@ mod tests {
                     "requester_metadata":{{"headers":{{"{header}":"{named}"}}}}}}}}"#
             );
             assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{header}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_codex_started_is_a_session_of_its_own() {
+        for (turn, found) in [
+            (r#"{\"session_id\":\"@A\",\"thread_id\":\"@B\"}"#, Some(B)),
+            (
+                r#"{\"session_id\":\"@A\",\"thread_id\":\"plain\"}"#,
+                Some(A),
+            ),
+            (r#"{\"session_id\":\"@A\",\"thread_id\":null}"#, Some(A)),
+            (r#"{\"thread_id\":\"@B\"}"#, Some(B)),
+            (r#"{\"thread_id\":7}"#, None),
+        ] {
+            let payload = format!(
+                r#"{{"metadata":{{"requester_custom_headers":{{"x-codex-turn-metadata":"{turn}"}}}}}}"#
+            );
+            assert_eq!(resolve(&payload), Ok(found.map(str::to_owned)), "{turn}");
         }
     }
 

@@ -8,9 +8,7 @@ use super::session::split_suffix;
 use crate::capture::gateway::GatewayError;
 use crate::capture::messages::embedded;
 use crate::capture::messages::identity::usable;
-
-/// The number of characters kept of an account or device.
-const ACCOUNT_CHARACTERS: usize = 12;
+use crate::capture::value::{DEVICE_CHARACTERS, DEVICE_DIGITS, device};
 
 /// Returns the user from the first usable source, without the Session in it.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {
@@ -30,7 +28,7 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
         Some(object) => account(&object),
         None => Some(named),
     };
-    let Some(user) = named.and_then(without_session) else {
+    let Some(user) = named.and_then(without_session).map(of_device) else {
         return Ok(None);
     };
     match user
@@ -52,7 +50,7 @@ fn account(object: &Object) -> Option<Text> {
     .into_iter()
     .find_map(|(member, prefix)| {
         let id = usable(object.get(member))?.trimmed();
-        joined(prefix, first_characters(id.as_bytes(), ACCOUNT_CHARACTERS))
+        joined(prefix, first_characters(id.as_bytes(), DEVICE_CHARACTERS))
     })
 }
 
@@ -60,6 +58,18 @@ fn without_session(user: Text) -> Option<Text> {
     match split_suffix(user.as_bytes()) {
         Some((before, _)) => Text::from_wtf8(before.strip_suffix(b"_").unwrap_or(before).to_vec()),
         None => Some(user),
+    }
+}
+
+/// Returns the device in `user_DEVICE_account_ACCOUNT`, as Claude Code named users before it sent objects.
+fn of_device(user: Text) -> Text {
+    let rest = user.as_bytes().strip_prefix(b"user_");
+    let parts = rest.and_then(|rest| rest.split_at_checked(DEVICE_DIGITS));
+    match parts {
+        Some((id, rest)) if rest.starts_with(b"_account_") => {
+            device(id).map_or(user, |device| device.as_str().into())
+        }
+        _ => user,
     }
 }
 
@@ -166,6 +176,29 @@ mod tests {
         ] {
             let payload = format!(r#"{{"end_user":"{user}"}}"#);
             assert_eq!(resolve(&payload), Ok(expected.map(str::to_owned)), "{user}");
+        }
+    }
+
+    #[test]
+    fn a_device_is_one_user_however_it_is_spelled() {
+        let id = "837792f0cc27d5db8367299f827ec2068ad55bb73be1b0dbb669dfb6044d8fee";
+        let device = Some("device_837792f0cc27".to_owned());
+        for user in [
+            format!("user_{id}_account__session_@"),
+            format!("user_{id}_account_0a_session_@"),
+            format!(r#"{{\"device_id\":\"{id}\"}}"#),
+        ] {
+            let payload = format!(r#"{{"end_user":"{user}"}}"#);
+            assert_eq!(resolve(&payload), Ok(device.clone()), "{user}");
+        }
+        for user in [
+            format!("user_{id}0_account_"),
+            format!("user_{id}"),
+            format!("user_{}g_account_", &id[1..]),
+            format!("x{id}"),
+        ] {
+            let payload = format!(r#"{{"end_user":"{user}"}}"#);
+            assert_eq!(resolve(&payload), Ok(Some(user)), "{payload}");
         }
     }
 
