@@ -72,6 +72,24 @@ pub fn product<T: Product>(kind: &Open<T>) -> &str {
     }
 }
 
+/// Returns a model after its provider: `anthropic/claude-opus-5`. Gateways often put the provider before the
+/// name as well, where it is not repeated. What is not known is a dash.
+pub fn model(provider: Option<&str>, name: Option<&str>) -> String {
+    const UNKNOWN: &str = "-";
+    let is_in = |name: &str, provider: &str| {
+        let rest = name.strip_prefix(provider);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    match (provider, name) {
+        (Some(provider), Some(name)) if is_in(name, provider) => name.to_owned(),
+        _ => format!(
+            "{}/{}",
+            provider.unwrap_or(UNKNOWN),
+            name.unwrap_or(UNKNOWN)
+        ),
+    }
+}
+
 /// Returns the date and time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
 pub fn clock(at: Instant) -> String {
     let text = at.to_string().replacen('T', " ", 1);
@@ -220,6 +238,25 @@ impl Surface {
                 );
                 (escape(agent_harness.as_str()), what)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_named_once() {
+        for (provider, name, shown) in [
+            (Some("openai"), Some("gpt-6"), "openai/gpt-6"),
+            (Some("openai"), Some("openai/gpt-6"), "openai/gpt-6"),
+            (Some("openai"), Some("openai-gpt"), "openai/openai-gpt"),
+            (Some("openai"), Some("azure/gpt-6"), "openai/azure/gpt-6"),
+            (None, Some("openai/gpt-6"), "-/openai/gpt-6"),
+            (Some("openai"), None, "openai/-"),
+        ] {
+            assert_eq!(model(provider, name), shown);
         }
     }
 }

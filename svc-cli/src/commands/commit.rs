@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::display::reason;
+use svc_model::display::{model, reason};
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
@@ -130,11 +130,13 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
             .map(|score| format!(" score={score:.2}"));
         let files = call.attributed_files.map(|files| format!(" files={files}"));
         lines.push(format!(
-            "    call {}  {}/{}/{}  session={}  attribution={}{}{} (inferred call/file)\n",
+            "    call {}  {}/{}  session={}  attribution={}{}{} (inferred call/file)\n",
             call.inference_call_id,
             product(&call.gateway_provider),
-            escape(call.model_provider.as_deref().unwrap_or("-")),
-            escape(call.model.as_deref().unwrap_or("-")),
+            escape(&model(
+                call.model_provider.as_deref(),
+                call.model.as_deref()
+            )),
             escape(call.session_id.as_str()),
             call.attribution_source,
             score.unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use clap::Args;
 use svc_client::model::problem::RequiredAuthority;
 use svc_client::{Client, Denial, Error, ErrorKind, PartStream};
+use svc_model::display::model as shown_model;
 use svc_model::evidence::{CallSummary, Inventory, Manifest, Reference, Side};
 use svc_model::id::{InferenceCallId, SessionId};
 
@@ -275,12 +276,8 @@ fn heading(manifest: &Manifest, printed: usize) -> String {
         model,
         ..
     } = &manifest.call;
-    let name = |name: &Option<String>| name.as_deref().map_or_else(|| "-".to_owned(), escape);
-    let mut text = format!(
-        "\ncall {inference_call_id}  {observed_at}  {}/{}\n",
-        name(model_provider),
-        name(model)
-    );
+    let model = escape(&shown_model(model_provider.as_deref(), model.as_deref()));
+    let mut text = format!("\ncall {inference_call_id}  {observed_at}  {model}\n");
     text.extend(left_out(manifest));
     text.extend(erased(manifest));
     if printed > 0 {

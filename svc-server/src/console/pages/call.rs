@@ -1,6 +1,7 @@
 //! One call: its messages and the kinds of their parts, without their content.
 
 use maud::{Markup, html};
+use svc_model::display::model;
 use svc_model::endpoint::EvidenceManifest;
 use svc_model::evidence::{LeftOut, Manifest, ManifestMessage};
 use svc_model::id::SessionId;
@@ -9,7 +10,7 @@ use svc_model::problem::Problem;
 use super::calls::below_session;
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, any, line, moment, whole, words};
+use crate::console::text::{NONE, inert, line, moment, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::evidence;
 
@@ -36,7 +37,7 @@ fn shown(manifest: &Manifest) -> Markup {
     html! {
         (fields(vec![
             ("Observed", moment(call.observed_at)),
-            ("Model", html! { (any(call.model_provider.as_deref())) "/" (any(call.model.as_deref())) }),
+            ("Model", html! { (inert(&model(call.model_provider.as_deref(), call.model.as_deref()))) }),
             ("Call", html! { code { (call.inference_call_id) } }),
             ("Left out by the capture", html! { (left_out(manifest)) }),
         ]))

@@ -1,7 +1,7 @@
 //! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
 
 use maud::{Markup, html};
-use svc_model::display::{product, reason};
+use svc_model::display::{model, product, reason};
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository};
@@ -11,7 +11,7 @@ use svc_model::time::Instant;
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, any, inert, line, whole, words};
+use crate::console::text::{NONE, ago, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
@@ -106,8 +106,8 @@ fn inferred(of: &CommitRepository) -> Markup {
             html! { a href=(calls::address(&call.session_id, &id)) { code { (id) } } },
             sessions::link(&call.session_id),
             html! {
-                (inert(product(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
-                "/" (any(call.model.as_deref()))
+                (inert(product(&call.gateway_provider))) "/"
+                (inert(&model(call.model_provider.as_deref(), call.model.as_deref())))
             },
             html! { (words(call.attribution_source.as_str())) },
             html! { (score.map_or_else(|| NONE.to_owned(), |score| format!("{score:.2}"))) },
