@@ -4,6 +4,8 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
 
+use crate::server::NEXT_OF_PAGE;
+
 macro_rules! published {
     ($($name:ident = $file:literal;)+) => {
         $(pub(crate) const $name: &str = include_str!(concat!("../../schemas/", $file, ".json"));)+
@@ -154,6 +156,17 @@ pub(crate) fn opened() -> JsonObject {
         let mut schema = read(published);
         if let Some(Value::Object(theirs)) = schema.remove("$defs") {
             definitions.extend(theirs);
+        }
+        if name != "EvidenceRead"
+            && let Some(Value::Object(properties)) = schema.get_mut("properties")
+        {
+            properties.insert(
+                NEXT_OF_PAGE.to_owned(),
+                json!({
+                    "type": "string",
+                    "description": "Only on a page that `limit` cut: the cursor of the next one.",
+                }),
+            );
         }
         definitions.insert(name.to_owned(), schema.into());
         alternatives.push(json!({"$ref": format!("#/$defs/{name}")}));

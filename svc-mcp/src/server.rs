@@ -44,6 +44,8 @@ const INEXACT: &str = "svc/inexact";
 const INEXACT_MORE: &str = "svc/inexact_more";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
+/// The member of a page with the same cursor: some agents see nothing but the structured content.
+pub(crate) const NEXT_OF_PAGE: &str = "next_cursor";
 
 /// The tools and resources of a service, for one caller.
 #[derive(Debug)]
@@ -93,6 +95,9 @@ impl<S: Service> McpServer<S> {
             if !text::is_cut(&reply, paged) {
                 twin.push_str("\nThere are more: call again with cursor ");
                 twin.push_str(&Value::String(cursor.clone()).to_string());
+            }
+            if let Some(page) = reply.as_object_mut() {
+                page.insert(NEXT_OF_PAGE, Json::from(cursor.clone()));
             }
             meta.0.insert(NEXT_CURSOR.to_owned(), cursor.into());
         }

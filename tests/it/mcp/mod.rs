@@ -279,6 +279,8 @@ fn long_lists_come_in_pages(backend: Backend) {
         let first = agent.call("open_evidence", arguments.clone());
         let cursor = first.meta.as_ref().expect("more")["svc/next_cursor"].clone();
         assert!(text(&first).contains(cursor.as_str().expect("a cursor")));
+        let page = first.structured_content.as_ref().expect("a page");
+        assert_eq!(page["next_cursor"], cursor);
         arguments["cursor"] = cursor;
         let second = agent.call("open_evidence", arguments);
         assert_eq!(
@@ -289,6 +291,7 @@ fn long_lists_come_in_pages(backend: Backend) {
             None
         );
         let pages = [first, second].map(|page| page.structured_content.expect("a page"));
+        assert_eq!(pages[1].get("next_cursor"), None);
         let calls = pages
             .iter()
             .map(|page| page["calls"].as_array().expect("calls"));
