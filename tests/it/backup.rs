@@ -394,7 +394,12 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     let Some(store) = Store::create(Backend::Sqlite) else {
         return;
     };
-    let restored = svc_on(&server, &store, Path::new(&elsewhere), &["restore", &folder]);
+    let restored = svc_on(
+        &server,
+        &store,
+        Path::new(&elsewhere),
+        &["restore", &folder],
+    );
     let said = restored.stderr_text();
     assert!(
         said.contains("not in the backup (1)") && said.contains("svc mirror refresh own/repo"),

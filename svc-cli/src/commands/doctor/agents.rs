@@ -3,33 +3,48 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use svc_model::json::Json;
+
 use super::Check;
+use crate::output::escape;
 
 /// An agent: where its configuration is, and what it contains when the agent sends evidence.
 struct Agent {
     name: &'static str,
     file: &'static str,
     sends: &'static str,
+    /// Returns what keeps evidence from arriving although it is sent.
+    obstacle: fn(&str) -> Option<String>,
     install: &'static str,
 }
+
+/// The variables of Claude Code that say how logs are sent, each with the beginning of what arrives here.
+const CLAUDE_CODE_SENDS: [(&str, &str); 3] = [
+    ("OTEL_LOGS_EXPORTER", "otlp"),
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/"),
+    ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/"),
+];
 
 const AGENTS: [Agent; 3] = [
     Agent {
         name: "claude-code",
         file: ".claude/settings.json",
         sends: "CLAUDE_CODE_ENABLE_TELEMETRY",
+        obstacle: of_claude_code,
         install: "svc install claude-code --print",
     },
     Agent {
         name: "codex",
         file: ".codex/config.toml",
         sends: "[otel",
+        obstacle: |_| None,
         install: "svc install codex --print",
     },
     Agent {
         name: "cursor",
         file: ".cursor/hooks.json",
         sends: "svc hook cursor",
+        obstacle: |_| None,
         install: "svc install cursor --print",
     },
 ];
@@ -46,9 +61,12 @@ impl Agent {
     fn check(&self, home: &Path) -> Check {
         let shown = format!("~/{}", self.file);
         match fs::read_to_string(home.join(self.file)) {
-            Ok(text) if text.contains(self.sends) => {
-                Check::ok(self.name, format!("{shown} is set up to send"))
-            }
+            Ok(text) if text.contains(self.sends) => match (self.obstacle)(&text) {
+                None => Check::ok(self.name, format!("{shown} is set up to send")),
+                Some(obstacle) => {
+                    Check::warning(self.name, format!("{shown}: {obstacle}"), self.install)
+                }
+            },
             Ok(_) => Check::warning(
                 self.name,
                 format!("{shown} is not set up to send"),
@@ -63,10 +81,56 @@ impl Agent {
     }
 }
 
+/// Returns which variable in the settings of Claude Code keeps its logs from arriving. One that is not there
+/// may be set elsewhere; of the two for the protocol, the one for logs counts.
+fn of_claude_code(settings: &str) -> Option<String> {
+    let settings = Json::parse(settings.as_bytes()).ok()?;
+    let variables = settings.as_object()?.get("env")?.as_object()?;
+    let value = |name: &str| variables.get(name)?.as_str();
+    let [exporter, of_all, of_logs] = CLAUDE_CODE_SENDS;
+    let protocol = value(of_logs.0).map_or(of_all, |_| of_logs);
+    [exporter, protocol]
+        .into_iter()
+        .find_map(|(name, arrives)| {
+            let value = value(name)?;
+            (!value.starts_with(arrives)).then(|| {
+                let value = escape(value);
+                format!("{name} is {value}, which does not arrive here")
+            })
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::commands::doctor::State;
+
+    #[test]
+    fn what_claude_code_sends_elsewhere_or_in_another_way_does_not_arrive() {
+        let obstacle = |variables: &str| of_claude_code(&format!(r#"{{"env":{{{variables}}}}}"#));
+        for arrives in [
+            "",
+            r#""OTEL_LOGS_EXPORTER":"otlp","OTEL_EXPORTER_OTLP_PROTOCOL":"http/json""#,
+            r#""OTEL_EXPORTER_OTLP_PROTOCOL":"grpc","OTEL_EXPORTER_OTLP_LOGS_PROTOCOL":"http/protobuf""#,
+        ] {
+            assert_eq!(obstacle(arrives), None, "{arrives}");
+        }
+        for (variables, name) in [
+            (r#""OTEL_LOGS_EXPORTER":"console""#, "OTEL_LOGS_EXPORTER"),
+            (
+                r#""OTEL_EXPORTER_OTLP_PROTOCOL":"grpc""#,
+                "OTEL_EXPORTER_OTLP_PROTOCOL",
+            ),
+            (
+                r#""OTEL_EXPORTER_OTLP_PROTOCOL":"http/json","OTEL_EXPORTER_OTLP_LOGS_PROTOCOL":"grpc""#,
+                "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
+            ),
+        ] {
+            let said = obstacle(variables).expect("an obstacle");
+            assert!(said.starts_with(&format!("{name} is ")), "{said}");
+        }
+        assert_eq!(of_claude_code("no JSON"), None);
+    }
 
     #[test]
     fn an_agent_sends_where_its_configuration_says_so() {

@@ -130,6 +130,13 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
         Err(error) => return Check::failed("mirrors", error.to_string(), "svc mirror status"),
     };
     if settings.mirror.is_none() && mirrors.iter().all(is_new) {
+        if svc_server::running_at(&settings.store.url).is_some() {
+            return Check::warning(
+                "mirrors",
+                "none was fetched yet; whether the running service keeps any is not known here",
+                "if it was started without SVC_MIRROR_PATH: SVC_MIRROR_PATH=FOLDER svc serve",
+            );
+        }
         return Check::warning(
             "mirrors",
             "none are kept, so notes are not read and reports know no commits",
