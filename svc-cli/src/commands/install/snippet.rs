@@ -49,8 +49,9 @@ snippets! {
         "svc must be on the PATH of Cursor, and logged in: svc login URL --capture",
     ];
     "litellm", "litellm.yaml", "yaml", "the proxy's config.yaml", [
-        "replace YOUR_INGEST_TOKEN with an ingest token, or remove headers and set GENERIC_LOGGER_HEADERS=\"Authorization=Bearer TOKEN\", which applies to every generic logger",
-        "without max_retries, a batch is sent once and lost if the service is unavailable",
+        "LiteLLM 1.108 or newer; older versions lose calls",
+        "replace YOUR_INGEST_TOKEN with an ingest token. To keep it out of the file, replace headers by headers: {} and set GENERIC_LOGGER_HEADERS=\"Authorization=Bearer TOKEN\", which applies to every generic logger",
+        "five retries bridge an outage of about 30 seconds, max_retries: 8 about 4 minutes; without retry_delay there is no pause between them",
     ];
     "github", "github.sh", "sh", "a shell with gh, logged in as an administrator of the repository", [
         "SVC_FORGE_WEBHOOK_SECRET must equal the service's setting of the same name",
