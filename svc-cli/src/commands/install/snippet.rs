@@ -38,7 +38,8 @@ snippets! {
         "without OTEL_LOG_TOOL_DETAILS, decisions do not name their files",
     ];
     "codex", "codex.toml", "toml", "~/.codex/config.toml", [
-        "replace YOUR_INGEST_TOKEN with an ingest token; headers are taken literally, and the OTEL_ variables are not read",
+        "replace YOUR_INGEST_TOKEN with an ingest token; headers are taken literally. To keep it out of the file, remove the headers and export OTEL_EXPORTER_OTLP_HEADERS=\"Authorization=Bearer TOKEN\" in the shell that starts codex",
+        "export OTEL_BLRP_SCHEDULE_DELAY=30000 there too: otherwise a decision and its result are often in two exports, and the decision loses its files",
         "the endpoint is the full URL, including its path",
     ];
     "copilot", "copilot.sh", "sh", "the environment that starts VS Code or copilot", [
