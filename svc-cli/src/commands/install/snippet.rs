@@ -35,6 +35,7 @@ snippets! {
     ALL;
     "claude-code", "claude-code.json", "json", "~/.claude/settings.json, or managed-settings.json for a fleet", [
         "replace YOUR_INGEST_TOKEN with an ingest token; values in env are taken literally. To keep the token out of the file, remove OTEL_EXPORTER_OTLP_HEADERS and export it in the shell that starts claude",
+        "Claude Code 2.1 or newer; older versions send no decisions",
         "without OTEL_LOG_TOOL_DETAILS, decisions do not name their files",
     ];
     "codex", "codex.toml", "toml", "~/.codex/config.toml", [
