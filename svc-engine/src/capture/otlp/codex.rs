@@ -1,8 +1,8 @@
 //! Codex: `codex.tool_decision`, completed by `codex.tool_result`.
 //!
 //! A decision is about files when its tool is `apply_patch`, or when the result shows that a shell
-//! command was one. One decision becomes a fact for each file of the patch. Codex emits nothing if
-//! a person refuses interactively, so its refusals are rare.
+//! command was one. One decision becomes a fact for each file of the patch. Codex emits nothing if a
+//! person refuses in its prompt, so its refusals are rare.
 
 use svc_model::facts::AgentHarness;
 use svc_model::ingest::LogSkip;
