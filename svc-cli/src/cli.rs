@@ -119,7 +119,8 @@ pub(crate) enum Command {
     /// Show how to set up a source so that it sends its evidence here.
     ///
     /// The snippet contains the URL of the service and no token. Only git-hooks changes anything: the
-    /// hooks of the current repository. docs/integrate lists what arrives from each source.
+    /// hooks of the current repository. They run the svc that SVC_PROGRAM names, else the one on PATH,
+    /// else this one. docs/integrate lists what arrives from each source.
     Install(install::Install),
     /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]

@@ -1,8 +1,10 @@
 //! Git hooks that stamp commits with the Sessions that worked on them, and push the notes along
 //! with the branch.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -10,49 +12,131 @@ use serde::Serialize;
 
 use super::note::{NOTES, repository};
 use crate::error::CommandError;
-use crate::output::{Output, escape, is_executable};
+use crate::output::{Output, escape, is_executable, program_path};
 
 /// The line that identifies our hooks.
 const MARK: &str = "# Installed by: svc install git-hooks";
 /// The name that an existing hook is renamed to. It runs first.
 const BEFORE: &str = "before-svc";
+/// The start of the line that says where svc was when the hook was installed.
+const INSTALLED: &[u8] = b"\ninstalled=";
 
-/// A hook: its name, and the script that runs after an existing hook.
+/// A hook: its name, and the parts of its script.
 struct Hook {
     name: &'static str,
-    script: &'static str,
+    /// Runs the existing hook.
+    first: &'static str,
+    /// Runs svc.
+    then: &'static str,
+    /// What is said if svc is not found.
+    undone: &'static str,
 }
 
 /// Neither hook blocks: a commit or a push succeeds whatever happens to its notes.
 const HOOKS: [Hook; 2] = [
     Hook {
         name: "post-commit",
-        script: r#"before="$0.before-svc"
-if [ -x "$before" ]; then "$before" "$@"; fi
-svc="${SVC_PROGRAM:-svc}"
-if command -v "$svc" >/dev/null 2>&1; then
-    "$svc" note stamp --pending >/dev/null || :
-fi
-exit 0
-"#,
+        first: r#""$before" "$@""#,
+        then: r#""$svc" note stamp --pending >/dev/null || :"#,
+        undone: "the commit is not stamped",
     },
     Hook {
         name: "pre-push",
-        script: r#"before="$0.before-svc"
-if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
-svc="${SVC_PROGRAM:-svc}"
-if command -v "$svc" >/dev/null 2>&1; then
-    "$svc" note push "$1" </dev/null >/dev/null || :
-fi
-exit 0
-"#,
+        first: r#""$before" "$@" || exit $?"#,
+        then: r#""$svc" note push "$1" </dev/null >/dev/null || :"#,
+        undone: "the notes are not pushed",
     },
 ];
 
 impl Hook {
-    fn text(&self) -> String {
-        format!("#!/bin/sh\n{MARK}\n{}", self.script)
+    /// Returns the hook for a program that is installed here. A path may be any bytes but NUL.
+    fn text(&self, program: &Path) -> Vec<u8> {
+        let Self {
+            first,
+            then,
+            undone,
+            ..
+        } = self;
+        let start = format!(
+            r#"#!/bin/sh
+{MARK}
+before="$0.{BEFORE}"
+if [ -x "$before" ]; then {first}; fi
+# An agent's shell may have another PATH, in which svc is not found by name."#
+        );
+        let end = format!(
+            r#"
+svc="${{SVC_PROGRAM:-svc}}"
+if [ -z "${{SVC_PROGRAM:-}}" ] && ! command -v svc >/dev/null 2>&1; then svc="$installed"; fi
+if command -v "$svc" >/dev/null 2>&1; then
+    {then}
+else
+    printf 'svc: {undone}: %s was not found\n' "$svc" >&2
+fi
+exit 0
+"#
+        );
+        [
+            start.as_bytes(),
+            INSTALLED,
+            &quoted(program.as_os_str().as_bytes()),
+            end.as_bytes(),
+        ]
+        .concat()
     }
+}
+
+/// Quotes a text for every POSIX shell, some of which know no escapes such as `\n`.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'\''];
+    for byte in text {
+        match byte {
+            b'\'' => quoted.extend(br"'\''"),
+            other => quoted.push(*other),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}
+
+/// Returns the text at the start of these bytes that [`quoted`] quoted.
+fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = bytes.strip_prefix(b"'")?;
+    let mut text = Vec::new();
+    loop {
+        let end = rest.iter().position(|byte| *byte == b'\'')?;
+        text.extend(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix(br"\''") {
+            Some(after) => {
+                text.push(b'\'');
+                rest = after;
+            }
+            None => return Some(text),
+        }
+    }
+}
+
+/// Returns where the program was when this hook was installed. Older hooks do not say.
+fn installed_program(hook: &[u8]) -> Option<PathBuf> {
+    let at = position(hook, INSTALLED)?;
+    let path = unquoted(&hook[at + INSTALLED.len()..])?;
+    Some(PathBuf::from(OsString::from_vec(path)))
+}
+
+fn position(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+/// Why a hook does not, or not always, do its work.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is not installed.
+    Missing,
+    /// It does nothing where svc is not on PATH.
+    Older,
+    /// The program that it runs where svc is not on PATH no longer exists.
+    ProgramGone(PathBuf),
 }
 
 /// The result of the installation, for programs.
@@ -74,9 +158,12 @@ struct InstalledHook {
 
 /// Prints the hooks.
 pub(super) fn print(output: &mut Output) -> Result<(), CommandError> {
+    let program = program();
     let mut text = String::new();
     for hook in &HOOKS {
-        text.extend(["==> .git/hooks/", hook.name, " <==\n", &hook.text(), "\n"]);
+        let script = hook.text(&program);
+        let script = String::from_utf8_lossy(&script);
+        text.extend(["==> .git/hooks/", hook.name, " <==\n", &script, "\n"]);
     }
     text.extend(["git config --add notes.rewriteRef ", NOTES, "\n"]);
     output.text(&text)
@@ -99,8 +186,9 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
         hooks: Vec::new(),
         rewrite_ref_added: false,
     };
+    let program = program();
     for hook in &HOOKS {
-        installed.hooks.push(place(hook, &folder)?);
+        installed.hooks.push(place(hook, &program, &folder)?);
     }
     let kept = repository::ask(&["config", "--get-all", "notes.rewriteRef"])?;
     let all_notes = ["refs/notes/*", NOTES];
@@ -115,33 +203,51 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     output.value(&installed, render)
 }
 
-/// Returns the names of the hooks that are not installed in the current repository.
-pub(super) fn missing() -> Result<Vec<&'static str>, CommandError> {
+/// Returns the hooks of the current repository that do not, or not always, do their work.
+pub(super) fn faults() -> Result<Vec<(&'static str, Fault)>, CommandError> {
     let folder = repository::own_path("hooks")?;
-    let is_missing = |hook: &&Hook| {
-        let present = fs::read_to_string(folder.join(hook.name));
-        !present.is_ok_and(|present| present.contains(MARK))
+    let fault = |hook: &Hook| {
+        let present = fs::read(folder.join(hook.name)).unwrap_or_default();
+        Some((hook.name, fault(&present)?))
     };
-    Ok(HOOKS
-        .iter()
-        .filter(is_missing)
-        .map(|hook| hook.name)
-        .collect())
+    Ok(HOOKS.iter().filter_map(fault).collect())
 }
 
-fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
+fn fault(present: &[u8]) -> Option<Fault> {
+    if !is_ours(present) {
+        return Some(Fault::Missing);
+    }
+    match installed_program(present) {
+        None => Some(Fault::Older),
+        Some(program) if is_executable(&program) => None,
+        Some(program) => Some(Fault::ProgramGone(program)),
+    }
+}
+
+fn is_ours(hook: &[u8]) -> bool {
+    position(hook, MARK.as_bytes()).is_some()
+}
+
+/// Returns the program that the hooks run where svc is not on PATH.
+fn program() -> PathBuf {
+    // If the system does not report the path of the running program, only the name is left.
+    program_path().unwrap_or_else(|| PathBuf::from("svc"))
+}
+
+fn place(hook: &Hook, program: &Path, folder: &Path) -> Result<InstalledHook, CommandError> {
     let path = folder.join(hook.name);
     let before = folder.join(format!("{}.{BEFORE}", hook.name));
     let present = match fs::read(&path) {
-        Ok(present) => Some(String::from_utf8_lossy(&present).into_owned()),
+        Ok(present) => Some(present),
         // A link that leads nowhere is somebody's hook too.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => is_there(&path).then(String::new),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => is_there(&path).then(Vec::new),
         Err(error) => return Err(error.into()),
     };
+    let text = hook.text(program);
     let action = match present {
-        Some(present) if present == hook.text() => "unchanged",
-        Some(present) if present.contains(MARK) => {
-            write(&path, hook)?;
+        Some(present) if present == text => "unchanged",
+        Some(present) if is_ours(&present) => {
+            write(&path, &text)?;
             "updated"
         }
         Some(_) => {
@@ -152,11 +258,11 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
                 ));
             }
             fs::rename(&path, &before)?;
-            write(&path, hook)?;
+            write(&path, &text)?;
             "installed"
         }
         None => {
-            write(&path, hook)?;
+            write(&path, &text)?;
             "installed"
         }
     };
@@ -175,7 +281,7 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// Writes a hook to a temporary file and renames it, so that git never runs an incomplete one.
-fn write(path: &Path, hook: &Hook) -> io::Result<()> {
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = PathBuf::from(format!("{}.svc-new", path.display()));
     let mut file = OpenOptions::new()
         .create(true)
@@ -183,7 +289,7 @@ fn write(path: &Path, hook: &Hook) -> io::Result<()> {
         .write(true)
         .mode(0o755)
         .open(&new)?;
-    file.write_all(hook.text().as_bytes())?;
+    file.write_all(text)?;
     drop(file);
     fs::rename(new, path)
 }
@@ -201,4 +307,128 @@ fn render(installed: &Installed) -> String {
         text.push_str("amended and rebased commits will keep their notes\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The hook that was installed before the program's path was written into it.
+    const OLDER: &str = r#"#!/bin/sh
+# Installed by: svc install git-hooks
+before="$0.before-svc"
+if [ -x "$before" ]; then "$before" "$@"; fi
+svc="${SVC_PROGRAM:-svc}"
+if command -v "$svc" >/dev/null 2>&1; then
+    "$svc" note stamp --pending >/dev/null || :
+fi
+exit 0
+"#;
+
+    fn script(at: &Path, text: &[u8]) {
+        fs::write(at, text).unwrap();
+        fs::set_permissions(at, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_hook_says_where_the_program_was() {
+        for path in [
+            &b"/usr/bin/svc"[..],
+            b"/two words/svc",
+            br"/it's/a\'$(x)`y`/svc",
+            b"/line\nend'\n'/svc",
+            b"/\xff/svc",
+            b"",
+        ] {
+            let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+            for hook in &HOOKS {
+                let found = installed_program(&hook.text(&path));
+                assert_eq!(found.as_ref(), Some(&path));
+            }
+        }
+        for without in [
+            OLDER,
+            "",
+            "\ninstalled=",
+            "\ninstalled='x",
+            "\ninstalled=x'",
+        ] {
+            assert_eq!(installed_program(without.as_bytes()), None, "{without}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_hook_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("it's svc");
+        let [hook, _] = &HOOKS;
+        let text = hook.text(&program);
+        assert_eq!(fault(b"#!/bin/sh\n"), Some(Fault::Missing));
+        assert_eq!(fault(OLDER.as_bytes()), Some(Fault::Older));
+        assert_eq!(fault(&text), Some(Fault::ProgramGone(program.clone())));
+        script(&program, b"");
+        assert_eq!(fault(&text), None);
+    }
+
+    #[test]
+    fn a_hook_runs_the_program_that_is_named_or_on_the_path_or_where_it_was_installed() {
+        let folder = tempfile::tempdir().unwrap();
+        let installed = folder.path().join("it's \"in\" $HOME");
+        let on_path = folder.path().join("on path");
+        for folder in [&installed, &on_path] {
+            fs::create_dir(folder).unwrap();
+        }
+        let [named, by_path] = [folder.path().join("named"), on_path.join("svc")];
+        let installed = installed.join("svc");
+        let absent = folder.path().join("absent");
+        let file = folder.path().join("hook");
+        for hook in &HOOKS {
+            for (program, word) in [
+                (&named, "named"),
+                (&by_path, "by path"),
+                (&installed, "installed"),
+            ] {
+                let said = format!("#!/bin/sh\necho '{word}' \"$1 $2\" >&2\nexit 1\n");
+                script(program, said.as_bytes());
+            }
+            let run = |program: &Path, variable: Option<&Path>, path: &Path| {
+                script(&file, &hook.text(program));
+                let mut command = Command::new("/bin/sh");
+                command
+                    .arg(&file)
+                    .arg("origin")
+                    .env_clear()
+                    .env("PATH", path);
+                if let Some(variable) = variable {
+                    command.env("SVC_PROGRAM", variable);
+                }
+                let output = command.output().unwrap();
+                assert!(output.status.success(), "it never fails");
+                assert!(output.stdout.is_empty());
+                String::from_utf8(output.stderr).unwrap()
+            };
+            let starts = |said: String, word: &str| assert!(said.starts_with(word), "{said}");
+            starts(run(&installed, Some(&named), &on_path), "named note");
+            starts(run(&installed, Some(&named), &absent), "named note");
+            starts(run(&installed, None, &on_path), "by path note");
+            starts(run(&absent, None, &on_path), "by path note");
+            starts(run(&installed, None, &absent), "installed note");
+            let nothing = Path::new("");
+            starts(run(&installed, Some(nothing), &absent), "installed note");
+            for (said, program) in [
+                (run(&absent, None, &absent), &absent),
+                (run(&installed, Some(&absent), &on_path), &absent),
+            ] {
+                let line = format!(
+                    "svc: {}: {} was not found\n",
+                    hook.undone,
+                    program.display()
+                );
+                assert_eq!(said, line);
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::escape::{escape, one_line};
 pub(crate) use self::exact::Exact;
 pub(crate) use self::fields::Fields;
 pub(crate) use self::part::{item_block, optional, part_line, reference};
-pub(crate) use self::program::{is_executable, program};
+pub(crate) use self::program::{is_executable, program, program_path};
 pub(crate) use self::shell::quote;
 pub(crate) use self::short::ShortIds;
 #[cfg(test)]

@@ -16,11 +16,26 @@ const NAME: &str = "svc";
 /// path.
 pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let running = env::current_exe().ok();
-        let running = running.and_then(|path| fs::canonicalize(path).ok());
-        named(running.as_deref(), env::var_os("PATH").as_deref())
-    })
+    PROGRAM.get_or_init(|| named(running().as_deref(), env::var_os("PATH").as_deref()))
+}
+
+/// Returns where this program is, for files that outlive it: where a shell finds it by name, which
+/// stays when a package manager replaces what a link leads to, else where it runs from.
+pub(crate) fn program_path() -> Option<PathBuf> {
+    Some(lasting(running()?, env::var_os("PATH").as_deref()))
+}
+
+fn running() -> Option<PathBuf> {
+    let running = env::current_exe().ok()?;
+    fs::canonicalize(running).ok()
+}
+
+fn lasting(running: PathBuf, path: Option<&OsStr>) -> PathBuf {
+    let found = path.and_then(found).filter(|found| {
+        let leads_here = fs::canonicalize(found).is_ok_and(|found| found == running);
+        leads_here && found.is_absolute()
+    });
+    found.unwrap_or(running)
 }
 
 fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
@@ -79,6 +94,13 @@ mod tests {
         assert_eq!(of(&["absent"]), path);
         assert_eq!(named(Some(&running), None), path);
         assert_eq!(named(None, None), "svc");
+        let lasts = |folders: &[&str]| {
+            let path = env::join_paths(folders.iter().map(|folder| root.join(folder))).unwrap();
+            lasting(running.clone(), Some(&path))
+        };
+        assert_eq!(lasts(&["linked", "own"]), root.join("linked/svc"));
+        assert_eq!(lasts(&["other", "linked"]), running);
+        assert_eq!(lasting(running.clone(), None), running);
         let spaced = install("two words", 0o755);
         assert_eq!(
             named(Some(&spaced), None),

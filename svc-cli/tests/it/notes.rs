@@ -428,3 +428,66 @@ fn a_missing_svc_holds_nobody_up_and_foreign_hook_folders_are_left_alone() {
     let printed = other.ok(&["install", "git-hooks", "--print"]);
     assert!(printed.contains("note stamp --pending") && printed.contains("notes.rewriteRef"));
 }
+
+#[test]
+fn a_shell_with_another_path_runs_the_svc_that_installed_the_hooks() {
+    let forge = Forge::new();
+    let person = forge.person("ann");
+    person.git(&["clone", "-q", "../forge.git", "."]);
+    let folder = forge.folder.path().join("Ann's \"own\" programs");
+    fs::create_dir(&folder).expect("a folder");
+    let program = folder.join("svc");
+    let built = Path::new(env!("CARGO_BIN_EXE_svc"));
+    if fs::hard_link(built, &program).is_err() {
+        fs::copy(built, &program).expect("a copy");
+    }
+    let folders = std::env::var_os("PATH").expect("a PATH");
+    let folders = std::env::split_paths(&folders).filter(|folder| !folder.join("svc").exists());
+    let path = std::env::join_paths(folders).expect("a PATH");
+    let run = |program: &Path, arguments: &[&str]| {
+        let mut command = person.command(program);
+        command.env_remove("SVC_PROGRAM").env("PATH", &path);
+        let output = command.args(arguments).output().expect("it ends");
+        succeeded(&output, arguments);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    run(&program, &["install", "git-hooks"]);
+    person.remember("one");
+    let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+    let git = Path::new("git");
+    assert_eq!(run(git, &commit), "");
+    assert_eq!(person.sessions("HEAD"), ["one"]);
+    let warned = |word: &str| {
+        let shown = person.svc(&["doctor"]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let line = shown.lines().find(|line| line.starts_with("hooks "));
+        let line = line.unwrap_or_else(|| panic!("no hooks: {shown}"));
+        assert!(line.contains(word), "{line}");
+    };
+    warned("commits are stamped");
+    fs::remove_file(&program).expect("it was there");
+    let said = run(git, &commit);
+    assert!(
+        said.starts_with("svc: the commit is not stamped: "),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let said = run(git, &["push", "-q", "origin", "main"]);
+    assert!(
+        said.starts_with("svc: the notes are not pushed: "),
+        "{said}"
+    );
+    warned("there is no program");
+    person.ok(&["install", "git-hooks"]);
+    warned("commits are stamped");
+    let hook = person.work.join(".git/hooks/post-commit");
+    let older = fs::read_to_string(&hook).expect("the hook");
+    let older: Vec<&str> = older
+        .lines()
+        .filter(|line| !line.contains("installed"))
+        .collect();
+    fs::write(&hook, older.join("\n")).expect("an older hook");
+    warned("of an older form");
+    person.ok(&["install", "git-hooks"]);
+    warned("commits are stamped");
+}

@@ -1,7 +1,7 @@
 //! The current clone: whether its commits are stamped.
 
 use super::Check;
-use crate::commands::git_hooks;
+use crate::commands::git_hooks::{self, Fault};
 use crate::commands::note::{NOTES, repository};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -16,15 +16,37 @@ pub(super) fn checks() -> Vec<Check> {
 }
 
 fn hooks() -> Check {
-    match git_hooks::missing() {
-        Ok(missing) if missing.is_empty() => Check::ok("hooks", "commits are stamped"),
-        Ok(missing) => Check::warning(
-            "hooks",
-            format!("not installed in this clone: {}", missing.join(", ")),
-            "svc install git-hooks",
-        ),
+    match git_hooks::faults() {
+        Ok(faults) if faults.is_empty() => Check::ok("hooks", "commits are stamped"),
+        Ok(faults) => Check::warning("hooks", found(&faults), "svc install git-hooks"),
         Err(error) => Check::failed("hooks", error.message(), "svc install git-hooks"),
     }
+}
+
+/// Says what is wrong with the hooks, once for all hooks with the same fault.
+fn found(faults: &[(&str, Fault)]) -> String {
+    let mut kinds: Vec<&Fault> = Vec::new();
+    for (_, fault) in faults {
+        if !kinds.contains(&fault) {
+            kinds.push(fault);
+        }
+    }
+    let sentences = kinds.into_iter().map(|kind| {
+        let of_kind = faults.iter().filter(|(_, fault)| fault == kind);
+        let names = of_kind.map(|(name, _)| *name).collect::<Vec<_>>();
+        let names = names.join(", ");
+        match kind {
+            Fault::Missing => format!("not installed in this clone: {names}"),
+            Fault::Older => format!("of an older form that needs svc on PATH: {names}"),
+            Fault::ProgramGone(program) => {
+                format!(
+                    "there is no program {} any more: {names}",
+                    program.display()
+                )
+            }
+        }
+    });
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn notes() -> Check {
@@ -37,5 +59,38 @@ fn notes() -> Check {
         ),
         Ok(count) => Check::ok("notes", format!("{count} commits have a note in {NOTES}")),
         Err(error) => Check::failed("notes", error.message(), "git notes list"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_is_said_once() {
+        let gone = |path: &str| Fault::ProgramGone(PathBuf::from(path));
+        for (first, second, said) in [
+            (
+                Fault::Missing,
+                Fault::Missing,
+                "not installed in this clone: post-commit, pre-push",
+            ),
+            (
+                Fault::Older,
+                Fault::Missing,
+                "of an older form that needs svc on PATH: post-commit; not installed in this \
+                 clone: pre-push",
+            ),
+            (
+                gone("/a b/svc"),
+                gone("/a b/svc"),
+                "there is no program /a b/svc any more: post-commit, pre-push",
+            ),
+        ] {
+            let faults = [("post-commit", first), ("pre-push", second)];
+            assert_eq!(found(&faults), said);
+        }
     }
 }
