@@ -197,7 +197,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["note", "session"],
-        &["svc note session SESSION --tool claude-code"],
+        &["svc note session SESSION --tool claude-code --file src/main.rs"],
     ),
     (&["note", "show"], &["svc note show HEAD"]),
     (

@@ -119,6 +119,39 @@ impl Person {
         self.ok(&["note", "session", session_id, "--tool", "t"]);
     }
 
+    /// Writes a file as an agent that runs its hook.
+    fn write(&self, session_id: &str, file: &str) {
+        let path = self.work.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let mut written = fs::read_to_string(&path).unwrap_or_default();
+        written.push_str("a line\n");
+        fs::write(&path, written).expect("a file");
+        let path = path.to_str().expect("a path").replace('\n', "\\n");
+        let path = path.replace('"', "\\\"");
+        let input = format!(
+            r#"{{"session_id":"{session_id}","cwd":"/","hook_event_name":"PostToolUse",
+                "tool_name":"Write","tool_input":{{"file_path":"{path}","content":"x"}}}}"#
+        );
+        let arguments = ["note", "session", "--hook", "claude-code"];
+        let program = Path::new(env!("CARGO_BIN_EXE_svc"));
+        succeeded(&self.run(program, &arguments, &[], &input), &arguments);
+    }
+
+    /// Adds files and commits them, as a person.
+    fn commit_files(&self, files: &[&str]) -> String {
+        self.git(&[&["add", "--all", "--"], files].concat());
+        self.git(&["commit", "-q", "-m", "x"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Adds files and commits them, as a Session.
+    fn commit_as(&self, session_id: &str, files: &[&str]) -> String {
+        self.git(&[&["add", "--all", "--"], files].concat());
+        let named = [("CLAUDE_CODE_SESSION_ID", session_id)];
+        self.git_with(&["commit", "-q", "-m", "x"], &named);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
     /// Returns the Sessions that the notes of a commit name.
     fn sessions(&self, commit: &str) -> Vec<String> {
         let shown = self.ok(&["note", "show", commit]);
@@ -241,13 +274,14 @@ fn an_agents_hook_remembers_its_session_and_never_fails() {
     let file = person.work.join(".git/svc-sessions");
     let remembered = fs::read_to_string(&file).expect("the file");
     let lines: Vec<&str> = remembered.lines().collect();
-    assert_eq!(
-        lines,
-        [
-            r#"{"tool":"claude-code","session_id":"5b1f8a70"}"#,
-            r#"{"tool":"cursor","session_id":"c-1"}"#
-        ]
-    );
+    let starts = [
+        r#"{"tool":"claude-code","session_id":"5b1f8a70","remembered_at":"20"#,
+        r#"{"tool":"cursor","session_id":"c-1","remembered_at":"20"#,
+    ];
+    assert_eq!(lines.len(), starts.len(), "{remembered}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
     let mode = fs::metadata(&file).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let elsewhere = forge.person("elsewhere");
@@ -490,4 +524,176 @@ fn a_shell_with_another_path_runs_the_svc_that_installed_the_hooks() {
     warned("of an older form");
     person.ok(&["install", "git-hooks"]);
     warned("commits are stamped");
+}
+
+const NOBODY: [&str; 0] = [];
+
+#[test]
+fn a_commit_names_the_sessions_that_wrote_its_files() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    for (session_id, file) in [
+        ("a", "one.py"),
+        ("b", "two.py"),
+        ("c", "three.py"),
+        ("d", "four.py"),
+        ("e", "five.py"),
+        ("e", "six.py"),
+    ] {
+        person.write(session_id, file);
+    }
+    let own = person.commit_as("e", &["five.py"]);
+    assert_eq!(person.sessions(&own), ["e"]);
+    let mixed = person.commit_as("f", &["six.py", "two.py"]);
+    assert_eq!(person.sessions(&mixed), ["b", "e", "f"]);
+    let unrelated = person.commit("by hand");
+    assert_eq!(person.sessions(&unrelated), NOBODY);
+    let two = person.commit_files(&["one.py", "three.py"]);
+    assert_eq!(person.sessions(&two), ["a", "c"]);
+    // What is committed is done; what is written later counts again.
+    fs::write(person.work.join("one.py"), "by hand\n").expect("a file");
+    let by_hand = person.commit_files(&["one.py"]);
+    assert_eq!(person.sessions(&by_hand), NOBODY);
+    person.write("a", "one.py");
+    let last = person.commit_files(&["one.py", "four.py"]);
+    assert_eq!(person.sessions(&last), ["a", "d"]);
+    let left = fs::read_to_string(person.work.join(".git/svc-sessions")).expect("the file");
+    assert_eq!(left, "");
+}
+
+#[test]
+fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    // As an older version wrote it.
+    let older = r#"{"tool":"t","session_id":"older"}"#;
+    fs::write(person.work.join(".git/svc-sessions"), format!("{older}\n")).expect("a file");
+    person.remember("outside");
+    person.write("e", "mine.py");
+    let own = person.commit_as("e", &["mine.py"]);
+    assert_eq!(person.sessions(&own), ["e"]);
+    let next = person.commit("next");
+    assert_eq!(person.sessions(&next), ["older", "outside"]);
+    let last = person.commit("last");
+    assert_eq!(person.sessions(&last), NOBODY);
+    // A file elsewhere is as good as none.
+    let elsewhere = forge.folder.path().join("elsewhere.md");
+    fs::write(&elsewhere, "x").expect("a file");
+    person.write("a", elsewhere.to_str().expect("a path"));
+    let next = person.commit("next");
+    assert_eq!(person.sessions(&next), ["a"]);
+}
+
+#[test]
+fn files_have_any_name_and_may_be_renamed_deleted_or_in_another_folder() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    let odd = [
+        "two words.py",
+        "\"quoted\".py",
+        "línea\n.py",
+        "sub/deep/x.py",
+    ];
+    for (session_id, file) in ["a", "b", "c", "d"].into_iter().zip(odd) {
+        person.write(session_id, file);
+    }
+    let first = person.commit_files(&odd);
+    assert_eq!(person.sessions(&first), ["a", "b", "c", "d"]);
+    person.git(&["mv", "two words.py", "new.py"]);
+    person.write("e", "new.py");
+    person.write("f", "sub/deep/x.py");
+    fs::remove_file(person.work.join("sub/deep/x.py")).expect("it was there");
+    let second = person.commit_files(&["new.py", "sub"]);
+    assert_eq!(person.sessions(&second), ["e"]);
+    person.ok(&["note", "session", "g", "--tool", "t", "--file", "sub/y.py"]);
+    let again = ["note", "session", "g", "--tool", "t", "--file", "sub/y.py"];
+    assert_eq!(person.ok(&again), "known: t g");
+    person.git(&["checkout", "-q", "-b", "other"]);
+    fs::create_dir_all(person.work.join("sub")).expect("a folder");
+    fs::write(person.work.join("sub/x.py"), "x").expect("a file");
+    let unrelated = person.commit_files(&["sub/x.py"]);
+    assert_eq!(person.sessions(&unrelated), NOBODY);
+    fs::write(person.work.join("sub/y.py"), "x").expect("a file");
+    let third = person.commit_files(&["sub/y.py"]);
+    assert_eq!(person.sessions(&third), ["g"]);
+    // A linked work tree has Sessions of its own.
+    person.git(&["worktree", "add", "-q", "-b", "linked", "../linked"]);
+    let linked = Person {
+        work: forge.folder.path().join("linked"),
+        home: person.home.clone(),
+    };
+    linked.write("h", "new.py");
+    person.write("i", "new.py");
+    assert_eq!(linked.sessions(&linked.commit_files(&["new.py"])), ["h"]);
+    assert_eq!(person.sessions(&person.commit_files(&["new.py"])), ["i"]);
+}
+
+#[test]
+fn an_amended_commit_names_whoever_wrote_what_was_added() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    person.write("a", "one.py");
+    person.write("b", "two.py");
+    person.commit_files(&["one.py"]);
+    // Written, but not part of the amended commit.
+    person.write("c", "one.py");
+    person.git(&["commit", "-q", "--amend", "-m", "better"]);
+    assert_eq!(person.sessions("HEAD"), ["a"]);
+    person.git(&["add", "two.py"]);
+    person.git(&["commit", "-q", "--amend", "--no-edit"]);
+    let sorted = || {
+        let mut sessions = person.sessions("HEAD");
+        sessions.sort();
+        sessions
+    };
+    assert_eq!(sorted(), ["a", "b"]);
+    let next = person.commit_files(&["one.py"]);
+    assert_eq!(person.sessions(&next), ["c"]);
+    let arguments = ["commit", "-q", "--amend", "-m", "by an agent"];
+    person.git_with(&arguments, &[("CODEX_THREAD_ID", "d")]);
+    assert_eq!(sorted(), ["c", "d"]);
+}
+
+#[test]
+fn a_merged_commit_is_compared_with_its_first_parent() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    person.write("a", "one.py");
+    person.commit_files(&["one.py"]);
+    person.git(&["checkout", "-q", "-b", "other"]);
+    fs::write(person.work.join("one.py"), "other\n").expect("a file");
+    person.commit_files(&["one.py"]);
+    person.git(&["checkout", "-q", "-"]);
+    fs::write(person.work.join("one.py"), "ours\n").expect("a file");
+    person.commit_files(&["one.py"]);
+    let arguments = ["merge", "-q", "other"];
+    let conflict = person.run(Path::new("git"), &arguments, &[], "");
+    assert!(!conflict.status.success());
+    person.write("b", "one.py");
+    person.write("c", "two.py");
+    let merged = person.commit_files(&["one.py"]);
+    assert_eq!(person.sessions(&merged), ["b"]);
+    let next = person.commit_files(&["two.py"]);
+    assert_eq!(person.sessions(&next), ["c"]);
+}
+
+#[test]
+fn a_damaged_file_of_sessions_neither_fails_nor_hides_the_session_that_commits() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    let file = person.work.join(".git/svc-sessions");
+    fs::write(&file, b"\xff\xfe\n{\"tool\":\"t\"").expect("a file");
+    person.write("a", "one.py");
+    let first = person.commit_as("e", &["one.py"]);
+    assert_eq!(person.sessions(&first), ["a", "e"]);
+    fs::remove_file(&file).expect("it was there");
+    let status = Command::new("mkfifo").arg(&file).status();
+    assert!(status.expect("mkfifo").success());
+    person.write("a", "one.py");
+    let second = person.commit_as("e", &["one.py"]);
+    assert_eq!(person.sessions(&second), ["e"]);
+    fs::remove_file(&file).expect("it was there");
+    fs::create_dir(&file).expect("a folder");
+    let third = person.commit("third");
+    assert_eq!(person.sessions(&third), NOBODY);
 }

@@ -4,7 +4,10 @@
 //! These commands work on the current repository, with the user's git and configuration. They need
 //! neither a service nor a store.
 
+mod call;
+mod pending;
 mod push;
+mod remembered;
 pub(super) mod repository;
 mod session;
 mod show;
@@ -24,11 +27,12 @@ pub(crate) enum Note {
     ///
     /// It adds the Session to the commit's note in refs/notes/svc, unless it is already there.
     Stamp(stamp::Stamp),
-    /// Remember a Session for the next commit.
+    /// Remember that a Session wrote a file, for the commit that will contain it.
     ///
     /// An agent's hook calls this after an edit; the post-commit hook that `svc install git-hooks`
-    /// installs then stamps the commit and forgets the Session. With --hook, it reads the hook's
-    /// input from standard input and never fails, because it must not hold up the agent.
+    /// installs then stamps the commit that changes the file, and forgets it. What is not committed is
+    /// forgotten after 30 days. With --hook, it reads the hook's input from standard input and never
+    /// fails, because it must not hold up the agent.
     Session(session::Remember),
     /// Push the notes, after merging those of others.
     Push(push::Push),

@@ -1,8 +1,11 @@
 //! The current repository, through the user's git.
 
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::CommandError;
 
@@ -72,6 +75,129 @@ pub(in super::super) fn commit(name: &str) -> Result<String, CommandError> {
     found.ok_or_else(|| CommandError::argument("COMMIT", "is not a commit of this repository"))
 }
 
+/// Returns the parents of a commit, the first one first.
+pub(super) fn parents(commit: &str) -> Result<Vec<String>, CommandError> {
+    let line = git(&["rev-list", "--parents", "--max-count=1", commit])?;
+    let parents = line.split_whitespace().skip(1);
+    Ok(parents.map(str::to_owned).collect())
+}
+
+/// Returns the commit that was checked out before this one, if this one is checked out and git
+/// remembers that.
+pub(super) fn head_before(commit: &str) -> Result<Option<String>, CommandError> {
+    let head = ask(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+    if head.as_deref() != Some(commit) {
+        return Ok(None);
+    }
+    let before = run(
+        &["rev-parse", "--verify", "--quiet", "HEAD@{1}^{commit}"],
+        None,
+    )?;
+    let id = text(&before.stdout);
+    Ok((before.status.success() && id != commit).then_some(id))
+}
+
+/// Returns the id of the tree without files, which every repository knows.
+pub(super) fn empty_tree() -> Result<String, CommandError> {
+    git(&["hash-object", "-t", "tree", "--stdin"])
+}
+
+/// The longest text that [`texts`] passes on whole. No file that git can check out has a longer name.
+const TEXT_BYTES_MAX: usize = 4_096;
+
+/// Runs git for this long at most, and passes on the texts that it prints, each ended by NUL. Longer
+/// ones are cut to one byte more than [`TEXT_BYTES_MAX`].
+pub(super) fn texts(
+    arguments: &[&str],
+    patience: Duration,
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), CommandError> {
+    let mut child = Command::new("git")
+        .args(arguments)
+        // What a partial clone lacks is not worth waiting for a server.
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| CommandError::refused("git_unusable", format!("git: {error}")))?;
+    let verb = arguments.first().copied().unwrap_or_default();
+    let read = match child.stdout.take() {
+        Some(stdout) => receive(stdout, patience, &mut each),
+        None => Ok(false),
+    };
+    match read {
+        Ok(true) if child.wait()?.success() => Ok(()),
+        Ok(true) => Err(CommandError::refused(
+            "git_failed",
+            format!("git {verb} failed"),
+        )),
+        Ok(false) => {
+            drop(child.kill());
+            child.wait()?;
+            Err(CommandError::refused(
+                "git_slow",
+                format!("git {verb} took longer than {} s", patience.as_secs()),
+            ))
+        }
+        Err(error) => {
+            drop(child.kill());
+            child.wait()?;
+            Err(error)
+        }
+    }
+}
+
+/// Reads texts, and returns whether that ended in time.
+fn receive(
+    from: impl Read + Send + 'static,
+    patience: Duration,
+    each: &mut impl FnMut(&[u8]),
+) -> Result<bool, CommandError> {
+    let end = Instant::now() + patience;
+    let (sender, receiver) = mpsc::sync_channel(4);
+    // Reading a pipe cannot be given a time.
+    thread::Builder::new().spawn(move || forward(from, &sender))?;
+    let mut text = Vec::new();
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        match receiver.recv_timeout(left) {
+            Ok(bytes) => split(&bytes, &mut text, each),
+            Err(RecvTimeoutError::Timeout) => return Ok(false),
+            Err(RecvTimeoutError::Disconnected) => return Ok(true),
+        }
+    }
+}
+
+fn forward(mut from: impl Read, to: &SyncSender<Vec<u8>>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length) = from.read(&mut buffer) {
+        if length == 0 || to.send(buffer[..length].to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Passes on the texts that end in these bytes; the first one continues `text`, where the last one
+/// is left.
+fn split(bytes: &[u8], text: &mut Vec<u8>, each: &mut impl FnMut(&[u8])) {
+    for part in bytes.split_inclusive(|byte| *byte == 0) {
+        let (piece, is_ended) = match part {
+            [piece @ .., 0] => (piece, true),
+            piece => (piece, false),
+        };
+        let room = (TEXT_BYTES_MAX + 1).saturating_sub(text.len());
+        text.extend(&piece[..piece.len().min(room)]);
+        if is_ended {
+            each(text);
+            text.clear();
+        }
+    }
+}
+
 /// Returns the note of a commit.
 pub(super) fn note(notes: &str, commit: &str) -> Result<Option<Vec<u8>>, CommandError> {
     let notes = format!("--ref={notes}");
@@ -109,4 +235,45 @@ fn failed(arguments: &[&str], output: &Output) -> CommandError {
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.trim_end_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_at_nul_and_have_a_maximum_length() {
+        let passed = |parts: &[&[u8]]| {
+            let (mut text, mut all) = (Vec::new(), Vec::new());
+            for part in parts {
+                split(part, &mut text, &mut |text| all.push(text.to_vec()));
+            }
+            all
+        };
+        assert_eq!(
+            passed(&[b"M\0a\nb", b"\0\0c\0cut"]),
+            [&b"M"[..], b"a\nb", b"", b"c"]
+        );
+        let long = vec![b'x'; TEXT_BYTES_MAX];
+        let exact = [&long[..], b"\0"].concat();
+        assert_eq!(passed(&[&exact]), std::slice::from_ref(&long));
+        let lengths: Vec<usize> = passed(&[&long, &long, b"\0a\0"])
+            .iter()
+            .map(Vec::len)
+            .collect();
+        assert_eq!(lengths, [TEXT_BYTES_MAX + 1, 1]);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_not_waited_for() {
+        let patience = Duration::from_millis(50);
+        let silent = std::io::pipe().expect("a pipe");
+        let ended = receive(silent.0, patience, &mut |_| {});
+        assert!(!ended.expect("it is read"));
+        // It never stops.
+        let ended = receive(std::io::repeat(b'x'), patience, &mut |_| {});
+        assert!(!ended.expect("it is read"));
+        let all = receive(&b"a\0"[..], Duration::from_mins(1), &mut |_| {});
+        assert!(all.expect("it is read"));
+    }
 }

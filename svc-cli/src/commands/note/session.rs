@@ -1,25 +1,22 @@
-//! The Sessions that worked on uncommitted changes: those named by the environment, because an
-//! agent runs git itself, and those remembered, because an agent edited and somebody else commits.
+//! Remembers Sessions that wrote files, for the commits that will contain them, and reads those that
+//! the environment names.
 
-use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::env;
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use svc_engine::capture::notes::Stamp;
-use svc_engine::private;
+use svc_engine::clock::Clock;
 use svc_model::id::SessionId;
-use svc_model::json::{Json, Object};
 
+use super::call::{self, Agent, Call};
+use super::remembered::{Entry, Remembered};
 use super::repository;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The file of remembered Sessions, in the repository's git folder.
-const FILE: &str = "svc-sessions";
-/// The maximum size of that file, in bytes.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The maximum size of a hook's input, in bytes.
 const HOOK_BYTES_MAX: u64 = 25 * 1024 * 1024;
 /// The agent's name for a Session without one.
@@ -31,35 +28,6 @@ const VARIABLES: [(&str, &str); 2] = [
     ("codex", "CODEX_THREAD_ID"),
 ];
 
-/// An agent whose hooks pass a description of the call on standard input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Agent {
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex.
-    Codex,
-    /// Cursor.
-    Cursor,
-}
-
-impl Agent {
-    const fn tool(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Cursor => "cursor",
-        }
-    }
-
-    /// Returns the member of the hook's input that holds the Session.
-    const fn member(self) -> &'static str {
-        match self {
-            Self::ClaudeCode | Self::Codex => "session_id",
-            Self::Cursor => "conversation_id",
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Remember {
     /// The Session.
@@ -70,17 +38,22 @@ pub(crate) struct Remember {
     #[arg(long, value_name = "TOOL", required_unless_present = "hook")]
     tool: Option<String>,
 
-    /// Read the Session from the input of this agent's hook.
-    #[arg(long, value_name = "AGENT", conflicts_with_all = ["tool", "session"])]
+    /// A file that it wrote; repeatable. Without one, the Session counts for the next commit that no
+    /// agent makes itself, whatever it changes.
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<String>,
+
+    /// Read the Session and its files from the input of this agent's hook.
+    #[arg(long, value_name = "AGENT", conflicts_with_all = ["tool", "session", "files"])]
     hook: Option<Agent>,
 }
 
 /// The result, for programs.
 #[derive(Debug, Serialize)]
-struct Remembered {
+struct Outcome {
     tool: String,
     session_id: String,
-    /// Whether it is newly remembered.
+    /// Whether it, or one of its files, is newly remembered.
     added: bool,
 }
 
@@ -88,17 +61,21 @@ impl Remember {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         if let Some(agent) = self.hook {
             // There is nothing to remember outside a repository or without a Session.
-            drop(from_hook(agent).and_then(|stamp| remember(&stamp)));
+            drop(from_hook(agent).and_then(|call| remember(&call)));
             return Ok(());
         }
-        let stamp = stamp(
-            &self.tool.unwrap_or_default(),
-            &self.session.unwrap_or_default(),
-        )?;
-        let remembered = Remembered {
-            added: remember(&stamp)?,
-            tool: stamp.tool,
-            session_id: stamp.session_id.into(),
+        let call = Call {
+            stamp: stamp(
+                &self.tool.unwrap_or_default(),
+                &self.session.unwrap_or_default(),
+            )?,
+            files: self.files,
+            folder: None,
+        };
+        let remembered = Outcome {
+            added: remember(&call)?,
+            tool: call.stamp.tool,
+            session_id: call.stamp.session_id.into(),
         };
         output.value(&remembered, |it| {
             let word = if it.added { "remembered" } else { "known" };
@@ -124,55 +101,45 @@ pub(super) fn stamp(tool: &str, session_id: &str) -> Result<Stamp, CommandError>
     })
 }
 
-fn from_hook(agent: Agent) -> Result<Stamp, CommandError> {
-    let mut described = Vec::new();
-    io::stdin()
-        .take(HOOK_BYTES_MAX)
-        .read_to_end(&mut described)?;
-    let described = Json::parse(&described).ok();
-    let session_id = described
-        .as_ref()
-        .and_then(Json::as_object)
-        .and_then(|call| call.get(agent.member())?.as_str());
-    stamp(agent.tool(), session_id.unwrap_or_default())
+fn from_hook(agent: Agent) -> Result<Call, CommandError> {
+    let mut input = Vec::new();
+    io::stdin().take(HOOK_BYTES_MAX).read_to_end(&mut input)?;
+    Call::read(agent, &input)
 }
 
-/// Remembers a Session for the next commit, and returns whether it is new.
-fn remember(stamp: &Stamp) -> Result<bool, CommandError> {
-    let path = repository::own_path(FILE)?;
-    if remembered(&path)?.contains(stamp) {
-        return Ok(false);
-    }
-    let line = Json::Object(Object::from_iter([
-        ("tool", stamp.tool.as_str()),
-        ("session_id", stamp.session_id.as_str()),
-    ]));
-    let mut line = line.to_canonical();
-    line.push(b'\n');
-    // A single write of one line, because several agents may write at once.
-    private::append_to(&path)?.write_all(&line)?;
-    Ok(true)
-}
-
-/// Returns the remembered Sessions. Malformed lines are skipped.
-fn remembered(path: &Path) -> Result<Vec<Stamp>, CommandError> {
-    let mut text = String::new();
-    match fs::File::open(path) {
-        Ok(file) => file.take(FILE_BYTES_MAX).read_to_string(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
+/// Remembers the Session of a call for the commits of its files, and returns whether anything is
+/// new.
+fn remember(call: &Call) -> Result<bool, CommandError> {
+    let remembered = Remembered::here()?;
+    let now = Clock::system().now();
+    let entry = |file| Entry {
+        stamp: call.stamp.clone(),
+        file,
+        remembered_at: Some(now),
     };
-    Ok(text.lines().filter_map(read_line).collect())
+    let files = in_work_tree(call);
+    let mut entries: Vec<Entry> = files.into_iter().map(|file| entry(Some(file))).collect();
+    if entries.is_empty() {
+        entries.push(entry(None));
+    }
+    remembered.add(&entries, now)
 }
 
-fn read_line(line: &str) -> Option<Stamp> {
-    let line = Json::parse(line.as_bytes()).ok()?.into_object()?;
-    let text = |name| line.get(name).and_then(Json::as_str);
-    stamp(text("tool")?, text("session_id")?).ok()
+/// Returns the files of a call that are in the current work tree.
+fn in_work_tree(call: &Call) -> Vec<String> {
+    if call.files.is_empty() {
+        return Vec::new();
+    }
+    // A repository need not have a work tree.
+    let Ok(top) = repository::git(&["rev-parse", "--show-toplevel"]) else {
+        return Vec::new();
+    };
+    let folder = call.folder.clone().or_else(|| env::current_dir().ok());
+    call::inside(Path::new(&top), &folder.unwrap_or_default(), &call.files)
 }
 
 /// Returns the Sessions that the environment names.
-fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Stamp> {
+pub(super) fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Stamp> {
     let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let own_tool = given("SVC_SESSION_TOOL").unwrap_or_else(|| UNNAMED_TOOL.to_owned());
     let named = VARIABLES
@@ -182,39 +149,6 @@ fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Stamp> {
     named
         .filter_map(|(tool, name)| stamp(&tool, &given(name)?).ok())
         .collect()
-}
-
-/// The Sessions that worked on the next commit.
-pub(super) struct Pending {
-    pub(super) stamps: Vec<Stamp>,
-    file: std::path::PathBuf,
-}
-
-impl Pending {
-    /// Returns the pending Sessions; none during a rebase, whose commits are the work of earlier
-    /// Sessions and keep their notes.
-    pub(super) fn now() -> Result<Self, CommandError> {
-        let file = repository::own_path(FILE)?;
-        for replaying in ["rebase-merge", "rebase-apply"] {
-            if repository::own_path(replaying)?.exists() {
-                return Ok(Self {
-                    stamps: Vec::new(),
-                    file: std::path::PathBuf::new(),
-                });
-            }
-        }
-        let mut stamps = remembered(&file)?;
-        stamps.extend(of_environment(|name| std::env::var(name).ok()));
-        Ok(Self { stamps, file })
-    }
-
-    /// Forgets the remembered Sessions once the commit names them.
-    pub(super) fn forget(&self) -> Result<(), CommandError> {
-        match fs::remove_file(&self.file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -248,20 +182,5 @@ mod tests {
             named(&[("SVC_SESSION_ID", "s"), ("SVC_SESSION_TOOL", "mine")]),
             ["mine s"]
         );
-    }
-
-    #[test]
-    fn a_line_that_is_no_session_is_passed_over() {
-        assert!(read_line(r#"{"tool":"t","session_id":"s"}"#).is_some());
-        for wrong in [
-            "",
-            "{",
-            "[]",
-            "{}",
-            r#"{"tool":"t"}"#,
-            r#"{"tool":"","session_id":"s"}"#,
-        ] {
-            assert!(read_line(wrong).is_none(), "{wrong}");
-        }
     }
 }

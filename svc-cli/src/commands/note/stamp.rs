@@ -4,8 +4,8 @@ use svc_engine::capture::notes::{self, StampError};
 use svc_engine::clock::Clock;
 use svc_model::time::Instant;
 
-use super::session::{self, Pending};
-use super::{NOTES, repository};
+use super::pending::Pending;
+use super::{NOTES, repository, session};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
@@ -19,7 +19,8 @@ pub(crate) struct Stamp {
     #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
     tool: Option<String>,
 
-    /// Stamp with the Sessions that are remembered for this commit or named in the environment.
+    /// Stamp with the Session that the environment names, and with the remembered Sessions that wrote
+    /// a file which the commit changes.
     #[arg(long, conflicts_with_all = ["tool", "session"])]
     pending: bool,
 
@@ -46,11 +47,16 @@ struct Named {
 impl Stamp {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let commit = repository::commit(&self.commit)?;
+        let now = now();
         let pending = if self.pending {
-            Some(Pending::now()?)
+            Some(Pending::of(&commit, now)?)
         } else {
             None
         };
+        if let Some(trouble) = pending.as_ref().and_then(|it| it.trouble.as_ref()) {
+            let trouble = trouble.message();
+            output.warning(&format!("remembered Sessions may be left out: {trouble}"));
+        }
         let stamps = match &pending {
             Some(pending) => pending.stamps.clone(),
             None => vec![session::stamp(
@@ -59,13 +65,13 @@ impl Stamp {
             )?],
         };
         let note = repository::note(NOTES, &commit)?;
-        let addition = notes::addition(note.as_deref(), &stamps, now())?;
+        let addition = notes::addition(note.as_deref(), &stamps, now)?;
         if let Some(line) = &addition {
             let notes = format!("--ref={NOTES}");
             repository::git_with(&["notes", &notes, "append", "-F", "-", &commit], line)?;
         }
-        if let Some(pending) = pending.filter(|pending| !pending.stamps.is_empty()) {
-            pending.forget()?;
+        if let Some(pending) = pending {
+            pending.forget(now)?;
         }
         let named = |stamp: notes::Stamp| Named {
             tool: stamp.tool,

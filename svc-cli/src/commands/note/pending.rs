@@ -1,0 +1,254 @@
+//! The Sessions that worked on a commit: those named by the environment, because an agent runs git
+//! itself, and those remembered, because an agent wrote a file and somebody else commits it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use svc_engine::capture::notes::Stamp;
+use svc_model::time::Instant;
+
+use super::remembered::{Entry, Remembered};
+use super::{repository, session};
+use crate::error::CommandError;
+
+/// How long git may take to say what a commit changes. Whoever commits waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The Sessions that worked on a commit.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) stamps: Vec<Stamp>,
+    /// Why remembered Sessions may be left out.
+    pub(super) trouble: Option<CommandError>,
+    /// What is forgotten once the commit names them.
+    done: Vec<Entry>,
+}
+
+impl Pending {
+    /// Returns the Sessions; none during a rebase, whose commits are the work of earlier Sessions
+    /// and keep their notes.
+    pub(super) fn of(commit: &str, now: Instant) -> Result<Self, CommandError> {
+        for replaying in ["rebase-merge", "rebase-apply"] {
+            if repository::own_path(replaying)?.exists() {
+                return Ok(Self::default());
+            }
+        }
+        let environment = session::of_environment(|name| std::env::var(name).ok());
+        let mut trouble = None;
+        let remembered = Remembered::here().and_then(|remembered| remembered.entries(now));
+        let entries = remembered.unwrap_or_else(|error| {
+            trouble = Some(error);
+            Vec::new()
+        });
+        let changes = Changes::of(commit, &entries).unwrap_or_else(|error| {
+            trouble = Some(error);
+            Changes::default()
+        });
+        Ok(Self {
+            trouble,
+            ..share(&environment, &entries, &changes)
+        })
+    }
+
+    /// Forgets what the commit contains.
+    pub(super) fn forget(&self, now: Instant) -> Result<(), CommandError> {
+        Remembered::here()?.forget(&self.done, now)
+    }
+}
+
+/// Returns the Sessions that worked on a commit, and what is done with it.
+fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending {
+    let with_files: BTreeSet<&Stamp> = entries
+        .iter()
+        .filter(|entry| entry.file.is_some())
+        .map(|entry| &entry.stamp)
+        .collect();
+    let is_named = |entry: &&Entry| match &entry.file {
+        Some(file) => is_among(&changes.written, file),
+        // What a Session wrote is not known, so it counts for whatever a person commits.
+        None => environment.is_empty() && !with_files.contains(&entry.stamp),
+    };
+    let mut stamps: Vec<Stamp> = Vec::new();
+    let named = entries.iter().filter(is_named).map(|entry| &entry.stamp);
+    for stamp in named.chain(environment) {
+        if !stamps.contains(stamp) {
+            stamps.push(stamp.clone());
+        }
+    }
+    let is_done = |entry: &&Entry| match &entry.file {
+        Some(file) => is_among(&changes.written, file) || is_among(&changes.deleted, file),
+        None => stamps.contains(&entry.stamp),
+    };
+    let done = entries.iter().filter(is_done).cloned().collect();
+    Pending {
+        stamps,
+        trouble: None,
+        done,
+    }
+}
+
+/// What a commit changes, of the files that remembered Sessions wrote.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Changes {
+    /// The files that it adds or modifies; a renamed one by its new name.
+    written: HashSet<Vec<u8>>,
+    deleted: HashSet<Vec<u8>>,
+}
+
+impl Changes {
+    fn of(commit: &str, entries: &[Entry]) -> Result<Self, CommandError> {
+        let files = entries.iter().filter_map(|entry| entry.file.as_deref());
+        let wanted: HashSet<&[u8]> = files.flat_map(names).collect();
+        let mut changes = Self::default();
+        if wanted.is_empty() {
+            return Ok(changes);
+        }
+        let base = base(commit)?;
+        // Renames are not detected: that would read the files.
+        let arguments = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-status",
+            "--no-renames",
+            &base,
+            commit,
+        ];
+        let mut status = None;
+        repository::texts(&arguments, PATIENCE, |text| {
+            let Some(status) = status.take() else {
+                status = Some(text.first().copied());
+                return;
+            };
+            if wanted.contains(text) {
+                let changed = match status {
+                    Some(b'D') => &mut changes.deleted,
+                    _ => &mut changes.written,
+                };
+                changed.insert(text.to_vec());
+            }
+        })?;
+        Ok(changes)
+    }
+}
+
+/// Returns the commit or tree that a commit is compared with: its first parent, or the commit that
+/// it replaced, so that what it already contained is nobody's work again.
+fn base(commit: &str) -> Result<String, CommandError> {
+    let parents = repository::parents(commit)?;
+    if let Some(before) = repository::head_before(commit)?
+        && repository::parents(&before)? == parents
+    {
+        return Ok(before);
+    }
+    match parents.into_iter().next() {
+        Some(first) => Ok(first),
+        None => repository::empty_tree(),
+    }
+}
+
+/// Returns the names by which git may list a file: its own and, because a submodule is one entry,
+/// those of the folders around it.
+fn names(file: &str) -> impl Iterator<Item = &[u8]> {
+    let folders = file.match_indices('/').map(|(end, _)| &file[..end]);
+    folders.chain([file]).map(str::as_bytes)
+}
+
+fn is_among(changed: &HashSet<Vec<u8>>, file: &str) -> bool {
+    names(file).any(|name| changed.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(session_ids: &[&str]) -> Vec<Stamp> {
+        let stamp = |session_id: &&str| session::stamp("t", session_id).unwrap();
+        session_ids.iter().map(stamp).collect()
+    }
+
+    fn entry((session_id, file): &(&str, &str)) -> Entry {
+        Entry {
+            stamp: session::stamp("t", session_id).unwrap(),
+            file: (!file.is_empty()).then(|| (*file).to_owned()),
+            remembered_at: None,
+        }
+    }
+
+    /// Returns the Sessions that are named, and what stays pending.
+    fn shared(
+        environment: &[&str],
+        remembered: &[(&'static str, &'static str)],
+        written: &[&str],
+        deleted: &[&str],
+    ) -> (Vec<String>, Vec<(&'static str, &'static str)>) {
+        let set = |files: &[&str]| files.iter().map(|file| file.as_bytes().to_vec()).collect();
+        let changes = Changes {
+            written: set(written),
+            deleted: set(deleted),
+        };
+        let entries: Vec<Entry> = remembered.iter().map(entry).collect();
+        let pending = share(&stamps(environment), &entries, &changes);
+        let named = pending.stamps.into_iter();
+        let named = named.map(|stamp| stamp.session_id.into()).collect();
+        let stays = |remembered: &&(_, _)| !pending.done.contains(&entry(remembered));
+        (named, remembered.iter().filter(stays).copied().collect())
+    }
+
+    #[test]
+    fn a_session_is_named_at_the_commit_of_its_file() {
+        let remembered = [("a", "1"), ("b", "2"), ("a", "3"), ("c", "1")];
+        let (named, rest) = shared(&[], &remembered, &["1", "4"], &[]);
+        assert_eq!(named, ["a", "c"]);
+        assert_eq!(rest, [("b", "2"), ("a", "3")]);
+        let (named, rest) = shared(&["e"], &remembered, &["2", "5"], &[]);
+        assert_eq!(named, ["b", "e"]);
+        assert_eq!(rest, [("a", "1"), ("a", "3"), ("c", "1")]);
+        let (named, rest) = shared(&["a"], &remembered, &["3"], &[]);
+        assert_eq!(named, ["a"], "once");
+        assert_eq!(rest, [("a", "1"), ("b", "2"), ("c", "1")]);
+        let (named, rest) = shared(&["e"], &remembered, &[], &[]);
+        assert_eq!(named, ["e"]);
+        assert_eq!(rest, remembered);
+    }
+
+    #[test]
+    fn a_deleted_file_is_nobodys_and_forgotten() {
+        let (named, rest) = shared(&[], &[("a", "1"), ("b", "2")], &[], &["1"]);
+        assert_eq!(named, [""; 0]);
+        assert_eq!(rest, [("b", "2")]);
+    }
+
+    #[test]
+    fn a_session_without_a_file_counts_for_the_next_commit_of_a_person() {
+        let remembered = [("a", ""), ("b", "2")];
+        let (named, rest) = shared(&["e"], &remembered, &["2"], &[]);
+        assert_eq!(named, ["b", "e"]);
+        assert_eq!(rest, [("a", "")]);
+        let (named, rest) = shared(&[], &remembered, &["9"], &[]);
+        assert_eq!(named, ["a"]);
+        assert_eq!(rest, [("b", "2")]);
+        // It committed by itself.
+        let (named, rest) = shared(&["a"], &remembered, &["9"], &[]);
+        assert_eq!(named, ["a"]);
+        assert_eq!(rest, [("b", "2")]);
+    }
+
+    #[test]
+    fn a_session_that_also_wrote_elsewhere_is_judged_by_its_files() {
+        let remembered = [("a", ""), ("a", "1")];
+        let (named, rest) = shared(&[], &remembered, &["9"], &[]);
+        assert_eq!(named, [""; 0]);
+        assert_eq!(rest, remembered);
+        let (named, rest) = shared(&[], &remembered, &["1"], &[]);
+        assert_eq!(named, ["a"]);
+        assert_eq!(rest, []);
+    }
+
+    #[test]
+    fn a_submodule_is_one_entry() {
+        let (named, rest) = shared(&[], &[("a", "sub/x/1"), ("b", "subway/1")], &["sub"], &[]);
+        assert_eq!(named, ["a"]);
+        assert_eq!(rest, [("b", "subway/1")]);
+    }
+}

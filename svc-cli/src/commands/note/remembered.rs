@@ -1,0 +1,413 @@
+//! The file of remembered Sessions, in the repository's git folder: one line of JSON for each
+//! Session and file that it wrote.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant as Monotonic};
+
+use svc_engine::capture::notes::Stamp;
+use svc_engine::private;
+use svc_model::json::{Json, Object};
+use svc_model::time::Instant;
+
+use super::repository;
+use super::session::stamp;
+use crate::error::CommandError;
+
+/// The name of the file.
+const FILE: &str = "svc-sessions";
+/// The maximum size of the file, in bytes. Of a larger one, only the end is read.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// How many Sessions and files are remembered; beyond that, the oldest are forgotten.
+pub(super) const ENTRIES_MAX: usize = 4_096;
+/// How long a Session is remembered: 30 days.
+const AGE_MICROSECONDS_MAX: i64 = 30 * DAY_MICROSECONDS;
+/// How old an entry may be before a further edit renews it.
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+/// The maximum bytes of the path of a file, as systems bound it.
+pub(super) const PATH_BYTES_MAX: usize = 4_096;
+/// How long another process is waited for that uses the file.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A Session that worked on uncommitted changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) stamp: Stamp,
+    /// The file that it wrote, relative to the top of the work tree. Older versions did not
+    /// remember one, and not every agent names it.
+    pub(super) file: Option<String>,
+    /// When; older versions did not say.
+    pub(super) remembered_at: Option<Instant>,
+}
+
+impl Entry {
+    fn read(line: &[u8]) -> Option<Self> {
+        let line = Json::parse(line).ok()?.into_object()?;
+        let text = |name| line.get(name).and_then(Json::as_str);
+        let file = match line.get("file") {
+            None => None,
+            Some(file) => Some(file.as_str().filter(|file| is_kept_path(file))?.to_owned()),
+        };
+        Some(Self {
+            stamp: stamp(text("tool")?, text("session_id")?).ok()?,
+            file,
+            remembered_at: text("remembered_at").and_then(|at| Instant::parse(at).ok()),
+        })
+    }
+
+    fn line(&self) -> Vec<u8> {
+        let at = self.remembered_at.map(|at| at.to_string());
+        let members = [
+            ("tool", Some(self.stamp.tool.as_str())),
+            ("session_id", Some(self.stamp.session_id.as_str())),
+            ("file", self.file.as_deref()),
+            ("remembered_at", at.as_deref()),
+        ];
+        let members = members
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)));
+        let mut line = Json::Object(members.collect::<Object>()).to_canonical();
+        line.push(b'\n');
+        line
+    }
+
+    /// Returns whether it is about the same Session and file.
+    fn is_same(&self, other: &Self) -> bool {
+        self.stamp == other.stamp && self.file == other.file
+    }
+
+    /// Returns whether it is older than this. A moment in the future is not: clocks are corrected.
+    fn is_older(&self, microseconds: i64, now: Instant) -> bool {
+        self.remembered_at
+            .is_some_and(|at| now.microseconds() - at.microseconds() > microseconds)
+    }
+}
+
+/// Returns whether a path may be remembered.
+pub(super) fn is_kept_path(path: &str) -> bool {
+    !path.is_empty() && path.len() <= PATH_BYTES_MAX && !path.contains('\0')
+}
+
+/// Returns the entries that are remembered, the latest last: of each Session and file the latest
+/// one, within the bounds.
+fn kept(entries: Vec<Entry>, now: Instant) -> Vec<Entry> {
+    let mut known = BTreeSet::new();
+    let mut bytes = 0;
+    let mut kept = Vec::new();
+    for entry in entries.into_iter().rev() {
+        if entry.is_older(AGE_MICROSECONDS_MAX, now)
+            || !known.insert((entry.stamp.clone(), entry.file.clone()))
+        {
+            continue;
+        }
+        bytes += entry.line().len() as u64;
+        if kept.len() == ENTRIES_MAX || bytes > FILE_BYTES_MAX {
+            break;
+        }
+        kept.push(entry);
+    }
+    kept.reverse();
+    kept
+}
+
+fn read_lines(text: &[u8]) -> Vec<Entry> {
+    // A damaged line costs only itself.
+    text.split(|byte| *byte == b'\n')
+        .filter_map(Entry::read)
+        .collect()
+}
+
+/// The remembered Sessions of the current repository.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    path: PathBuf,
+}
+
+impl Remembered {
+    pub(super) fn here() -> Result<Self, CommandError> {
+        Ok(Self {
+            path: repository::own_path(FILE)?,
+        })
+    }
+
+    /// Returns the entries, the latest last. Malformed ones are skipped.
+    pub(super) fn entries(&self, now: Instant) -> Result<Vec<Entry>, CommandError> {
+        Ok(kept(read_lines(&self.text()?), now))
+    }
+
+    /// Remembers entries, and returns whether any is new.
+    pub(super) fn add(&self, added: &[Entry], now: Instant) -> Result<bool, CommandError> {
+        let (mut file, text) = self.locked()?;
+        let mut entries = kept(read_lines(&text), now);
+        let is_known = |entry: &Entry| entries.iter().any(|known| known.is_same(entry));
+        let is_new = !added.iter().all(is_known);
+        let is_fresh = |entry: &&Entry| {
+            let mut known = entries.iter();
+            known.any(|known| known.is_same(entry) && !known.is_older(DAY_MICROSECONDS, now))
+        };
+        let added = added.iter().filter(|entry| !is_fresh(entry));
+        let added: Vec<Entry> = added.cloned().collect();
+        let lines = added.iter().flat_map(Entry::line).collect::<Vec<u8>>();
+        let is_full = file.metadata()?.len() + lines.len() as u64 > FILE_BYTES_MAX
+            || entries.len() + added.len() > ENTRIES_MAX;
+        if is_full {
+            entries.extend(added);
+            self.rewrite(&kept(entries, now))?;
+        } else if !lines.is_empty() {
+            // What was cut off while it was written must not take this line with it.
+            if text.last().is_some_and(|last| *last != b'\n') {
+                file.write_all(b"\n")?;
+            }
+            file.write_all(&lines)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Forgets entries. What was remembered since they were read is kept.
+    pub(super) fn forget(&self, done: &[Entry], now: Instant) -> Result<(), CommandError> {
+        if done.is_empty() {
+            return Ok(());
+        }
+        let (_file, text) = self.locked()?;
+        let mut entries = kept(read_lines(&text), now);
+        entries.retain(|entry| !done.contains(entry));
+        self.rewrite(&entries)
+    }
+
+    /// Writes over the file and then cuts it: if this stops halfway, something is remembered that
+    /// need not be, but nothing is lost. A new file in its place would leave others, who wait for
+    /// this one, writing to a file without a name.
+    fn rewrite(&self, entries: &[Entry]) -> Result<(), CommandError> {
+        let lines = entries.iter().flat_map(Entry::line).collect::<Vec<u8>>();
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        file.write_all(&lines)?;
+        file.set_len(lines.len() as u64)?;
+        Ok(())
+    }
+
+    /// Opens the file to add to it, for this process alone, and returns its text too.
+    fn locked(&self) -> Result<(File, Vec<u8>), CommandError> {
+        self.check()?;
+        let file = private::append_to(&self.path)?;
+        lock(&file)?;
+        let text = self.text()?;
+        Ok((file, text))
+    }
+
+    fn text(&self) -> Result<Vec<u8>, CommandError> {
+        if !self.check()? {
+            return Ok(Vec::new());
+        }
+        let mut file = File::open(&self.path)?;
+        let length = file.metadata()?.len();
+        let mut text = Vec::new();
+        if length <= FILE_BYTES_MAX {
+            file.take(FILE_BYTES_MAX).read_to_end(&mut text)?;
+            return Ok(text);
+        }
+        file.seek(SeekFrom::Start(length - FILE_BYTES_MAX))?;
+        file.take(FILE_BYTES_MAX).read_to_end(&mut text)?;
+        // The first line has lost its start.
+        let end = text.iter().position(|byte| *byte == b'\n');
+        Ok(text.split_off(end.map_or(text.len(), |end| end + 1)))
+    }
+
+    /// Returns whether there is a file. Opening a pipe of this name would wait for ever.
+    fn check(&self) -> Result<bool, CommandError> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_file() => Ok(true),
+            Ok(_) => Err(CommandError::refused(
+                "not_a_file",
+                format!("{} is not a file", self.path.display()),
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Waits for the others who use the file. The lock ends when the file is closed.
+fn lock(file: &File) -> Result<(), CommandError> {
+    let end = Monotonic::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Monotonic::now() < end => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(CommandError::refused(
+                    "sessions_busy",
+                    "another process uses the file of remembered Sessions",
+                ));
+            }
+            // Not every file system has locks; there, what several write at once may be lost.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+
+    const MINUTE: i64 = 60 * 1_000_000;
+
+    fn at(microseconds: i64) -> Instant {
+        let start = 1_793_491_200_000_000;
+        Instant::from_microseconds(start + microseconds).unwrap()
+    }
+
+    fn entry(session_id: &str, file: Option<&str>, microseconds: Option<i64>) -> Entry {
+        Entry {
+            stamp: stamp("t", session_id).unwrap(),
+            file: file.map(str::to_owned),
+            remembered_at: microseconds.map(at),
+        }
+    }
+
+    fn scratch() -> (tempfile::TempDir, Remembered) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        (folder, Remembered { path })
+    }
+
+    #[test]
+    fn a_line_that_is_no_session_is_passed_over() {
+        let older = Entry::read(br#"{"tool":"t","session_id":"s"}"#);
+        assert_eq!(older, Some(entry("s", None, None)));
+        let newer = entry("s", Some("a \"b\".rs"), Some(MINUTE));
+        assert_eq!(Entry::read(newer.line().trim_ascii_end()), Some(newer));
+        let later = br#"{"tool":"t","session_id":"s","remembered_at":"soon","more":1}"#;
+        assert_eq!(Entry::read(later), Some(entry("s", None, None)));
+        for wrong in [
+            &b""[..],
+            b"{",
+            b"[]",
+            b"{}",
+            b"\xff\xfe",
+            br#"{"tool":"t"}"#,
+            br#"{"tool":"","session_id":"s"}"#,
+            // Without its file, the Session would count for any commit.
+            br#"{"tool":"t","session_id":"s","file":7}"#,
+            br#"{"tool":"t","session_id":"s","file":""}"#,
+        ] {
+            assert_eq!(Entry::read(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_age_and_the_number_of_entries_are_bounded() {
+        let old = AGE_MICROSECONDS_MAX;
+        let now = at(old);
+        let entries = vec![
+            entry("too old", Some("a"), Some(-1)),
+            entry("old", Some("a"), Some(0)),
+            entry("renewed", Some("a"), Some(0)),
+            entry("without a time", None, None),
+            entry("ahead", Some("a"), Some(old + MINUTE)),
+            entry("renewed", Some("a"), Some(old)),
+        ];
+        let expected = [1, 3, 4, 5].map(|at| entries[at].clone());
+        assert_eq!(kept(entries, now), expected);
+        let many = |count| (0..count).map(|it| entry("s", Some(&format!("{it}")), None));
+        let entries = kept(many(ENTRIES_MAX + 1).collect(), now);
+        assert_eq!(entries.len(), ENTRIES_MAX);
+        assert_eq!(entries[0], entry("s", Some("1"), None));
+        let long = "x".repeat(PATH_BYTES_MAX - 4);
+        let large = (0..300).map(|it| entry("s", Some(&format!("{it:04}{long}")), None));
+        let entries = kept(large.collect(), now);
+        let bytes: usize = entries.iter().map(|entry| entry.line().len()).sum();
+        assert!(entries.len() > 200 && bytes as u64 <= FILE_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_is_added_is_remembered_until_it_is_forgotten() {
+        let (_folder, remembered) = scratch();
+        assert_eq!(remembered.entries(at(0)).unwrap(), []);
+        let [first, second] = [
+            entry("a", Some("1"), Some(0)),
+            entry("a", Some("2"), Some(0)),
+        ];
+        let both = [first.clone(), second.clone()];
+        assert!(remembered.add(&both, at(0)).unwrap());
+        let again = entry("a", Some("1"), Some(MINUTE));
+        assert!(!remembered.add(&[again], at(MINUTE)).unwrap());
+        assert_eq!(remembered.entries(at(MINUTE)).unwrap(), both);
+        // An edit on a later day renews it.
+        let later = 2 * DAY_MICROSECONDS;
+        let renewed = entry("a", Some("1"), Some(later));
+        assert!(
+            !remembered
+                .add(slice::from_ref(&renewed), at(later))
+                .unwrap()
+        );
+        let entries = remembered.entries(at(later)).unwrap();
+        assert_eq!(entries, [second.clone(), renewed.clone()]);
+        // It was renewed after it was read.
+        remembered.forget(&[first, second], at(later)).unwrap();
+        assert_eq!(
+            remembered.entries(at(later)).unwrap(),
+            slice::from_ref(&renewed)
+        );
+        remembered.forget(&[renewed], at(later)).unwrap();
+        assert_eq!(fs::read(&remembered.path).unwrap(), b"");
+    }
+
+    #[test]
+    fn damage_costs_only_the_damaged_lines() {
+        let (_folder, remembered) = scratch();
+        let text = b"\xff\n{\"tool\":\"t\",\"session_id\":\"a\"}\n\0\n{\"tool\":\"t\",\"sess";
+        fs::write(&remembered.path, text).unwrap();
+        let [first, second] = [entry("a", None, None), entry("b", Some("1"), Some(0))];
+        assert_eq!(remembered.entries(at(0)).unwrap(), slice::from_ref(&first));
+        assert!(remembered.add(slice::from_ref(&second), at(0)).unwrap());
+        assert_eq!(
+            remembered.entries(at(0)).unwrap(),
+            [first.clone(), second.clone()]
+        );
+        remembered.forget(&[first], at(0)).unwrap();
+        assert_eq!(fs::read(&remembered.path).unwrap(), second.line());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_read_from_its_end_and_made_small() {
+        let (_folder, remembered) = scratch();
+        let mut text = b"x".repeat(usize::try_from(FILE_BYTES_MAX).unwrap());
+        text.push(b'\n');
+        let [first, second] = [entry("a", Some("1"), None), entry("b", Some("1"), Some(0))];
+        text.extend(first.line());
+        fs::write(&remembered.path, text).unwrap();
+        assert_eq!(remembered.entries(at(0)).unwrap(), slice::from_ref(&first));
+        assert!(remembered.add(slice::from_ref(&second), at(0)).unwrap());
+        let lines = [first.line(), second.line()].concat();
+        assert_eq!(fs::read(&remembered.path).unwrap(), lines);
+    }
+
+    #[test]
+    fn what_is_no_file_or_is_in_use_is_not_waited_for() {
+        let (_folder, remembered) = scratch();
+        let added = [entry("a", Some("1"), Some(0))];
+        let held = private::append_to(&remembered.path).unwrap();
+        held.lock().unwrap();
+        let busy = remembered.add(&added, at(0)).unwrap_err();
+        assert_eq!(busy.code(), "sessions_busy");
+        drop(held);
+        fs::remove_file(&remembered.path).unwrap();
+        let status = std::process::Command::new("mkfifo")
+            .arg(&remembered.path)
+            .status();
+        assert!(status.unwrap().success());
+        for error in [
+            remembered.entries(at(0)).unwrap_err(),
+            remembered.add(&added, at(0)).unwrap_err(),
+            remembered.forget(&added, at(0)).unwrap_err(),
+        ] {
+            assert_eq!(error.code(), "not_a_file");
+        }
+    }
+}
