@@ -124,7 +124,8 @@ impl Person {
         let path = self.work.join(file);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         let mut written = fs::read_to_string(&path).unwrap_or_default();
-        written.push_str("a line\n");
+        // What two Sessions write is never one commit.
+        written.extend([session_id, " wrote a line\n"]);
         fs::write(&path, written).expect("a file");
         let path = path.to_str().expect("a path").replace('\n', "\\n");
         let path = path.replace('"', "\\\"");
