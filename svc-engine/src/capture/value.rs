@@ -3,8 +3,6 @@
 use svc_model::id::{IdentityError, identity_text};
 use svc_model::json::{Number, Text};
 
-/// The hexadecimal digits of the id of a device of Claude Code.
-pub(super) const DEVICE_DIGITS: usize = 64;
 /// The number of characters kept of the id of a device or an account.
 pub(super) const DEVICE_CHARACTERS: usize = 12;
 
@@ -58,10 +56,9 @@ pub(super) fn identity(text: &Text) -> Result<Option<&str>, IdentityError> {
 
 /// Returns the user that a device of Claude Code is, whose id is 64 hexadecimal digits. Its requests and its
 /// telemetry spell the device differently, and are of one user.
-pub(super) fn device(id: &[u8]) -> Option<String> {
-    let is_id = id.len() == DEVICE_DIGITS && id.iter().all(u8::is_ascii_hexdigit);
-    let shown = str::from_utf8(id.get(..DEVICE_CHARACTERS)?).ok()?;
-    is_id.then(|| format!("device_{shown}"))
+pub(super) fn device(id: &str) -> Option<String> {
+    let is_id = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| format!("device_{}", &id[..DEVICE_CHARACTERS]))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! have. `event.name` is the bare `tool_decision` on this wire.
 
 use svc_model::facts::AgentHarness;
+use svc_model::id::UserId;
 use svc_model::ingest::LogSkip;
 use svc_model::json::Json;
 
@@ -14,6 +15,7 @@ use super::logged::{Logged, SESSION, path};
 use super::result;
 use crate::capture::Receipt;
 use crate::capture::messages::embedded;
+use crate::capture::value::device;
 use crate::fact::DeveloperDecision;
 
 /// The tools that edit files.
@@ -63,7 +65,7 @@ pub(super) fn decision(
         None => (None, String::new()),
     };
     let decision = DeveloperDecision {
-        user_id: logged.user()?,
+        user_id: user(logged)?,
         file_path,
         accepted,
         explicit: str("source").is_some_and(|source| PEOPLE.contains(&source)),
@@ -106,6 +108,16 @@ fn says_something(value: &Json) -> bool {
         Json::Array(items) => !items.is_empty(),
         Json::Object(object) => !object.is_empty(),
     }
+}
+
+/// Returns the user whom the resource names, else the device, as what the gateway logs names it.
+fn user(logged: &Logged<'_>) -> Result<Option<UserId>, LogSkip> {
+    let user = logged.user()?;
+    if logged.resource_user()?.is_some() {
+        return Ok(user);
+    }
+    let device = user.as_ref().and_then(|user| device(user.as_str()));
+    Ok(device.and_then(|device| UserId::new(&device).ok()).or(user))
 }
 
 #[cfg(test)]

@@ -93,13 +93,10 @@ impl<'r> Logged<'r> {
 
     /// Returns the user of the resource, else of the record.
     pub(super) fn user(&self) -> Result<Option<UserId>, LogSkip> {
-        if let Some(user) = self.resource_user()? {
-            return Ok(Some(user));
+        match self.resource_user()? {
+            Some(user) => Ok(Some(user)),
+            None => user(&self.attributes),
         }
-        let own = user(&self.attributes)?;
-        let id = own.as_ref().map(|own| own.as_str().as_bytes());
-        let device = id.and_then(value::device);
-        Ok(device.and_then(|device| UserId::new(&device).ok()).or(own))
     }
 
     /// Returns the user of the resource.

@@ -564,6 +564,14 @@ mod tests {
     }
 
     #[test]
+    fn a_user_is_whoever_the_sender_names() {
+        let digits = "8".repeat(64);
+        let named = format!(r#"{{"user.id":"{digits}"}}"#);
+        let captured = captured_records([decided(&named)]);
+        assert_eq!(captured.decisions[0].user_id, UserId::new(&digits).ok());
+    }
+
+    #[test]
     fn session_and_user_may_be_the_resources() {
         let resource = r#"{"session.id":"r","user.id":"dev"}"#;
         let own = r#"{"session.id":null,"user.id":"own"}"#;

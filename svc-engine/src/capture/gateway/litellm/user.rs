@@ -8,7 +8,7 @@ use super::session::split_suffix;
 use crate::capture::gateway::GatewayError;
 use crate::capture::messages::embedded;
 use crate::capture::messages::identity::usable;
-use crate::capture::value::{DEVICE_CHARACTERS, DEVICE_DIGITS, device};
+use crate::capture::value::{DEVICE_CHARACTERS, device};
 
 /// Returns the user from the first usable source, without the Session in it.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {
@@ -63,13 +63,11 @@ fn without_session(user: Text) -> Option<Text> {
 
 /// Returns the device in `user_DEVICE_account_ACCOUNT`, as Claude Code named users before it sent objects.
 fn of_device(user: Text) -> Text {
-    let rest = user.as_bytes().strip_prefix(b"user_");
-    let parts = rest.and_then(|rest| rest.split_at_checked(DEVICE_DIGITS));
-    match parts {
-        Some((id, rest)) if rest.starts_with(b"_account_") => {
-            device(id).map_or(user, |device| device.as_str().into())
-        }
-        _ => user,
+    let named = user.as_str().and_then(|user| user.strip_prefix("user_"));
+    let id = named.and_then(|named| Some(named.split_once("_account_")?.0));
+    match id.and_then(device) {
+        Some(device) => device.as_str().into(),
+        None => user,
     }
 }
 
