@@ -148,18 +148,16 @@ pub(crate) fn opening() -> JsonObject {
 pub(crate) fn opened() -> JsonObject {
     let mut definitions = JsonObject::new();
     let mut alternatives = Vec::new();
-    for (name, published) in [
-        ("Inventory", INVENTORY),
-        ("Manifest", MANIFEST),
-        ("EvidenceRead", EVIDENCE_READ),
+    for (name, published, has_pages) in [
+        ("Inventory", INVENTORY, true),
+        ("Manifest", MANIFEST, true),
+        ("EvidenceRead", EVIDENCE_READ, false),
     ] {
         let mut schema = read(published);
         if let Some(Value::Object(theirs)) = schema.remove("$defs") {
             definitions.extend(theirs);
         }
-        if name != "EvidenceRead"
-            && let Some(Value::Object(properties)) = schema.get_mut("properties")
-        {
+        if has_pages && let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.insert(
                 NEXT_OF_PAGE.to_owned(),
                 json!({

@@ -182,7 +182,7 @@ impl Normaliser {
                 let drafts = self.item_reasoning(item)?;
                 return Ok(drafts.map(|drafts| self.message("assistant".into(), drafts, None)));
             }
-            // What tools there are is said of no call.
+            // Definitions of tools are kept of no call, wherever they stand.
             "additional_tools" => return Ok(None),
             _ => {
                 self.degradation.unsupported_content += 1;
@@ -331,6 +331,10 @@ mod tests {
         ] {
             assert_eq!(read(item), None, "{item}");
         }
+        let tools = r#"[{"type":"additional_tools","role":"developer","tools":[{}]}]"#;
+        let (messages, left_out) = prompted(tools);
+        assert_eq!(messages.len(), 0);
+        assert_eq!(left_out, Degradation::default());
         let (_, left_out) = prompted(r#"["x",{"type":"web_search_call"},{"content":"x"}]"#);
         assert_eq!(
             left_out,
