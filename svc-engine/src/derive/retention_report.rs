@@ -1,4 +1,4 @@
-//! What remained in merged pull requests, as reports show it.
+//! What remained in merged pull requests, in the form of the report.
 
 use std::collections::HashSet;
 
@@ -12,20 +12,20 @@ use super::merge_retention::{MergeRetention, RetentionRow};
 use super::policy::Policy;
 use super::retention_scores::scores;
 
-/// What a retention report holds beside what is derived of merges.
+/// The parts of a retention report that are not derived from merges.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside<'b> {
     /// The organization.
     pub org_id: &'b OrgId,
     /// The high-water mark of the quarantine log.
     pub quarantine_revision: u64,
-    /// What has no Attribution.
+    /// What has no Attribution, by reason.
     pub attribution_skips: &'b Counts<AttributionSkip>,
     /// The decisions of the Sessions.
     pub decisions: &'b Decisions,
-    /// Facts that name a repository that cannot be determined.
+    /// Facts whose repository cannot be determined.
     pub repository_skipped: &'b RetentionRepositorySkips,
-    /// The pull requests because of which it cannot be told which commits were merged.
+    /// The pull requests that make it unknown which commits were merged.
     pub unchecked_pull_requests: &'b [UncheckedPullRequests],
 }
 

@@ -1,4 +1,4 @@
-//! Where Attributions come from, as reports show it.
+//! The shares of commits tied by notes, in the form of reports.
 
 use svc_model::id::OrgId;
 use svc_model::reports::{
@@ -22,23 +22,23 @@ pub struct Shown<'s> {
     pub repositories: &'s Repositories,
 }
 
-/// What the report of an organization consists of.
+/// The parts of an organization's report.
 #[derive(Clone, Debug)]
 pub struct Report<'r> {
-    /// The week of each repository.
+    /// Each repository's current week.
     pub current: &'r [ShareRow],
     /// The weeks before it.
     pub baseline: &'r [ShareRow],
-    /// What is to be told of them.
+    /// The alerts about them.
     pub alerts: &'r [Alert],
-    /// How many commits both windows need before a decline is called one.
+    /// How many commits both windows need before a decline is reported.
     pub cases_min: u64,
-    /// What could not be looked at.
+    /// What could not be looked at, by reason.
     pub attribution_skips: Counts<AttributionSkip>,
 }
 
 impl Report<'_> {
-    /// Returns the report of an organization without a push.
+    /// Returns the report of an organization without pushes.
     pub fn of_nothing(cases_min: u64) -> Self {
         Self {
             current: &[],

@@ -60,7 +60,7 @@ fn row(call: u128, path: &str, head: f64, merge: f64) -> RetentionRow {
     }
 }
 
-/// Three files in one pull request, of which two have scores, and one file in none.
+/// Three files in one pull request, two of them with scores, and one file in none.
 fn retention() -> MergeRetention {
     MergeRetention {
         candidates: 4,
