@@ -110,11 +110,11 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
 /// How much of the added text is left in a file at a commit, or why that is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Left {
-    /// So much of it, from 0 to 1.
+    /// The share that is left, from 0 to 1.
     Share {
-        /// Where the file is.
+        /// Its path.
         path: String,
-        /// How much.
+        /// The share.
         share: f64,
     },
     /// It cannot be compared, for the first reason at the head and the second at the merge.
