@@ -1,7 +1,7 @@
-//! Which part of the commits of the last days, and of the weeks before them, notes tie to agents.
+//! The share of commits that notes tie to agents, in the last days and in the weeks before.
 //!
-//! Other than in the rows, every call of the organization counts that a push could be of: those near
-//! it, and those of the Sessions that were observed at its commits.
+//! Unlike in the rows, every call of the organization counts that a push could come from: those
+//! near the push, and those of the Sessions observed at its commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -30,8 +30,8 @@ use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CohortCall, Snapshot};
 
-/// Calls that all pushes of both windows may be of. They are of the organization and not of the cohort,
-/// so there may be more.
+/// Maximum number of calls that the pushes of both windows may come from. They may be more than a
+/// cohort's, because they are the organization's.
 const CALLS_MAX: usize = 500_000;
 
 /// The shares of a model report.
@@ -39,7 +39,7 @@ const CALLS_MAX: usize = 500_000;
 pub(super) struct Shares {
     pub(super) rows: Vec<AttributionShareRow>,
     pub(super) alerts: Vec<AttributionAlert>,
-    /// What of the commits of both windows could not be looked at.
+    /// What could not be looked at in the commits of both windows.
     pub(super) skipped: Counts<AttributionSkip>,
     /// Pushes of the window whose repository cannot be determined.
     pub(super) pushes_declined: Counts<RepositoryDecline>,
@@ -56,7 +56,7 @@ pub(super) fn declined_of(observations: &[ObservedCommit]) -> BTreeMap<FactId, R
     observations.iter().filter_map(decline).collect()
 }
 
-/// Reads the shares of the days that a report is of, or of all history.
+/// Reads the shares in the days that a report covers, or in all history.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     reader: &mut Reader<'_>,
@@ -82,7 +82,7 @@ pub(super) fn read(
     let now = reach.assess(snapshot, reader, population, now, extent.as_of)?;
     let current = shares(&now.commits, |it| window.or_else(|| spans.get(it).copied()));
     let earlier = reach.assess(snapshot, reader, population, earlier, extent.as_of)?;
-    // The baseline ends where the window begins, which is not its own moment any more.
+    // The baseline ends just before the window begins.
     let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
     let mut skipped = unsettled(&now);
@@ -169,23 +169,23 @@ pub(super) fn report(
     shown(snapshot, reader, report)
 }
 
-/// A name and an identity that pushes say together.
+/// A name and an identity that occur together in pushes.
 type Mentioned = (String, Option<RepositoryIdentity>);
 
-/// The week before the last push of each repository, and of what names none that can be determined.
+/// The week before the last push of each repository, and of pushes whose repository is unknown.
 #[derive(Default)]
 struct Windows {
     known: BTreeMap<Lifetime, Window>,
     declined: BTreeMap<Mentioned, Window>,
 }
 
-/// Returns the week before each last push. However many pushes there are, what is held is one moment for
-/// each name and identity.
+/// Returns the week before each last push. However many pushes there are, only one moment is held
+/// per name and identity.
 fn windows(snapshot: &mut Snapshot<'_>, reader: &mut Reader<'_>) -> Result<Windows, Error> {
     let boundary = reader.boundary;
     let mut last: BTreeMap<Mentioned, Instant> = BTreeMap::new();
     snapshot.pushes_captured(first()..just_after(boundary), |push| {
-        // In the order of capture.
+        // Pushes come in the order of capture.
         last.insert((push.repo, push.repository), push.captured_at);
         Ok(())
     })?;
@@ -208,7 +208,7 @@ fn windows(snapshot: &mut Snapshot<'_>, reader: &mut Reader<'_>) -> Result<Windo
     Ok(windows)
 }
 
-/// Returns what a name and an identity say together.
+/// Returns the mention of a name with an identity.
 fn mention((name, identity): &Mentioned) -> Mention<'_> {
     Mention {
         name,
@@ -216,7 +216,7 @@ fn mention((name, identity): &Mentioned) -> Mention<'_> {
     }
 }
 
-/// Returns shares and alerts as they are told.
+/// Returns the report in the form of replies.
 fn shown(
     snapshot: &mut Snapshot<'_>,
     reader: &Reader<'_>,
@@ -230,7 +230,7 @@ fn shown(
     Ok(shown.report(report))
 }
 
-/// Returns the pushes that were received from a moment on, in the order of capture.
+/// Returns the pushes received from a moment on, in the order of capture.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
     reader: &mut Reader<'_>,
@@ -247,10 +247,10 @@ fn pushes(
     Ok(pushes)
 }
 
-/// Pushes, and what their commits could be tied to beside the calls of the cohort.
+/// Pushes, and what their commits could be tied to besides the calls of the cohort.
 pub(super) struct Reach {
     pub(super) pushes: Vec<attribution::Push>,
-    /// Calls that were observed before the cohort or after it.
+    /// Calls observed before or after the cohort.
     calls: Vec<CohortCall>,
     notes: Vec<Note>,
     observations: Vec<ObservedCommit>,
@@ -279,7 +279,7 @@ impl Reach {
         })
     }
 
-    /// Asks for the commits of some of the pushes.
+    /// Asks about the commits of some of the pushes.
     pub(super) fn question<'q>(
         &'q self,
         population: &'q Population,
@@ -301,7 +301,7 @@ impl Reach {
         pushes.cloned().collect()
     }
 
-    /// Returns the time from the first push of each repository to its last.
+    /// Returns the time from each repository's first push to its last.
     fn spans(&self) -> BTreeMap<Lifetime, Window> {
         let mut spans: BTreeMap<Lifetime, Window> = BTreeMap::new();
         for push in &self.pushes {
@@ -356,7 +356,7 @@ fn observations(
     Ok(resolved.collect())
 }
 
-/// Returns the calls that pushes may be of and that were observed before a cohort or after it.
+/// Returns the calls that pushes may come from, observed before or after a cohort.
 fn calls(
     snapshot: &mut Snapshot<'_>,
     cohort: &Range<Instant>,
@@ -383,14 +383,14 @@ fn calls(
     Ok(calls)
 }
 
-/// Returns what of a time lies before another one, and after it.
+/// Returns the parts of a range before and after another one.
 fn beside(time: &Range<Instant>, other: &Range<Instant>) -> impl Iterator<Item = Range<Instant>> {
     let before = time.start..time.end.min(other.start);
     let after = time.start.max(other.end)..time.end;
     [before, after].into_iter().filter(|it| it.start < it.end)
 }
 
-/// Returns the times near pushes, apart from each other and in their order.
+/// Returns the times near pushes, as disjoint ranges in order.
 fn near(pushes: &[attribution::Push]) -> Vec<Range<Instant>> {
     let mut moments: Vec<Instant> = pushes
         .iter()
