@@ -189,7 +189,7 @@ pub struct Attributions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttributionError {
     /// There is more to compare than memory or time allows.
-    #[error("more tokens, or calls that are alike, than are compared at once")]
+    #[error("too many tokens, or too many similar calls, to compare")]
     TooMuch,
     /// The work has to end.
     #[error(transparent)]

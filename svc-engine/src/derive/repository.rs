@@ -89,10 +89,10 @@ pub enum Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// Several repositories have the name.
-    #[error("several repositories bear the name")]
+    #[error("several repositories have the name")]
     Ambiguous,
     /// The repository with the identity never had the name.
-    #[error("the repository never bore the name")]
+    #[error("the repository never had the name")]
     Conflict,
 }
 

@@ -30,7 +30,7 @@ impl Content {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
         let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
             table: "content",
-            what: "it is no canonical message",
+            what: "it is not a canonical message",
         })?;
         Ok(Self {
             message,
@@ -107,7 +107,7 @@ impl ContentCache {
         } else {
             Err(StoreError::Corrupt {
                 table: "content",
-                what: "a content is absent",
+                what: "content is missing",
             })
         }
     }

@@ -156,7 +156,7 @@ fn digest(message: &Message) -> Result<String, StoreError> {
 
 const CORRUPT: StoreError = StoreError::Corrupt {
     table: "content",
-    what: "a message that is no JSON",
+    what: "a message that is not JSON",
 };
 
 /// Returns exact parts, all or none.

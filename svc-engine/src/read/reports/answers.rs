@@ -104,7 +104,7 @@ impl<'a> Answers<'a> {
         if found.len() < count {
             return Err(Error::Store(StoreError::Corrupt {
                 table: "content",
-                what: "a content is absent",
+                what: "content is missing",
             }));
         }
         Ok(found)
