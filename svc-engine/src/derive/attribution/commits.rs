@@ -164,7 +164,7 @@ impl Commits {
             return Ok(());
         }
         commit.state = State::Read;
-        let skipped = &mut commit.tied_now().skipped;
+        let skipped = &mut commit.tied_mut().skipped;
         let malformed = AttributionSkip::MalformedDiffSection;
         let unsupported = AttributionSkip::UnsupportedDiffSection;
         skipped.add(malformed, files.malformed);
@@ -202,7 +202,7 @@ impl Commits {
 
 impl PushedCommit {
     /// Returns what it has been tied to so far, to be changed.
-    pub(super) fn tied_now(&mut self) -> &mut Tied {
+    pub(super) fn tied_mut(&mut self) -> &mut Tied {
         Arc::make_mut(&mut self.tied)
     }
 

@@ -160,15 +160,15 @@ impl Texts {
                 } else {
                     AttributionSkip::NoMatch
                 };
-                commit.tied_now().skipped.add(skip, 1);
+                commit.tied_mut().skipped.add(skip, 1);
                 continue;
             };
             let is_guess = source == AttributionSource::Jaccard;
             if is_guess && is_noted(&self.erased, &self.calls, commit) {
-                commit.tied_now().notes_hidden += 1;
+                commit.tied_mut().notes_hidden += 1;
             }
             let call = &self.calls.all[found.call as usize];
-            commit.tied_now().files.push(TiedFile {
+            commit.tied_mut().files.push(TiedFile {
                 path: std::mem::take(path),
                 inference_call_id: call.inference_call_id,
                 session_id: call.session_id.clone(),
@@ -176,7 +176,7 @@ impl Texts {
                 source,
             });
         }
-        Ok(self.told())
+        Ok(self.into_attributions())
     }
 
     /// Returns the call of each of these files, searching a few runs of files at a time.
@@ -217,7 +217,7 @@ impl Texts {
     }
 
     /// Returns what every commit is tied to.
-    fn told(mut self) -> Attributions {
+    fn into_attributions(mut self) -> Attributions {
         let mut attributions = Attributions {
             skipped: self.skipped,
             commits: Vec::with_capacity(self.commits.len()),
