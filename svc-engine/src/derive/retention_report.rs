@@ -14,7 +14,7 @@ use super::retention_scores::scores;
 
 /// The parts of a retention report that are not derived from merges.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'b> {
+pub struct OtherParts<'b> {
     /// The organization.
     pub org_id: &'b OrgId,
     /// The high-water mark of the quarantine log.
@@ -30,8 +30,8 @@ pub struct Beside<'b> {
 }
 
 /// Returns the report of an organization.
-pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionReport {
-    let accepted: HashSet<FactId> = beside
+pub fn report(retention: &MergeRetention, others: OtherParts<'_>) -> MergeRetentionReport {
+    let accepted: HashSet<FactId> = others
         .decisions
         .attached()
         .filter(|(decision, _)| decision.accepted && decision.explicit)
@@ -47,7 +47,7 @@ pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionR
         scores(rows.iter().map(|row| score(row)).collect()).thresholds
     };
     MergeRetentionReport {
-        org_id: beside.org_id.clone(),
+        org_id: others.org_id.clone(),
         attributed_file_candidates: retention.candidates,
         candidates_joined_to_merge: retention.joined.len() as u64,
         scored_rows: retention.rows.len() as u64,
@@ -55,17 +55,17 @@ pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionR
         scored_pull_requests: retention.scored_pull_requests,
         membership: retention.membership.clone(),
         scoring_skips: retention.skipped.clone(),
-        attribution_skips: beside.attribution_skips.clone(),
-        decision_attachment_skips: beside.decisions.skipped.clone(),
+        attribution_skips: others.attribution_skips.clone(),
+        decision_attachment_skips: others.decisions.skipped.clone(),
         head: all(|row| row.scores.head),
         merge: all(|row| row.scores.merge),
         explicit_accept_rows: rows.len() as u64,
         explicit_accept_head_thresholds: of_accepted(|row| row.scores.head),
         explicit_accept_merge_thresholds: of_accepted(|row| row.scores.merge),
-        attribution_provenance: Policy::Attribution.provenance(beside.quarantine_revision),
-        merge_retention_provenance: Policy::MergeRetention.provenance(beside.quarantine_revision),
-        repository_skipped: beside.repository_skipped.clone(),
-        unchecked_pull_requests: Some(beside.unchecked_pull_requests.to_vec()),
+        attribution_provenance: Policy::Attribution.provenance(others.quarantine_revision),
+        merge_retention_provenance: Policy::MergeRetention.provenance(others.quarantine_revision),
+        repository_skipped: others.repository_skipped.clone(),
+        unchecked_pull_requests: Some(others.unchecked_pull_requests.to_vec()),
     }
 }
 

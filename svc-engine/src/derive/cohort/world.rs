@@ -34,8 +34,8 @@ pub(crate) struct World {
     pub(crate) attempts: Vec<CiAttempt>,
     pub(crate) claims: Vec<RepositoryClaim>,
     pub(crate) since_days: Option<u64>,
-    pub(crate) models: model_report::Beside,
-    pub(crate) lifecycle: lifecycle::Beside,
+    pub(crate) models: model_report::OtherParts,
+    pub(crate) lifecycle: lifecycle::OtherParts,
     pub(crate) quarantine_revision: u64,
 }
 

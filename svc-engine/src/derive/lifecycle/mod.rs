@@ -59,7 +59,7 @@ pub struct FileScores {
 
 /// The parts of a lifecycle report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct OtherParts {
     /// What merged pull requests say.
     pub merges: MergeEvidence,
     /// How many retry linkages the cohort's Sessions have.
@@ -96,7 +96,7 @@ impl<'e> BeforeMerges<'e> {
 
     /// Derives the report. The caller adds lost mirrors, which are only known after mirrors were
     /// read.
-    pub fn finish(self, beside: Beside) -> LifecycleReport {
+    pub fn finish(self, others: OtherParts) -> LifecycleReport {
         let Self {
             evidence,
             cohort,
@@ -107,16 +107,16 @@ impl<'e> BeforeMerges<'e> {
         } = self;
         LifecycleReport {
             org_id: evidence.org_id.clone(),
-            accepted_work: accepted_work::derive(&evidence, &cohort, &beside.merges.joined),
+            accepted_work: accepted_work::derive(&evidence, &cohort, &others.merges.joined),
             rework: rework::derive(
                 &evidence,
                 &cohort,
                 &statuses,
                 &edit_retention,
-                beside.retry_linkages,
+                others.retry_linkages,
             ),
             edit_retention: edit_retention.panel,
-            merge_durability: merge_durability::derive(beside.merges),
+            merge_durability: merge_durability::derive(others.merges),
             session_attrition: session_attrition::derive(&statuses),
             strata,
             stratum_skips,
@@ -125,7 +125,7 @@ impl<'e> BeforeMerges<'e> {
                 policy_version: Policy::Lifecycle.version().to_owned(),
             },
             provenance: provenance(evidence.quarantine_revision),
-            repository_skipped: beside.repository_skipped,
+            repository_skipped: others.repository_skipped,
             lost_mirrors: None,
         }
     }

@@ -24,7 +24,7 @@ use rows::Model;
 
 /// The parts of a model report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct OtherParts {
     /// The shares of the organization's commits that notes tie to calls.
     pub shares: Vec<AttributionShareRow>,
     /// Signs that notes are no longer written.
@@ -48,7 +48,7 @@ pub enum ModelReportError {
 
 /// The part of the report that is derived from the cohort alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OfCohort(ModelReport);
+pub struct CohortPart(ModelReport);
 
 /// Derives what follows from the cohort. `since_days` is its length in days, rounded up; `None` for
 /// all history.
@@ -60,13 +60,13 @@ pub struct OfCohort(ModelReport);
 pub fn derive(
     evidence: &Evidence<'_>,
     since_days: Option<u64>,
-) -> Result<OfCohort, ModelReportError> {
+) -> Result<CohortPart, ModelReportError> {
     let observed = ObservedEdges::new(evidence.observations);
     let cohort = Cohort::new(evidence, &observed);
     let models = Model::all(evidence, &cohort);
     let revision = evidence.quarantine_revision;
     let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
-    Ok(OfCohort(ModelReport {
+    Ok(CohortPart(ModelReport {
         rows: models
             .iter()
             .map(|model| model.row(since_days, revision))
@@ -90,15 +90,15 @@ pub fn derive(
     }))
 }
 
-impl OfCohort {
+impl CohortPart {
     /// Returns the whole report.
-    pub fn finish(self, beside: Beside) -> ModelReport {
+    pub fn finish(self, others: OtherParts) -> ModelReport {
         ModelReport {
-            repository_skipped: beside.repository_skipped,
-            attribution_share: beside.shares,
-            attribution_alerts: beside.alerts,
-            attribution_share_skipped: beside.shares_skipped,
-            lost_mirrors: beside.lost_mirrors,
+            repository_skipped: others.repository_skipped,
+            attribution_share: others.shares,
+            attribution_alerts: others.alerts,
+            attribution_share_skipped: others.shares_skipped,
+            lost_mirrors: others.lost_mirrors,
             ..self.0
         }
     }

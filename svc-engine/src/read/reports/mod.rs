@@ -121,7 +121,7 @@ pub fn model_report(
     for (_, decline) in cohort.declined_observations() {
         assembly.add(decline, 1);
     }
-    Ok(derived.finish(model_report::Beside {
+    Ok(derived.finish(model_report::OtherParts {
         shares: shares.rows,
         alerts: shares.alerts,
         shares_skipped: shares.skipped,
@@ -186,7 +186,7 @@ pub fn lifecycle_report(
             || lifecycle::BeforeMerges::new(*evidence, &observed),
             || merges::derive(inputs, &reader.history, &deadline),
         );
-        Ok::<_, Error>(before.finish(lifecycle::Beside {
+        Ok::<_, Error>(before.finish(lifecycle::OtherParts {
             merges: merges?.evidence(),
             retry_linkages,
             repository_skipped,

@@ -119,7 +119,7 @@ pub fn merge_retention(
     let unchecked: Vec<UncheckedPullRequests> = unchecked.collect();
     Ok(retention_report::report(
         &retention,
-        retention_report::Beside {
+        retention_report::OtherParts {
             org_id: snapshot.org_id(),
             quarantine_revision: snapshot.quarantine_revision()?,
             attribution_skips: &gathered.cohort.attributions.skipped,
