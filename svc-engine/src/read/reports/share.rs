@@ -25,7 +25,7 @@ use crate::derive::attribution_share::{
 };
 use crate::derive::observed::ObservedCommit;
 use crate::derive::repository::Mention;
-use crate::derive::share_report::{Report, Shown};
+use crate::derive::share_report::{Renderer, Report};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CohortCall, Snapshot};
@@ -89,14 +89,14 @@ pub(super) fn read(
     for (reason, count) in unsettled(&earlier).iter() {
         skipped.add(reason, count);
     }
-    let shown = Shown {
+    let renderer = Renderer {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: reader.resolving.repositories(),
     };
     Ok(Shares {
-        rows: current.iter().map(|row| shown.row(row)).collect(),
-        alerts: alerts.iter().map(|alert| shown.alert(alert)).collect(),
+        rows: current.iter().map(|row| renderer.row(row)).collect(),
+        alerts: alerts.iter().map(|alert| renderer.alert(alert)).collect(),
         skipped,
         pushes_declined,
         declined_observations: declined_of(&reach.observations),
@@ -116,7 +116,7 @@ pub(super) fn report(
     let baselines = (windows.known.values().chain(windows.declined.values()))
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
-        return shown(snapshot, reader, Report::of_nothing(cases_min));
+        return render(snapshot, reader, Report::of_nothing(cases_min));
     };
     let mut pushes = Vec::new();
     let mut declined: Counts<AttributionSkip> = Counts::default();
@@ -166,7 +166,7 @@ pub(super) fn report(
         cases_min,
         attribution_skips,
     };
-    shown(snapshot, reader, report)
+    render(snapshot, reader, report)
 }
 
 /// A name and an identity that occur together in pushes.
@@ -217,17 +217,17 @@ fn mention((name, identity): &Mentioned) -> Mention<'_> {
 }
 
 /// Returns the report in the form of replies.
-fn shown(
+fn render(
     snapshot: &mut Snapshot<'_>,
     reader: &Reader<'_>,
     report: Report<'_>,
 ) -> Result<AttributionShareReport, Error> {
-    let shown = Shown {
+    let renderer = Renderer {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: reader.resolving.repositories(),
     };
-    Ok(shown.report(report))
+    Ok(renderer.report(report))
 }
 
 /// Returns the pushes received from a moment on, in the order of capture.
@@ -265,10 +265,10 @@ impl Reach {
         calls_max: usize,
     ) -> Result<Self, Error> {
         let pushes = reader.history.pushed(pushes, &reader.resolving);
-        let told = pushes
+        let determined = pushes
             .iter()
             .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
-        reader.history.read_ranges(told)?;
+        reader.history.read_ranges(determined)?;
         let observations = observations(snapshot, reader, &pushes)?;
         let cohort = &population.extent;
         Ok(Self {
