@@ -13,8 +13,8 @@
 //!    the pushes that some call could have led to: only their commits are wanted.
 //! 2. [`Plan::with_ranges`] takes the commits of these pushes, and [`Commits::wanted`] returns the
 //!    commits whose diffs are needed, each once, under the first push that brought it.
-//!    [`Commits::recall`] drops the commits whose result is remembered from a time when the
-//!    same calls were within their reach ([`Reach`]).
+//!    [`Commits::recall`] drops the commits whose result is remembered from a time when the same
+//!    calls were within their reach ([`Reach`]).
 //! 3. [`Commits::add`] takes the files of each diff ([`CommitFiles`], which can be cached forever,
 //!    since a commit never changes), and [`Commits::with_files`] ends this step. [`Texts::wants`]
 //!    returns whether a call's answer is needed.

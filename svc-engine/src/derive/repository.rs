@@ -111,7 +111,7 @@ impl Repositories {
     ///
     /// # Errors
     ///
-    /// When there are more than [`REPOSITORY_CLAIMS_MAX`].
+    /// If there are more than [`REPOSITORY_CLAIMS_MAX`].
     pub fn new(claims: Vec<RepositoryClaim>) -> Result<Self, Decline> {
         if claims.len() > REPOSITORY_CLAIMS_MAX {
             return Err(Decline::RepositoryEvidenceLimit);

@@ -101,7 +101,7 @@ impl SessionStatuses {
             .map(|session| &session.session_id)
     }
 
-    /// Returns the short form.
+    /// Returns a summary.
     pub fn summary(&self, quarantine_revision: u64) -> AbandonmentSummary {
         AbandonmentSummary {
             abandoned_sessions: 0,

@@ -104,7 +104,7 @@ pub fn ci_failures(
         .flat_map(Names::all)
         .map(RepositoryName::as_str)
         .collect();
-    // Some facts have the identity and no name.
+    // Some facts have the identity but no name.
     let nameless = repository.identity().map(|_| "");
     let names: Vec<&str> = known.iter().copied().chain(nameless).collect();
     // One more row than the page shows whether another page follows.
@@ -146,7 +146,7 @@ pub fn ci_failures(
         };
         page.repository_known = page.outcomes.is_empty()
             && match &repository {
-                // An identity has its names from facts.
+                // An identity gets its names from facts, so it is known.
                 Lifetime::Identified(_) => true,
                 Lifetime::Named(name) => snapshot.is_repository_named(name, boundary)?,
             };

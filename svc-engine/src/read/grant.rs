@@ -305,7 +305,7 @@ fn reached_by_rules(
 ///
 /// # Errors
 ///
-/// If no repository has the name, several have it, or another than the given identity has it.
+/// If no repository has the name, several have it, or only one with another identity has it.
 pub fn grant_target(
     snapshot: &mut Snapshot<'_>,
     request: &GrantRequest,

@@ -79,7 +79,7 @@ impl World {
         });
     }
 
-    /// Observes the Session of a call at a commit.
+    /// Adds an observation of a call's Session at a commit.
     pub(crate) fn observe(&mut self, number: u128, call: u128, repository: u32, sha: char) {
         let session_id = self.session_of(id(call));
         self.observations.push(ObservedCommit {
@@ -90,7 +90,7 @@ impl World {
         });
     }
 
-    /// Decides about the tool call of a call.
+    /// Adds a decision about a call's tool call.
     pub(crate) fn decide(&mut self, number: u128, call: u128, accepted: bool, explicit: bool) {
         let mut fact = decision(number);
         fact.session_id = self.session_of(id(call));
@@ -101,7 +101,7 @@ impl World {
         self.decisions.push(Decision::from(&fact));
     }
 
-    /// Observes what became of a call's edit.
+    /// Adds an observation of what became of a call's edit.
     pub(crate) fn edit(
         &mut self,
         number: u128,
@@ -118,7 +118,7 @@ impl World {
         self.edits.push(EditFate::of(&fact));
     }
 
-    /// Runs a workflow at a commit.
+    /// Adds a run of a workflow at a commit.
     pub(crate) fn run(
         &mut self,
         number: u128,
