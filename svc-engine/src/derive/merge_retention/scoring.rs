@@ -34,8 +34,7 @@ pub enum FileAt {
         /// Its text, see [`file_text`].
         text: String,
     },
-    /// It is no longer at its path, and it is not the case that exactly one file was renamed from
-    /// there.
+    /// It is no longer at its path, and no file, or more than one, was renamed from there.
     PathUnresolved,
     /// Something other than a regular file is at its path.
     Absent,

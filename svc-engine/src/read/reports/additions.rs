@@ -103,7 +103,7 @@ pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>)
     })
 }
 
-/// Returns whether one of these files may be a renamed other.
+/// Returns whether any of these files may be a renamed version of another.
 fn may_move(changes: &[Change]) -> bool {
     let any = |kind| changes.iter().any(|change| change.kind == kind);
     any(ChangeKind::Added) && any(ChangeKind::Deleted)

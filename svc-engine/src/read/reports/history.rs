@@ -167,7 +167,7 @@ impl<'h> History<'h> {
             .filter(|(place, _)| ranges[*place].is_none())
             .filter_map(|(place, push_id)| Some((place, range(push_id)?)))
             .collect();
-        // Even if everything is remembered: without a mirror, nothing must be returned.
+        // Even if everything is remembered, a repository without a mirror has no answer.
         let read = self.mirrors.with(repository, |mirror| {
             if !missing.is_empty() {
                 mirror.read(|it| it.prepare(missing.iter().map(|(_, push)| *push)))?;

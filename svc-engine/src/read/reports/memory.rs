@@ -37,7 +37,7 @@ pub struct ReportMemory {
     pub(super) answers: Kept<i64, Arc<TokenSet>>,
     /// What commits were tied to, given the calls within their reach.
     pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
-    /// The key to reaches.
+    /// The key that each [`Reach`] is computed with.
     pub(super) reach_key: ReachKey,
     /// Which commits can be reached from which.
     pub(super) ancestries: Kept<Asked, Arc<Ancestry>>,

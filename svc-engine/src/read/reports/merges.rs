@@ -231,7 +231,7 @@ fn ancestry(
             mirror: repository.clone(),
             question: digest,
         };
-        // Even if the answer is remembered: without a mirror, nothing must be returned.
+        // Even if it is remembered, a repository without a mirror has no answer.
         let answer = history.mirrors.with(repository, |mirror| {
             if let Some(known) = remembered.get(&asked) {
                 return Ok(Some(known));

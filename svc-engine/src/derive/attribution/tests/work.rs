@@ -57,7 +57,7 @@ fn a_commit_is_recalled_while_the_same_calls_are_within_its_reach() {
     };
     assert!(!is_recalled(world.clone()));
     assert!(is_recalled(world.clone()));
-    // This call is out of reach, and so is the note of a Session without calls.
+    // A call out of reach changes nothing, and neither does the note of a Session without calls.
     assert!(is_recalled(world.clone().call(3, 1, 100, "x y z")));
     assert!(!is_recalled(world.clone().call(3, 2, -10, "")));
     assert!(is_recalled(world.clone().note(7, 3)));
