@@ -1,27 +1,28 @@
-//! Which call wrote what a commit adds to a file.
+//! Which call wrote the lines that a commit adds to a file.
 //!
-//! A row ties one file of one commit of one repository to one call. A note of the commit names
-//! Sessions, and the most similar of their calls is taken if it is similar at all; without one the most
-//! similar of all calls near the push is a guess, and has to be much more similar. Similar means: of the
-//! tokens of either the call's whole answer or the file's added lines, the part that both have. More in
-//! one call than the file's lines counts against it, so what is found is a lower bound.
+//! A row ties one file of one commit in one repository to one call. If notes on the commit name
+//! Sessions, the most similar of their calls is taken, provided that it is similar at all.
+//! Otherwise the most similar of all calls near the push is a guess, and has to be much more
+//! similar. Similarity is the share of tokens that the call's whole answer and the file's added
+//! lines have in common, out of all tokens in either. Whatever else a call wrote counts against it,
+//! so the result is a lower bound.
 //!
-//! The derivation asks for little and only for what it needs, in four steps:
+//! The derivation asks only for what it needs, in four steps:
 //!
-//! 1. [`Plan::new`] takes calls (without their texts), pushes and notes, and says whose commits are
-//!    wanted ([`Plan::pushes`]): those of pushes that some call could have led to.
-//! 2. [`Plan::with_ranges`] takes the commits of these pushes, and [`Commits::wanted`] says of which
-//!    commits the diffs are needed: each once, under the first push that brought it.
-//!    [`Commits::recall`] leaves out those of which somebody remembers what they were tied to when the
-//!    same calls were within their reach ([`Reach`]).
-//! 3. [`Commits::add`] takes the files of each diff ([`CommitFiles`], which may be kept as long as one
-//!    likes, since a commit never changes), and [`Commits::with_files`] ends it. [`Texts::wants`] says
-//!    which calls' answers are needed.
-//! 4. [`Texts::add`] takes the tokens of one answer after another, and [`Texts::attribute`] scores.
+//! 1. [`Plan::new`] takes calls (without their texts), pushes and notes. [`Plan::pushes`] returns
+//!    the pushes that some call could have led to: only their commits are wanted.
+//! 2. [`Plan::with_ranges`] takes the commits of these pushes, and [`Commits::wanted`] returns the
+//!    commits whose diffs are needed, each once, under the first push that brought it.
+//!    [`Commits::recall`] drops the commits whose result is remembered from a time when the same
+//!    calls were within their reach ([`Reach`]).
+//! 3. [`Commits::add`] takes the files of each diff ([`CommitFiles`], which can be cached forever,
+//!    since a commit never changes), and [`Commits::with_files`] ends this step. [`Texts::wants`]
+//!    returns whether a call's answer is needed.
+//! 4. [`Texts::add`] takes the tokens of one answer at a time, and [`Texts::attribute`] scores.
 //!
-//! What is never added counts as what could not be read. Everything is bounded: what would take more
-//! memory than [`FILE_TOKENS_MAX`], [`CALL_TOKENS_MAX`] and [`VOCABULARY_MAX`] allow, or more work than
-//! [`LOOKS_MAX`], is refused as a whole, and the scoring asks whether it may go on.
+//! Whatever is never added counts as unreadable. Everything is bounded: input that needs more
+//! memory than [`FILE_TOKENS_MAX`], [`CALL_TOKENS_MAX`] and [`VOCABULARY_MAX`] allow, or more work
+//! than [`LOOKS_MAX`], is refused as a whole, and scoring regularly checks whether it may go on.
 
 mod commits;
 mod files;
@@ -47,35 +48,35 @@ pub use self::tokens::TokenSet;
 use crate::deadline::Passed;
 use crate::fact::Lifetime;
 
-/// How similar a call of a noted Session must be: 0.3.
+/// The minimum similarity of a call of a noted Session: 0.3.
 pub const NOTE_FLOOR: Similarity = Similarity {
     common: 3,
     either: 10,
 };
-/// How similar a call must be that no note names: 0.7.
+/// The minimum similarity of a call that no note leads to: 0.7.
 pub const GUESS_FLOOR: Similarity = Similarity {
     common: 7,
     either: 10,
 };
-/// Minutes before a push was received in which a call of a noted Session was observed: a week.
+/// How many minutes before the push a call of a noted Session may have been observed: a week.
 pub const NOTE_MINUTES_BEFORE: i64 = 7 * 24 * 60;
-/// Minutes before a push was received in which any other call was observed.
+/// How many minutes before the push any other call may have been observed.
 pub const GUESS_MINUTES_BEFORE: i64 = 60;
-/// Minutes after a push was received in which a call was observed.
+/// How many minutes after the push a call may have been observed.
 pub const MINUTES_AFTER: i64 = 10;
 
-/// Tokens of all files together.
+/// Maximum number of tokens in all files together.
 pub const FILE_TOKENS_MAX: usize = 16 * 1024 * 1024;
-/// Tokens of all calls together, as far as some file has them.
+/// Maximum number of tokens in all calls together, counting only those that occur in some file.
 pub const CALL_TOKENS_MAX: usize = 24 * 1024 * 1024;
-/// Different tokens of all files together.
+/// Maximum number of distinct tokens in all files together.
 pub const VOCABULARY_MAX: usize = 3_500_000;
 
-/// Looks at a call for a file, of all files together: some seconds of work. Ordinary calls are told
-/// apart by their rare words, so that few are looked at for each file.
+/// Maximum number of times that any file looks at any call: some seconds of work. Ordinary calls
+/// differ in their rare words, so each file looks at few of them.
 pub const LOOKS_MAX: u64 = 3_000_000_000;
 
-/// A call, without what it says.
+/// A call, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its id.
@@ -86,18 +87,18 @@ pub struct Call {
     pub observed_at: Instant,
 }
 
-/// A push, and to which repository.
+/// A push, and its repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
     /// Its id.
     pub push_id: FactId,
     /// When it was received.
     pub captured_at: Instant,
-    /// Its repository, or why that cannot be determined.
+    /// Its repository, or why it cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
 }
 
-/// That a note of a commit names a Session.
+/// A note on a commit that names a Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The repository of the commit.
@@ -108,19 +109,19 @@ pub struct Note {
     pub session_id: SessionId,
 }
 
-/// Among what calls and commits are tied. The order of each list plays no part, nor what stands in it
-/// twice.
+/// What calls and commits are matched from. The order of each list does not matter, and neither do
+/// duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// The calls that compete.
+    /// The competing calls.
     pub calls: Vec<Call>,
-    /// The pushes whose commits are tied to them.
+    /// The pushes whose commits are matched.
     pub pushes: Vec<Push>,
-    /// What the notes of commits say.
+    /// The notes on commits.
     pub notes: Vec<Note>,
 }
 
-/// One file of one commit, and the call that wrote what was added to it.
+/// One file of one commit, and the call that wrote the added lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     /// The repository.
@@ -135,20 +136,20 @@ pub struct Attribution {
     pub session_id: SessionId,
     /// How similar they are.
     pub similarity: Similarity,
-    /// Whether a note led to the call, or a guess.
+    /// Whether a note or a guess led to the call.
     pub source: AttributionSource,
     /// The push that brought the commit.
     pub push_id: FactId,
 }
 
 impl Attribution {
-    /// Returns what is tied to the call: the file, which has one row at most.
+    /// Returns what is tied to the call: the file, which has at most one row.
     pub fn place(&self) -> (&Lifetime, &CommitSha, &str) {
         (&self.repository, &self.commit_sha, &self.file_path)
     }
 }
 
-/// A commit that was looked at.
+/// A commit that was examined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssessedCommit {
     /// The repository.
@@ -159,37 +160,38 @@ pub struct AssessedCommit {
     pub push_id: FactId,
     /// When that push was received.
     pub pushed_at: Instant,
-    /// Whether a call near the push, or one of a noted Session within its week, could have led to it.
+    /// Whether a call near the push, or a call of a noted Session in the week before it, could have
+    /// led to it.
     pub is_plausible: bool,
-    /// What led to its rows: a note if any file has one, else a guess; nothing if no file has a row.
+    /// What led to its rows: a note if any file has one, otherwise a guess; `None` without rows.
     pub source: Option<AttributionSource>,
-    /// Whether that is all there is to find: with a note it is. Without one, a diff that cannot be read or a
-    /// call whose content was erased may hide it.
+    /// Whether `source` is final. With a note it always is; without one, an unreadable diff or a
+    /// call whose content was erased may hide a note.
     pub is_settled: bool,
 }
 
-/// What was derived.
+/// The result of the derivation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributions {
-    /// By repository, commit and path; each at most once.
+    /// Sorted by repository, commit and path; each at most once.
     pub rows: Vec<Attribution>,
-    /// Every commit of a push that some call could have led to, by repository and commit.
+    /// Every commit of a push that some call could have led to, sorted by repository and commit.
     pub commits: Vec<AssessedCommit>,
-    /// What has no row. Each push, commit and file of the above is counted once or has rows.
+    /// What has no row. Each push, commit and file is either counted here once or has rows.
     pub skipped: Counts<AttributionSkip>,
-    /// Files whose row is a guess, although an erased call of a noted Session may have written them.
+    /// Files whose row is a guess although an erased call of a noted Session may have written them.
     pub notes_hidden: u64,
-    /// What the commits that were read are tied to, for whoever remembers it.
+    /// What each commit that was read is tied to, for a caller that remembers it.
     pub tied: Vec<TiedCommit>,
 }
 
-/// Why nothing is derived.
+/// Why nothing was derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttributionError {
-    /// There is more to compare than memory, or time, is taken for.
-    #[error("more tokens, or calls that are alike, than are compared at once")]
+    /// There is more to compare than memory or time allows.
+    #[error("too many tokens, or too many similar calls, to compare")]
     TooMuch,
-    /// The work must end.
+    /// The work has to end.
     #[error(transparent)]
     Passed(#[from] Passed),
 }

@@ -1,11 +1,12 @@
-//! Which part of the commits that agents may have written is tied to them by notes.
+//! The share of commits possibly written by agents that notes tie to them.
 //!
-//! The unit is a commit that a call near its push, or one of a noted Session in the week before, could
-//! have led to. A share that is zero while there are such commits, or that fell below its baseline with
-//! enough commits to tell, says that notes are no longer written; it says nothing of how much agents
-//! write. A commit that no note ties and that is not settled counts nowhere: a note may tie it.
+//! The unit is a commit that a call near its push, or a call of a noted Session in the week before,
+//! could have led to. If the share is zero although there are such commits, or if it fell below its
+//! baseline with enough commits to be sure, notes are no longer being written. The share does not
+//! measure how much agents write. A commit that no note ties and that is not settled counts
+//! nowhere, because a note may yet tie it.
 //!
-//! Each window is derived from an Attribution of its own, over the pushes of the window and all calls
+//! Each window is derived from an Attribution of its own, over the window's pushes and all calls
 //! within their reach: a commit counts once in each window that has a push of it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,17 +19,17 @@ use super::attribution::{AssessedCommit, Attributions};
 use super::statistics::Proportion;
 use crate::fact::Lifetime;
 
-/// Days of the current window where it ends with the last push of a repository.
+/// Length of the current window in days; it ends with a repository's last push.
 pub const WINDOW_DAYS: i64 = 7;
-/// Days before the current window to which it is compared.
+/// Length in days of the baseline, which ends where the current window starts.
 pub const BASELINE_DAYS: i64 = 28;
-/// Commits that a window needs for a decline to be told, where no margin is asked for: those for a
-/// margin of 0.1.
+/// How many commits both windows need before a decline is reported, unless a margin is given:
+/// enough for a margin of 0.1.
 pub const DECLINE_CASES_MIN: u64 = 97;
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// From when to when pushes were received, both ends included.
+/// When pushes were received, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first moment.
@@ -38,7 +39,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window of so many days that ends at a moment.
+    /// Returns the window of `days` days that ends at `end`.
     pub fn days_before(end: Instant, days: i64) -> Self {
         let start = end.microseconds() - days.saturating_mul(DAY_MICROSECONDS);
         Self {
@@ -48,57 +49,57 @@ impl Window {
         }
     }
 
-    /// Returns whether a push was received in it.
+    /// Returns whether a push received at this time is in the window.
     pub fn holds(self, pushed_at: Instant) -> bool {
         self.start <= pushed_at && pushed_at <= self.end
     }
 
-    /// Returns whether a push was received in the days before it.
+    /// Returns whether a push received at this time is in the baseline before the window.
     pub fn is_baseline(self, pushed_at: Instant) -> bool {
         Self::days_before(self.start, BASELINE_DAYS).holds(pushed_at) && pushed_at < self.start
     }
 }
 
-/// What one repository has in one window.
+/// One repository's commits in one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareRow {
     /// The repository.
     pub repository: Lifetime,
     /// The window.
     pub window: Window,
-    /// Commits of which some file is tied by a note.
+    /// Commits with a file that a note ties to a call.
     pub git_notes: u64,
-    /// Of the others, those of which some file is tied by a guess.
+    /// Of the others, commits with a file that is tied by a guess.
     pub jaccard: u64,
-    /// The others, those without code included.
+    /// The rest, including commits without code.
     pub unattributed: u64,
 }
 
 impl ShareRow {
-    /// Returns the commits that agents may have written.
+    /// Returns the number of commits that agents may have written.
     pub const fn agent_plausible(&self) -> u64 {
         self.git_notes + self.jaccard + self.unattributed
     }
 
-    /// Returns the part of them that is tied by notes.
+    /// Returns the share of them that notes tie.
     pub const fn share(&self) -> Proportion {
         Proportion::new(self.git_notes, self.agent_plausible())
     }
 }
 
-/// That the notes of a repository deserve a look.
+/// A repository whose notes deserve a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// Why.
     pub kind: AttributionAlertKind,
-    /// The present window.
+    /// The current window.
     pub current: ShareRow,
-    /// The window before it, if it has a row.
+    /// The baseline, if it has a row.
     pub baseline: Option<ShareRow>,
 }
 
-/// Counts the commits of each repository by what ties them, in the order of repositories. A repository
-/// without a window, or without a settled commit that an agent may have written, has no row.
+/// Counts each repository's commits by what ties them, sorted by repository. A repository without a
+/// window, or without a settled commit that an agent may have written, has no row.
 pub fn shares(
     commits: &[AssessedCommit],
     window: impl Fn(&Lifetime) -> Option<Window>,
@@ -131,7 +132,8 @@ pub fn shares(
     rows.into_values().collect()
 }
 
-/// Returns what of an Attribution could not be looked at, so that a commit may be missing from every row.
+/// Counts what an Attribution could not look at. Commits may be missing from every row because of
+/// it.
 pub fn unseen(attributions: &Attributions) -> Counts<AttributionSkip> {
     let is_unseen = |reason: &AttributionSkip| match reason {
         AttributionSkip::CommitDiffUnavailable
@@ -154,8 +156,8 @@ pub fn unseen(attributions: &Attributions) -> Counts<AttributionSkip> {
     unseen
 }
 
-/// Returns what of commits that were reached could not be looked at, so that one may be missing from its
-/// row. Pushes of which no commit was reached are not in it.
+/// Counts what could not be looked at in commits that were reached. A commit may be missing from
+/// its row because of it. Pushes whose commits were not reached are not included.
 pub fn unsettled(attributions: &Attributions) -> Counts<AttributionSkip> {
     let unseen = unseen(attributions);
     let reasons = [
@@ -167,8 +169,8 @@ pub fn unsettled(attributions: &Attributions) -> Counts<AttributionSkip> {
     counts.into_iter().collect()
 }
 
-/// Returns the alerts, at most one for each row and in their order. A decline is told from so many
-/// commits in both windows.
+/// Returns the alerts, at most one per row and in the order of rows. A decline takes at least
+/// `cases_min` commits in both windows.
 pub fn alerts(current: &[ShareRow], baseline: &[ShareRow], cases_min: u64) -> Vec<Alert> {
     let baselines: BTreeMap<&Lifetime, &ShareRow> =
         baseline.iter().map(|row| (&row.repository, row)).collect();

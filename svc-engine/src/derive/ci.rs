@@ -1,8 +1,8 @@
-//! What CI says of a commit: attempts make a run, runs make a verdict.
+//! What CI says about a commit: attempts form a run, and runs form a verdict.
 //!
-//! Only `passed` and `failed` are verdicts. The last attempt with one decides its run, and a commit
-//! has the verdict that all of its runs with one share: where they differ there is none. A run whose
-//! outcomes contradict each other counts for nobody.
+//! Only `passed` and `failed` are verdicts. The last attempt that has one decides its run. A commit
+//! has the verdict that all of its runs with a verdict share, and none if they differ. A run whose
+//! outcomes contradict each other counts for no commit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
@@ -19,10 +19,10 @@ use svc_model::repository::{
 
 use crate::fact::{CiOutcome, Lifetime};
 
-/// The number of an attempt that was reported without one.
+/// The number of an attempt reported without one.
 pub const ABSENT_ATTEMPT: i64 = 0;
 
-/// The outcome of one attempt of a run, as far as reports need it.
+/// The outcome of one attempt of a run, with what reports need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiAttempt {
     /// The id of the fact.
@@ -31,20 +31,20 @@ pub struct CiAttempt {
     pub provider: CiProvider,
     /// The system's id of the run.
     pub run_id: Arc<str>,
-    /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
+    /// The number of the attempt, or [`ABSENT_ATTEMPT`].
     pub number: i64,
-    /// At what it was run. Many attempts are at the same.
+    /// Where it was run; shared by many attempts.
     pub place: Arc<AttemptPlace>,
-    /// What was run. Many attempts are of the same.
+    /// What was run; shared by many attempts.
     pub workflow: Arc<Workflow>,
     /// The result.
     pub result: CiResult,
 }
 
-/// At what an attempt was run.
+/// Where an attempt was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptPlace {
-    /// The forge of the fact; absent when the fact has no identity of a repository.
+    /// The forge of the fact; `None` if the fact has no repository identity.
     pub forge: Option<Forge>,
     /// The repository, or why it cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
@@ -54,10 +54,10 @@ pub struct AttemptPlace {
     pub branch: Branch,
 }
 
-/// What was run. What is not known is absent.
+/// What was run. Unknown members are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Workflow {
-    /// The system's id of it.
+    /// The CI system's id of it.
     pub id: Option<String>,
     /// Where it is defined.
     pub path: Option<String>,
@@ -66,7 +66,7 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// Takes what an outcome says of its workflow. What is empty is not known.
+    /// Builds it from the members of an outcome. Empty ones are unknown.
     pub fn of(id: Option<String>, path: Option<String>, name: &Text) -> Self {
         let known = |text: Option<String>| text.filter(|text| !text.is_empty());
         Self {
@@ -89,7 +89,7 @@ pub fn forge(repository: &RepositoryIdentity) -> Forge {
 }
 
 impl CiAttempt {
-    /// Takes what is needed of an outcome, whose repository is this or cannot be told.
+    /// Builds it from an outcome, whose repository is given.
     pub fn of(outcome: &CiOutcome, repository: Result<Lifetime, RepositoryDecline>) -> Self {
         Self {
             outcome_id: outcome.outcome_id,
@@ -111,8 +111,8 @@ impl CiAttempt {
         }
     }
 
-    /// What tells one run from another. The id of the repository is not part of it, so that a run
-    /// which names two repositories is seen to contradict itself.
+    /// Returns what distinguishes runs. The repository's id is left out, so that a run that names
+    /// two repositories is recognised as contradicting itself.
     fn run(&self) -> (CiProvider, &Option<Forge>, &str) {
         (self.provider, &self.place.forge, &self.run_id)
     }
@@ -134,18 +134,18 @@ pub struct CiRun {
     pub provider: CiProvider,
     /// What was run.
     pub workflow: Arc<Workflow>,
-    /// The result of the last attempt that has a verdict; absent when none has.
+    /// The result of the last attempt with a verdict, if any.
     pub verdict: Option<Verdict>,
     /// Whether some attempts passed and some failed.
     pub suspected_flake: bool,
 }
 
-/// What CI says of a commit.
+/// What CI says about a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitCi {
-    /// The runs that count, in a fixed order. Where there is none, no CI evidence counts.
+    /// The runs that count, in a fixed order. If empty, the commit has no CI evidence that counts.
     pub runs: Vec<CiRun>,
-    /// The verdict that all runs with one share.
+    /// The verdict that all runs with a verdict share.
     pub verdict: Option<Verdict>,
     /// Whether runs have different verdicts.
     pub is_ambiguous: bool,
@@ -154,7 +154,7 @@ pub struct CommitCi {
 }
 
 impl CommitCi {
-    /// Returns whether some run has attempts that passed and attempts that failed.
+    /// Returns whether any run has attempts that passed and attempts that failed.
     pub fn suspected_flake(&self) -> bool {
         self.runs.iter().any(|run| run.suspected_flake)
     }
@@ -167,7 +167,7 @@ impl CommitCi {
     }
 }
 
-/// What CI says of commits.
+/// What CI says about commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiResolution {
     commits: BTreeMap<Lifetime, HashMap<CommitSha, CommitCi, RandomState>>,
@@ -176,10 +176,10 @@ pub struct CiResolution {
 }
 
 impl CiResolution {
-    /// Resolves attempts. Of a run of which one is given, all must be. The time is that of sorting.
+    /// Resolves attempts. If any attempt of a run is given, all must be. Takes as long as sorting.
     pub fn new(attempts: &[CiAttempt]) -> Self {
-        // Those of one run come together, in an order of runs that is always the same. Hashes are compared
-        // sooner than the texts that tell runs apart.
+        // Groups the attempts of each run, in an order of runs that is always the same. Hashes are
+        // compared first because they are cheaper than the texts that distinguish runs.
         let hasher = FixedState::default();
         let hash = |attempt: &CiAttempt| hasher.hash_one(attempt.run());
         let mut hashed: Vec<(u64, &CiAttempt)> = attempts.iter().map(|it| (hash(it), it)).collect();
@@ -210,7 +210,7 @@ impl CiResolution {
         resolution
     }
 
-    /// Returns what CI says of a commit; nothing when no run names it.
+    /// Returns what CI says about a commit; `None` if no run names it.
     pub fn of(&self, repository: &Lifetime, commit_sha: &CommitSha) -> Option<&CommitCi> {
         self.commits.get(repository)?.get(commit_sha)
     }
@@ -254,7 +254,7 @@ impl CiResolution {
     }
 }
 
-/// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
+/// Returns the run formed by attempts sorted by number; `None` if they contradict each other.
 fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
     let first = *attempts.first()?;
     let mut workflow = Arc::clone(&first.workflow);
@@ -288,7 +288,7 @@ fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
     })
 }
 
-/// Keeps what is known; returns whether it is the same.
+/// Adopts `other` if nothing is known yet. Returns whether the two agree.
 fn agree(known: &mut Option<String>, other: Option<&String>) -> bool {
     match (&known, other) {
         (_, None) => true,
@@ -300,7 +300,7 @@ fn agree(known: &mut Option<String>, other: Option<&String>) -> bool {
     }
 }
 
-/// Returns the verdict that a result is, when it is one.
+/// Returns the verdict for a result, if it is one.
 pub(super) const fn verdict_of(result: CiResult) -> Option<Verdict> {
     match result {
         CiResult::Passed => Some(Verdict::Passed),

@@ -1,4 +1,4 @@
-//! The calls that a report is about, with all that evidence says of each.
+//! The calls that a report covers, with the evidence about each.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,21 +14,21 @@ use super::place::Place;
 use super::repository::Repositories;
 use crate::fact::Lifetime;
 
-/// A call of the cohort, without what it says.
+/// A call of the cohort, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortCall {
     /// Its id.
     pub inference_call_id: FactId,
     /// Its Session.
     pub session_id: SessionId,
-    /// The model, when it is known.
+    /// The model, if known.
     pub model: Option<String>,
-    /// Whether what it said was erased.
+    /// Whether its content was erased.
     pub is_erased: bool,
 }
 
-/// What both reports are derived from. The order of each list plays no part, nor what stands in it
-/// twice. Everything is up to one boundary, of one snapshot.
+/// The evidence that both reports are derived from, up to one boundary and from one snapshot. The
+/// order of each list does not matter, and neither do duplicates.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'e> {
     /// The organization.
@@ -39,7 +39,7 @@ pub struct Evidence<'e> {
     pub repositories: &'e Repositories,
     /// The calls.
     pub calls: &'e [CohortCall],
-    /// The Attributions to them. Those to other calls are passed over.
+    /// The Attributions to them. Those to other calls are ignored.
     pub attributions: &'e [Attribution],
     /// The observations of their Sessions.
     pub observations: &'e [ObservedCommit],
@@ -47,9 +47,9 @@ pub struct Evidence<'e> {
     pub decisions: &'e Decisions,
     /// The edits of their Sessions.
     pub edits: &'e [EditFate],
-    /// How many more there are whose texts were erased.
+    /// How many further edits there are whose texts were erased.
     pub erased_edits: u64,
-    /// What CI says of the commits.
+    /// What CI says about the commits.
     pub ci: &'e CiResolution,
 }
 
@@ -60,7 +60,7 @@ impl Evidence<'_> {
     }
 }
 
-/// A commit to which a call of the cohort is tied.
+/// A commit that a call of the cohort is tied to.
 #[derive(Debug)]
 pub(super) struct Commit<'e> {
     pub(super) repository: &'e Lifetime,
@@ -68,31 +68,31 @@ pub(super) struct Commit<'e> {
 }
 
 impl Commit<'_> {
-    /// Returns what CI says, when a run counts.
+    /// Returns what CI says, if any run counts.
     pub(super) fn evidence(&self) -> Option<&CommitCi> {
         self.ci.filter(|ci| !ci.runs.is_empty())
     }
 }
 
-/// A commit and the Session of a call, tied by files of the commit.
+/// A commit and a call's Session, tied by files of the commit.
 #[derive(Debug)]
 pub(super) struct Edge<'e> {
-    /// The commit, by its place.
+    /// The index of the commit.
     pub(super) commit: usize,
-    /// The observations that back it; empty when it is a guess.
+    /// The observations that back it; empty for a guess.
     pub(super) observations: &'e [FactId],
 }
 
-/// A call with what evidence says of it.
+/// A call, with the evidence about it.
 #[derive(Debug)]
 pub(super) struct Work<'e> {
     pub(super) call: &'e CohortCall,
-    /// The commits that it is tied to, each once, in their order.
+    /// The commits that it is tied to, each once, in order.
     pub(super) edges: Vec<Edge<'e>>,
-    /// How similar its files are, all together, and how many there are. They were added in the order of
-    /// commits and paths.
+    /// The sum of the similarities of its files, and their number. Added in the order of commits
+    /// and paths, so that the sum is always the same.
     pub(super) similarities: (f64, u64),
-    /// The decisions that are attached to it, in their order.
+    /// The decisions attached to it, in order.
     pub(super) decisions: Vec<&'e Decision>,
 }
 
@@ -114,8 +114,8 @@ impl<'e> Work<'e> {
             .map(move |edge| (edge.commit, session_id))
     }
 
-    /// Returns whether nobody can tell any more what it wrote. Then it is no case of a rate that needs
-    /// its text: an erasure must not look like work that was not kept.
+    /// Returns whether nobody can tell any more what it wrote. Such a call is not a case of any
+    /// rate that needs its text: an erasure must not look like work that was not kept.
     pub(super) fn is_unknown(&self) -> bool {
         self.call.is_erased && self.edges.is_empty()
     }
@@ -128,7 +128,7 @@ impl<'e> Work<'e> {
     }
 }
 
-/// The calls of a report with what evidence says of each.
+/// The calls of a report, with the evidence about each.
 #[derive(Debug)]
 pub(super) struct Cohort<'e> {
     /// The calls, by id.
@@ -171,7 +171,7 @@ impl<'e> Cohort<'e> {
         cohort
     }
 
-    /// Returns the place of a call; nothing when it is in no cohort.
+    /// Returns the index of a call; `None` if it is not in the cohort.
     pub(super) fn place(&self, call: FactId) -> Option<usize> {
         self.places.get(&call).copied()
     }
@@ -212,7 +212,7 @@ impl<'e> Cohort<'e> {
         }
     }
 
-    /// Returns the calls of each model, by model. A call without one is in none.
+    /// Returns the calls of each model, by model. Calls without a model are left out.
     pub(super) fn models(&self) -> BTreeMap<&'e str, Vec<&Work<'e>>> {
         let mut models: BTreeMap<&str, Vec<&Work<'e>>> = BTreeMap::new();
         for work in &self.calls {

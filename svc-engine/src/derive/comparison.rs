@@ -1,4 +1,4 @@
-//! Two models beside each other, by their rows.
+//! A comparison of two models, from their rows.
 
 use svc_model::reports::{
     Comparison, ModelNonInferiority, ModelRow, NonInferiorityTest, RatePosteriors, RateTest,
@@ -9,11 +9,11 @@ use super::statistics::{
     non_inferiority as test_non_inferiority, posteriors,
 };
 
-/// The two-sided interval whose lower end bounds a difference with a confidence of one less
-/// [`ALPHA`] to one side.
+/// The confidence of the two-sided interval whose lower end is a one-sided bound with a confidence
+/// of 1 - [`ALPHA`].
 pub const TWO_SIDED_CONFIDENCE: f64 = 0.9;
 
-/// Compares two models. One without a row has no cases.
+/// Compares two models. A model without a row has no cases.
 pub fn compare(rows: &[ModelRow], model_a: &str, model_b: &str) -> Comparison {
     let (a, b) = (Rates::of(rows, model_a), Rates::of(rows, model_b));
     Comparison {
@@ -30,8 +30,8 @@ pub fn compare(rows: &[ModelRow], model_a: &str, model_b: &str) -> Comparison {
     }
 }
 
-/// Tests whether model B is at most `margin` worse than the baseline A. One without a row has no
-/// cases.
+/// Tests whether model B is at most `margin` worse than the baseline A. A model without a row has
+/// no cases.
 pub fn non_inferiority(
     rows: &[ModelRow],
     model_a: &str,

@@ -1,8 +1,8 @@
-//! To which call a decision belongs.
+//! Which call a decision belongs to.
 //!
-//! An agent names the call that it asked about by an id of its own: that of a tool call, or the
+//! An agent names the call that it asked about by one of its own ids: that of a tool call, or the
 //! model's id of the whole answer. A decision is attached when exactly one call of the organization
-//! owns the id, and that call is of the same Session. Nothing is guessed.
+//! owns the id, and that call is in the same Session. Nothing is guessed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use svc_model::time::Instant;
 
 use crate::fact::DeveloperDecision;
 
-/// A decision, as far as reports need it.
+/// A decision, with what reports need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The id of the fact.
@@ -24,7 +24,7 @@ pub struct Decision {
     pub session_id: SessionId,
     /// The agent.
     pub agent_harness: AgentHarness,
-    /// Whether it is known which file the edit was of.
+    /// Whether the edited file is known.
     pub has_path: bool,
     /// Whether the edit was accepted.
     pub accepted: bool,
@@ -32,7 +32,7 @@ pub struct Decision {
     pub explicit: bool,
     /// Where the edit was proposed.
     pub interaction_mode: InteractionMode,
-    /// When it was decided, by the sender's clock.
+    /// When the decision was made, by the sender's clock.
     pub occurred_at: Instant,
     /// The agent's id of the call.
     pub call_id: Option<Arc<str>>,
@@ -54,11 +54,11 @@ impl From<&DeveloperDecision> for Decision {
     }
 }
 
-/// That a call owns an id. Of an id that a decision names, two owners must be given if there are two,
-/// whatever their Session and whether they are in a cohort or not.
+/// A call's ownership of an id. If two calls own an id that a decision names, both must be given,
+/// whatever their Sessions and whether or not they are in a cohort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOwner {
-    /// The id: of the model, or of a tool call.
+    /// The id: the model's, or that of a tool call.
     pub call_id: String,
     /// The call.
     pub inference_call_id: FactId,
@@ -66,12 +66,12 @@ pub struct CallOwner {
     pub session_id: SessionId,
 }
 
-/// Decisions and the calls they are attached to. Each decision is attached or skipped.
+/// Decisions and the calls that they are attached to. Each decision is attached or skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
-    /// The decisions, by when they were made, then by id. What was recorded twice is here once.
+    /// The decisions by time, then by id. Duplicates are removed.
     pub all: Vec<Decision>,
-    /// The call of each of them, when there is one.
+    /// The call of each decision, if there is one.
     pub calls: Vec<Option<FactId>>,
     /// Why the others have none.
     pub skipped: Counts<DecisionSkip>,
@@ -116,7 +116,7 @@ enum Owner<'o> {
     Several,
 }
 
-/// Who owns each id.
+/// The owner of each id.
 type Owners<'o> = HashMap<&'o str, Owner<'o>, RandomState>;
 
 fn unique_owners(owners: &[CallOwner]) -> Owners<'_> {
@@ -148,8 +148,8 @@ fn owner(decision: &Decision, owners: &Owners<'_>) -> Result<FactId, DecisionSki
     }
 }
 
-/// Returns each decision once, by when it was made, then by id. Codex reports some twice, with and
-/// without the file; the one with it stands.
+/// Returns each decision once, sorted by time, then by id. Codex reports some twice, with and
+/// without the file; the one with the file is kept.
 pub fn distinct(mut decisions: Vec<Decision>) -> Vec<Decision> {
     let key = |decision: &Decision| {
         (

@@ -1,38 +1,38 @@
-//! What a commit adds to each file, read from git's unified diff of it.
+//! What a commit adds to each file, parsed from git's unified diff.
 //!
-//! Each `diff --git` section stands for itself: one that cannot be read is dropped whole and counted by
-//! a closed reason, and the others stand. Lines end at LF, and a CR before it is part of the line
-//! break; any other CR is content. Bytes that are not UTF-8 become U+FFFD. How large a diff may be, and
-//! of how many files, is decided where it is read from the mirror; here it is read once, front to back,
-//! in memory in proportion to what it adds.
+//! Each `diff --git` section stands alone: one that cannot be read is dropped whole and counted
+//! under a closed reason, and the others remain. Lines end at LF, and a CR before it is part of the
+//! line break; any other CR is content. Bytes that are not UTF-8 become U+FFFD. The code that reads
+//! the diff from the mirror limits its size and number of files; here it is read once, front to
+//! back, in memory proportional to what it adds.
 
 mod section;
 
 use self::section::Parsing;
 
-/// Why a section of a diff is not read.
+/// Why a section of a diff was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DiffSkip {
-    /// It breaks the grammar: hunks whose lines are not as many as they say or that overlap, paths that
-    /// disagree, lines of a header that are not known.
+    /// It breaks the grammar: hunks that overlap or have more or fewer lines than they claim, paths
+    /// that disagree, unknown header lines.
     Malformed,
-    /// It is sound and says nothing of added lines: a binary file, a combined diff, a copy, a commit of
-    /// another repository. Or its path is quoted in a way that git does not quote.
+    /// It is valid but does not show added lines: a binary file, a combined diff, a copy, a commit
+    /// of another repository. Or its path is quoted in a way that git never quotes.
     Unsupported,
 }
 
-/// What became of a file.
+/// What happened to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileChange {
     /// It is new.
     Added,
-    /// It has other content, or another mode.
+    /// Its content or its mode changed.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It lies elsewhere, and may have other content.
+    /// It was moved, and its content may have changed.
     Renamed {
-        /// Where it was.
+        /// Its old path.
         from: String,
     },
 }
@@ -40,38 +40,38 @@ pub enum FileChange {
 /// One file of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Its path; of a deleted file where it was.
+    /// Its path; for a deleted file, the old one.
     pub path: String,
-    /// What became of it.
+    /// What happened to it.
     pub change: FileChange,
-    /// The lines that were added, of all hunks, joined by `\n` and without one at the end.
+    /// The lines added by all hunks, joined by `\n`, without one at the end.
     pub added: String,
 }
 
-/// The files of a commit that differ from its first parent.
+/// The files in which a commit differs from its first parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitDiff {
-    /// The sections that could be read, in their order.
+    /// The sections that could be read, in order.
     pub files: Vec<FileDiff>,
-    /// Sections that break the grammar.
+    /// Number of sections that break the grammar.
     pub malformed: u64,
-    /// Sections that say nothing of added lines.
+    /// Number of sections that do not show added lines.
     pub unsupported: u64,
 }
 
 impl CommitDiff {
-    /// Reads what `git diff-tree -p` wrote, with names shown as they are (`core.quotePath` off).
+    /// Parses the output of `git diff-tree -p` with unquoted names (`core.quotePath` off).
     pub fn parse(diff: &[u8]) -> Self {
         let mut parsed = Self::default();
         let mut open: Option<Parsing> = None;
         for line in diff.split_inclusive(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            // Every line of a file's content begins otherwise.
+            // Lines of a file's content always begin with another character.
             if line.starts_with(b"diff ") {
                 parsed.close(open.take());
                 open = Some(Parsing::begin(line));
             } else {
-                // What stands before the first section is none that could be read.
+                // Anything before the first section is malformed.
                 let parsing = open.get_or_insert_with(|| Parsing::skipped(DiffSkip::Malformed));
                 parsing.line(line);
             }

@@ -1,4 +1,4 @@
-//! The order of a Session's events, and what was not captured of it.
+//! The order of a Session's events, and what was not captured.
 
 use std::cmp::Ordering;
 
@@ -10,13 +10,13 @@ use svc_model::query::{EventCount, EventCoverage, Gap, TimelineEvent};
 pub struct Deliveries {
     /// Commits.
     pub commits: usize,
-    /// Pushes that end at one of them.
+    /// Pushes that end at one of these commits.
     pub pushes: usize,
-    /// CI outcomes of them.
+    /// CI outcomes of these commits.
     pub ci_outcomes: usize,
 }
 
-/// Returns the counts of events with the quarantined ones apart.
+/// Returns the counts of events, with quarantined ones counted separately.
 pub fn coverage(tables: SessionFactTables) -> EventCoverage {
     let count = |count: FactCount| EventCount {
         total: count.total,
@@ -32,8 +32,8 @@ pub fn coverage(tables: SessionFactTables) -> EventCoverage {
     }
 }
 
-/// Returns what was not captured, in the order of the set. Without a commit nobody misses a push or
-/// a CI outcome of one.
+/// Returns what was not captured, in the order of [`Gap::ALL`]. Without a commit, its pushes and CI
+/// outcomes are not missing.
 pub fn gaps(coverage: &EventCoverage, deliveries: Deliveries) -> Vec<Gap> {
     let observed = |gap: &Gap| match gap {
         Gap::NoInferenceCalls => coverage.inference_calls.visible > 0,
@@ -52,7 +52,7 @@ pub fn gaps(coverage: &EventCoverage, deliveries: Deliveries) -> Vec<Gap> {
         .collect()
 }
 
-/// Orders events: by time, then kind as text, then id.
+/// Orders events by time, then by kind as text, then by id.
 pub fn order(first: &TimelineEvent, second: &TimelineEvent) -> Ordering {
     let key = |event: &TimelineEvent| (event.occurred_at(), event.event_type(), event.fact_id());
     key(first).cmp(&key(second))

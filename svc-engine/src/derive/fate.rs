@@ -1,6 +1,6 @@
 //! What became of an edit: how much of its text was in its file at the end of the Session.
 //!
-//! The look was taken once and the first record of it stands, so a Fate never changes.
+//! The file was observed once and the first record stands, so a Fate never changes.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
@@ -17,16 +17,16 @@ use svc_model::time::Instant;
 use super::statistics::real;
 use crate::fact::{EditObservation, EditTexts};
 
-/// A text of which at most this share is there is deleted.
+/// At most this share of a deleted text is left.
 pub const DELETED_MAX: f64 = 0.1;
 
-/// A text of which at least this share is there is unmodified.
+/// At least this share of an unmodified text is left.
 pub const UNMODIFIED_MIN: f64 = 0.9;
 
-/// How many characters are compared at a time.
+/// Length, in characters, of the runs that are compared.
 pub const GRAM_CHARACTERS: usize = 4;
 
-/// Returns the Fate of an edit of which this share, from 0 to 1, was there.
+/// Returns the Fate of an edit with this share of its text left, from 0 to 1.
 pub fn classify(share: f64) -> Fate {
     if share <= DELETED_MAX {
         Fate::Deleted
@@ -37,14 +37,14 @@ pub fn classify(share: f64) -> Fate {
     }
 }
 
-/// Returns why edits have no Fate of which so many were erased.
+/// Counts the edits that have no Fate because they were erased.
 pub fn skipped(erased_edits: u64) -> Counts<FateSkip> {
     Counts::from_iter([(FateSkip::ContentErased, erased_edits)])
 }
 
-/// Returns the share of a text, from 0 to 1, that another one holds: of the runs of four characters
-/// in `applied`, as many as `observed` has too, each as often as it has it. A shorter text is there
-/// or not; an empty one always is.
+/// Returns the share of a text, from 0 to 1, that another text contains: the fraction of the runs
+/// of four characters in `applied` that also occur in `observed`, each as often as it occurs there.
+/// A shorter text is contained or not; an empty one always is.
 pub fn containment(applied: &str, observed: &str) -> f64 {
     if memmem::find(observed.as_bytes(), applied.as_bytes()).is_some() {
         1.0
@@ -53,7 +53,7 @@ pub fn containment(applied: &str, observed: &str) -> f64 {
     }
 }
 
-/// Returns the same of captured texts, which may hold lone surrogates.
+/// Returns the same for captured texts, which may contain lone surrogates.
 fn containment_of_texts(applied: &Text, observed: &Text) -> f64 {
     if let (Some(applied), Some(observed)) = (applied.as_str(), observed.as_str()) {
         return containment(applied, observed);
@@ -67,10 +67,10 @@ fn containment_of_texts(applied: &Text, observed: &Text) -> f64 {
     }
 }
 
-/// Returns the share of runs that two texts share, of which the first is not part of the second.
+/// Returns the share of runs found in the second text, which does not contain the whole first one.
 fn shared(applied: &[u8], observed: &[u8]) -> f64 {
     if applied.is_ascii() {
-        // Beyond ASCII no byte is one of ASCII, so the bytes of the other text may stand for its
+        // No byte of a non-ASCII character is ASCII, so the other text's bytes can stand for its
         // characters.
         let gram = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         share(
@@ -82,7 +82,7 @@ fn shared(applied: &[u8], observed: &[u8]) -> f64 {
     }
 }
 
-/// Returns the characters of a text, each as the number that its bytes are.
+/// Returns the characters of a text, each as the number formed by its bytes.
 fn characters(text: &[u8]) -> impl Iterator<Item = u32> + Clone {
     text.chunk_by(|_, next| next & 0b1100_0000 == 0b1000_0000)
         .map(|bytes| {
@@ -102,9 +102,9 @@ fn grams(text: &[u8]) -> impl Iterator<Item = u128> + Clone {
         .skip(GRAM_CHARACTERS - 1)
 }
 
-/// A run of characters as a number.
+/// A run of characters, as a number.
 trait Gram: Copy + Default + Eq {
-    /// Returns bits that seem random to whoever does not know the seed, the first of them most.
+    /// Returns bits that look random without the seed, the leading bits most of all.
     fn mixed(self, seed: u64) -> u64;
 }
 
@@ -122,10 +122,11 @@ impl Gram for u128 {
     }
 }
 
-/// How often runs of characters are there. At least half of the slots are free, so that the slot of a run
-/// is where its bits say, or near; no text can be made to defeat that, since nobody knows the seed.
+/// How often runs of characters occur. At least half of the slots are free, so a run is at the slot
+/// that its bits name, or near it. No text can be crafted to defeat this, since nobody knows the
+/// seed.
 struct Runs<G> {
-    /// A run, and one more than how often it is there; 0 in a free slot.
+    /// A run, and its count plus one; 0 in a free slot.
     slots: Vec<(G, u32)>,
     shift: u32,
     seed: u64,
@@ -156,7 +157,7 @@ impl<G: Gram> Runs<G> {
         *slot = (gram, slot.1.max(1) + 1);
     }
 
-    /// Takes one, and returns whether there was one.
+    /// Takes one occurrence, and returns whether there was one.
     fn take(&mut self, gram: G) -> bool {
         let (_, left) = self.slot(gram);
         let is_there = *left > 1;
@@ -179,7 +180,7 @@ fn share<G: Gram>(
     real(found as u64) / real(count as u64)
 }
 
-/// An edit and what became of it, without its texts.
+/// What became of an edit, without its texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EditFate {
     /// The observation.
@@ -194,18 +195,18 @@ pub struct EditFate {
     pub file_path: Arc<str>,
     /// When it was observed, by the sender's clock.
     pub occurred_at: Instant,
-    /// The share of the applied text that the file held, from 0 to 1.
+    /// The share of the applied text that the file contained, from 0 to 1.
     pub share: f64,
-    /// What that share is called.
+    /// The Fate that corresponds to the share.
     pub fate: Fate,
-    /// Lines added by something other than the agent; absent when nobody measured.
+    /// Lines added by something other than the agent; `None` if not measured.
     pub external_lines_added: Option<i64>,
-    /// Lines removed by something other than the agent; absent when nobody measured.
+    /// Lines removed by something other than the agent; `None` if not measured.
     pub external_lines_removed: Option<i64>,
 }
 
-/// Returns the share of an edit's text, from 0 to 1, that its file held at the end of the Session. It
-/// takes time in proportion to both texts.
+/// Returns the share of an edit's text, from 0 to 1, that its file contained at the end of the
+/// Session. Takes time proportional to both texts.
 pub fn share_left(texts: &EditTexts) -> f64 {
     containment_of_texts(&texts.applied, &texts.observed_file)
 }
@@ -228,7 +229,7 @@ impl EditFate {
         }
     }
 
-    /// Returns the lines that something other than the agent changed, when both counts are known.
+    /// Returns the lines that something other than the agent changed, if both counts are known.
     pub fn external(&self) -> Option<External> {
         Some(External {
             added: self.external_lines_added?,
@@ -237,7 +238,7 @@ impl EditFate {
     }
 }
 
-/// Lines that something other than the agent changed. It says that it happened, not who did it.
+/// Lines changed by something other than the agent. They do not tell who did it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct External {
     /// Lines added.
@@ -260,7 +261,7 @@ impl External {
     }
 }
 
-/// Returns edits in the order of answers, each once.
+/// Returns edits in the order of replies, each once.
 pub fn ordered(edits: &[EditFate]) -> Vec<&EditFate> {
     fn key(edit: &EditFate) -> (&str, &SessionId, &str, FactId) {
         (
@@ -276,8 +277,8 @@ pub fn ordered(edits: &[EditFate]) -> Vec<&EditFate> {
     edits
 }
 
-/// Returns, for each edit, the lines that were changed in its file from it to the end of the
-/// Session; nothing when one of the edits on the way does not know.
+/// Returns, for each edit, the lines changed in its file from that edit to the end of the Session;
+/// `None` if any edit in between has no counts.
 pub fn external_totals(edits: &[&EditFate]) -> Vec<Option<External>> {
     let mut files: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (place, edit) in edits.iter().enumerate() {

@@ -1,17 +1,20 @@
-//! How much of what an agent wrote is still there when its pull request is merged.
+//! How much of an agent's work is still there when its pull request is merged.
 //!
-//! The unit is a file of a commit that is attributed to a call whose Session is observed at the commit.
-//! Its commit is a member of a merged pull request if one of the request's heads reaches it and the base
-//! does not, or if CI says so; that holds for merges, squashes and rebases alike, because what was
-//! merged is never compared with. A member's added lines are then looked for in the file as it is at the
-//! final head, and as it is at the commit that holds the merged work. Absence proves nothing: where it
-//! cannot be told whether a commit is a member, or what a file is, a closed reason is counted.
+//! The unit is a file of a commit that is attributed to a call whose Session is observed at the
+//! commit. The commit is a member of a merged pull request if one of the request's heads reaches it
+//! and the base does not, or if CI says so. This works for merges, squashes and rebases alike,
+//! because it never compares with the merged commit. A member's added lines are then searched for
+//! in the file at the final head, and at the commit that holds the merged work. Absence proves
+//! nothing: if it is unknown whether a commit is a member, or what a file contains, a closed reason
+//! is counted.
 //!
-//! 1. [`Candidates::new`] takes the attributed files, the merges, and what names them.
-//!    [`Candidates::ancestry`] says which commits' ancestry is asked for, one question a repository.
-//! 2. [`Candidates::join`] takes the answers. [`Joined::files`] says of which files the texts are needed.
-//! 3. [`left`] compares one text after another ([`source_text`], [`file_text`] and [`renamed_to`] read
-//!    what a mirror gave), [`score`] joins what is left at the head and at the merge, [`Joined::add`] takes each result, and [`Joined::finish`] sums up.
+//! 1. [`Candidates::new`] takes the attributed files, the merges, and the evidence that links them.
+//!    [`Candidates::ancestry`] returns the ancestry questions, one per repository.
+//! 2. [`Candidates::join`] takes the answers. [`Joined::files`] returns the files whose texts are
+//!    needed.
+//! 3. [`source_text`], [`file_text`] and [`renamed_to`] interpret what a mirror returned. [`left`]
+//!    compares one pair of texts, [`score`] combines the results at the head and at the merge,
+//!    [`Joined::add`] takes each score, and [`Joined::finish`] sums up.
 
 mod membership;
 mod scoring;
@@ -31,7 +34,7 @@ use super::attribution::Attribution;
 use super::lifecycle::{self, MergeEvidence};
 use crate::fact::Lifetime;
 
-/// Bytes of a file that is compared, at the head or at the merge.
+/// Maximum size in bytes of a file that is compared, at the head or at the merge.
 pub const FILE_BYTES_MAX: u64 = 1_000_000;
 
 /// A pull request that was merged.
@@ -41,22 +44,22 @@ pub struct Merge {
     pub merge_id: FactId,
     /// The repository that it was merged into.
     pub repository: Lifetime,
-    /// The repository of its head, or why that cannot be determined.
+    /// The repository of its head, or why it cannot be determined.
     pub head_repository: Result<Lifetime, RepositoryDecline>,
     /// Its number.
     pub pr_number: i64,
     /// The final head.
     pub head_sha: CommitSha,
-    /// The commit that it was merged into.
+    /// The commit of the base branch that it was merged into.
     pub base_sha: CommitSha,
     /// The commit that holds the merged work.
     pub merge_commit_sha: CommitSha,
 }
 
-/// A head that a pull request had, before its last one.
+/// A head that a pull request had before its last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
-    /// The repository that it asks to be merged into.
+    /// The repository that the pull request targets.
     pub repository: Lifetime,
     /// Its number.
     pub pr_number: i64,
@@ -66,7 +69,7 @@ pub struct Revision {
     pub previous_head_sha: Option<CommitSha>,
 }
 
-/// That CI ran on a commit for a pull request.
+/// A CI run on a commit for a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CiMembership {
     /// The repository.
@@ -77,7 +80,7 @@ pub struct CiMembership {
     pub commit_sha: CommitSha,
 }
 
-/// That a Session was observed at a commit.
+/// An observation of a Session at a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedEdge {
     /// The id of the observation.
@@ -90,7 +93,7 @@ pub struct ObservedEdge {
     pub session_id: SessionId,
 }
 
-/// What merge retention is derived from. The order of each list plays no part.
+/// What merge retention is derived from. The order of each list does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// The attributed files.
@@ -101,10 +104,10 @@ pub struct Inputs {
     pub merges: Vec<Merge>,
     /// Their earlier heads.
     pub revisions: Vec<Revision>,
-    /// What CI says of them.
+    /// What CI says about them.
     pub ci: Vec<CiMembership>,
-    /// Repositories that a merge, a revision or a CI outcome may be of whose repository cannot be
-    /// determined.
+    /// Repositories that a merge, a revision or a CI outcome may belong to whose own repository
+    /// cannot be determined.
     pub unresolved: BTreeSet<Lifetime>,
 }
 
@@ -117,33 +120,33 @@ pub struct RetentionRow {
     pub observation_ids: Vec<FactId>,
     /// The pull request.
     pub merge: Arc<Merge>,
-    /// What is left.
+    /// How much is left.
     pub scores: Scores,
 }
 
-/// What was derived.
+/// The result of the derivation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeRetention {
-    /// Attributed files over an observed edge.
+    /// Number of attributed files with an observed edge.
     pub candidates: u64,
-    /// Those of exactly one merged pull request, in the order of rows.
+    /// Those in exactly one merged pull request, in the order of rows.
     pub joined: Vec<lifecycle::JoinedFile>,
-    /// The others, by the reason.
+    /// The others, by reason.
     pub membership: Counts<MembershipSkip>,
-    /// The pull requests because of which membership could not be checked, of each repository.
+    /// The pull requests that prevented a membership check, by repository.
     pub unchecked: BTreeMap<Lifetime, BTreeSet<i64>>,
-    /// Joined files without a score, and what is counted beside them.
+    /// Joined files without a score, and other skips such as unreadable sections.
     pub skipped: Counts<ScoringSkip>,
-    /// Joined files with a score: by repository, number, commit, path and call.
+    /// Joined files with a score, by repository, number, commit, path and call.
     pub rows: Vec<RetentionRow>,
-    /// How many pull requests have a joined file.
+    /// Number of pull requests with a joined file.
     pub joined_pull_requests: u64,
-    /// How many pull requests have a row.
+    /// Number of pull requests with a row.
     pub scored_pull_requests: u64,
 }
 
 impl MergeRetention {
-    /// Returns what the lifecycle report says of it.
+    /// Returns the part of it that the lifecycle report uses.
     pub fn evidence(self) -> MergeEvidence {
         MergeEvidence {
             candidates: self.candidates,

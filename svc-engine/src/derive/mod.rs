@@ -1,6 +1,7 @@
-//! Facts become results: synchronous functions over values, without store, clock, I/O or logging.
+//! Turns facts into results: synchronous functions over values, with no store, clock, I/O or
+//! logging.
 //!
-//! What is derived is never stored. It is computed for one answer, from one snapshot.
+//! Nothing derived is stored. It is computed for one answer, from one snapshot.
 
 pub mod attribution;
 pub mod attribution_share;

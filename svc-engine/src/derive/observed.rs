@@ -21,7 +21,7 @@ pub struct ObservedCommit {
     pub commit_sha: CommitSha,
 }
 
-/// Which edges of a commit and a Session are observed.
+/// Which pairs of a commit and a Session were observed.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedEdges<'o> {
     repositories: HashMap<&'o Lifetime, Commits<'o>, RandomState>,
@@ -50,7 +50,7 @@ impl<'o> ObservedEdges<'o> {
         edges
     }
 
-    /// Returns the observations of an edge; none when it was not observed.
+    /// Returns the observations of an edge; empty if it was not observed.
     pub fn of(
         &self,
         repository: &Lifetime,

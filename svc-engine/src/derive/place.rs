@@ -8,14 +8,14 @@ use crate::fact::Lifetime;
 /// How a repository is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// A name of it: of those it had, the first in the alphabet.
+    /// The alphabetically first of the names that it has had.
     pub repo: String,
-    /// Its identity; absent when it is only known by its name.
+    /// Its identity; `None` if only its name is known.
     pub identity: Option<LifetimeIdentity>,
 }
 
 impl Place {
-    /// Returns how a repository is shown, given the names of all.
+    /// Returns how a repository is shown, given the names of all repositories.
     pub fn of(repositories: &Repositories, repository: &Lifetime) -> Self {
         Self {
             repo: repositories.names(repository).map_or_else(

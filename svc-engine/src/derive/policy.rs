@@ -1,7 +1,7 @@
 //! The version of each derivation's rules.
 //!
-//! A report says by which rules it was derived. The version changes when a floor, a window or a formula
-//! does, so two reports with the same versions were derived alike.
+//! A report states the rules that it was derived by. The version changes whenever a floor, a window
+//! or a formula does, so reports with the same versions were derived by the same rules.
 
 use std::fmt::Write as _;
 
@@ -14,26 +14,26 @@ use super::ci;
 /// A derivation whose rules have a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// Which call wrote what a commit adds.
+    /// Which call wrote the lines that a commit adds.
     Attribution,
-    /// The rows of the model report, and the comparison of two of them.
+    /// The rows of the model report, and the comparison of two models.
     ModelReport,
     /// The status of Sessions.
     Abandonment,
     /// What became of edits.
     Fate,
-    /// What CI says of commits.
+    /// What CI says about commits.
     CiResolution,
     /// What remained in merged pull requests.
     MergeRetention,
-    /// Where Attributions come from.
+    /// The share of commits that notes tie to calls.
     AttributionShare,
     /// The panels of the lifecycle report.
     Lifecycle,
 }
 
 impl Policy {
-    /// Returns the version. It is a text that is only compared.
+    /// Returns the version, an opaque text that can only be compared.
     pub const fn version(self) -> &'static str {
         match self {
             Self::Attribution
@@ -45,8 +45,8 @@ impl Policy {
         }
     }
 
-    /// Returns by which rules something was derived, from facts up to this revision of the quarantine
-    /// log.
+    /// Returns the rules that a result was derived by, and the quarantine revision that it was made
+    /// under.
     pub fn provenance(self, quarantine_revision: u64) -> Provenance {
         Provenance {
             policy_version: self.version().to_owned(),
@@ -56,7 +56,7 @@ impl Policy {
     }
 }
 
-/// The numbers of the rules of CI, as a JSON document.
+/// The numbers in the rules of CI, as a JSON document.
 fn ci_rules() -> String {
     let verdicts: Vec<String> = CiResult::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! The order of parts, and packing whole items into a budget of bytes.
+//! The order of parts, and packing whole items into a byte budget.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -6,12 +6,12 @@ use svc_model::evidence::Side;
 use svc_model::limit::CONTEXT_ITEMS_MAX;
 use svc_model::time::Instant;
 
-/// Where a part stands among others: the better one is the smaller one.
+/// The rank of a part among others. The better one compares as smaller.
 ///
-/// Score first, then the newest, then the call id, input before output, and the indices.
+/// By score, then newest first, then by call id, input before output, and by indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank<'a> {
-    /// How many distinct tokens of the query the part holds.
+    /// How many distinct tokens of the query the part contains.
     pub score: u64,
     /// When its call was observed.
     pub observed_at: Instant,
@@ -21,7 +21,7 @@ pub struct Rank<'a> {
     pub side: Side,
     /// Its message.
     pub message_index: u64,
-    /// Its place in the message.
+    /// Its index in the message.
     pub part_index: u64,
 }
 
@@ -50,18 +50,18 @@ impl PartialOrd for Rank<'_> {
     }
 }
 
-/// What becomes of an item that is offered to a [`Packer`].
+/// What happens to an item offered to a [`Packer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// It is chosen.
     Chosen,
-    /// Eight items are chosen already.
+    /// Eight items have already been chosen.
     ItemLimit,
-    /// It does not fit. A later, smaller one may.
+    /// It does not fit. A smaller one later may.
     Budget,
 }
 
-/// Chooses whole items in rank order until eight are chosen.
+/// Chooses whole items in rank order, at most eight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packer {
     left: u64,
@@ -69,7 +69,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Starts with this many bytes for the items.
+    /// Starts with a budget of `bytes` for the items.
     pub const fn new(bytes: u64) -> Self {
         Self {
             left: bytes,
@@ -77,7 +77,7 @@ impl Packer {
         }
     }
 
-    /// Offers an item of this many encoded bytes.
+    /// Offers an item of `bytes` encoded bytes.
     pub fn offer(&mut self, bytes: u64) -> Packing {
         if self.chosen == CONTEXT_ITEMS_MAX {
             return Packing::ItemLimit;

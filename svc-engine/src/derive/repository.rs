@@ -1,8 +1,9 @@
-//! Which repository a fact is part of.
+//! Which repository a fact belongs to.
 //!
-//! A repository with an identity is told apart by it: a name that is given up and taken again is
+//! A repository with an identity is identified by it: a name that is given up and taken again is
 //! another repository. Facts without an identity are known by their name alone, as long as no
-//! repository with an identity bears that name; afterwards nobody guesses which one they mean.
+//! repository with an identity has that name; once one has, it is unknown which repository they
+//! mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +14,12 @@ use svc_model::time::Instant;
 
 use crate::fact::{Lifetime, RepositoryClaim};
 
-/// What a fact says of its repository.
+/// What a fact says about its repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mention<'f> {
-    /// The name on the fact; may be empty.
+    /// The name in the fact; may be empty.
     pub name: &'f str,
-    /// The identity on the fact.
+    /// The identity in the fact.
     pub identity: Option<&'f RepositoryIdentity>,
 }
 
@@ -26,7 +27,7 @@ pub struct Mention<'f> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     all: BTreeSet<RepositoryName>,
-    /// The one under which the latest fact was received, and when.
+    /// The name in the latest received fact, and when that fact was received.
     latest: (Option<Instant>, RepositoryName),
 }
 
@@ -39,7 +40,8 @@ impl Names {
     }
 
     fn add(&mut self, name: RepositoryName, borne_at: Option<Instant>) {
-        // Of two names of one moment the later one in the alphabet, whatever comes first.
+        // For names received at the same time, the alphabetically later one wins, in any order of
+        // claims.
         if (borne_at, &name) > (self.latest.0, &self.latest.1) {
             self.latest = (borne_at, name.clone());
         }
@@ -51,19 +53,19 @@ impl Names {
         &self.all
     }
 
-    /// Returns the name that stands for the repository in answers: the first in the alphabet, so
-    /// that it changes as seldom as can be.
+    /// Returns the name that represents the repository in answers: the alphabetically first,
+    /// because it changes least often.
     pub fn display(&self) -> &RepositoryName {
         self.all.first().unwrap_or(&self.latest.1)
     }
 
-    /// Returns the name under which the latest fact was received.
+    /// Returns the name in the latest received fact.
     pub const fn current(&self) -> &RepositoryName {
         &self.latest.1
     }
 }
 
-/// A question's choice of repositories.
+/// The repositories that a query selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     /// By a name.
@@ -77,27 +79,27 @@ pub struct Selector {
 pub enum Selection {
     /// Every repository: nothing was selected.
     All,
-    /// One.
+    /// One repository.
     One(Lifetime),
     /// None: no fact gives the identity a name.
     None,
 }
 
-/// Why a selector selects nothing that could be answered.
+/// Why a selector cannot be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// Several repositories bear the name.
-    #[error("several repositories bear the name")]
+    /// Several repositories have the name.
+    #[error("several repositories have the name")]
     Ambiguous,
-    /// The repository with the identity never bore the name.
-    #[error("the repository never bore the name")]
+    /// The repository with the identity never had the name.
+    #[error("the repository never had the name")]
     Conflict,
 }
 
-/// The names that facts prove, of the names and identities that a question touches.
+/// The names that facts prove for the names and identities that a query touches.
 ///
-/// Whoever asks about a name or an identity must have had its claims read: one that was not read
-/// looks like one that nobody bears.
+/// The claims of every name and identity that is asked about must have been read: one that was not
+/// read looks like one that no repository has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repositories {
     names: BTreeMap<RepositoryIdentity, Names>,
@@ -109,7 +111,7 @@ impl Repositories {
     ///
     /// # Errors
     ///
-    /// When there are more than [`REPOSITORY_CLAIMS_MAX`].
+    /// If there are more than [`REPOSITORY_CLAIMS_MAX`].
     pub fn new(claims: Vec<RepositoryClaim>) -> Result<Self, Decline> {
         if claims.len() > REPOSITORY_CLAIMS_MAX {
             return Err(Decline::RepositoryEvidenceLimit);
@@ -135,7 +137,7 @@ impl Repositories {
         Ok(repositories)
     }
 
-    /// Returns the names of a repository; nothing when no fact names it.
+    /// Returns the names of a repository; `None` if no fact names it.
     pub fn names(&self, repository: &Lifetime) -> Option<Names> {
         match repository {
             Lifetime::Identified(identity) => self.names.get(identity).cloned(),
@@ -184,7 +186,7 @@ impl Repositories {
     ///
     /// # Errors
     ///
-    /// If it cannot be determined; [`RepositoryDecline`] has the reason.
+    /// If it cannot be determined, for the reason in [`RepositoryDecline`].
     pub fn of(&self, fact: Mention<'_>) -> Result<Lifetime, RepositoryDecline> {
         let name = RepositoryName::new(fact.name).ok_or(RepositoryDecline::IdentityAbsent)?;
         match fact.identity {
@@ -196,8 +198,8 @@ impl Repositories {
         }
     }
 
-    /// Returns whether a fact belongs to a repository that was asked for. An identity says so without
-    /// a name too.
+    /// Returns whether a fact belongs to the given repository. An identity is enough, even without
+    /// a name.
     pub fn holds(&self, repository: &Lifetime, fact: Mention<'_>) -> bool {
         match repository {
             Lifetime::Identified(identity) => fact.identity == Some(identity),
@@ -206,11 +208,11 @@ impl Repositories {
     }
 
     /// Returns the repository of a link between a Session and a commit, given the push that led to
-    /// it: visible, and received by the boundary.
+    /// the link. The push must be visible and received by the boundary.
     ///
     /// # Errors
     ///
-    /// If it cannot be determined; [`RepositoryDecline`] has the reason.
+    /// If it cannot be determined, for the reason in [`RepositoryDecline`].
     pub fn of_observation(
         &self,
         observation: Mention<'_>,
@@ -239,12 +241,12 @@ impl Repositories {
         })
     }
 
-    /// Returns the repository into whose mirror a push may be fetched. Unlike an answer, a fetch
-    /// follows the name: it must lead to this repository and to no other.
+    /// Returns the repository whose mirror a push may be fetched into. Unlike an answer, a fetch
+    /// follows the name, so the name must lead to this repository and to no other.
     ///
     /// # Errors
     ///
-    /// When it does not, or when the push is not visible.
+    /// If it does not, or if the push is not visible.
     pub fn mirror(&self, push: Option<Mention<'_>>) -> Result<Lifetime, RepositoryDecline> {
         let push = push.ok_or(RepositoryDecline::SourceAbsent)?;
         let repository = self.of(push)?;
@@ -287,8 +289,8 @@ mod tests {
         Lifetime::Named(name(text))
     }
 
-    /// Lifetime 1 was renamed from `own/old` to `own/app`; 2 and 3 both bore `own/taken`, and 3
-    /// bears `own/lib` now.
+    /// Lifetime 1 was renamed from `own/old` to `own/app`; 2 and 3 both had the name `own/taken`,
+    /// and 3 is now `own/lib`.
     fn example() -> Repositories {
         repositories(vec![
             claim("own/app", 1, 5),

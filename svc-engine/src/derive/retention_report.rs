@@ -1,4 +1,4 @@
-//! What remained in merged pull requests, as reports show it.
+//! What remained in merged pull requests, in the form of the report.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use super::merge_retention::{MergeRetention, RetentionRow};
 use super::policy::Policy;
 use super::retention_scores::scores;
 
-/// What a retention report holds beside what is derived of merges.
+/// The parts of a retention report that are not derived from merges.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'b> {
+pub struct OtherParts<'b> {
     /// The organization.
     pub org_id: &'b OrgId,
     /// The high-water mark of the quarantine log.
     pub quarantine_revision: u64,
-    /// What has no Attribution.
+    /// What has no Attribution, by reason.
     pub attribution_skips: &'b Counts<AttributionSkip>,
     /// The decisions of the Sessions.
     pub decisions: &'b Decisions,
-    /// Facts that name a repository that cannot be determined.
+    /// Facts whose repository cannot be determined.
     pub repository_skipped: &'b RetentionRepositorySkips,
-    /// The pull requests because of which it cannot be told which commits were merged.
+    /// The pull requests that make it unknown which commits were merged.
     pub unchecked_pull_requests: &'b [UncheckedPullRequests],
 }
 
 /// Returns the report of an organization.
-pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionReport {
-    let accepted: HashSet<FactId> = beside
+pub fn report(retention: &MergeRetention, others: OtherParts<'_>) -> MergeRetentionReport {
+    let accepted: HashSet<FactId> = others
         .decisions
         .attached()
         .filter(|(decision, _)| decision.accepted && decision.explicit)
@@ -47,7 +47,7 @@ pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionR
         scores(rows.iter().map(|row| score(row)).collect()).thresholds
     };
     MergeRetentionReport {
-        org_id: beside.org_id.clone(),
+        org_id: others.org_id.clone(),
         attributed_file_candidates: retention.candidates,
         candidates_joined_to_merge: retention.joined.len() as u64,
         scored_rows: retention.rows.len() as u64,
@@ -55,17 +55,17 @@ pub fn report(retention: &MergeRetention, beside: Beside<'_>) -> MergeRetentionR
         scored_pull_requests: retention.scored_pull_requests,
         membership: retention.membership.clone(),
         scoring_skips: retention.skipped.clone(),
-        attribution_skips: beside.attribution_skips.clone(),
-        decision_attachment_skips: beside.decisions.skipped.clone(),
+        attribution_skips: others.attribution_skips.clone(),
+        decision_attachment_skips: others.decisions.skipped.clone(),
         head: all(|row| row.scores.head),
         merge: all(|row| row.scores.merge),
         explicit_accept_rows: rows.len() as u64,
         explicit_accept_head_thresholds: of_accepted(|row| row.scores.head),
         explicit_accept_merge_thresholds: of_accepted(|row| row.scores.merge),
-        attribution_provenance: Policy::Attribution.provenance(beside.quarantine_revision),
-        merge_retention_provenance: Policy::MergeRetention.provenance(beside.quarantine_revision),
-        repository_skipped: beside.repository_skipped.clone(),
-        unchecked_pull_requests: Some(beside.unchecked_pull_requests.to_vec()),
+        attribution_provenance: Policy::Attribution.provenance(others.quarantine_revision),
+        merge_retention_provenance: Policy::MergeRetention.provenance(others.quarantine_revision),
+        repository_skipped: others.repository_skipped.clone(),
+        unchecked_pull_requests: Some(others.unchecked_pull_requests.to_vec()),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Scores of what remained, summed up for a reply.
+//! Summaries of retention scores, in the form of replies.
 
 use svc_model::reports::{RetentionScores, ScoreDistribution, ThresholdShare};
 
 use super::statistics::summarize;
 
-/// Below which scores are counted.
+/// Thresholds; the scores below each are counted.
 pub const THRESHOLDS: [f64; 3] = [0.8, 0.9, 1.0];
 
-/// Sums up scores from 0 to 1. Their order does not matter.
+/// Summarizes scores from 0 to 1 in any order.
 pub fn scores(scores: Vec<f64>) -> RetentionScores {
     let summary = summarize(scores, &THRESHOLDS);
     RetentionScores {

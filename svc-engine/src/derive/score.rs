@@ -1,4 +1,4 @@
-//! Retrieval policy version 1: which parts may be returned, and how well each answers a query.
+//! Retrieval policy version 1: which parts may be returned, and how well each matches a query.
 
 use std::sync::OnceLock;
 
@@ -9,22 +9,22 @@ use svc_model::json;
 
 use super::tokens::TokenSet;
 
-/// One part as retrieval sees it, whatever the query.
+/// One part as retrieval sees it, independent of the query.
 #[derive(Clone, Debug)]
 pub struct Searchable {
-    /// What excludes it from every answer.
+    /// Why it is excluded from every answer, if it is.
     pub excluded: Option<Exclusion>,
     /// Its words.
     pub tokens: TokenSet,
     sameness: OnceLock<Sameness>,
 }
 
-/// What excludes a part from every answer.
+/// Why a part is excluded from every answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusion {
     /// It is reasoning.
     Reasoning,
-    /// It holds a number that no strict JSON can carry.
+    /// It contains a number that strict JSON cannot represent.
     NonFinite,
 }
 
@@ -48,13 +48,13 @@ impl Searchable {
         }
     }
 
-    /// Returns what makes this part the same as another; `message` and `part` are the ones it was
-    /// made of.
+    /// Returns what identifies this part's content. `message` and `part` must be those that it was
+    /// made from.
     pub fn sameness(&self, message: &Message, part: &Part) -> Sameness {
         *self.sameness.get_or_init(|| Sameness::of(message, part))
     }
 
-    /// Returns how many distinct tokens of the query the part holds.
+    /// Returns how many distinct tokens of the query the part contains.
     pub fn score(&self, query: &Query) -> u64 {
         query
             .tokens()
@@ -64,20 +64,20 @@ impl Searchable {
     }
 }
 
-/// What makes two parts the same content: role, finish reason and the whole part, whatever the
-/// order of members. The side, the call and the time take no part.
+/// Identifies equal content: role, finish reason and the whole part, whatever the order of members.
+/// The side, the call and the time do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sameness {
-    /// The SHA-256 of the sorted form of the three.
+    /// The SHA-256 of the sorted form of these three.
     pub digest: [u8; 32],
-    /// The bytes of that form.
+    /// The length of that form in bytes.
     pub key_bytes: u64,
-    /// The bytes of the encoded members `role`, `finish_reason` and `part`, names left out.
+    /// The length in bytes of the encoded values of `role`, `finish_reason` and `part`.
     pub body_bytes: u64,
 }
 
 impl Sameness {
-    /// Returns what makes a part of a message the same as another.
+    /// Returns what identifies the content of a part of a message.
     pub fn of(message: &Message, part: &Part) -> Self {
         let Ok(value) = json::to_value(part) else {
             // A part that cannot be sent is never a candidate.
@@ -97,7 +97,7 @@ impl Sameness {
         key.extend_from_slice(b",\"part\":");
         let before = key.len();
         value.write_sorted(&mut key);
-        // Sorting moves members about; it does not change how many bytes they take.
+        // Sorting moves members around without changing their length.
         let part_bytes = key.len() - before;
         key.extend_from_slice(b",\"role\":");
         let before = key.len();

@@ -1,7 +1,7 @@
-//! What is known of Sessions with accepted work.
+//! What is known about Sessions with accepted work.
 //!
-//! A Session of which a commit was observed is committed. Of one without, nothing is known: that no
-//! commit was seen does not mean that there was none, so no Session is ever called abandoned.
+//! A Session with an observed commit is committed. Of any other, nothing is known: a commit may
+//! exist that nobody saw, so no Session is ever called abandoned.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,27 +20,27 @@ use super::policy::Policy;
 pub struct AcceptedSession {
     /// The Session.
     pub session_id: SessionId,
-    /// Accepted decisions. At least 1.
+    /// Number of accepted decisions; at least 1.
     pub accepted: u64,
-    /// Those of people.
+    /// Number of those that people made.
     pub explicit_accepted: u64,
     /// When the last decision was made, accepted or not.
     pub last_decision_at: Instant,
-    /// What is known.
+    /// What is known about it.
     pub status: SessionStatus,
 }
 
-/// The Sessions of decisions.
+/// The Sessions of a set of decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionStatuses {
     /// Those with an accepted decision, by id.
     pub accepted: Vec<AcceptedSession>,
-    /// What was found of all, and observations that name a repository that cannot be determined.
+    /// What was found for each Session, and observations whose repository cannot be determined.
     pub skipped: Counts<SessionSkip>,
 }
 
 impl SessionStatuses {
-    /// Returns what is known of the Sessions of decisions. Both the decisions and the observations are
+    /// Returns what is known about the Sessions of these decisions. Decisions and observations are
     /// those of the Sessions in question.
     pub fn new(decisions: &[Decision], observations: &[ObservedCommit]) -> Self {
         let mut skipped = Counts::default();
@@ -101,7 +101,7 @@ impl SessionStatuses {
             .map(|session| &session.session_id)
     }
 
-    /// Returns the short form.
+    /// Returns a summary.
     pub fn summary(&self, quarantine_revision: u64) -> AbandonmentSummary {
         AbandonmentSummary {
             abandoned_sessions: 0,
@@ -114,8 +114,8 @@ impl SessionStatuses {
         }
     }
 
-    /// Returns the report. `as_of` is the moment of the last fact that was considered; nothing when there is
-    /// no decision.
+    /// Returns the report. `as_of` is the time of the last fact that was considered; `None` without
+    /// a decision.
     pub fn report(
         self,
         org_id: &OrgId,

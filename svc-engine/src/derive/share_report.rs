@@ -1,4 +1,4 @@
-//! Where Attributions come from, as reports show it.
+//! The shares of commits tied by notes, in the form of reports.
 
 use svc_model::id::OrgId;
 use svc_model::reports::{
@@ -11,9 +11,9 @@ use super::place::Place;
 use super::policy::Policy;
 use super::repository::Repositories;
 
-/// What rows of shares are shown with.
+/// Renders rows of shares and their alerts for a reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'s> {
+pub struct Renderer<'s> {
     /// The organization.
     pub org_id: &'s OrgId,
     /// The high-water mark of the quarantine log.
@@ -22,23 +22,23 @@ pub struct Shown<'s> {
     pub repositories: &'s Repositories,
 }
 
-/// What the report of an organization consists of.
+/// The parts of an organization's report.
 #[derive(Clone, Debug)]
 pub struct Report<'r> {
-    /// The week of each repository.
+    /// Each repository's current week.
     pub current: &'r [ShareRow],
     /// The weeks before it.
     pub baseline: &'r [ShareRow],
-    /// What is to be told of them.
+    /// The alerts about them.
     pub alerts: &'r [Alert],
-    /// How many commits both windows need before a decline is called one.
+    /// How many commits both windows need before a decline is reported.
     pub cases_min: u64,
-    /// What could not be looked at.
+    /// What could not be looked at, by reason.
     pub attribution_skips: Counts<AttributionSkip>,
 }
 
 impl Report<'_> {
-    /// Returns the report of an organization without a push.
+    /// Returns the report of an organization without pushes.
     pub fn of_nothing(cases_min: u64) -> Self {
         Self {
             current: &[],
@@ -50,7 +50,7 @@ impl Report<'_> {
     }
 }
 
-impl Shown<'_> {
+impl Renderer<'_> {
     /// Returns the row of a repository.
     pub fn row(&self, row: &ShareRow) -> AttributionShareRow {
         let place = Place::of(self.repositories, &row.repository);
@@ -137,7 +137,7 @@ mod tests {
             borne_at: None,
         }])
         .unwrap();
-        let shown = Shown {
+        let renderer = Renderer {
             org_id: &org_id,
             quarantine_revision: 2,
             repositories: &repositories,
@@ -166,7 +166,7 @@ mod tests {
         let current = [share(2, 0, 8)];
         let baseline = [share(9, 1, 0)];
         let report = |attribution_skips| {
-            let report = shown.report(Report {
+            let report = renderer.report(Report {
                 current: &current,
                 baseline: &baseline,
                 alerts: &alerts(&current, &baseline, 4),
@@ -207,7 +207,7 @@ mod tests {
                 }],
             }),
         );
-        let zero = shown.alert(&alerts(&[share(0, 1, 0)], &[], 97)[0]);
+        let zero = renderer.alert(&alerts(&[share(0, 1, 0)], &[], 97)[0]);
         assert_eq!(zero.kind, AttributionAlertKind::ZeroShare);
         assert_eq!(zero.baseline, None);
     }

@@ -1,4 +1,4 @@
-//! The distinct words of a part, ready to be asked for.
+//! The distinct words of a part, ready to be searched.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -7,20 +7,20 @@ use svc_model::context::tokens;
 use svc_model::evidence::Part;
 use svc_model::json::{Json, Object};
 
-/// The distinct tokens of one part, in lower case, sorted. Asking for one is a binary search, so a
-/// part is scanned once however often it is queried.
+/// The distinct tokens of one part, in lower case, sorted. A look-up is a binary search, so a part
+/// is scanned once, however often it is queried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenSet {
-    /// The tokens one after another.
+    /// The tokens, concatenated.
     text: Box<[u8]>,
     /// Where each token ends.
     ends: Box<[u32]>,
 }
 
 impl TokenSet {
-    /// Returns the searched tokens of a part. Of a tool call these are the words of its name and of
-    /// the keys, strings, numbers and literals of its arguments; of a result the same; of reasoning
-    /// none. Strings are searched as decoded, not as escaped.
+    /// Returns the searchable tokens of a part. For a tool call, these are the words of its name
+    /// and of the keys, strings, numbers and literals of its arguments; for a result, the same; for
+    /// reasoning, none. Strings are searched as decoded, not as escaped.
     pub fn of(part: &Part) -> Self {
         let mut found = Found::default();
         match part {
@@ -37,7 +37,7 @@ impl TokenSet {
         found.finish()
     }
 
-    /// Returns whether a token, in lower case, is among them.
+    /// Returns whether it contains a token, given in lower case.
     pub fn contains(&self, token: &[u8]) -> bool {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
@@ -63,7 +63,7 @@ impl TokenSet {
 
 #[derive(Default)]
 struct Found {
-    /// The searched texts one after another, in lower case.
+    /// The searched texts, concatenated, in lower case.
     text: Vec<u8>,
     tokens: Vec<Token>,
 }
@@ -71,7 +71,7 @@ struct Found {
 /// One token of the searched texts. Tokens are ordered by their bytes.
 #[derive(Clone, Copy)]
 struct Token {
-    /// Its first eight bytes, so that most comparisons touch no text.
+    /// Its first eight bytes, so that most comparisons need not touch the text.
     head: u64,
     start: u32,
     end: u32,
@@ -109,7 +109,7 @@ impl Found {
         let found = &mut self.tokens;
         let all = &self.text;
         tokens(&all[before..], |place| {
-            // A part has no more than a request body, far below the range.
+            // A part is at most as large as a request body, far below the range.
             found.extend(Token::new(all, before + place.start..before + place.end));
         });
     }

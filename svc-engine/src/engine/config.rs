@@ -15,17 +15,17 @@ use crate::store::{DatabaseUrl, StoreConfig};
 pub struct EngineConfig {
     /// The store.
     pub store: StoreConfig,
-    /// Evidence and context reads that may run at once.
+    /// How many reads that take a slot may run at once.
     pub read_slots: usize,
     /// The bounds of a context scan.
     pub scan: ScanLimits,
-    /// Bytes of the cache of decoded content.
+    /// Size in bytes of the cache of decoded content.
     pub cache_bytes: u64,
-    /// Bytes of the cache of reports.
+    /// Size in bytes of what reports remember.
     pub report_cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
-    /// The secrets of the service itself, which are redacted anywhere.
+    /// The service's own secrets, which are redacted everywhere.
     pub secrets: Secrets,
     /// The key for cursors. Without one, cursors are valid for this engine only.
     pub cursor_key: Option<CursorKey>,

@@ -28,7 +28,7 @@ impl Engine {
             .await
     }
 
-    /// Runs a read that takes a slot, as [`scan`](Self::scan) does, over two connections.
+    /// Runs a read as [`scan`](Self::scan) does, over two connections.
     pub(super) async fn scan_of_two<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
@@ -48,7 +48,7 @@ impl Engine {
         self.read(place, deadline, Store::snapshot, read).await
     }
 
-    /// Runs a read that takes a slot on its own low-priority thread: a report takes seconds of
+    /// Runs a read that takes a slot on a low-priority thread of its own: a report takes seconds of
     /// processor time, and capture must not wait for that.
     pub(super) async fn report<T: Send + 'static>(
         &self,
@@ -124,7 +124,7 @@ pub(super) fn read_deadline() -> Deadline {
     Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS))
 }
 
-/// Cancels the work of a deadline when nobody waits for it any more.
+/// Cancels the work under a deadline once nobody waits for it.
 struct CancelledWhenDropped(Deadline);
 
 impl Drop for CancelledWhenDropped {

@@ -1,4 +1,4 @@
-//! Dropping what is kept in memory of content that somebody else erased, also when nobody asks anything.
+//! Drops what is cached from content that another process erased, even while there are no reads.
 
 use std::sync::Weak;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::Inner;
 use super::execution::read_deadline;
 
-/// Between two looks. A read that comes earlier drops it too.
+/// The time between two checks. A read in between drops it too.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The thread that looks; it ends when this is dropped.
+/// The thread that checks. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Forgetting {
     _stop: mpsc::Sender<()>,
@@ -19,7 +19,7 @@ pub(super) struct Forgetting {
 impl Forgetting {
     pub(super) fn start(inner: Weak<Inner>) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
-        // It holds nothing but its name, so nobody waits for it.
+        // The thread owns nothing, so nobody has to join it.
         std::thread::Builder::new()
             .name("svc-forgetting".to_owned())
             .spawn(move || {

@@ -1,4 +1,4 @@
-//! What the named retrieval tokens may read: asked, changed, explained.
+//! What named retrieval tokens may read: queries, changes and explanations.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ impl From<NoGrant> for QueryFault {
 }
 
 impl Engine {
-    /// See [`read::token_grants`]. It takes no slot.
+    /// See [`read::token_grants`]. Takes no slot.
     ///
     /// # Errors
     ///
-    /// [`Error::TokenRevoked`]; or when the store gives no answer.
+    /// [`Error::TokenRevoked`], or if the store does not answer.
     pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::token_grants(snapshot, &inner.grants, &token)
@@ -39,15 +39,15 @@ impl Engine {
         self.short(read).await
     }
 
-    /// Returns the grants of a token as they were when it was last checked, without asking the store.
-    /// Every read within this reach checks the grants again; a reply that does not depend on such a
-    /// read, or a refusal, needs [`Engine::token_grants`] first.
+    /// Returns the grants of a token as they were when it was last checked, without asking the
+    /// store. Every read within this reach checks them again. A reply that does not depend on such
+    /// a read, or a refusal, needs [`Engine::token_grants`] first.
     pub fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
         self.0.grants.latest_grants(token)
     }
 
-    /// Returns the Sessions that were granted to a token; nothing if they are more than one discovery
-    /// takes. It takes no slot.
+    /// Returns the Sessions granted to a token; `None` if there are more than one discovery
+    /// accepts. Takes no slot.
     ///
     /// # Errors
     ///
@@ -69,21 +69,21 @@ impl Engine {
         self.short(read).await
     }
 
-    /// See [`read::grants`]. It takes no slot.
+    /// See [`read::grants`]. Takes no slot.
     ///
     /// # Errors
     ///
-    /// If the store gives no answer.
+    /// If the store does not answer.
     pub async fn grants(&self, request: GrantsRequest) -> Result<GrantList, Error> {
         self.short(move |_, snapshot| read::grants(snapshot, &request))
             .await
     }
 
-    /// See [`read::explain_enforced_grant`]. It takes no slot.
+    /// See [`read::explain_enforced_grant`]. Takes no slot.
     ///
     /// # Errors
     ///
-    /// If the store gives no answer.
+    /// If the store does not answer.
     pub async fn explain_grant(
         &self,
         request: GrantExplanationRequest,
@@ -94,12 +94,13 @@ impl Engine {
         .await
     }
 
-    /// Grants a token a Session or a rule, in the name of a client. What the token has already is not
-    /// granted twice.
+    /// Grants a Session or a rule to a token, on behalf of a client. A grant that the token already
+    /// has is not added again.
     ///
     /// # Errors
     ///
-    /// If the repository cannot be told, or the token has too many grants; or when it was not recorded.
+    /// If the repository cannot be determined, the token has too many grants, or the grant was not
+    /// recorded.
     pub async fn add_grant(
         &self,
         request: GrantRequest,
@@ -121,11 +122,11 @@ impl Engine {
         })
     }
 
-    /// Ends a grant, in the name of a client.
+    /// Ends a grant, on behalf of a client.
     ///
     /// # Errors
     ///
-    /// If the request names no grant, or several; or when it was not recorded.
+    /// If the request names no grant or several, or if the removal was not recorded.
     pub async fn remove_grant(
         &self,
         request: GrantRemovalRequest,
@@ -137,12 +138,12 @@ impl Engine {
         Ok(self.receipt_of(removed))
     }
 
-    /// Revokes a token, or restores it, in the name of a client. A revocation that the store has lost is
+    /// Revokes or restores a token, on behalf of a client. A revocation that the store has lost is
     /// recorded again before it is taken back, so that every server learns of both.
     ///
     /// # Errors
     ///
-    /// If a token is to be restored that was never revoked; or when it was not recorded.
+    /// If a token that was not revoked is to be restored, or if the change was not recorded.
     pub async fn change_token(
         &self,
         request: TokenChangeRequest,

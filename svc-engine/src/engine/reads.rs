@@ -1,4 +1,4 @@
-//! What an engine answers: each read, and how it is admitted.
+//! The reads of an engine, and how each is admitted.
 
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
@@ -31,8 +31,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] without a free slot; [`Error::OutsideGrant`] where the Session is not reached;
-    /// otherwise as the function says. So for every read here.
+    /// [`Error::Busy`] if no slot is free, [`Error::OutsideGrant`] if the Session is out of reach,
+    /// and the errors of the function. The same holds for every read here.
     pub async fn inventory(
         &self,
         reach: Reach,
@@ -180,27 +180,27 @@ impl Engine {
         self.report(read).await
     }
 
-    /// Returns how far the mirror of each repository is, by repository. It takes no slot.
+    /// Returns the state of each repository's mirror, by repository. Takes no slot.
     pub async fn mirrors(&self) -> Result<Vec<MirrorStatus>, Error> {
         let read =
             |inner: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.mirrors(inner.clock.now())?);
         self.short(read).await
     }
 
-    /// See [`read::ci_outcome`]. It takes no slot.
+    /// See [`read::ci_outcome`]. Takes no slot.
     pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
         let read =
             move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
         self.short(read).await
     }
 
-    /// See [`read::ci_runs`]. It takes no slot.
+    /// See [`read::ci_runs`]. Takes no slot.
     pub async fn ci_runs(&self, request: CiRunsRequest) -> Result<CiRuns, Error> {
         let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_runs(snapshot, &request);
         self.short(read).await
     }
 
-    /// See [`read::ci_failures`]. It takes no slot.
+    /// See [`read::ci_failures`]. Takes no slot.
     pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::ci_failures(snapshot, &inner.cursor_key, &request)
@@ -208,7 +208,7 @@ impl Engine {
         self.short(read).await
     }
 
-    /// See [`read::sessions`]. It takes no slot.
+    /// See [`read::sessions`]. Takes no slot.
     pub async fn sessions(&self, request: SessionsRequest) -> Result<SessionList, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::sessions(snapshot, &inner.cursor_key, &request)
@@ -216,7 +216,7 @@ impl Engine {
         self.short(read).await
     }
 
-    /// See [`read::quarantine_log`]. It takes no slot.
+    /// See [`read::quarantine_log`]. Takes no slot.
     pub async fn quarantine_log(
         &self,
         request: QuarantineLogRequest,
@@ -225,12 +225,12 @@ impl Engine {
             .await
     }
 
-    /// See [`read::facts`]. It takes no slot.
+    /// See [`read::facts`]. Takes no slot.
     pub async fn facts(&self) -> Result<FactsCounts, Error> {
         self.short(|_, snapshot| read::facts(snapshot)).await
     }
 
-    /// See [`read::session_facts`]. It takes no slot.
+    /// See [`read::session_facts`]. Takes no slot.
     pub async fn session_facts(
         &self,
         request: SessionRequest,
@@ -239,7 +239,7 @@ impl Engine {
             .await
     }
 
-    /// See [`read::session_inference_calls`]. It takes no slot.
+    /// See [`read::session_inference_calls`]. Takes no slot.
     pub async fn session_inference_calls(
         &self,
         request: SessionRequest,
@@ -248,7 +248,7 @@ impl Engine {
             .await
     }
 
-    /// See [`read::compatibility_evidence`]. It takes no slot.
+    /// See [`read::compatibility_evidence`]. Takes no slot.
     pub async fn compatibility_evidence(
         &self,
         request: SessionRequest,

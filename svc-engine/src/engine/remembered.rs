@@ -1,18 +1,18 @@
-//! What is kept in memory of content, for as long as none is erased.
+//! What is cached from content, valid until any content is erased.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::ErasureEnd;
 
-/// Something that is kept of the content that was there in one state of the log of erasures.
+/// A cache of the content that existed in one state of the erasure log.
 pub(super) struct Remembered<T> {
     make: Box<dyn Fn() -> T + Send + Sync>,
     current: Mutex<(ErasureEnd, Arc<T>)>,
 }
 
 impl<T> Remembered<T> {
-    /// Returns an empty one.
+    /// Returns an empty cache.
     pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         Self {
             current: Mutex::new((ErasureEnd::default(), Arc::new(make()))),
@@ -20,9 +20,10 @@ impl<T> Remembered<T> {
         }
     }
 
-    /// Returns what is kept for a read of this state. With the first one after an erasure everything of
-    /// before is dropped, once those have ended who read it still. To one that began before an erasure
-    /// and ends after it an empty one is lent, so that what it reads is kept by nobody.
+    /// Returns the cache for a read of this state. The first read after an erasure drops the old
+    /// cache, which then lives only as long as the reads that still use it. A read that began
+    /// before an erasure and ends after it gets an empty cache of its own, so that nobody keeps
+    /// what it reads.
     pub(super) fn at(&self, end: ErasureEnd) -> Arc<T> {
         let mut current = self.current();
         if is_later(end, current.0) {
@@ -34,8 +35,8 @@ impl<T> Remembered<T> {
         Arc::clone(&current.1)
     }
 
-    /// Drops what is kept of another state than this one, which is of a snapshot that begins now. If it is
-    /// an earlier one, the database was set back.
+    /// Drops the cache unless it belongs to this state, which is that of a snapshot that begins
+    /// now. If the state is an earlier one, the database was set back.
     pub(super) fn settle(&self, end: ErasureEnd) {
         let mut current = self.current();
         if end != current.0 {
@@ -43,12 +44,12 @@ impl<T> Remembered<T> {
         }
     }
 
-    /// Returns whether nothing was kept yet of a state.
+    /// Returns whether the cache belongs to an earlier state than this one.
     pub(super) fn is_behind(&self, end: ErasureEnd) -> bool {
         is_later(end, self.current().0)
     }
 
-    /// Returns what is kept at present.
+    /// Returns the current cache.
     pub(super) fn latest(&self) -> Arc<T> {
         Arc::clone(&self.current().1)
     }
@@ -58,8 +59,9 @@ impl<T> Remembered<T> {
     }
 }
 
-/// Returns whether a state has erasures that another has not. Another erasure of the same revision is one
-/// of a database that was set back, so the one that is known will not have happened.
+/// Returns whether a state has erasures that `known` lacks. A different erasure with the same
+/// revision means that the database was set back, and that the known erasure has not happened in
+/// it.
 fn is_later(end: ErasureEnd, known: ErasureEnd) -> bool {
     end.revision > known.revision || end.revision == known.revision && end != known
 }
@@ -78,7 +80,7 @@ mod tests {
 
     type Kept = Mutex<Vec<&'static str>>;
 
-    /// The end of a log of this many erasures.
+    /// The end of a log with this many erasures.
     fn erasures(count: u64) -> ErasureEnd {
         ErasureEnd {
             revision: count,
@@ -86,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Keeps something for a read of a state, and returns all that is kept for it.
+    /// Keeps an item for a read of this state, and returns all items kept for it.
     fn keep(
         remembered: &Remembered<Kept>,
         end: ErasureEnd,

@@ -1,4 +1,4 @@
-//! The writes of an engine: facts, the counts of what arrived, and the quarantine.
+//! The writes of an engine: facts, the counts of deliveries, and the quarantine.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -23,8 +23,8 @@ impl Engine {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
     }
 
-    /// Appends facts and waits until they have reached the disk. A push makes its mirror due in the
-    /// same transaction, and nobody waits for more than that.
+    /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
+    /// transaction, and nobody waits for more than that.
     ///
     /// # Errors
     ///
@@ -67,19 +67,19 @@ impl Engine {
         Ok(outcomes)
     }
 
-    /// Counts a delivery without facts. It does not wait for the store: the count is written with
-    /// the next transaction, or within a second.
+    /// Counts a delivery without facts. Does not wait for the store: the count is written with the
+    /// next transaction, or within a second.
     pub fn count(&self, counted: &Counted) {
         self.0.store.count(&counted.totals);
         self.count_soon();
     }
 
-    /// Counts a delivery that holds nothing and waits until the count is stored, so that its sender
-    /// learns whether a delivery would be.
+    /// Counts an empty delivery and waits until the count is stored, so that the sender learns
+    /// whether a delivery would be stored.
     ///
     /// # Errors
     ///
-    /// If the store cannot be written. The count waits for the next transaction.
+    /// If the store cannot be written. The count is kept for the next transaction.
     pub async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
         self.0.store.count(&counted.totals);
         Ok(self.0.store.write_counts().await?)

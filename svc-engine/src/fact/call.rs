@@ -16,7 +16,7 @@ pub struct InferenceCall {
     pub session_id: SessionId,
     /// The user; stored, never returned by an evidence or context route.
     pub user_id: Option<UserId>,
-    /// The gateway's or the model's own id of the call. With the gateway it is unique.
+    /// The gateway's or the model's own id of the call. Unique together with the gateway.
     pub model_call_id: Option<String>,
     /// The provider of the model.
     pub model_provider: Option<String>,
@@ -28,15 +28,15 @@ pub struct InferenceCall {
     pub output_tokens: Option<i64>,
     /// Duration in milliseconds.
     pub duration_ms: Option<i64>,
-    /// When the call was observed: the sender's time, else that of receipt.
+    /// When the call was observed: the sender's time, or else the time of receipt.
     pub observed_at: Instant,
-    /// What the model was sent.
+    /// The messages sent to the model.
     pub input_messages: Vec<Message>,
-    /// What the model answered.
+    /// The model's answer.
     pub output_messages: Vec<Message>,
-    /// What the capture left out of them.
+    /// What capture left out of them.
     pub left_out: LeftOut,
-    /// Under which ids decisions may name the call: the tool calls of its output and its own id,
+    /// The ids by which decisions may name the call: those of its output's tool calls and its own,
     /// distinct and sorted.
     pub call_aliases: Vec<String>,
     /// The gateway's whole description, with credentials redacted. Never returned.

@@ -11,13 +11,13 @@ pub struct CiOutcome {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: CiProvider,
-    /// Its id of the run.
+    /// The system's id of the run.
     pub run_id: String,
-    /// The attempt; absent is a value of its own.
+    /// The attempt. An absent one is a value of its own.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact; empty if the forge sent none.
+    /// The name of the repository in this fact; empty if the forge sent none.
     pub repo: String,
-    /// The identity of the repository, when the sender gave one.
+    /// The identity of the repository, if the sender gave one.
     pub repository: Option<RepositoryIdentity>,
     /// The commit.
     pub commit_sha: CommitSha,
@@ -49,6 +49,6 @@ pub struct CiOutcome {
     pub pr_number: Option<i64>,
     /// When the service received it.
     pub captured_at: Instant,
-    /// What the forge said of the run, redacted; empty for a vendor's outcome.
+    /// What the forge said about the run, redacted; empty for a vendor's outcome.
     pub raw: Json,
 }

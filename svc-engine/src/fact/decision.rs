@@ -27,14 +27,14 @@ pub struct DeveloperDecision {
     pub commit_sha: Option<CommitSha>,
     /// The agent's id of the tool call.
     pub call_id: Option<String>,
-    /// The share of the edit that was still there at a later look, from 0 to 1.
+    /// The share of the edit that was still there when checked later, from 0 to 1.
     pub edit_retention_score: Option<f64>,
-    /// Milliseconds between the edit and that look; only with a score.
+    /// Milliseconds between the edit and that check; only with a score.
     pub observation_delay_ms: Option<i64>,
-    /// When it was decided, by the sender's clock.
+    /// When the decision was made, by the sender's clock.
     pub occurred_at: Instant,
     /// When the service received it.
     pub captured_at: Instant,
-    /// What the sender said, redacted. Never returned.
+    /// What the sender sent, redacted. Never returned.
     pub raw: Json,
 }

@@ -18,7 +18,7 @@ pub struct EditObservation {
     pub call_id: String,
     /// The path of the file, as the agent wrote it.
     pub file_path: String,
-    /// What the edit inserted, and what its file held later.
+    /// What the edit inserted, and what its file contained later.
     pub texts: EditTexts,
     /// Lines added by something other than the agent; absent if not measured.
     pub external_lines_added: Option<i64>,

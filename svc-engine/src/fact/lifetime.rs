@@ -4,9 +4,9 @@ use svc_model::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 
-/// One repository of an organization: an identity, or, for facts of a forge that sends none, the
-/// bare name. A name that is deleted and created again is another lifetime. Lifetimes are ordered
-/// as in answers: identities as texts, then names.
+/// One repository of an organization: an identity or, for facts from a forge that sends none, the
+/// bare name. A repository that is deleted and created again under its name is another lifetime.
+/// Lifetimes are ordered as in answers: identities as texts, then names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lifetime {
     /// One identity, with all its names.

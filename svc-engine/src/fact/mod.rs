@@ -1,6 +1,6 @@
-//! The immutable facts, as capture makes them and the store keeps them.
+//! The immutable facts, as capture creates them and the store keeps them.
 //!
-//! A fact is complete when it is made: nothing is ever added to it or changed.
+//! A fact is complete when it is created: nothing is ever added to it or changed.
 
 mod call;
 mod ci;

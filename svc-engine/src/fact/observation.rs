@@ -9,9 +9,9 @@ pub struct SessionCommitObservation {
     pub observation_id: FactId,
     /// The Session that the note names.
     pub session_id: SessionId,
-    /// The name of the repository on the push that led to the note.
+    /// The name of the repository in the push that led to the note.
     pub repo: RepositoryName,
-    /// The identity of the repository on that push.
+    /// The identity of the repository in that push.
     pub repository: Option<RepositoryIdentity>,
     /// The commit that carries the note.
     pub commit_sha: CommitSha,

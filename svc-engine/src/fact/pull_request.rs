@@ -7,7 +7,7 @@ use svc_model::time::Instant;
 pub struct PullRequest {
     /// The kind of forge.
     pub provider: RepositoryProvider,
-    /// The name of the base repository on this fact.
+    /// The name of the base repository in this fact.
     pub repo: String,
     /// The identity of the base repository, if the forge sent one.
     pub repository: Option<RepositoryIdentity>,

@@ -9,13 +9,13 @@ pub struct Push {
     pub push_id: FactId,
     /// The kind of forge.
     pub provider: RepositoryProvider,
-    /// The name of the repository on this fact; empty if the forge sent none.
+    /// The name of the repository in this fact; empty if the forge sent none.
     pub repo: String,
     /// The identity of the repository, if the forge sent one.
     pub repository: Option<RepositoryIdentity>,
     /// The clone URL, without user info; empty if the forge sent none.
     pub clone_url: String,
-    /// The ref with its `refs/heads/`.
+    /// The ref, including `refs/heads/`.
     pub r#ref: String,
     /// The branch's previous commit; all zeros if the push created the branch.
     pub before_sha: CommitSha,

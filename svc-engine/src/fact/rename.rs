@@ -15,7 +15,7 @@ pub struct RepositoryRename {
     pub new_repo: RepositoryName,
     /// The forge's id of the delivery.
     pub source_event_id: Option<String>,
-    /// When it was renamed, if known; the time in the forge's webhook is not reliable.
+    /// When it was renamed, if known. The time in the forge's webhook is not reliable.
     pub occurred_at: Option<Instant>,
     /// When the service received it.
     pub captured_at: Instant,

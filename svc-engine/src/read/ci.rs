@@ -1,4 +1,4 @@
-//! The outcome of a run, and the outcomes of a repository page by page.
+//! The outcome of one run, and a repository's outcomes, page by page.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 ///
 /// # Errors
 ///
-/// If several repositories are meant, or the selector contradicts what is stored.
+/// If the selector matches several repositories or contradicts stored facts.
 pub fn ci_outcome(
     snapshot: &mut Snapshot<'_>,
     request: &CiOutcomeRequest,
 ) -> Result<CiOutcomeAnswer, Error> {
     let boundary = match request.as_of {
-        // The link carries the boundary that was asked for, as those of a page of outcomes do.
+        // The link carries the requested boundary, like the links on a page of outcomes.
         Some(as_of) => as_of,
         // The time of the latest fact instead of the current time: two queries with nothing stored
         // between them return the same link.
@@ -60,12 +60,12 @@ pub fn ci_outcome(
     })
 }
 
-/// Returns one page of the outcomes of a repository with one result.
+/// Returns one page of a repository's outcomes with the requested result.
 ///
 /// # Errors
 ///
-/// If several repositories are meant, the selector contradicts what is stored, or the cursor does
-/// not belong to the question.
+/// If the selector matches several repositories or contradicts stored facts, or the cursor does not
+/// belong to the query.
 pub fn ci_failures(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
@@ -104,7 +104,7 @@ pub fn ci_failures(
         .flat_map(Names::all)
         .map(RepositoryName::as_str)
         .collect();
-    // Some facts have the identity and no name.
+    // Some facts have the identity but no name.
     let nameless = repository.identity().map(|_| "");
     let names: Vec<&str> = known.iter().copied().chain(nameless).collect();
     // One more row than the page shows whether another page follows.
@@ -146,7 +146,7 @@ pub fn ci_failures(
         };
         page.repository_known = page.outcomes.is_empty()
             && match &repository {
-                // An identity has its names from facts.
+                // An identity gets its names from facts, so it is known.
                 Lifetime::Identified(_) => true,
                 Lifetime::Named(name) => snapshot.is_repository_named(name, boundary)?,
             };
@@ -155,7 +155,7 @@ pub fn ci_failures(
     Ok(page)
 }
 
-/// Adds outcomes with a name of the repository and without an identity, if the name belongs to an
+/// Adds outcomes that have a name of the repository but no identity, if the name belongs to an
 /// identity.
 fn unresolved(
     snapshot: &mut Snapshot<'_>,
@@ -209,8 +209,8 @@ const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) 
     }
 }
 
-/// Returns the first time that is outside the query: the earlier of the exclusive capture bound and
-/// the inclusive boundary.
+/// Returns the first time outside the query: the earlier of the exclusive capture bound and the
+/// time after the inclusive boundary.
 fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
     let after = Instant::from_microseconds(boundary.microseconds() + 1);
     after.map_or(request.captured_before, |after| {

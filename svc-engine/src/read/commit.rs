@@ -1,4 +1,4 @@
-//! What is known of a commit, by repository.
+//! What is known about a commit, by repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CiOutcomeRow, Snapshot};
 
-/// What one repository has of a commit.
+/// The evidence that one repository has about a commit.
 #[derive(Debug, Default)]
 struct Evidence {
     sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
@@ -40,8 +40,9 @@ impl Evidence {
     }
 }
 
-/// Returns what is known about a commit. Without a boundary of the request, the answer is of what is stored
-/// and of calls that were observed by `now`: a gateway's clock may be ahead of the last stored fact.
+/// Returns what is known about a commit. Without a boundary in the request, the answer covers all
+/// stored facts, and calls observed by `now`: a gateway's clock may be ahead of the last stored
+/// fact.
 ///
 /// Calls are searched for in the repositories that a stored fact links to the commit: an
 /// observation, an outcome, or a push that left a branch at it. Another repository is searched only
@@ -201,7 +202,7 @@ fn entry(
     let unobserved = inferred.iter().filter(is_unobserved).count() as u64;
     CommitRepository {
         repo: display(repositories, repository),
-        // A repository that is known by name only has no other name.
+        // A repository known only by its name has no other name.
         current_repo: current.filter(|_| identity.is_some()),
         repository_identity: identity.map(Into::into),
         observed_repo_slugs: names

@@ -1,8 +1,8 @@
 //! Decoded messages, kept in memory.
 //!
 //! Stored content never changes, and its id is never reused, even if the database is reset to an
-//! earlier state. So a cached message is always valid; which calls may show it is decided in each
-//! snapshot.
+//! earlier state. So a cached message is always valid; each snapshot decides which calls may show
+//! it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -30,7 +30,7 @@ impl Content {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
         let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
             table: "content",
-            what: "it is no canonical message",
+            what: "it is not a canonical message",
         })?;
         Ok(Self {
             message,
@@ -50,13 +50,13 @@ impl Content {
 struct Weight;
 
 impl Weighter<i64, Arc<Content>> for Weight {
-    /// The decoded tree and the words take about three times the canonical bytes.
+    /// The decoded tree and its tokens take about three times the canonical bytes.
     fn weight(&self, _: &i64, content: &Arc<Content>) -> u64 {
         256 + 3 * content.byte_count as u64
     }
 }
 
-/// Decoded messages by content id, limited in bytes.
+/// Decoded messages by content id, bounded in bytes.
 pub struct ContentCache(Cache<i64, Arc<Content>, Weight>);
 
 impl fmt::Debug for ContentCache {
@@ -72,11 +72,11 @@ impl ContentCache {
         Self(Cache::with_weighter(messages, bytes, Weight))
     }
 
-    /// Returns the messages of these contents, from memory or from the snapshot.
+    /// Returns the messages with these content ids, from memory or from the snapshot.
     ///
     /// # Errors
     ///
-    /// If the store does not answer, or an id has other content.
+    /// If the store does not answer, or content is absent or corrupt.
     pub fn load(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -107,7 +107,7 @@ impl ContentCache {
         } else {
             Err(StoreError::Corrupt {
                 table: "content",
-                what: "a content is absent",
+                what: "content is missing",
             })
         }
     }

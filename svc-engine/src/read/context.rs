@@ -28,14 +28,14 @@ struct State {
 }
 
 struct GroupState {
-    /// Which of the contents it is, in the order in which they came.
+    /// The index of its content, in order of first occurrence.
     place: usize,
     /// The bytes of the largest encoded item.
     item_bytes_max: u64,
 }
 
 impl State {
-    /// Adds an occurrence, and returns the place of its content.
+    /// Adds an occurrence, and returns the index of its content.
     fn add(&mut self, occurrence: &Occurrence<'_>) -> usize {
         let sameness = occurrence.sameness();
         let bytes = item_bytes(occurrence);
@@ -91,7 +91,7 @@ pub fn selected(
     let counts = snapshot.session_fact_count(&session_id, FactTable::InferenceCalls)?;
     let scan = Scan::open(snapshot, cache, &session_id, &request.query)?;
 
-    // Occurrences of one content are a group. The best ranked one represents all.
+    // Occurrences with the same content form a group, represented by the best ranked one.
     let mut groups: Vec<Occurrence<'_>> = Vec::new();
     let mut state = State::default();
     let parts = scan.each(|occurrence| {

@@ -1,8 +1,8 @@
 //! The end of a page of CI outcomes, as text that only this service can create.
 //!
 //! A cursor is a position and the digest of its query, with a message authentication code. So a
-//! caller cannot start a page where none ended, or use a position of one query in another, and the
-//! service stores nothing between two pages.
+//! caller cannot start a page where none ended, or use a position from one query in another, and
+//! the service stores nothing between two pages.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(super) const SCOPE_BYTES: usize = 16;
 pub(super) const CODE_BYTES: usize = 16;
 /// Bytes before the code: the version, the moment, the id, the scope.
 const SIGNED_BYTES: usize = 1 + 8 + 16 + SCOPE_BYTES;
-/// The purpose of the derived key. The same secret gives another key for another purpose.
+/// The purpose that the key is derived for. For another purpose, the same secret gives another key.
 const PURPOSE: &[u8] = b"svc ci outcome cursor 1";
 
 /// The key for cursors. Servers with the same key accept each other's cursors.
@@ -80,7 +80,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns a digest of the query. Different queries are written differently.
+    /// Returns a digest of the query. The encoding is unambiguous.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
         let mut add = |member: &[u8]| {

@@ -30,7 +30,7 @@ const MATCH_ID_BYTES: u64 = 2 * 36;
 struct State<'l> {
     limits: &'l ScanLimits,
     bytes: u64,
-    /// The bytes of the largest encoded item of the present Session.
+    /// The size of the largest encoded item of the current Session.
     item_bytes_max: u64,
 }
 
@@ -43,7 +43,7 @@ impl<'l> State<'l> {
         }
     }
 
-    /// Begins a Session.
+    /// Starts the next Session.
     fn begin(&mut self) -> Result<(), Decline> {
         self.bytes += CONTEXT_STATE_OVERHEAD_BYTES;
         self.item_bytes_max = 0;
@@ -198,7 +198,7 @@ pub fn discover(
     Ok(result)
 }
 
-/// Adds one granted Session to the scan.
+/// Adds one granted Session to the measure of the scan.
 fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, matched: bool) {
     let id_bytes = session_id.as_str().len() as u64;
     let link_bytes = if matched {
@@ -227,9 +227,9 @@ fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, ma
 enum Preview {
     /// No part matches.
     None,
-    /// This one.
+    /// This part.
     Item(Box<EvidenceReadItem>),
-    /// One that fits into no reply. It is not copied, because it may take megabytes.
+    /// A part that fits into no reply. It is not copied, because it may take megabytes.
     TooLarge,
 }
 
@@ -259,8 +259,8 @@ impl Candidate {
         )
     }
 
-    /// Offers the candidate to the packer with its preview. If the commit matches, it is offered
-    /// without the preview where the preview does not fit.
+    /// Offers the candidate and its preview to the packer. A candidate that matches the commit is
+    /// offered again without its preview if it does not fit with it.
     fn pack(self, packer: &mut Packer) -> Result<DiscoveryCandidate, Packing> {
         let by_commit = self.commit_match.is_some();
         let preview = match self.preview {
@@ -290,7 +290,7 @@ impl Candidate {
     }
 }
 
-/// Returns the encoded bytes of a candidate; more than any reply may have if it cannot be encoded.
+/// Returns the encoded size of a candidate; larger than any reply if it cannot be encoded.
 fn bytes(candidate: &DiscoveryCandidate) -> u64 {
     let most = 2 * usize::try_from(CONTEXT_REPLY_BYTES_HIGH).unwrap_or(usize::MAX);
     json::to_vec(candidate, most).map_or(u64::MAX / 2, |bytes| bytes.len() as u64)

@@ -137,11 +137,11 @@ pub fn manifest(
     })
 }
 
-/// Characters of a digest.
+/// Length of a digest, in hexadecimal digits.
 const DIGEST_CHARACTERS: usize = 32;
 
-/// Returns a digest that equal messages share, and no others, whatever numbers they contain. It
-/// excludes the finish reason, which a client omits when it sends an answer again.
+/// Returns a digest that only equal messages share, whatever numbers they contain. It excludes the
+/// finish reason, which a client omits when it sends an answer again.
 fn digest(message: &Message) -> Result<String, StoreError> {
     let value = json::to_value(&(&message.role, &message.parts));
     let canonical = value.map_err(|_| CORRUPT)?.to_canonical();
@@ -156,7 +156,7 @@ fn digest(message: &Message) -> Result<String, StoreError> {
 
 const CORRUPT: StoreError = StoreError::Corrupt {
     table: "content",
-    what: "a message that is no JSON",
+    what: "a message that is not JSON",
 };
 
 /// Returns exact parts, all or none.
@@ -245,7 +245,7 @@ const fn side(call: &CallRow, side: Side) -> &CallSide {
     }
 }
 
-/// Returns the canonical bytes of the referenced columns: for each visible call its id, and each
+/// Returns the canonical bytes of the referenced columns: the id of each visible call, and each
 /// referenced side once.
 fn source_bytes(
     references: &[Reference],

@@ -1,5 +1,5 @@
-//! Facts for other programs, one after another: by kind, then by id, so the same facts always come
-//! in the same order.
+//! Exports facts one after another: by kind, then by id, so the same facts always come in the same
+//! order.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,9 +19,9 @@ use crate::error::Error;
 use crate::fact::PullRequest;
 use crate::store::{Snapshot, StoreError, StoredCall, StoredFact};
 
-/// Facts that are read at once.
+/// How many facts are read at once.
 const FACTS_MAX: usize = 500;
-/// Facts that are read at once with their contents, each of which may be tens of megabytes.
+/// How many facts are read at once with their contents, each of which may be tens of megabytes.
 const FACTS_WITH_CONTENT_MAX: usize = 16;
 
 /// Selects the facts to export.
@@ -29,7 +29,7 @@ const FACTS_WITH_CONTENT_MAX: usize = 16;
 pub struct Export {
     /// The kinds, in the order of the export.
     pub kinds: Vec<FactTable>,
-    /// The range of capture times: from the first on and before the second, where given.
+    /// The range of capture times: from the first, and before the second, where given.
     pub captured: (Option<Instant>, Option<Instant>),
     /// Whether to include what people, models and machines wrote.
     pub with_content: bool,

@@ -1,9 +1,9 @@
 //! What a caller may read: the configured Sessions, or those granted to its token.
 //!
-//! Grants were read when the token was checked, for this query or an earlier one, so a revoked token, or
-//! a Session that no grant can reach, takes no slot. In the snapshot of the query one look-up tells
-//! whether they still hold, and whether what the rules said of the Session does ([`GrantMark`]); only
-//! what has changed is read again.
+//! Grants are read when the token is checked, for this query or an earlier one, so a revoked token,
+//! or a Session that no grant can reach, takes no slot. In the query's snapshot, one look-up
+//! ([`GrantMark`]) tells whether the grants, and the remembered verdict of their rules about the
+//! Session, still hold; only what has changed is read again.
 
 mod seen;
 
@@ -42,7 +42,7 @@ pub enum Reach {
 pub struct TokenGrants {
     token: TokenName,
     grants: Vec<GrantRow>,
-    /// The last row of the log when they were read.
+    /// The last row of the log at the time when they were read.
     log_end: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl TokenGrants {
             .any(|target| matches!(target, GrantTarget::Session(named) if named == session_id))
     }
 
-    /// Returns whether the grants may reach a Session; without rules, whether they do.
+    /// Returns whether the grants may reach a Session. Without rules, the answer is exact.
     pub fn may_reach(&self, session_id: &SessionId) -> bool {
         self.names(session_id) || self.targets().any(|target| rule(target).is_some())
     }
@@ -97,8 +97,8 @@ pub fn token_grants(
     read_grants(snapshot, seen, token, log_end)
 }
 
-/// Returns the revocation of a token that this process has seen and that still holds, though the store has
-/// lost it and nobody has restored the token since.
+/// Returns a revocation of a token that this process has seen and the store has lost, unless the
+/// token was restored after it.
 pub fn lost_revocation(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
@@ -146,7 +146,7 @@ fn read_grants(
     Ok(grants)
 }
 
-/// Returns the grants of a token in this snapshot, whose log ends with a row.
+/// Returns the grants of a token in this snapshot, whose log ends with `log_end`.
 fn current(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
@@ -178,7 +178,7 @@ fn is_granted(
     Ok(grants.names(session_id) || is_reached_by_rule(snapshot, seen, &grants, session_id, mark)?)
 }
 
-/// Returns whether the rules of a token reach a Session, as remembered or as the facts say.
+/// Returns whether the rules of a token reach a Session, from memory or from the facts.
 fn is_reached_by_rule(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
@@ -266,7 +266,7 @@ pub fn reached<'r>(
     Ok(Cow::Owned(sessions))
 }
 
-/// Returns those Sessions that the rules of a token reach, as remembered or as the facts say.
+/// Returns the candidates that the rules of a token reach, from memory or from the facts.
 fn reached_by_rules(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
@@ -305,7 +305,7 @@ fn reached_by_rules(
 ///
 /// # Errors
 ///
-/// If no repository has the name, several have it, or another than the given identity has it.
+/// If no repository has the name, several have it, or only one with another identity has it.
 pub fn grant_target(
     snapshot: &mut Snapshot<'_>,
     request: &GrantRequest,
@@ -442,8 +442,8 @@ pub fn explain_grant(
     })
 }
 
-/// Returns what [`explain_grant`] does, as this process enforces it: a revocation that the store has lost
-/// is one too.
+/// Returns the explanation of [`explain_grant`] as this process enforces it, with a revocation that
+/// the store has lost.
 ///
 /// # Errors
 ///

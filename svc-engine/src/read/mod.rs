@@ -1,4 +1,4 @@
-//! Queries become replies: one snapshot, a derivation, a reply. Every bound is checked before the
+//! Answers queries: one snapshot, one derivation, one reply. Every bound is checked before the
 //! bounded data is read, and no answer is partial.
 //!
 //! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, with a slot and a

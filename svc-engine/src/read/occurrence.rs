@@ -1,4 +1,4 @@
-//! Matches every part of a Session's visible calls with a query.
+//! Matches every part of a Session's visible calls against a query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl ScanLimits {
         Ok(())
     }
 
-    /// Checks the number of parts, which is the last of the limits: a scan that has too many is
-    /// declined for its state where that is too large as well.
+    /// Checks the number of parts, the last of the limits: a scan whose candidate state is also too
+    /// large is declined for its state.
     pub(super) fn check_parts(&self, measure: &ScanMeasure) -> Result<(), Decline> {
         if measure.parts > self.parts {
             return Err(Decline::RetrievalPartLimit {
@@ -103,7 +103,7 @@ impl std::ops::AddAssign for PartCounts {
     }
 }
 
-/// One distinct message, matched with the query once, however often it occurs.
+/// One distinct message, matched against the query once, however often it occurs.
 struct Matches {
     content: Arc<Content>,
     counts: PartCounts,
@@ -284,8 +284,8 @@ impl Scan {
     }
 }
 
-/// Calls `each` with every occurrence of a matching part of a Session, and has one call at a time in
-/// memory. For a scan with too many parts to have all of them there.
+/// Calls `each` with every occurrence of a matching part of a Session, holding one call at a time
+/// in memory. For scans with too many parts to hold them all.
 pub(super) fn each_by_call(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,

@@ -21,7 +21,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Starts with those of a selector.
+    /// Starts with those in a selector.
     pub(super) fn by(selector: &RepositorySelector) -> Self {
         Self {
             names: selector.repo.iter().cloned().collect(),
@@ -29,7 +29,7 @@ impl Touched {
         }
     }
 
-    /// Adds those of a fact. If there is an identity, the name decides nothing.
+    /// Adds those in a fact. If it has an identity, its name does not matter.
     pub(super) fn add(&mut self, mention: Mention<'_>) {
         match mention.identity {
             // Thousands of facts mention the same few identities.
@@ -68,7 +68,7 @@ pub(super) fn select(
             SelectorError::Conflict => QueryFault::SelectorConflict.into(),
         })?;
     match (selection, selector) {
-        // The forge may have sent the identity of a run's repository and never its name.
+        // The forge may have sent the identity of a run's repository but never its name.
         (
             Selection::None,
             Selector {
@@ -82,7 +82,7 @@ pub(super) fn select(
     }
 }
 
-/// Returns what the observation states about its repository.
+/// Returns the repository of a link between a Session and a commit.
 pub(super) fn of_observation(
     repositories: &Repositories,
     observed: &ObservedCommit,
@@ -94,8 +94,8 @@ pub(super) fn of_observation(
     repositories.of_observation(mention(observed), push)
 }
 
-/// Returns what a link between a Session and a commit states about its repository, without its
-/// push.
+/// Returns what a link between a Session and a commit states about its repository, ignoring the
+/// push that led to it.
 pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
     Mention {
         name: observed.repo.as_str(),
@@ -156,8 +156,8 @@ pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     }
 }
 
-/// Returns the repository of an outcome: by its identity, else by its name if no other repository
-/// has it.
+/// Returns the repository of an outcome: by its identity, or else by its name if no identity has
+/// that name.
 pub(super) fn repository_of(repositories: &Repositories, row: &CiOutcomeRow) -> Option<Lifetime> {
     match &row.repository {
         Some(identity) => Some(Lifetime::Identified(identity.clone())),
@@ -171,8 +171,8 @@ pub(super) fn display(repositories: &Repositories, repository: &Lifetime) -> Str
     names.map_or_else(String::new, |names| names.display().to_string())
 }
 
-/// Returns the link to a commit in a repository. Without a repository, it leads to all repositories
-/// with the commit.
+/// Returns the link to a commit in a repository. Without a repository, it leads to every repository
+/// that has the commit.
 pub(super) fn link(
     commit_sha: &CommitSha,
     repository: Option<&Lifetime>,

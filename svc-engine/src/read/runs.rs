@@ -41,7 +41,7 @@ pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
             std::collections::btree_map::Entry::Occupied(mut entry) => {
                 let run = entry.get_mut();
                 run.attempts.push(attempt);
-                // A run without an attempt comes before its first attempt.
+                // An outcome without an attempt number comes before the first attempt.
                 if attempt > run.last.run_attempt {
                     run.last = row;
                 }
@@ -132,7 +132,7 @@ fn delivery(
     for found in at_head {
         let base = lifetime(found.repository.as_ref(), Some(&found.repo));
         let head = lifetime(found.head_repository.as_ref(), found.head_repo.as_deref());
-        // The commit may be one of a fork, or of a different repository.
+        // The commit may belong to a fork, or to a different repository.
         let is_of_run = [&base, &head]
             .into_iter()
             .flatten()
@@ -191,5 +191,5 @@ fn delivery(
     })
 }
 
-/// Pushes whose notes are looked up.
+/// Maximum number of pushes whose notes are looked up.
 const PUSHES_MAX: usize = 100;

@@ -23,9 +23,9 @@ use crate::store::{CiOutcomeRow, Snapshot};
 /// The commits of a Session by repository, each with its observations.
 type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 
-/// Returns the dossier of a Session, up to the last stored fact. Its links lead to what is known of a commit
-/// by `now`: the call that wrote it may have been observed by a clock that is ahead of the last stored
-/// fact.
+/// Returns the dossier of a Session, up to the last stored fact. Its links lead to what is known
+/// about a commit by `now`: the call that wrote it may have been observed by a clock that is ahead
+/// of the last stored fact.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn session_dossier(
     }
     let content_erased = snapshot.erased_of_session(&session_id)?.total();
     let boundary = snapshot.boundary(None)?;
-    // A link holds what the dossier shows, also when the clock was set back.
+    // A link must cover what the dossier shows, even if the clock was set back.
     let linked = boundary.max(now);
     let rows_max = DOSSIER_OBSERVATIONS_MAX + 1;
     let observed = snapshot.commits_of_session(&session_id, boundary, rows_max)?;
@@ -126,7 +126,7 @@ pub fn session_dossier(
     })))
 }
 
-/// Returns the deliveries of the commits of each repository, with the repository.
+/// Returns the deliveries of each repository's commits, with the repository.
 fn deliveries<T>(
     commits: &Commits,
     mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
@@ -144,13 +144,13 @@ fn deliveries<T>(
     Ok(found)
 }
 
-/// The pushes that led to the links of a Session.
+/// The pushes that led to a Session's links.
 struct Brought {
-    /// By link.
+    /// The push behind each link.
     behind: BTreeMap<FactId, FactId>,
-    /// Those that did not leave a branch at a commit of the Session.
+    /// Pushes that did not leave a branch at a commit of the Session.
     further_on: Vec<(Lifetime, Push)>,
-    /// The CI outcomes at the commits where these left their branches, unless there are too many.
+    /// The CI outcomes at the commits where these pushes left their branches; `None` if too many.
     outcomes: Option<Vec<(Lifetime, CiOutcomeRow)>>,
 }
 
@@ -166,7 +166,7 @@ impl Brought {
     }
 }
 
-/// Returns the pushes that brought the commits of a Session without leaving a branch at one.
+/// Returns the pushes that brought a Session's commits, and those that left a branch further on.
 fn brought(
     snapshot: &mut Snapshot<'_>,
     commits: &Commits,

@@ -1,5 +1,5 @@
 //! The end of a page of Sessions, as text that only this service can create: a position and the
-//! digest of the query, with the code of [`super::cursor`].
+//! digest of the query, sealed as in [`super::cursor`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use svc_model::time::Instant;
 use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
 use crate::store::ListedSession;
 
-/// The version of the layout, the first byte of every cursor; cursors of other lists have another.
+/// The layout version, the first byte of every cursor; cursors of other lists have another.
 const VERSION: u8 = 2;
 
 /// A place in the list of Sessions.
@@ -41,7 +41,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns a digest of the query. Different queries are written differently.
+    /// Returns a digest of the query. The encoding is unambiguous.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
         // An absent value differs from an empty text.

@@ -1,4 +1,4 @@
-//! Pages of Sessions, by what visible facts state about them.
+//! Pages of Sessions, selected by what visible facts state about them.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};

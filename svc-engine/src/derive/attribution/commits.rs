@@ -21,7 +21,7 @@ use crate::fact::Lifetime;
 #[derive(Clone, Debug)]
 pub struct Commits {
     pub(super) calls: Calls,
-    /// In the order of their pushes, and of each push the oldest first.
+    /// In the order of their pushes; within a push, oldest first.
     pub(super) pushed: Vec<PushedCommit>,
     places: BTreeMap<Lifetime, BTreeMap<CommitSha, usize>>,
     pub(super) files: Vec<File>,
@@ -30,36 +30,36 @@ pub struct Commits {
     pub(super) skipped: Counts<AttributionSkip>,
 }
 
-/// A commit, and what its files were tied to so far.
+/// A commit, and what its files have been tied to so far.
 #[derive(Clone, Debug)]
 pub(super) struct PushedCommit {
     pub(super) repository: Lifetime,
     pub(super) commit_sha: CommitSha,
     pub(super) push_id: FactId,
     pub(super) pushed_at: Instant,
-    /// The numbers of the Sessions that its notes name.
+    /// The numbers of the Sessions that notes on it name.
     pub(super) sessions: BTreeSet<u32>,
-    /// What was within its reach, where that was asked for.
+    /// The calls within its reach, if that was asked for.
     pub(super) reach: Option<Reach>,
     pub(super) tied: Arc<Tied>,
     pub(super) state: State,
 }
 
-/// How far a commit is known.
+/// How much is known about a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Its diff is needed.
     Wanted,
     /// Its files were added.
     Read,
-    /// Somebody remembers what it was tied to.
+    /// What it was tied to is remembered.
     Recalled,
 }
 
-/// A file of code to which a commit adds something.
+/// A code file to which a commit adds something.
 #[derive(Clone, Debug)]
 pub(super) struct File {
-    /// The place of the commit.
+    /// The index of the commit.
     pub(super) commit: usize,
     pub(super) path: String,
 }
@@ -104,8 +104,8 @@ impl Commits {
         }
     }
 
-    /// Asks of each commit what it was tied to when the same calls were within its reach. Where that is
-    /// remembered, neither its diff nor an answer is needed.
+    /// Asks for each commit what it was tied to when the same calls were within its reach. If that
+    /// is remembered, neither its diff nor any answer is needed.
     pub fn recall(
         &mut self,
         key: &ReachKey,
@@ -127,7 +127,7 @@ impl Commits {
         }
     }
 
-    /// Returns the commits whose diffs are needed, of each repository in the order of the pushes.
+    /// Returns the commits whose diffs are needed, per repository in the order of the pushes.
     pub fn wanted(&self) -> BTreeMap<&Lifetime, Vec<&CommitSha>> {
         let mut wanted: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let open = self.pushed.iter().filter(|it| it.state == State::Wanted);
@@ -140,8 +140,8 @@ impl Commits {
         wanted
     }
 
-    /// Takes the files of a wanted commit. A commit that is not wanted, or was added before, changes
-    /// nothing.
+    /// Takes the files of a wanted commit. Does nothing if the commit is not wanted or was added
+    /// before.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Commits {
             return Ok(());
         }
         commit.state = State::Read;
-        let skipped = &mut commit.tied_now().skipped;
+        let skipped = &mut commit.tied_mut().skipped;
         let malformed = AttributionSkip::MalformedDiffSection;
         let unsupported = AttributionSkip::UnsupportedDiffSection;
         skipped.add(malformed, files.malformed);
@@ -190,7 +190,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Ends the reading of files: commits that were not added could not be read.
+    /// Ends this step. Commits that were not added count as unreadable.
     pub fn with_files(mut self) -> Texts {
         let unread = self.pushed.iter().filter(|it| it.state == State::Wanted);
         let unread = unread.count();
@@ -201,12 +201,12 @@ impl Commits {
 }
 
 impl PushedCommit {
-    /// Returns what it is tied to so far.
-    pub(super) fn tied_now(&mut self) -> &mut Tied {
+    /// Returns what it has been tied to so far, to be changed.
+    pub(super) fn tied_mut(&mut self) -> &mut Tied {
         Arc::make_mut(&mut self.tied)
     }
 
-    /// Returns what is told of it.
+    /// Returns what the result says about it.
     pub(super) fn assessed(self, calls: &Calls) -> AssessedCommit {
         let week = calls.within_week(self.pushed_at);
         let of_session = |session: &u32| &calls.of_session[*session as usize];
@@ -233,7 +233,7 @@ impl PushedCommit {
     }
 }
 
-/// Takes the Sessions that the notes of a commit name.
+/// Takes out the Sessions that notes on a commit name.
 fn sessions(noted: &mut Noted, repository: &Lifetime, commit_sha: &CommitSha) -> BTreeSet<u32> {
     noted
         .get_mut(repository)

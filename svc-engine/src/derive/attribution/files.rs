@@ -6,12 +6,12 @@ use svc_model::id::is_trimmed;
 use super::TokenSet;
 use crate::derive::diff::CommitDiff;
 
-/// How the paths of code end.
+/// Suffixes of code paths.
 const CODE_SUFFIXES: [&str; 21] = [
     ".py", ".ts", ".js", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".scala", ".rb", ".php",
     ".cs", ".cpp", ".c", ".h", ".tf", ".hcl", ".sql", ".sh", ".bash",
 ];
-/// What stands in the paths of files that a program writes.
+/// Parts of the paths of generated files.
 const GENERATED: [&str; 6] = [
     "package-lock.json",
     "yarn.lock",
@@ -30,14 +30,14 @@ pub struct FileTokens {
     pub tokens: Arc<TokenSet>,
 }
 
-/// What Attribution needs of a commit's diff: the files of code to which it adds anything.
+/// The part of a commit's diff that Attribution needs: the code files to which it adds something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitFiles {
     /// The files, each path once.
     pub files: Vec<FileTokens>,
-    /// Sections that break the grammar, or of a path that an earlier one has.
+    /// Sections that break the grammar, or whose path an earlier section has.
     pub malformed: u64,
-    /// Sections that say nothing of added lines.
+    /// Sections that tell nothing about added lines.
     pub unsupported: u64,
 }
 
@@ -66,7 +66,7 @@ impl CommitFiles {
         files
     }
 
-    /// Returns about how many bytes it takes, for whoever keeps it.
+    /// Returns roughly how many bytes it takes, for a cache.
     pub fn bytes(&self) -> usize {
         let file =
             |file: &FileTokens| size_of::<FileTokens>() + file.path.len() + 8 * file.tokens.len();
@@ -74,7 +74,7 @@ impl CommitFiles {
     }
 }
 
-/// Returns whether a file is one of code that a person or an agent writes.
+/// Returns whether a path is that of code written by a person or an agent.
 pub fn is_code(path: &str) -> bool {
     let is_code = CODE_SUFFIXES.iter().any(|suffix| path.ends_with(suffix));
     is_code && !GENERATED.iter().any(|part| path.contains(part))

@@ -19,25 +19,25 @@ const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 pub struct Plan {
     pub(super) calls: Calls,
     pub(super) noted: Noted,
-    /// Pushes that some call could have led to, in their order.
+    /// Pushes that some call could have led to, in order.
     pushes: Vec<(Lifetime, Push)>,
     pub(super) skipped: Counts<AttributionSkip>,
 }
 
-/// Calls in the order in which the earlier wins, and of each Session.
+/// Calls in order of precedence, where the earlier wins, and grouped by Session.
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     pub(super) all: Vec<Call>,
-    /// The places of the calls of each Session that has one, ascending.
+    /// The indices of each Session's calls, ascending. Every Session here has at least one.
     pub(super) of_session: Vec<Vec<u32>>,
 }
 
-/// The Sessions that the notes of each commit name, by their numbers, as far as they have calls.
+/// The Sessions that notes on each commit name, by number. Only Sessions with calls are kept.
 pub(super) type Noted = BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<u32>>>;
 
 impl Plan {
-    /// Takes what is known without reading a repository or a text. Calls that were observed after a
-    /// moment are left out.
+    /// Takes what is known without reading a repository or a text. Calls observed after `as_of` are
+    /// left out.
     pub fn new(inputs: Inputs, as_of: Instant) -> Self {
         let Inputs {
             calls,
@@ -68,15 +68,15 @@ impl Plan {
         plan
     }
 
-    /// Returns the pushes whose commits are wanted, each with its repository: in the order in which they
-    /// were received.
+    /// Returns the pushes whose commits are wanted, each with its repository, in the order in which
+    /// they were received.
     pub fn pushes(&self) -> impl ExactSizeIterator<Item = (&Lifetime, FactId)> {
         self.pushes
             .iter()
             .map(|(repository, push)| (repository, push.push_id))
     }
 
-    /// Takes the commits of each of these pushes, the oldest first; nothing where the repository has no
+    /// Takes the commits of each of these pushes, oldest first; `None` if the repository has no
     /// mirror.
     pub fn with_ranges(
         mut self,
@@ -144,12 +144,12 @@ impl Calls {
         (calls, sessions)
     }
 
-    /// Returns the places of the calls that were observed near a push.
+    /// Returns the indices of the calls observed near a push.
     pub(super) fn near(&self, pushed_at: Instant) -> Range<u32> {
         self.around(pushed_at, GUESS_MINUTES_BEFORE)
     }
 
-    /// Returns the places of the calls that were observed in the week of a push.
+    /// Returns the indices of the calls observed in the week of a push.
     pub(super) fn within_week(&self, pushed_at: Instant) -> Range<u32> {
         self.around(pushed_at, NOTE_MINUTES_BEFORE)
     }
@@ -167,11 +167,11 @@ impl Calls {
     }
 }
 
-/// The calls of all Sessions that notes of a repository name.
+/// The calls of all Sessions that notes in a repository name.
 enum NotedCalls<'c> {
-    /// Of each Session.
+    /// One list per Session.
     Apart(Vec<&'c [u32]>),
-    /// Of all of them, in one list, because many pushes ask.
+    /// One list for all Sessions, because many pushes ask.
     Together(Vec<u32>),
 }
 
@@ -206,7 +206,7 @@ impl<'c> NotedCalls<'c> {
     }
 }
 
-/// Returns what of an ascending list lies in a range, by its place in the list.
+/// Returns the positions of an ascending list whose values lie in a range.
 pub(super) fn within(list: &[u32], places: &Range<u32>) -> Range<usize> {
     let before = |end: u32| list.partition_point(|place| *place < end);
     before(places.start)..before(places.end)

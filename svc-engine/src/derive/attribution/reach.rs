@@ -1,8 +1,8 @@
-//! What tells the calls within reach of a commit from any others.
+//! A key that changes when the calls within reach of a commit change.
 //!
-//! The rows of a commit follow from what it adds, which never changes, and from the calls within reach:
-//! those near its push and those of the Sessions that its notes name. So whoever remembers what a commit
-//! was tied to may tell it again as long as the same calls are within reach.
+//! A commit's rows follow from what it adds, which never changes, and from the calls within reach:
+//! those near its push and those of the Sessions that notes on it name. So whoever remembers what a
+//! commit was tied to can reuse it for as long as the same calls are within reach.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
@@ -17,12 +17,13 @@ use super::plan::{Calls, within};
 use super::{Call, Similarity};
 use crate::fact::Lifetime;
 
-/// The calls within reach of a commit: a sum of one number for each. Two different sets have the same
-/// sum with a chance of 2⁻¹²⁸, also where somebody chooses the calls, who does not know the key.
+/// The calls within reach of a commit, as a sum with one number per call. Two different sets
+/// collide with a chance of 2⁻¹²⁸, even if the calls are chosen by an attacker who does not know
+/// the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reach(u128);
 
-/// The key of a process to its numbers.
+/// The secret key from which one process derives these numbers.
 #[derive(Clone, Debug, Default)]
 pub struct ReachKey([RandomState; 2]);
 
@@ -37,7 +38,7 @@ impl ReachKey {
     }
 }
 
-/// The sums of all calls and of those of each Session, up to each of them.
+/// Prefix sums over all calls, and over the calls of each Session.
 pub(super) struct Sums<'c> {
     calls: &'c Calls,
     key: &'c ReachKey,
@@ -60,8 +61,8 @@ impl<'c> Sums<'c> {
         }
     }
 
-    /// Returns what is within reach of a commit: the calls near its push, and those of the Sessions that
-    /// its notes name in the week of its push.
+    /// Returns what is within reach of a commit: the calls near its push, and those in the week of
+    /// its push whose Sessions are named by notes on it.
     pub(super) fn reach<'s>(
         &self,
         near: &Range<u32>,
@@ -95,15 +96,15 @@ fn between(sums: &[u128], places: Range<usize>) -> u128 {
 /// What a commit was tied to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tied {
-    /// Its files that have a call.
+    /// Its files that are tied to a call.
     pub(super) files: Vec<TiedFile>,
-    /// Its other files and sections.
+    /// Reasons for its other files and sections.
     pub(super) skipped: Counts<AttributionSkip>,
     /// Its files with a guess that an erased call of a noted Session may have written.
     pub(super) notes_hidden: u64,
 }
 
-/// A file of a commit, and the call that wrote what was added to it.
+/// A file of a commit, and the call that wrote the added lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TiedFile {
     pub(super) path: String,
@@ -114,7 +115,8 @@ pub(super) struct TiedFile {
 }
 
 impl Tied {
-    /// Returns what led to its rows: a note if any file has one, else a guess; nothing without a row.
+    /// Returns what led to its rows: a note if any file has one, otherwise a guess; `None` without
+    /// rows.
     pub(super) fn source(&self) -> Option<AttributionSource> {
         let mut sources = self.files.iter().map(|file| file.source);
         let notes = AttributionSource::GitNotes;
@@ -126,7 +128,7 @@ impl Tied {
         })
     }
 
-    /// Returns about how many bytes it takes, for whoever keeps it.
+    /// Returns roughly how many bytes it takes, for a cache.
     pub fn bytes(&self) -> usize {
         let file = |file: &TiedFile| {
             size_of::<TiedFile>() + file.path.len() + file.session_id.as_str().len()

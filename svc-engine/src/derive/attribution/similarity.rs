@@ -1,10 +1,11 @@
-//! Which of many sets of tokens is most similar to a given one: a join of sets under a floor.
+//! Finds the token set most similar to a given one: a set similarity join with a floor.
 //!
-//! Tokens are numbered by how many calls have them, the rare ones first; a token that no call has only
-//! adds to the size of its file, and one that no file has only to the size of its call. Two sets that
-//! are similar enough share a token among the first few of each, so only those are indexed and looked
-//! up. Sets of one pool that are the same stand there once. What the sizes, the place of the first
-//! common token and a sketch of 256 bits leave over is compared token by token, in whole numbers.
+//! Tokens are numbered by how many calls contain them, rarest first. A token in no call only adds
+//! to the size of its file, and a token in no file only to the size of its call. Two sets that are
+//! similar enough share a token among the first few of each, so only those are indexed and looked
+//! up. Identical sets in a pool are stored once. Candidates that the sizes, the position of the
+//! first common token and a 256-bit sketch cannot rule out are compared token by token, in
+//! integers.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -15,22 +16,23 @@ use foldhash::fast::FixedState;
 use crate::deadline::Passed;
 use crate::threads::both;
 
-/// Groups of a pool above which tokens are indexed.
+/// Pools with more groups than this are indexed.
 const SCANNED_MAX: usize = 32;
 
-/// Tokens that are compared in the time of one look at a call.
+/// How many tokens are compared in the time of one look at a call.
 const TOKENS_OF_LOOK: u64 = 8;
 
-/// Of each of 256 bits, whether the tokens that hash to it are odd in number. Tokens that only one of
-/// two sets has are at least as many as the bits in which their sketches differ, however large the sets.
+/// For each of 256 bits, the parity of the number of tokens that hash to it. At least as many
+/// tokens occur in only one of two sets as there are bits in which their sketches differ, however
+/// large the sets.
 type Sketch = [u64; 4];
 
-/// How similar two sets are: how many tokens both have, over how many either has.
+/// The similarity of two sets: how many tokens both have, over how many at least one has.
 #[derive(Clone, Copy, Debug)]
 pub struct Similarity {
-    /// Tokens of both.
+    /// Tokens in both.
     pub common: u32,
-    /// Tokens of either; not zero.
+    /// Tokens in at least one; not zero.
     pub either: u32,
 }
 
@@ -47,14 +49,15 @@ impl Similarity {
         }
     }
 
-    /// Returns how many tokens sets of such sizes, given by their sum, must share to be as similar.
+    /// Returns how many tokens two sets must share to be this similar, given the sum of their
+    /// sizes.
     fn common_of(self, sizes: u32) -> u32 {
         let (common, either) = (u64::from(self.common), u64::from(self.either));
         let shared = (common * u64::from(sizes)).div_ceil(common + either);
         u32::try_from(shared).unwrap_or(u32::MAX)
     }
 
-    /// Returns the sizes of sets that can be as similar to a set of this size.
+    /// Returns the smallest and largest size that a set this similar to one of `size` can have.
     fn sizes(self, size: u32) -> (u32, u32) {
         let (common, either) = (u64::from(self.common), u64::from(self.either));
         let (low, high) = (
@@ -90,17 +93,17 @@ impl Ord for Similarity {
     }
 }
 
-/// One set among those of [`Sets`].
+/// One set in [`Sets`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Set {
-    /// Tokens, those that the other side does not have included.
+    /// Number of tokens, including those that the other side does not have.
     size: u32,
     start: usize,
     length: u32,
     sketch: Sketch,
 }
 
-/// Sets of numbered tokens, one after another in one list.
+/// Sets of numbered tokens, stored one after another in one list.
 #[derive(Clone, Debug)]
 pub(super) struct Sets {
     tokens: Vec<u32>,
@@ -108,7 +111,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// Returns so many empty sets.
+    /// Returns `count` empty sets.
     pub(super) fn new(count: usize) -> Self {
         Self {
             tokens: Vec::new(),
@@ -116,8 +119,8 @@ impl Sets {
         }
     }
 
-    /// Fills the set at a place: how many tokens it has, and the numbers of those that the other side
-    /// may have.
+    /// Fills the set at `place`. `size` counts all its tokens; `tokens` are the numbers of those
+    /// that the other side may have.
     pub(super) fn fill(&mut self, place: usize, size: usize, tokens: impl Iterator<Item = u32>) {
         let start = self.tokens.len();
         self.tokens.extend(tokens);
@@ -130,13 +133,13 @@ impl Sets {
         };
     }
 
-    /// Appends a set, see [`Sets::fill`].
+    /// Appends a set. See [`Sets::fill`].
     pub(super) fn push(&mut self, size: usize, tokens: impl Iterator<Item = u32>) {
         self.sets.push(Set::default());
         self.fill(self.sets.len() - 1, size, tokens);
     }
 
-    /// Returns how many numbers are kept.
+    /// Returns how many token numbers are stored.
     pub(super) fn tokens(&self) -> usize {
         self.tokens.len()
     }
@@ -145,7 +148,7 @@ impl Sets {
         &self.tokens[set.start..set.start + set.length as usize]
     }
 
-    /// Gives every token its rank, and leaves out those without one.
+    /// Replaces every token by its rank, and drops tokens without one.
     fn rank(&mut self, ranks: &[Option<u32>]) {
         let mut order: Vec<&mut Set> = self.sets.iter_mut().collect();
         order.sort_by_key(|set| set.start);
@@ -173,20 +176,20 @@ impl Sets {
 fn sketch(tokens: &[u32]) -> Sketch {
     let mut sketch = Sketch::default();
     for token in tokens {
-        // Neighbours in rank are apart in the bits above.
+        // The upper bits of the product separate neighbouring ranks.
         let bit = token.wrapping_mul(0x9e37_79b9) >> 24;
         sketch[bit as usize / 64] ^= 1 << (bit % 64);
     }
     sketch
 }
 
-/// Returns how many tokens only one of two sets has, at least.
+/// Returns a lower bound on how many tokens occur in only one of two sets.
 fn apart(left: &Sketch, right: &Sketch) -> u32 {
     let bits = |(left, right): (&u64, &u64)| (left ^ right).count_ones();
     left.iter().zip(right).map(bits).sum()
 }
 
-/// Numbers the tokens of calls and files anew, those that the fewest calls have first.
+/// Renumbers the tokens of calls and files, those in the fewest calls first.
 pub(super) fn rank(calls: &mut Sets, files: &mut Sets, vocabulary: usize) {
     let mut counts = vec![0_u32; vocabulary];
     for token in &calls.tokens {
@@ -202,16 +205,16 @@ pub(super) fn rank(calls: &mut Sets, files: &mut Sets, vocabulary: usize) {
     both(|| calls.rank(&ranks), || files.rank(&ranks));
 }
 
-/// A call that is similar.
+/// A similar call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
     pub(super) similarity: Similarity,
-    /// The place of the call among all.
+    /// The index of the call among all calls.
     pub(super) call: u32,
 }
 
 impl Match {
-    /// Returns whether this one wins: the more similar, and of two the earlier.
+    /// Returns whether this match wins: the more similar one does, and on a tie the earlier call.
     fn is_better(self, than: Option<Self>) -> bool {
         than.is_none_or(|than| {
             (self.similarity, std::cmp::Reverse(self.call))
@@ -220,52 +223,51 @@ impl Match {
     }
 }
 
-/// Calls of a pool that have the same size and the same tokens.
+/// Calls of a pool with the same size and the same tokens.
 #[derive(Clone, Debug)]
 struct Group {
     set: Set,
-    /// Where its calls stand in the list of all, the earliest first.
+    /// The range of its calls in the pool's `members`, earliest first.
     members: Range<usize>,
-    /// The first group of a greater size.
+    /// The first group of a larger size.
     larger: u32,
 }
 
-/// Calls of which the most similar is looked for. The places of calls are in the order in which the
-/// earlier wins among those that are equally similar.
+/// Calls to search for the most similar one. On a tie the call with the lower index wins.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     floor: Similarity,
     /// By size, then by the earliest call.
     groups: Vec<Group>,
     members: Vec<u32>,
-    /// The groups that have a token among their first, for one token after another, and where those of
-    /// each token are. Empty for few groups.
+    /// For each indexed token in turn, the groups that have it among their first. `tokens` says
+    /// where each token's groups are. Empty if there are few groups.
     postings: Vec<u32>,
     tokens: HashMap<u32, Range<u32>, FixedState>,
-    /// What is looked at of each group first.
+    /// The part of each group that is looked at first.
     heads: Vec<Head>,
     searches: u32,
-    /// What the searches so far took, in looks at a call.
+    /// The cost of the searches so far, in looks at a call.
     looks: u64,
 }
 
-/// What is looked at of a group first.
+/// The part of a group that is looked at first.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// The number of the last search that has seen the group.
+    /// The number of the last search that saw the group.
     seen: u32,
-    /// How many tokens files have of it.
+    /// How many of its tokens occur in files.
     length: u32,
     sketch: Sketch,
 }
 
 impl Pool {
-    /// Collects these calls, in ascending order, of which each can be found if it is at least as
-    /// similar as the floor.
+    /// Collects the calls at `places`, which are ascending. Calls that can never be as similar as
+    /// `floor` are left out.
     ///
     /// # Errors
     ///
-    /// When the work must end.
+    /// When the work has to end.
     pub(super) fn new(
         calls: &Sets,
         places: impl Iterator<Item = u32>,
@@ -351,8 +353,8 @@ impl Pool {
         })
     }
 
-    /// Returns the call among these places that is most similar to a file: at least as the floor, and
-    /// better than the one that was found before.
+    /// Returns the call in `places` that is most similar to a file, if it reaches the floor and
+    /// beats `before`, the match found earlier; otherwise `before`.
     pub(super) fn best(
         &mut self,
         calls: &Sets,
@@ -385,7 +387,7 @@ impl Pool {
         }
         self.next_search();
         for (left, token) in (1..=file.length).rev().zip(search.tokens) {
-            // A set that shares no earlier token shares no more than are left.
+            // A set that shares no earlier token shares at most the tokens that are left.
             let (smallest, largest) = search.floor.sizes(file.size);
             if left < smallest {
                 break;
@@ -397,7 +399,7 @@ impl Pool {
             let of = |number: u32| &self.groups[number as usize];
             let from = |size: u32| postings.partition_point(|it| of(*it).set.size < size);
             let mut at = from(smallest);
-            // The groups of one size stand together, in the order of their first calls.
+            // Groups of one size are adjacent, ordered by their first calls.
             let mut larger = 0;
             let mut bound = search.bound(0, left);
             while let Some(number) = postings.get(at).copied() {
@@ -426,12 +428,12 @@ impl Pool {
         search.best
     }
 
-    /// Returns what the searches so far took, in looks at a call.
+    /// Returns the cost of the searches so far, in looks at a call.
     pub(super) const fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Forgets what the search before has seen.
+    /// Forgets which groups the last search saw.
     fn next_search(&mut self) {
         self.searches = self.searches.wrapping_add(1);
         if self.searches == 0 {
@@ -440,7 +442,7 @@ impl Pool {
         }
     }
 
-    /// Returns which groups have sizes from the first to the second, both included.
+    /// Returns the range of groups whose sizes lie between the two, both included.
     fn between(&self, sizes: (u32, u32)) -> (usize, usize) {
         let before = |size: u32| self.groups.partition_point(|group| group.set.size < size);
         let high = self
@@ -456,7 +458,7 @@ struct Search<'s> {
     file: Set,
     tokens: &'s [u32],
     places: &'s Range<u32>,
-    /// What is not as similar cannot win.
+    /// A match less similar than this cannot win.
     floor: Similarity,
     best: Option<Match>,
     looks: u64,
@@ -470,7 +472,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns what a set of a size must share, and can.
+    /// Returns how many tokens a set of this size must share, and how many it can.
     fn bound(&self, size: u32, left: u32) -> Bound {
         let sizes = self.file.size + size;
         Bound {
@@ -481,12 +483,12 @@ impl Search<'_> {
         }
     }
 
-    /// Returns whether a group could win whose first call is this one.
+    /// Returns whether a group whose first call is `first` could win.
     fn is_open(&self, bound: &Bound, first: u32) -> bool {
         bound.needed <= bound.most
             && Match {
                 similarity: Similarity::of(bound.most, bound.sizes),
-                // An earlier call may lie before the wanted places, and a later one within.
+                // The first call may lie before the wanted places, and a later one in them.
                 call: first,
             }
             .is_better(self.best)
@@ -518,17 +520,17 @@ impl Search<'_> {
     }
 }
 
-/// What a set of a size must share with a file to win, and what it can share.
+/// How many tokens a set must share with a file to win, and how many it can share.
 struct Bound {
-    /// The tokens of both, counted apart.
+    /// The sum of both sizes.
     sizes: u32,
-    /// For which floor this holds.
+    /// The floor for which this holds.
     floor: Similarity,
     needed: u32,
     most: u32,
 }
 
-/// Returns how many numbers two ascending lists share; nothing when they are fewer than needed.
+/// Returns how many numbers two ascending lists share; `None` if fewer than needed.
 fn common(left: &[u32], right: &[u32], needed: u32) -> Option<u32> {
     let mut left_spare = left.len().checked_sub(needed as usize)?;
     let mut right_spare = right.len().checked_sub(needed as usize)?;
@@ -558,13 +560,13 @@ fn common(left: &[u32], right: &[u32], needed: u32) -> Option<u32> {
 pub(super) struct Vocabulary(HashMap<u64, u32, FixedState>);
 
 impl Vocabulary {
-    /// Returns the number of a token, a new one if it has none.
+    /// Returns the number of a token. A new token gets the next one.
     pub(super) fn number(&mut self, fingerprint: u64) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(fingerprint).or_insert(next)
     }
 
-    /// Returns the number of a token that has one.
+    /// Returns the number of a token, if it has one.
     pub(super) fn known(&self, fingerprint: u64) -> Option<u32> {
         self.0.get(&fingerprint).copied()
     }

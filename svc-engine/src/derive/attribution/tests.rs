@@ -13,7 +13,7 @@ use super::*;
 use crate::derive::diff::{CommitDiff, FileChange, FileDiff};
 use crate::testing::builders::{at, id, repository};
 
-/// A world in a few words, and what is derived of it.
+/// A small world, and what is derived from it.
 #[derive(Clone, Debug, Default)]
 struct World {
     inputs: Inputs,
@@ -71,7 +71,7 @@ impl World {
         self
     }
 
-    /// A push to repository 1 of these commits.
+    /// A push of these commits to repository 1.
     fn push(self, number: u128, minute: i64, commits: &[u32]) -> Self {
         self.push_to(1, number, minute, commits)
     }
@@ -87,7 +87,7 @@ impl World {
         self
     }
 
-    /// A commit of repository 1 that adds this text to `a.py`.
+    /// A commit in repository 1 that adds this text to `a.py`.
     fn commit(self, number: u32, text: &str) -> Self {
         self.files(1, number, vec![added("a.py", text)])
     }
@@ -122,7 +122,7 @@ impl World {
         self.texts(as_of).attribute(&GO_ON).unwrap()
     }
 
-    /// Derives with what is remembered of other worlds, and remembers what is derived.
+    /// Derives with what is remembered from other worlds, and remembers the result.
     fn recall(&self, memory: &mut Remembered) -> Attributions {
         let Remembered { key, tied } = memory;
         let mut commits = self.commits(minutes(1_000_000));
@@ -144,7 +144,7 @@ impl World {
         plan.with_ranges(|_, push| self.ranges[&push].clone())
     }
 
-    /// Returns the last step, with all that was asked for.
+    /// Returns the last step, with everything it asked for added.
     fn texts(&self, as_of: Instant) -> Texts {
         self.texts_of(self.commits(as_of))
     }
@@ -173,7 +173,7 @@ impl World {
         texts
     }
 
-    /// Returns the call of the only row, its source and its score, if there is one.
+    /// Returns the only row's call, source and score, if there is a row.
     fn only(&self) -> Option<(FactId, AttributionSource, f64)> {
         let mut rows = self.derive().rows;
         assert!(rows.len() <= 1, "{rows:?}");

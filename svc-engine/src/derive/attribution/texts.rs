@@ -20,13 +20,13 @@ use super::{
 use crate::deadline::Passed;
 use crate::threads::at_once;
 
-/// Runs of files whose calls are looked for beside each other. Each collects the calls near its pushes for
-/// itself, so there are few, and as many on every machine.
+/// Maximum number of runs of files that are searched in parallel. Each run collects the calls near
+/// its pushes for itself, so there are few, and the same number on every machine.
 const RUNS_MAX: usize = 4;
-/// Files of a run, at least.
+/// Minimum number of files in a run.
 const FILES_OF_RUN_MIN: usize = 1_024;
 
-/// The last step: what the calls say.
+/// The last step: what the calls wrote.
 #[derive(Clone, Debug)]
 pub struct Texts {
     calls: Calls,
@@ -35,9 +35,9 @@ pub struct Texts {
     file_tokens: Sets,
     call_tokens: Sets,
     vocabulary: Vocabulary,
-    /// The places of the calls that are wanted and were not added.
+    /// The indices of wanted calls that were not added yet.
     wanted: HashMap<FactId, u32, RandomState>,
-    /// The places of wanted calls whose answers were erased.
+    /// The indices of wanted calls whose answers were erased.
     erased: BTreeSet<u32>,
     skipped: Counts<AttributionSkip>,
 }
@@ -88,13 +88,13 @@ impl Texts {
         }
     }
 
-    /// Returns whether the answer of a call is needed and was not added yet.
+    /// Returns whether a call's answer is needed and was not added yet.
     pub fn wants(&self, inference_call_id: FactId) -> bool {
         self.wanted.contains_key(&inference_call_id)
     }
 
-    /// Takes the tokens of a wanted call. A call that is not wanted, or was added before, changes
-    /// nothing.
+    /// Takes the tokens of a wanted call. Does nothing if the call is not wanted or was added
+    /// before.
     ///
     /// # Errors
     ///
@@ -116,18 +116,18 @@ impl Texts {
         Ok(())
     }
 
-    /// Takes that the answer of a wanted call was erased: nobody can tell what it wrote.
+    /// Records that a wanted call's answer was erased: nobody can tell what it wrote.
     pub fn erase(&mut self, inference_call_id: FactId) {
         let place = self.wanted.remove(&inference_call_id);
         self.erased.extend(place);
     }
 
-    /// Returns which call wrote what of each file. Calls that were not added say nothing.
+    /// Returns which call wrote each file's added lines. Calls that were not added wrote nothing.
     ///
     /// # Errors
     ///
-    /// [`AttributionError::TooMuch`] beyond [`LOOKS_MAX`], and when the work must end, which is asked for
-    /// every few files.
+    /// [`AttributionError::TooMuch`] beyond [`LOOKS_MAX`], and whatever `check` returns, which is
+    /// called for every file.
     pub fn attribute(
         self,
         check: &(dyn Fn() -> Result<(), Passed> + Sync),
@@ -146,7 +146,8 @@ impl Texts {
             &mut self.file_tokens,
             self.vocabulary.len(),
         );
-        // Files may have been added in any order, and what is near is built for pushes in theirs.
+        // Files may have been added in any order, but `Join` expects them in the order of their
+        // pushes.
         let mut order: Vec<usize> = (0..self.files.len()).collect();
         order.sort_by_key(|file| self.files[*file].commit);
         let matches = self.matches(&order, check, looks_max)?;
@@ -159,15 +160,15 @@ impl Texts {
                 } else {
                     AttributionSkip::NoMatch
                 };
-                commit.tied_now().skipped.add(skip, 1);
+                commit.tied_mut().skipped.add(skip, 1);
                 continue;
             };
             let is_guess = source == AttributionSource::Jaccard;
             if is_guess && is_noted(&self.erased, &self.calls, commit) {
-                commit.tied_now().notes_hidden += 1;
+                commit.tied_mut().notes_hidden += 1;
             }
             let call = &self.calls.all[found.call as usize];
-            commit.tied_now().files.push(TiedFile {
+            commit.tied_mut().files.push(TiedFile {
                 path: std::mem::take(path),
                 inference_call_id: call.inference_call_id,
                 session_id: call.session_id.clone(),
@@ -175,10 +176,10 @@ impl Texts {
                 source,
             });
         }
-        Ok(self.told())
+        Ok(self.into_attributions())
     }
 
-    /// Returns the call of each of these files, a few runs of files at a time.
+    /// Returns the call of each of these files, searching a few runs of files at a time.
     fn matches(
         &self,
         files: &[usize],
@@ -216,13 +217,13 @@ impl Texts {
     }
 
     /// Returns what every commit is tied to.
-    fn told(mut self) -> Attributions {
+    fn into_attributions(mut self) -> Attributions {
         let mut attributions = Attributions {
             skipped: self.skipped,
             commits: Vec::with_capacity(self.commits.len()),
             ..Attributions::default()
         };
-        // There are fewer commits than rows, and each is here once.
+        // Commits are sorted rather than rows: there are fewer of them, and each is here once.
         self.commits.sort_unstable_by(|left, right| {
             (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
         });
@@ -260,13 +261,13 @@ impl Texts {
     }
 }
 
-/// Returns whether some of these calls could have led to a commit.
+/// Returns whether any of these calls could have led to a commit.
 fn is_within_reach(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
     let mut near = places.range(calls.near(commit.pushed_at));
     near.next().is_some() || is_noted(places, calls, commit)
 }
 
-/// Returns whether a note ties some of these calls to a commit.
+/// Returns whether a note ties any of these calls to a commit.
 fn is_noted(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
     if places.is_empty() || commit.sessions.is_empty() {
         return false;
@@ -287,19 +288,19 @@ struct Join<'j> {
     calls: &'j Calls,
     call_tokens: &'j Sets,
     file_tokens: &'j Sets,
-    /// The calls of each Session that was noted.
+    /// The calls of each noted Session.
     of_session: HashMap<u32, Pool>,
-    /// The calls near any push of an hour, and these calls' places.
+    /// The calls near any push within an hour, and their indices.
     near: Option<(Range<u32>, Pool)>,
-    /// What the pools before this one took.
+    /// The cost of earlier `near` pools.
     looks_before: u64,
-    /// What the pools of Sessions took.
+    /// The cost of the pools of Sessions.
     looks_of_sessions: u64,
     check: &'j (dyn Fn() -> Result<(), Passed> + Sync),
 }
 
 impl Join<'_> {
-    /// Returns what the searches so far took, in looks at a call.
+    /// Returns the cost of the searches so far, in looks at a call.
     fn looks(&self) -> u64 {
         let near = self.near.as_ref().map_or(0, |(_, pool)| pool.looks());
         self.looks_before + near + self.looks_of_sessions
@@ -346,7 +347,7 @@ impl Join<'_> {
         }
         let covers = |places: &Range<u32>| places.start <= near.start && near.end <= places.end;
         if !self.near.as_ref().is_some_and(|(places, _)| covers(places)) {
-            // The next pushes are likely to need the calls of the next hour too.
+            // The next pushes probably need the calls of the next hour too.
             let hour = commit.pushed_at.microseconds() + GUESS_MINUTES_BEFORE * 60 * 1_000_000;
             let later = Instant::from_microseconds(hour);
             let end = later.map_or(near.end, |later| self.calls.near(later).end);
@@ -362,7 +363,7 @@ impl Join<'_> {
     }
 }
 
-/// Ranges of places that are marked.
+/// A set of marked indices, built from ranges.
 #[derive(Clone, Debug)]
 struct Marks(Vec<i64>);
 

@@ -5,18 +5,17 @@ use svc_model::context::tokens;
 use svc_model::evidence::{Message, Part};
 use svc_model::json::Json;
 
-/// Fingerprints that are kept before those that repeat are removed.
+/// How many fingerprints are collected before duplicates are removed.
 const COMPACT_AT: usize = 64 * 1024;
 
-/// Bytes of a token and what follows it, in code.
+/// Typical bytes per token in code, including the separator.
 const BYTES_OF_TOKEN: usize = 8;
 
-/// The distinct tokens of a text in ASCII lower case, each as a fingerprint of 64 bits, sorted.
+/// The distinct tokens of a text in ASCII lower case, each as a 64-bit fingerprint, sorted.
 ///
-/// A token is an identifier `[A-Za-z_][A-Za-z0-9_]*` or a run of digits. Fingerprints take the place
-/// of texts because they need no table that all texts share: the set of a text that never changes may
-/// be kept for as long as its maker likes, and sets are compared as numbers. Two different tokens of a
-/// pair of texts are taken for one with a chance of 2⁻⁶⁴.
+/// A token is an identifier `[A-Za-z_][A-Za-z0-9_]*` or a run of digits. Fingerprints need no table
+/// shared by all texts: the set of a text that never changes can be cached forever, and sets are
+/// compared as numbers. Two different tokens of a pair of texts collide with a chance of 2⁻⁶⁴.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenSet(Box<[u64]>);
 
@@ -28,9 +27,9 @@ impl TokenSet {
         found.finish()
     }
 
-    /// Returns the tokens of what a model answered: of its texts, and of every string in the arguments
-    /// of its tool calls, at any depth. Reasoning, results of tools, numbers and the names of members
-    /// do not count.
+    /// Returns the tokens of a model's answer: of its texts, and of every string in the arguments
+    /// of its tool calls, at any depth. Reasoning, tool results, numbers and member names do not
+    /// count.
     pub fn of_output(messages: &[Message]) -> Self {
         let mut found = Found::default();
         for part in messages.iter().flat_map(|message| &message.parts) {
@@ -73,7 +72,7 @@ impl TokenSet {
 #[derive(Default)]
 struct Found {
     fingerprints: Vec<u64>,
-    /// How many of them are known to be distinct.
+    /// How many of them, from the first, are known to be distinct.
     distinct: usize,
     lower: Vec<u8>,
 }
@@ -81,7 +80,7 @@ struct Found {
 impl Found {
     fn text(&mut self, text: &[u8]) {
         let state = FixedState::default();
-        // All of it at once: many bytes take one step.
+        // Lower-casing the whole text at once handles many bytes per step.
         let mut lower = std::mem::take(&mut self.lower);
         lower.clear();
         lower.extend_from_slice(text);
@@ -93,7 +92,7 @@ impl Found {
             hasher.write(&lower[place]);
             hasher.write_u8(0xff);
             self.fingerprints.push(hasher.finish());
-            // A text that says the same again and again takes no memory for that.
+            // Keeps a text that repeats itself from taking memory for each repetition.
             if self.fingerprints.len() >= 2 * self.distinct + COMPACT_AT {
                 self.compact();
             }

@@ -17,7 +17,7 @@ fn attempt(number: u128, run_id: &str, attempt: Option<i64>, result: CiResult) -
     CiAttempt::of(&fact, Ok(home()))
 }
 
-/// Resolves the attempts in every rotation and twice over; the answer is the same.
+/// Resolves the attempts in every rotation and duplicated; the result never changes.
 fn resolve_all(attempts: &[CiAttempt]) -> CiResolution {
     let resolution = CiResolution::new(attempts);
     for turn in 0..attempts.len() {
@@ -179,7 +179,7 @@ proptest! {
             .map(|((run, number, result, sha, declined), id)| {
                 let mut attempt =
                     attempt(id, &run.to_string(), Some(*number), CiResult::ALL[*result]);
-                // Mostly a run is of one commit, else nearly all of them contradict themselves.
+                // Most runs are on one commit; otherwise nearly all would contradict themselves.
                 let sha = if *declined < 16 { usize::from(*run) % 3 } else { *sha };
                 Arc::make_mut(&mut attempt.place).commit_sha = commit(shas[sha]);
                 if *declined == 19 {

@@ -1,4 +1,4 @@
-//! A small world to derive reports of, for tests.
+//! A small world that reports are derived from in tests.
 
 use serde_json::Value;
 use svc_model::facts::AgentHarness;
@@ -21,7 +21,7 @@ use crate::derive::repository::Repositories;
 use crate::fact::{Lifetime, RepositoryClaim};
 use crate::testing::builders::{at, commit, decision, edit, id, name, outcome, repository};
 
-/// Facts and what was derived of them before.
+/// Facts, and earlier results derived from them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct World {
     pub(crate) calls: Vec<CohortCall>,
@@ -34,12 +34,12 @@ pub(crate) struct World {
     pub(crate) attempts: Vec<CiAttempt>,
     pub(crate) claims: Vec<RepositoryClaim>,
     pub(crate) since_days: Option<u64>,
-    pub(crate) models: model_report::Beside,
-    pub(crate) lifecycle: lifecycle::Beside,
+    pub(crate) models: model_report::OtherParts,
+    pub(crate) lifecycle: lifecycle::OtherParts,
     pub(crate) quarantine_revision: u64,
 }
 
-/// The repository of this number.
+/// The repository with this number.
 pub(crate) fn home(number: u32) -> Lifetime {
     Lifetime::Identified(repository(number))
 }
@@ -49,7 +49,7 @@ pub(crate) fn session(text: &str) -> SessionId {
 }
 
 impl World {
-    /// Adds a call that owns the id `t` and its number.
+    /// Adds a call that owns the id `t` followed by its number.
     pub(crate) fn call(&mut self, number: u128, of: &str, model: Option<&str>) {
         self.calls.push(CohortCall {
             inference_call_id: id(number),
@@ -64,7 +64,7 @@ impl World {
         });
     }
 
-    /// Ties a file of a commit to a call, of whose ten tokens it has so many.
+    /// Ties a file of a commit to a call; they share `common` of ten tokens.
     pub(crate) fn tie(&mut self, call: u128, repository: u32, sha: char, common: u32) {
         let session_id = self.session_of(id(call));
         self.files.push(Attribution {
@@ -79,7 +79,7 @@ impl World {
         });
     }
 
-    /// Observes the Session of a call at a commit.
+    /// Adds an observation of a call's Session at a commit.
     pub(crate) fn observe(&mut self, number: u128, call: u128, repository: u32, sha: char) {
         let session_id = self.session_of(id(call));
         self.observations.push(ObservedCommit {
@@ -90,7 +90,7 @@ impl World {
         });
     }
 
-    /// Decides about the tool call of a call.
+    /// Adds a decision about a call's tool call.
     pub(crate) fn decide(&mut self, number: u128, call: u128, accepted: bool, explicit: bool) {
         let mut fact = decision(number);
         fact.session_id = self.session_of(id(call));
@@ -101,7 +101,7 @@ impl World {
         self.decisions.push(Decision::from(&fact));
     }
 
-    /// Observes what became of the edit of a call.
+    /// Adds an observation of what became of a call's edit.
     pub(crate) fn edit(
         &mut self,
         number: u128,
@@ -118,7 +118,7 @@ impl World {
         self.edits.push(EditFate::of(&fact));
     }
 
-    /// Runs a workflow at a commit.
+    /// Adds a run of a workflow at a commit.
     pub(crate) fn run(
         &mut self,
         number: u128,
@@ -137,7 +137,7 @@ impl World {
             .push(CiAttempt::of(&fact, Ok(home(repository_id))));
     }
 
-    /// Lets a repository bear a name.
+    /// Gives a repository a name.
     pub(crate) fn claim(&mut self, number: u32, text: &str) {
         self.claims.push(RepositoryClaim {
             name: name(text),
@@ -146,7 +146,7 @@ impl World {
         });
     }
 
-    /// Makes a file of a call a member of a merged pull request.
+    /// Makes a call's file a member of a merged pull request.
     pub(crate) fn join(&mut self, call: u128, scores: Option<(f64, f64)>) {
         let session_id = self.session_of(id(call));
         self.lifecycle.merges.candidates += 1;
@@ -157,7 +157,7 @@ impl World {
         });
     }
 
-    /// Erases what a call said: nothing is similar to it any more.
+    /// Erases a call's content: nothing is similar to it any more.
     pub(crate) fn erase(&mut self, call: FactId) {
         for known in &mut self.calls {
             known.is_erased |= known.inference_call_id == call;
@@ -208,8 +208,8 @@ impl World {
         })
     }
 
-    /// Two models in one repository: what one wrote is noted, accepted, merged, and passed; what the
-    /// other wrote is guessed, and failed.
+    /// Two models in one repository. The work of one is noted, accepted, merged and passed CI; the
+    /// work of the other is guessed and failed CI.
     pub(crate) fn example() -> Self {
         let mut world = Self::default();
         world.claim(101, "o/full");
@@ -232,7 +232,7 @@ impl World {
         world
     }
 
-    /// A world in which nearly everything happens, a different one for each seed.
+    /// A world in which nearly everything happens, different for each seed.
     pub(crate) fn random(seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut below = move |bound: u64| {
@@ -314,7 +314,7 @@ impl World {
         world
     }
 
-    /// The same facts, and those of another Session, call and repository.
+    /// The same facts, plus those of another Session, call and repository.
     pub(crate) fn with_others(&self) -> Self {
         let mut world = self.clone();
         world.claim(9, "o/other");
@@ -324,12 +324,12 @@ impl World {
         world.observe(901, 900, 9, 'f');
         world.observe(902, 900, 1, '1');
         world.run(903, 9, 'f', "CI", CiResult::Failed);
-        // Its Attributions, observations and runs are still there, and the ids that it owns.
+        // The call's Attributions, observations, runs and the ids that it owns are still there.
         world.calls.pop();
         world
     }
 
-    /// The same facts, received in another order, some of them again.
+    /// The same facts in another order, some of them twice.
     pub(crate) fn shuffled(&self) -> Self {
         fn turn<T: Clone>(list: &mut Vec<T>) {
             let again: Vec<T> = list.iter().step_by(3).cloned().collect();
@@ -347,13 +347,13 @@ impl World {
         turn(&mut world.edits);
         turn(&mut world.attempts);
         turn(&mut world.claims);
-        // What is joined is derived, so none comes twice.
+        // Joined files are derived, so none occurs twice.
         world.lifecycle.merges.joined.reverse();
         world
     }
 }
 
-/// Panics unless each rate lost successes and failures alone, and won none.
+/// Panics unless each rate only lost successes and failures, and gained none.
 pub(crate) fn assert_only_lost(before: &[(u64, u64)], after: &[(u64, u64)], seed: u64) {
     for (place, (before, after)) in before.iter().zip(after).enumerate() {
         let failed = |(part, whole): &(u64, u64)| whole - part;
@@ -364,7 +364,7 @@ pub(crate) fn assert_only_lost(before: &[(u64, u64)], after: &[(u64, u64)], seed
     }
 }
 
-/// Panics unless two JSON values are equal: numbers to 1e-9, and `"$text"` is any text.
+/// Panics unless two JSON values are equal: numbers to 1e-9, and `"$text"` matches any text.
 pub(crate) fn assert_same(actual: &Value, expected: &Value) {
     fn same(path: &str, actual: &Value, expected: &Value) {
         match (actual, expected) {

@@ -1,30 +1,30 @@
 use super::{DiffSkip, FileChange, FileDiff};
 
-/// The mode of a commit of another repository.
+/// The mode of a submodule's commit.
 const GITLINK: &[u8] = b"160000";
-/// What stands for no file.
+/// The path that stands for no file.
 const NO_FILE: &[u8] = b"/dev/null";
 
-/// One section while its lines are read.
+/// One section while its lines are being read.
 #[derive(Debug)]
 pub(super) struct Parsing(Result<Section, DiffSkip>);
 
-/// What is known of a section so far.
+/// What is known about a section so far.
 #[derive(Debug, Default)]
 struct Section {
-    /// What the first line says of the two paths, quoted as it is.
+    /// The two paths in the first line, still quoted.
     head: Vec<u8>,
     change: Option<Change>,
     renamed_from: Option<Vec<u8>>,
     renamed_to: Option<Vec<u8>>,
-    /// What stands after `---` and after `+++`.
+    /// The values of `---` and `+++`.
     before: Side,
     after: Side,
     hunk: Option<Hunk>,
     added: Added,
 }
 
-/// What a section says of its file before or after the commit.
+/// What a section says about its file before or after the commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Side {
     #[default]
@@ -39,14 +39,14 @@ enum Change {
     Deleted,
 }
 
-/// A hunk: how many of its lines are left, and where the next one may begin.
+/// A hunk: how many of its lines are left, and the earliest place where the next one may begin.
 #[derive(Clone, Copy, Debug)]
 struct Hunk {
     old_left: u64,
     new_left: u64,
     old_end: u64,
     new_end: u64,
-    /// The kind of the last line; a mark of a missing line break belongs to one.
+    /// The kind of the last line, because a mark for a missing line break refers to it.
     last: u8,
 }
 
@@ -54,12 +54,12 @@ struct Hunk {
 struct Added {
     text: String,
     has_lines: bool,
-    /// Whether the last line ended with a CR that was taken for part of its line break.
+    /// Whether the last line ended with a CR that was treated as part of its line break.
     cut: bool,
 }
 
 impl Parsing {
-    /// Begins with the line that starts with `diff `.
+    /// Begins at a line that starts with `diff `.
     pub(super) fn begin(line: &[u8]) -> Self {
         Self(match line.strip_prefix(b"diff --git ") {
             Some(head) => Ok(Section {
@@ -70,12 +70,12 @@ impl Parsing {
         })
     }
 
-    /// Begins where nothing can be read.
+    /// Begins a section that cannot be read.
     pub(super) const fn skipped(skip: DiffSkip) -> Self {
         Self(Err(skip))
     }
 
-    /// Takes the next line, without its LF.
+    /// Reads the next line, without its LF.
     pub(super) fn line(&mut self, line: &[u8]) {
         if let Ok(section) = &mut self.0
             && let Err(skip) = section.line(line)
@@ -159,7 +159,7 @@ impl Section {
             (Some(Change::Added), false) => FileChange::Added,
             (Some(Change::Deleted), false) => FileChange::Deleted,
         };
-        // No file is on the side where the change says so, and only there.
+        // Exactly the side that the change implies has no file.
         let has_hunks = self.hunk.is_some();
         if (self.before == Side::NoFile) != (has_hunks && change == FileChange::Added)
             || (self.after == Side::NoFile) != (has_hunks && change == FileChange::Deleted)
@@ -178,7 +178,7 @@ impl Section {
         })
     }
 
-    /// Returns the paths before and after, on which every line that names one agrees.
+    /// Returns the paths before and after. All lines that name a path must agree on it.
     fn paths(&self) -> Result<(Vec<u8>, Vec<u8>), DiffSkip> {
         let agreed = |first: Option<Vec<u8>>, second: Option<Vec<u8>>| match (first, second) {
             (Some(first), Some(second)) if first != second => Err(DiffSkip::Malformed),
@@ -189,7 +189,7 @@ impl Section {
         }
         let old = agreed(self.renamed_from.clone(), self.before.path())?;
         let new = agreed(self.renamed_to.clone(), self.after.path())?;
-        // Where one is not named, as of a new file, the first line repeats the other.
+        // If one path is not named, as in a new file, the first line repeats the other.
         let known = match (old, new) {
             (Some(old), Some(new)) => Some((old, new)),
             (Some(one), None) | (None, Some(one)) => Some((one.clone(), one)),
@@ -197,7 +197,8 @@ impl Section {
         };
         let head = self.head.as_slice();
         let (old, new) = match (head.starts_with(b"\""), head.ends_with(b"\"")) {
-            // Names without marks may hold blanks, so only what they must be tells where they part.
+            // Unquoted names may contain spaces, so the expected paths determine where they are
+            // split.
             (false, false) => {
                 let (old, new) = known.unwrap_or_else(|| halves(head));
                 let spelled = [b"a/", &old[..], b" b/", &new].concat();
@@ -227,7 +228,7 @@ impl Side {
         if value == NO_FILE {
             return Ok(Self::NoFile);
         }
-        // git ends a name with a blank in it so, because other programs put a date there.
+        // git appends a tab to a name with a space, because other programs put a date there.
         let value = value.strip_suffix(b"\t").unwrap_or(value);
         let path = unquote(value)?;
         let path = path.strip_prefix(prefix).ok_or(DiffSkip::Malformed)?;
@@ -243,7 +244,7 @@ impl Side {
 }
 
 impl Hunk {
-    /// Reads `-A,B +C,D @@`, after the hunk before.
+    /// Parses `-A,B +C,D @@`, which must not overlap the previous hunk.
     fn begin(ranges: &[u8], before: Option<Self>) -> Result<Self, DiffSkip> {
         let parsed = || {
             let text = str::from_utf8(ranges.split(|byte| *byte == b'@').next()?).ok()?;
@@ -305,7 +306,7 @@ impl Added {
             .push_str(&String::from_utf8_lossy(whole.unwrap_or(line)));
     }
 
-    /// The last line has no line break, so a CR at its end is content.
+    /// The last line has no line break, so a CR at its end is content after all.
     fn unterminated(&mut self) {
         if self.cut {
             self.text.push('\r');
@@ -313,8 +314,8 @@ impl Added {
     }
 }
 
-/// Returns the first line of a range and the one behind it. A range of no lines stands behind the line
-/// that it names.
+/// Returns the first line of a range and the line after its last. An empty range names the line
+/// that it follows.
 fn range(text: &str) -> Option<(u64, u64)> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -328,7 +329,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
     Some((start, start.checked_add(count)?))
 }
 
-/// Returns the name of a header's line and what follows; nothing when it is none that git writes.
+/// Returns the name of a header line and its value; `None` if git never writes such a line.
 fn split_header(line: &[u8]) -> Option<(&'static str, &[u8])> {
     const NAMES: [&str; 15] = [
         "old mode",
@@ -368,14 +369,14 @@ fn mode(value: &[u8]) -> Result<(), DiffSkip> {
     }
 }
 
-/// Returns the one name that stands twice in `a/NAME b/NAME`, if it does.
+/// Returns the name that occurs twice in `a/NAME b/NAME`, if it does.
 fn halves(head: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let length = head.len().saturating_sub(b"a/ b/".len()) / 2;
     let name = head.get(2..2 + length).unwrap_or_default().to_vec();
     (name.clone(), name)
 }
 
-/// Returns what stands before a blank and behind it.
+/// Returns the parts before and after a space.
 fn split_at(head: &[u8], blank: usize) -> (&[u8], &[u8]) {
     (&head[..blank], &head[blank + 1..])
 }
@@ -384,7 +385,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-/// Returns the place of the blank behind the quoted name at the beginning.
+/// Returns the position of the space after the quoted name at the beginning.
 fn closing(head: &[u8]) -> Option<usize> {
     let mut at = 1;
     while at < head.len() {
@@ -397,7 +398,7 @@ fn closing(head: &[u8]) -> Option<usize> {
     None
 }
 
-/// Returns the bytes of a name, which git puts between quotation marks where it holds odd ones.
+/// Returns the bytes of a name, which git quotes if it contains unusual bytes.
 fn unquote(name: &[u8]) -> Result<Vec<u8>, DiffSkip> {
     let Some(quoted) = name.strip_prefix(b"\"") else {
         return Ok(name.to_vec());

@@ -13,7 +13,7 @@ fn one(text: &str) -> FileDiff {
     diff.files.remove(0)
 }
 
-/// A new file of these lines, each with its line break as the diff shows it.
+/// A new file with these lines, each followed by its line break in the diff.
 fn new_file(name: &str, lines: &[&str]) -> String {
     let added = lines.iter().map(|line| format!("+{line}\n"));
     let (added, count) = (added.collect::<Vec<_>>().concat(), lines.len());

@@ -64,7 +64,7 @@ fn surrogates_that_stand_alone_are_characters_of_their_own() {
     assert!(containment_of_texts(&short, &other).abs() < 1e-15);
 }
 
-/// The definition, without any of what makes it fast.
+/// The definition, without any optimisation.
 fn plain(applied: &str, observed: &str) -> f64 {
     let (a, o): (Vec<char>, Vec<char>) = (applied.chars().collect(), observed.chars().collect());
     if a.is_empty() {

@@ -13,18 +13,18 @@ use crate::derive::ci::Verdict;
 use crate::derive::cohort::{Cohort, Evidence, Work};
 use crate::derive::statistics::Proportion;
 
-/// What CI says of a call, over the commits at which its Session was observed.
+/// What CI says about a call, over the commits at which its Session was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallCi {
-    /// No run names any of them.
+    /// No run names any of these commits.
     Missing,
-    /// One has a run that contradicts itself, or runs that differ.
+    /// A commit has a run that contradicts itself, or runs that disagree.
     Ambiguous,
-    /// One failed.
+    /// A commit failed.
     Failed,
-    /// One passed, and none failed.
+    /// A commit passed, and none failed.
     Passed,
-    /// None has a verdict.
+    /// No commit has a verdict.
     NonVerdict,
 }
 
@@ -164,7 +164,7 @@ pub(super) fn derive(
     }
 }
 
-/// Returns each stage of how many got how far; the first is its own denominator.
+/// Returns the stages for the number that reached each; the first is its own denominator.
 fn stages(totals: [u64; 5]) -> [Stage; 5] {
     std::array::from_fn(|place| {
         let of_before = Proportion::new(totals[place], totals[place.saturating_sub(1)]);

@@ -7,13 +7,14 @@ use crate::derive::cohort::Evidence;
 use crate::derive::fate::{self, External};
 use crate::derive::statistics::Proportion;
 
-/// The panel, and what of it other panels need.
+/// The panel, and the numbers that other panels need.
 #[derive(Debug)]
 pub(super) struct Retention {
     pub(super) panel: EditRetention,
-    /// Edits that did not stay whole, of those with a Fate.
+    /// Edits that were modified or deleted, out of those with a Fate.
     pub(super) changed: Proportion,
-    /// Edits in whose file something other than the agent changed lines, of those where it is known.
+    /// Edits whose file was also changed by something else than the agent, out of those with
+    /// counts.
     pub(super) external: Proportion,
 }
 
@@ -50,7 +51,7 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
             fate_rate: Proportion::new(fates, fates).rate(),
             skips: fate::skipped(evidence.erased_edits),
             coverage: Coverage {
-                // What was erased is evidence of nothing any more.
+                // An erased edit is no longer evidence of anything.
                 observed: fates,
                 missing: fate::skipped(evidence.erased_edits),
                 unsupported_by_integration: examples::unsupported(

@@ -1,4 +1,4 @@
-//! Some Sessions of a population, to look at.
+//! Example Sessions of a population.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use svc_model::reports::{Counts, Examples, Population, UnsupportedCapture};
 
 use crate::derive::decision::Decision;
 
-/// How many Sessions are shown of a population.
+/// Maximum number of example Sessions per population.
 pub const EXAMPLE_SESSIONS_MAX: usize = 10;
 
 /// Returns the first Sessions of a population, by id.
@@ -22,7 +22,7 @@ pub(super) fn of<'s>(
         if is_full && first.last().is_some_and(|last| *last <= session_id) {
             continue;
         }
-        // One that is there already displaces none.
+        // A Session that is already included displaces none.
         if first.insert(session_id) && is_full {
             first.pop_last();
         }
@@ -33,7 +33,7 @@ pub(super) fn of<'s>(
     }
 }
 
-/// Counts the Sessions with a decision of Cursor, whose integration cannot capture this.
+/// Counts the Sessions with a Cursor decision, whose integration cannot capture this.
 pub(super) fn unsupported(
     capture: UnsupportedCapture,
     decisions: &[Decision],

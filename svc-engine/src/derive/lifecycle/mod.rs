@@ -1,6 +1,6 @@
 //! The lifecycle report: what became of accepted work, panel by panel.
 //!
-//! Each panel has its own unit and its own denominator, and counts what it cannot speak of.
+//! Each panel has its own unit and its own denominator, and counts what it does not cover.
 
 mod accepted_work;
 mod edit_retention;
@@ -24,16 +24,16 @@ use super::policy::Policy;
 use super::session_status::SessionStatuses;
 use edit_retention::Retention;
 
-/// What merged pull requests say of the attributed files at observed commits.
+/// What merged pull requests say about the attributed files at observed commits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeEvidence {
-    /// How many attributed files at observed commits there are.
+    /// The number of attributed files at observed commits.
     pub candidates: u64,
     /// Those in exactly one merged pull request.
     pub joined: Vec<JoinedFile>,
-    /// Why the others are in none; each has one reason.
+    /// Why the others are in none, one reason each.
     pub membership: Counts<MembershipSkip>,
-    /// What has no score.
+    /// What has no score, by reason.
     pub scoring_skips: Counts<ScoringSkip>,
 }
 
@@ -44,31 +44,31 @@ pub struct JoinedFile {
     pub inference_call_id: FactId,
     /// Its Session.
     pub session_id: SessionId,
-    /// How much of it remained, where that could be told.
+    /// How much of it remained, if known.
     pub scores: Option<FileScores>,
 }
 
-/// How much of an added text remained.
+/// How much of an added text remained, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileScores {
-    /// At the final head of the pull request, from 0 to 1.
+    /// At the final head of the pull request.
     pub head: f64,
     /// At the merged commit.
     pub merge: f64,
 }
 
-/// What a lifecycle report holds beside what is derived of its cohort.
+/// The parts of a lifecycle report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct OtherParts {
     /// What merged pull requests say.
     pub merges: MergeEvidence,
     /// How many retry linkages the cohort's Sessions have.
     pub retry_linkages: u64,
-    /// Facts that name a repository that cannot be determined.
+    /// Facts whose repository cannot be determined.
     pub repository_skipped: LifecycleRepositorySkips,
 }
 
-/// What is derived of a cohort whatever was merged.
+/// What is derived from a cohort independently of merges.
 #[derive(Debug)]
 pub struct BeforeMerges<'e> {
     evidence: Evidence<'e>,
@@ -80,7 +80,7 @@ pub struct BeforeMerges<'e> {
 }
 
 impl<'e> BeforeMerges<'e> {
-    /// Derives it. The edges are those of the evidence.
+    /// Derives it. `observed` has the edges of the evidence.
     pub fn new(evidence: Evidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
         let cohort = Cohort::new(&evidence, observed);
         let (strata, stratum_skips) = strata::derive(&evidence, &cohort);
@@ -94,8 +94,9 @@ impl<'e> BeforeMerges<'e> {
         }
     }
 
-    /// Derives the report. Which mirrors are lost shows when they were read, so its reader adds that.
-    pub fn finish(self, beside: Beside) -> LifecycleReport {
+    /// Derives the report. The caller adds lost mirrors, which are only known after mirrors were
+    /// read.
+    pub fn finish(self, others: OtherParts) -> LifecycleReport {
         let Self {
             evidence,
             cohort,
@@ -106,16 +107,16 @@ impl<'e> BeforeMerges<'e> {
         } = self;
         LifecycleReport {
             org_id: evidence.org_id.clone(),
-            accepted_work: accepted_work::derive(&evidence, &cohort, &beside.merges.joined),
+            accepted_work: accepted_work::derive(&evidence, &cohort, &others.merges.joined),
             rework: rework::derive(
                 &evidence,
                 &cohort,
                 &statuses,
                 &edit_retention,
-                beside.retry_linkages,
+                others.retry_linkages,
             ),
             edit_retention: edit_retention.panel,
-            merge_durability: merge_durability::derive(beside.merges),
+            merge_durability: merge_durability::derive(others.merges),
             session_attrition: session_attrition::derive(&statuses),
             strata,
             stratum_skips,
@@ -124,7 +125,7 @@ impl<'e> BeforeMerges<'e> {
                 policy_version: Policy::Lifecycle.version().to_owned(),
             },
             provenance: provenance(evidence.quarantine_revision),
-            repository_skipped: beside.repository_skipped,
+            repository_skipped: others.repository_skipped,
             lost_mirrors: None,
         }
     }

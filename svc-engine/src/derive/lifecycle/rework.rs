@@ -1,4 +1,4 @@
-//! What may mean that work was done over.
+//! Signs that work was done over.
 
 use svc_model::reports::{ReworkComponent, ReworkGrain, ReworkName, SessionStatus};
 

@@ -1,4 +1,4 @@
-//! The accepted calls by one property at a time.
+//! The accepted calls, by one property at a time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use crate::derive::ci::CiRun;
 use crate::derive::cohort::{Cohort, Evidence, Work};
 use crate::fact::Lifetime;
 
-/// A value of a dimension, in the order in which they are shown: that of dimensions is that of their
-/// names, and values without a repository come before all others.
+/// A value of a dimension, in display order: by the name of the dimension, and values without a
+/// repository first.
 type Key<'e> = (Dimension, Option<&'e Lifetime>, Cow<'e, str>);
 
-/// Counts the accepted calls of each value. A call with no value of a dimension, or with several, is
-/// counted under a reason instead, so each is in one place of each dimension.
+/// Counts the accepted calls with each value. A call with no value, or with several, in a dimension
+/// is counted under a reason instead, so each is counted once per dimension.
 pub(super) fn derive(
     evidence: &Evidence<'_>,
     cohort: &Cohort<'_>,
@@ -57,7 +57,7 @@ fn places<'e>(work: &Work<'e>, cohort: &Cohort<'e>) -> [Result<Key<'e>, StratumS
     let harness = only(
         work.decisions.iter().map(|decision| decision.agent_harness),
         PartialEq::eq,
-        // An accepted call has a decision, so this is never counted.
+        // Never counted, because an accepted call has a decision.
         StratumSkip::MultipleAgentHarnesses,
         StratumSkip::MultipleAgentHarnesses,
     );
@@ -90,7 +90,7 @@ fn places<'e>(work: &Work<'e>, cohort: &Cohort<'e>) -> [Result<Key<'e>, StratumS
     ]
 }
 
-/// Returns the one value that there is.
+/// Returns the only value.
 fn only<T>(
     mut values: impl Iterator<Item = T>,
     are_same: impl Fn(&T, &T) -> bool,

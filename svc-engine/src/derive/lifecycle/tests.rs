@@ -351,8 +351,8 @@ fn sessions_without_a_commit_are_unknown_and_their_calls_unattributed() {
     );
 }
 
-/// Five calls with two commits each: one fails, one has no verdict at one, one is contradicted, one has
-/// no verdict, one has no CI.
+/// Five calls with two commits each: one fails, one lacks a verdict at one commit, one has runs that
+/// disagree, one has no verdict, one has no CI.
 fn five_calls() -> World {
     use CiResult::{Cancelled, Failed, Passed, Skipped};
     let mut world = World::default();

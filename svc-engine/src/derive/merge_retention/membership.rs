@@ -12,42 +12,42 @@ use crate::deadline::Passed;
 use crate::derive::attribution::Attribution;
 use crate::fact::Lifetime;
 
-/// Which commits of a repository are reached from which others.
+/// A question: which commits of a repository can be reached from which others?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AncestryQuestion {
-    /// Where else the heads may be found: the repositories that pull requests came from.
+    /// Repositories that pull requests came from, whose mirrors may also have the heads.
     pub head_repositories: BTreeSet<Lifetime>,
     /// The commits that may be reached.
     pub commits: BTreeSet<CommitSha>,
-    /// Those from which: the heads and the bases of the pull requests.
+    /// The commits to start from: the heads and the bases of the pull requests.
     pub tips: BTreeSet<CommitSha>,
 }
 
-/// Answers of one commit whether it is an ancestor of a tip of its repository's question, or the tip
-/// itself; nothing where that cannot be checked, because no mirror has the tip.
+/// For one commit, returns whether it is an ancestor of, or equal to, a tip of its repository's
+/// question; `None` if this cannot be checked because no mirror has the tip.
 pub type ReachedFrom<'r> = Box<dyn Fn(&CommitSha) -> Option<bool> + 'r>;
 
-/// Attributed files, and the merged pull requests that may hold their commits.
+/// Attributed files, and the merged pull requests that may contain their commits.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    /// Those of one commit one after another.
+    /// Files of the same commit are adjacent.
     files: Vec<(Attribution, Vec<FactId>)>,
     merges: BTreeMap<Lifetime, Vec<PullRequest>>,
-    /// The pull requests that CI names at each commit.
+    /// The pull requests that CI names for each commit.
     ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>>,
     unresolved: BTreeSet<Lifetime>,
-    /// Pairs of a commit and a Session without an observation.
+    /// Number of pairs of a commit and a Session without an observation.
     unobserved: u64,
 }
 
 #[derive(Clone, Debug)]
 struct PullRequest {
     merge: Arc<Merge>,
-    /// Every head that it had.
+    /// Every head that it has had.
     heads: BTreeSet<CommitSha>,
 }
 
-/// Whether a commit is of a pull request.
+/// Whether a commit belongs to a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     Yes,
@@ -56,7 +56,7 @@ enum Held {
 }
 
 impl Candidates {
-    /// Chooses the files over an observed edge, and the pull requests of their repositories.
+    /// Selects the files with an observed edge, and the pull requests of their repositories.
     pub fn new(inputs: Inputs) -> Self {
         type Edge = (Lifetime, CommitSha, SessionId);
         let mut observed: HashMap<Edge, BTreeSet<FactId>, RandomState> = HashMap::default();
@@ -129,7 +129,7 @@ impl Candidates {
         }
     }
 
-    /// Returns what must be known of the history of each repository.
+    /// Returns what must be known about the history of each repository.
     pub fn ancestry(&self) -> BTreeMap<Lifetime, AncestryQuestion> {
         let mut questions: BTreeMap<Lifetime, AncestryQuestion> = BTreeMap::new();
         for (repository, pull_requests) in &self.merges {
@@ -152,12 +152,12 @@ impl Candidates {
         questions
     }
 
-    /// Finds the pull request of each file. Each commit is asked for once, and then from which tips it is
-    /// reached.
+    /// Finds the pull request of each file. `reached` is called once per commit, and its result is
+    /// then asked about tips.
     ///
     /// # Errors
     ///
-    /// When the work must end, which is asked for every commit.
+    /// If `check` fails, which is called for every commit.
     pub fn join<'r>(
         mut self,
         reached: &dyn Fn(&Lifetime, &CommitSha) -> ReachedFrom<'r>,
@@ -199,7 +199,7 @@ impl Candidates {
         Ok(Joined::new(result, joined))
     }
 
-    /// Returns the pull request that holds a commit, and those of which that cannot be checked.
+    /// Returns the pull request that a commit belongs to, and those that could not be checked.
     fn membership(
         &self,
         repository: &Lifetime,
@@ -231,19 +231,19 @@ impl Candidates {
 }
 
 impl PullRequest {
-    /// `named` are the pull requests that CI names at the commit.
+    /// `named` are the pull requests that CI names for the commit.
     fn holds(&self, named: Option<&BTreeSet<i64>>, reached_from: &ReachedFrom<'_>) -> Held {
         if named.is_some_and(|numbers| numbers.contains(&self.merge.pr_number)) {
             return Held::Yes;
         }
-        // Whose head it is nobody can tell, so no mirror answers for it.
+        // It is unknown whose head this is, so no mirror's answer counts.
         if self.merge.head_repository.is_err() {
             return Held::Unchecked;
         }
         let mut held = Held::No;
         for head in &self.heads {
             match reached_from(head) {
-                // Most commits are of another pull request, whatever the base.
+                // Most commits belong to another pull request, so the base need not be asked about.
                 Some(false) => {}
                 Some(true) => match reached_from(&self.merge.base_sha) {
                     Some(true) => {}
@@ -264,7 +264,7 @@ fn are_of_one_commit(
     left.commit_sha == right.commit_sha && left.repository == right.repository
 }
 
-/// Collects the heads of pull requests.
+/// Collects the heads of each pull request.
 fn heads(revisions: Vec<Revision>) -> BTreeMap<(Lifetime, i64), BTreeSet<CommitSha>> {
     let mut heads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for revision in revisions {

@@ -13,7 +13,7 @@ use crate::derive::fate::containment;
 use crate::derive::lifecycle::{self, FileScores};
 use crate::fact::Lifetime;
 
-/// An attributed file of exactly one merged pull request.
+/// An attributed file in exactly one merged pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinedFile {
     /// The file, its call and its commit.
@@ -24,38 +24,38 @@ pub struct JoinedFile {
     pub merge: Arc<Merge>,
 }
 
-/// A file as it is at a commit, or why it cannot be compared.
+/// A file at a commit, or why it cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileAt {
-    /// Its path and its text.
+    /// Its path and text.
     Text {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What it says, see [`file_text`].
+        /// Its text, see [`file_text`].
         text: String,
     },
-    /// It is not where it was, and not one file was renamed from there.
+    /// It is no longer at its path, and no file, or more than one, was renamed from there.
     PathUnresolved,
-    /// What is there is no regular file.
+    /// Something other than a regular file is at its path.
     Absent,
-    /// It holds a NUL.
+    /// It contains a NUL.
     Binary,
-    /// It has more than [`FILE_BYTES_MAX`] bytes.
+    /// It is larger than [`FILE_BYTES_MAX`].
     Oversized,
-    /// git gave it not.
+    /// git did not return it.
     ReadFailed,
 }
 
-/// How much of what was added is left, from 0 to 1, and where it was looked for.
+/// How much of the added text is left, from 0 to 1, and where it was searched for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
     /// The path at the final head.
     pub head_path: String,
-    /// What is left there.
+    /// The share left there.
     pub head: f64,
     /// The path at the commit that holds the merged work.
     pub merge_path: String,
-    /// What is left there.
+    /// The share left there.
     pub merge: f64,
 }
 
@@ -75,13 +75,13 @@ pub fn source_text<'d>(diff: &'d CommitDiff, path: &str) -> Result<&'d str, Scor
     }
 }
 
-/// Returns where a file went between two commits, of whose renames these are the paths before and after;
-/// nothing when it went to no place or to several.
+/// Returns the new path of a file between two commits, given the old and new paths of their
+/// renames; `None` unless it was renamed to exactly one path.
 pub fn renamed_to<'r>(
     renames: impl IntoIterator<Item = (&'r [u8], &'r [u8])>,
     path: &str,
 ) -> Option<&'r [u8]> {
-    // Paths of diffs are texts, in which U+FFFD stands for what is none.
+    // Paths from diffs are text, in which U+FFFD replaces invalid bytes.
     let is_from = |from: &[u8]| String::from_utf8_lossy(from) == path;
     let mut renames = renames.into_iter().filter(|(from, _)| is_from(from));
     match (renames.next(), renames.next()) {
@@ -90,8 +90,8 @@ pub fn renamed_to<'r>(
     }
 }
 
-/// Returns the text of a file, as the text of a diff is read: CRLF is a line break, and bytes that are
-/// not UTF-8 become U+FFFD.
+/// Returns the text of a file, decoded as the text of a diff is: CRLF is a line break, and bytes
+/// that are not UTF-8 become U+FFFD.
 pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
     if bytes.contains(&0) {
         return FileAt::Binary;
@@ -106,22 +106,22 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
     }
 }
 
-/// What is left of what was added in a file as it is at a commit, or why that cannot be determined.
+/// How much of the added text is left in a file at a commit, or why that is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Left {
-    /// So much of it, from 0 to 1.
+    /// The share that is left, from 0 to 1.
     Share {
-        /// Where the file is.
+        /// Its path.
         path: String,
-        /// How much.
+        /// The share.
         share: f64,
     },
-    /// It cannot be compared, by the first reason for which it cannot at the head and at the merge.
+    /// It cannot be compared, for the first reason at the head and the second at the merge.
     Odd(ScoringSkip, ScoringSkip),
 }
 
 impl Left {
-    /// Returns the same of a file that lies elsewhere.
+    /// Returns the same result for a file at another path.
     #[must_use]
     pub fn at(self, path: String) -> Self {
         match self {
@@ -131,7 +131,7 @@ impl Left {
     }
 }
 
-/// Returns what is left of what was added. It takes time in proportion to both texts.
+/// Returns how much of the added text is left. Takes time proportional to both texts.
 pub fn left(added: &str, file: &FileAt) -> Left {
     match file {
         FileAt::Text { path, text } => Left::Share {
@@ -149,12 +149,12 @@ pub fn left(added: &str, file: &FileAt) -> Left {
     }
 }
 
-/// Returns how much is left at both.
+/// Returns how much is left at the head and at the merge.
 ///
 /// # Errors
 ///
-/// The first reason for which it cannot be told: a path before what lies there, the head before the
-/// merge, NUL before size.
+/// The first reason why that is unknown: paths before what is at them, the head before the merge,
+/// NUL before size.
 pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
     const ORDER: [ScoringSkip; 7] = [
         ScoringSkip::HeadPathUnresolved,
@@ -191,11 +191,11 @@ pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
     Err(first.unwrap_or(ScoringSkip::FileReadFailed))
 }
 
-/// Files of merged pull requests, while they are scored.
+/// Files of merged pull requests while they are being scored.
 #[derive(Clone, Debug)]
 pub struct Joined {
     result: MergeRetention,
-    /// In the order of rows; those that were scored or skipped are gone.
+    /// In the order of rows; `None` once scored or skipped.
     files: Vec<Option<JoinedFile>>,
     /// The commits whose sections were counted.
     read: BTreeSet<(Lifetime, CommitSha)>,
@@ -218,14 +218,14 @@ impl Joined {
         }
     }
 
-    /// Returns the files whose texts are needed, each with its place: those of one pull request one
-    /// after another, and of these those of one commit.
+    /// Returns the files whose texts are needed, each with its index, grouped by pull request and
+    /// then by commit.
     pub fn files(&self) -> impl Iterator<Item = (usize, &JoinedFile)> {
         let files = self.files.iter().enumerate();
         files.filter_map(|(place, file)| Some((place, file.as_ref()?)))
     }
 
-    /// Counts the sections of a commit's diff that could not be read, once for each commit.
+    /// Counts the sections of a commit's diff that could not be read, once per commit.
     pub fn count_sections(
         &mut self,
         repository: &Lifetime,
@@ -240,8 +240,8 @@ impl Joined {
         }
     }
 
-    /// Takes the scores of the file at a place, or why it has none. A place that has none or was taken
-    /// before changes nothing.
+    /// Takes the scores of the file at an index, or why it has none. Does nothing if there is no
+    /// such file or it was taken before.
     pub fn add(&mut self, place: usize, scores: Result<Scores, ScoringSkip>) {
         let Some(file) = self.files.get_mut(place).and_then(Option::take) else {
             return;
@@ -263,7 +263,7 @@ impl Joined {
         }
     }
 
-    /// Returns what was derived. Files that were not added could not be read.
+    /// Returns the result. Files that were not added count as unreadable.
     pub fn finish(mut self) -> MergeRetention {
         let unread = self.files().count() as u64;
         self.result.skipped.add(ScoringSkip::FileReadFailed, unread);
@@ -280,7 +280,7 @@ fn order(left: &JoinedFile, right: &JoinedFile) -> Ordering {
     row_key(&left.attribution, &left.merge).cmp(&row_key(&right.attribution, &right.merge))
 }
 
-/// Returns by what rows are ordered.
+/// Returns the sort key of a row.
 fn row_key<'r>(file: &'r Attribution, merge: &Merge) -> impl Ord + use<'r> {
     (
         &file.repository,

@@ -23,7 +23,7 @@ fn session(number: u32) -> SessionId {
     SessionId::new(&format!("s{number}")).unwrap()
 }
 
-/// A file of a commit of repository 1 that Session 1 wrote.
+/// A file of a commit in repository 1, written by Session 1.
 fn file(commit: u32, path: &str) -> Attribution {
     Attribution {
         repository: lifetime(1),
@@ -49,7 +49,7 @@ fn edge(commit: u32) -> ObservedEdge {
     }
 }
 
-/// A pull request of repository 1: its head, and base 900.
+/// A pull request in repository 1 with this head and base 900.
 fn merge(number: i64, head: u32) -> Merge {
     Merge {
         merge_id: id(200 + u128::from(number.unsigned_abs())),
@@ -62,7 +62,7 @@ fn merge(number: i64, head: u32) -> Merge {
     }
 }
 
-/// A world with one file of commit 1, observed, and these pull requests.
+/// A world with one observed file of commit 1, and these pull requests.
 fn one_file(merges: Vec<Merge>) -> Inputs {
     Inputs {
         attributions: vec![file(1, "a.py")],
@@ -72,7 +72,7 @@ fn one_file(merges: Vec<Merge>) -> Inputs {
     }
 }
 
-/// Derives without any text, where these commits are reached from these tips, and these tips are
+/// Derives without texts, given which commits are reached from which tips, and which tips are
 /// unknown.
 fn join(inputs: Inputs, reached: &[(u32, u32)], unknown: &[u32]) -> MergeRetention {
     let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
@@ -117,7 +117,7 @@ fn a_commit_is_of_the_pull_request_whose_head_reaches_it_and_whose_base_does_not
         let unchecked = result.unchecked.get(&lifetime(1)).map(|it| it.contains(&5));
         assert_eq!(unchecked, (expected == unsure).then_some(true));
     }
-    // The head itself is reached from itself.
+    // The head is reached from itself.
     assert_eq!(reason(&join(one_file(vec![merge(5, 1)]), &[], &[])), None);
     assert_eq!(reason(&join(one_file(vec![]), &[], &[])), none);
 }
@@ -176,7 +176,7 @@ fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
     let mut inputs = two();
     inputs.unresolved.insert(lifetime(1));
     assert_eq!(reason(&join(inputs, &[(1, 10)], &[])), unsure);
-    // A pull request of another repository has no say.
+    // A pull request in another repository does not matter.
     let mut elsewhere = two();
     elsewhere.merges[1].repository = lifetime(2);
     elsewhere.unresolved.insert(lifetime(2));
@@ -205,7 +205,8 @@ fn only_observed_edges_are_candidates() {
     );
 }
 
-/// A mirror that has the head by chance does not tell whose it is; CI that names the pull request does.
+/// That a mirror happens to have the head does not tell whose it is; CI naming the pull request
+/// does.
 #[test]
 fn a_pull_request_from_an_unresolved_repository_cannot_be_checked() {
     let unresolved = |merges: &[i64]| {
@@ -292,7 +293,7 @@ fn what_was_added_is_looked_for_at_the_head_and_at_the_merge() {
     assert!((scores.head - 0.800_970_873_786_407_7).abs() < 1e-9);
     assert!((scores.merge - 0.495_145_631_067_961_2).abs() < 1e-9);
     assert_eq!((&*scores.head_path, &*scores.merge_path), ("a.py", "a.py"));
-    // Line breaks of another kind take nothing away.
+    // Other line breaks do not reduce the share.
     let windows = text("a.py", &(ten.join("\r\n") + "\r\n"));
     let scores = scored(&ten.join("\n"), &windows, &windows).unwrap();
     assert!((scores.head - 1.0).abs() < 1e-12 && (scores.merge - 1.0).abs() < 1e-12);
@@ -373,7 +374,7 @@ fn the_source_is_the_one_section_of_the_file() {
     assert_eq!(renamed_to(odd, "caf\u{fffd}"), Some(&b"g.py"[..]));
 }
 
-/// Files of several pull requests, joined.
+/// Joined files of several pull requests.
 fn several() -> Joined {
     let mut inputs = one_file(vec![merge(6, 10), merge(5, 11)]);
     inputs.attributions = vec![

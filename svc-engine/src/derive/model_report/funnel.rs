@@ -6,7 +6,7 @@ use super::rows::Model;
 use crate::derive::cohort::{Cohort, Work};
 use crate::derive::statistics::Proportion;
 
-/// Counts the calls of a model that get to each signal. The unit is a call.
+/// Counts the calls of a model that reach each signal.
 pub(super) fn derive(
     model: &Model<'_>,
     cohort: &Cohort<'_>,

@@ -1,7 +1,7 @@
 //! The model report: what became of the calls of each model.
 //!
-//! A CI outcome counts only for a commit at which the call's Session was observed; similarity alone,
-//! however high, ties no outcome to a call.
+//! A CI outcome counts only for a commit at which the call's Session was observed. Similarity
+//! alone, however high, never links an outcome to a call.
 
 mod funnel;
 mod pairs;
@@ -22,49 +22,51 @@ use super::policy::Policy;
 use super::session_status::SessionStatuses;
 use rows::Model;
 
-/// What a model report holds beside what is derived of its cohort.
+/// The parts of a model report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
-    /// Where the Attributions of the organization come from.
+pub struct OtherParts {
+    /// The shares of the organization's commits that notes tie to calls.
     pub shares: Vec<AttributionShareRow>,
-    /// What looks as if notes were lost.
+    /// Signs that notes are no longer written.
     pub alerts: Vec<AttributionAlert>,
     /// Why commits are in no share.
     pub shares_skipped: Counts<AttributionSkip>,
-    /// Facts that name a repository that cannot be determined.
+    /// Facts whose repository cannot be determined.
     pub repository_skipped: ModelRepositorySkips,
-    /// Repositories whose mirror was fetched once and is not there, if there are any.
+    /// Repositories whose mirror was fetched once and is now missing; `None` if there are none.
     pub lost_mirrors: Option<u64>,
 }
 
 /// Why there is no report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelReportError {
-    /// Two models each are compared where both have cases, and there are too many such pairs.
+    /// Every two models are compared in each repository where both have cases, and there are too
+    /// many.
     #[error("too many pairs of models")]
     TooManyPairs,
 }
 
-/// What is derived of the cohort alone.
+/// The part of the report that is derived from the cohort alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OfCohort(ModelReport);
+pub struct CohortPart(ModelReport);
 
-/// Derives what follows from the cohort. `since_days` is its days, rounded up; absent for all history.
+/// Derives what follows from the cohort. `since_days` is its length in days, rounded up; `None` for
+/// all history.
 ///
 /// # Errors
 ///
-/// When there are more than [`MODEL_PAIRS_MAX`] pairs of models with cases in one repository: the
-/// reply would be larger than any may be.
+/// If there are more than [`MODEL_PAIRS_MAX`] pairs of models with cases in the same repository:
+/// the reply would be too large.
 pub fn derive(
     evidence: &Evidence<'_>,
     since_days: Option<u64>,
-) -> Result<OfCohort, ModelReportError> {
+) -> Result<CohortPart, ModelReportError> {
     let observed = ObservedEdges::new(evidence.observations);
     let cohort = Cohort::new(evidence, &observed);
     let models = Model::all(evidence, &cohort);
     let revision = evidence.quarantine_revision;
     let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
-    Ok(OfCohort(ModelReport {
+    Ok(CohortPart(ModelReport {
         rows: models
             .iter()
             .map(|model| model.row(since_days, revision))
@@ -88,15 +90,15 @@ pub fn derive(
     }))
 }
 
-impl OfCohort {
+impl CohortPart {
     /// Returns the whole report.
-    pub fn finish(self, beside: Beside) -> ModelReport {
+    pub fn finish(self, others: OtherParts) -> ModelReport {
         ModelReport {
-            repository_skipped: beside.repository_skipped,
-            attribution_share: beside.shares,
-            attribution_alerts: beside.alerts,
-            attribution_share_skipped: beside.shares_skipped,
-            lost_mirrors: beside.lost_mirrors,
+            repository_skipped: others.repository_skipped,
+            attribution_share: others.shares,
+            attribution_alerts: others.alerts,
+            attribution_share_skipped: others.shares_skipped,
+            lost_mirrors: others.lost_mirrors,
             ..self.0
         }
     }

@@ -7,11 +7,11 @@ use super::rows::Model;
 use crate::derive::statistics::Stratum;
 use crate::fact::Lifetime;
 
-/// How many pairs of models are compared at most, each counted in each repository where both have
-/// cases. A reply with more would be larger than any may be.
+/// Maximum number of pairs of models, each counted once per repository in which both have cases. A
+/// reply with more would be too large.
 pub const MODEL_PAIRS_MAX: usize = 200_000;
 
-/// Pairs of models by their places, the lower one first, with the repositories where both have cases.
+/// Pairs of model indices, the lower first, with the repositories in which both have cases.
 pub(super) type Pairs<'e> = BTreeMap<(usize, usize), Vec<(&'e Lifetime, Stratum)>>;
 
 /// Finds the pairs, in the order of the models.

@@ -1,4 +1,4 @@
-//! One model: what is counted of it.
+//! What is counted for one model.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -16,21 +16,21 @@ use crate::derive::statistics::{Proportion, real};
 use crate::fact::Lifetime;
 use crate::threads::at_once;
 
-/// How a workflow without a name is called.
+/// The name given to workflows without one.
 const UNNAMED: &str = "unnamed";
 
-/// What is counted of one model.
+/// What is counted for one model.
 #[derive(Debug, Default)]
 pub(super) struct Model<'e> {
     pub(super) name: &'e str,
     pub(super) calls: Vec<&'e Work<'e>>,
-    /// Calls with an Attribution, of those of which it can be told.
+    /// Calls with an Attribution, out of those for which this is known.
     pub(super) attributed: Proportion,
-    /// The others, by reason.
+    /// The other calls, by reason.
     pub(super) skipped: Counts<CompletionSkip>,
-    /// Commits that passed, of those with a verdict, by repository.
+    /// Commits that passed, out of those with a verdict, by repository.
     pub(super) cells: BTreeMap<&'e Lifetime, Proportion>,
-    /// Edges of a commit and a Session that no observation backs, each once, in their order.
+    /// Edges of a commit and a Session that no observation backs, each once, in order.
     pub(super) unobserved: Vec<(usize, &'e SessionId)>,
     observations: Vec<FactId>,
     similarities: (f64, u64),
@@ -43,7 +43,7 @@ pub(super) struct Model<'e> {
 }
 
 impl<'e> Model<'e> {
-    /// Counts each model, by name.
+    /// Counts for each model, by name.
     pub(super) fn all(evidence: &Evidence<'e>, cohort: &'e Cohort<'e>) -> Vec<Self> {
         let calls: Vec<(&str, Vec<&Work<'_>>)> = cohort.models().into_iter().collect();
         let one = |(name, calls): &(&'e str, Vec<_>)| Ok(Self::one(name, calls.clone(), cohort));
@@ -110,7 +110,7 @@ impl<'e> Model<'e> {
         }
     }
 
-    /// Commits that passed, of those with a verdict, in all repositories.
+    /// Commits that passed, out of those with a verdict, in all repositories.
     pub(super) fn ci(&self) -> Proportion {
         self.cells
             .values()
@@ -155,15 +155,15 @@ impl<'e> Model<'e> {
     }
 }
 
-/// Returns the values in their order, each once. Thousands of calls have the same ones, and sorting them
-/// takes less than putting one after another in its place.
+/// Returns the values sorted, each once. Thousands of calls share the same values, and sorting is
+/// cheaper than inserting them one by one.
 fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
     values.sort_unstable();
     values.dedup();
     values
 }
 
-/// Adds the Fates of edits to the models of the calls that their decisions are attached to.
+/// Adds the Fates of edits to the models whose calls have a decision about them.
 fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
     let mut decided: HashMap<_, (usize, bool), RandomState> = HashMap::default();
     for (place, model) in models.iter().enumerate() {

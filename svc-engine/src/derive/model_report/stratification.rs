@@ -1,4 +1,4 @@
-//! Whether the difference of two models is one of the repositories that they worked in.
+//! Whether the difference between two models is really one between the repositories they worked in.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::derive::cohort::Evidence;
 use crate::derive::statistics::{Proportion, Stratum, mantel_haenszel, pool};
 use crate::fact::Lifetime;
 
-/// Repositories that two models must share before their difference is looked at in each.
+/// How many repositories two models must share before they are compared in each.
 const SHARED_REPOSITORIES_MIN: usize = 2;
 
 /// Stratifies both rates.
@@ -236,7 +236,7 @@ fn rate(model: &Model<'_>, proportion: Proportion) -> ModelRate {
     }
 }
 
-/// Compares two rates by their counts, so that equal ones are equal.
+/// Compares two rates exactly, by their counts.
 fn compare(left: Proportion, right: Proportion) -> Ordering {
     let product =
         |a: Proportion, b: Proportion| u128::from(a.numerator) * u128::from(b.denominator);

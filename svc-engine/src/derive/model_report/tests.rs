@@ -499,7 +499,7 @@ fn what_is_absent_is_no_negative() {
             without.edits.remove(place);
             assert!(negatives(&without)[2] <= all[2], "seed {seed}");
         }
-        // A run that fails is a recorded failure; without it no commit fails for want of another.
+        // A failed run is a recorded failure; without it, no commit counts as failed.
         let mut without = world.clone();
         without
             .attempts
@@ -508,7 +508,7 @@ fn what_is_absent_is_no_negative() {
     }
 }
 
-/// The rates of a model, each as what counts for it and of how many.
+/// The rates of a model, each as numerator and denominator.
 fn rates(row: &ModelRow, funnel: &SignalFunnel) -> [(u64, u64); 6] {
     let attributed = row.attributed_inference_calls;
     [
@@ -543,7 +543,7 @@ fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
                 }
                 let (rates_before, rates_after) = (rates(row, funnel), rates(left, left_funnel));
                 assert_only_lost(&rates_before, &rates_after, seed);
-                // The call leaves the rate that is of calls as it was in it.
+                // The call leaves the rate as the case that it was.
                 let (part, whole) = rates_before[0];
                 assert_eq!(
                     rates_after[0],

@@ -12,8 +12,8 @@ use crate::derive::model_report::MODEL_PAIRS_MAX;
 use crate::derive::statistics::{ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, SMALL_N, Z_80, Z_95, Z_975};
 use crate::derive::{fate, retention_scores};
 
-/// Every version that a derivation ever had, with its numbers. Whoever changes a number adds a line with a
-/// new version at the end, and changes no line.
+/// Every version that a derivation has had, with its numbers. To change a number, append a line
+/// with a new version, and change no existing line.
 fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     match policy {
         Policy::AttributionShare => vec![
@@ -63,7 +63,7 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// The numbers of a derivation as they are.
+/// The current numbers of a derivation.
 fn numbers(policy: Policy) -> String {
     let thresholds = retention_scores::THRESHOLDS;
     let characters = fate::GRAM_CHARACTERS;

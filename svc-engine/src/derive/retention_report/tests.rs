@@ -60,7 +60,7 @@ fn row(call: u128, path: &str, head: f64, merge: f64) -> RetentionRow {
     }
 }
 
-/// Three files in one pull request, of which two have scores, and one file in none.
+/// Three files in one pull request, two of them with scores, and one file in none.
 fn retention() -> MergeRetention {
     MergeRetention {
         candidates: 4,
@@ -98,7 +98,7 @@ fn a_report_shows_scores_of_all_files_and_of_accepted_ones() {
         (AttributionSkip::NoMatch, 3),
         (AttributionSkip::MalformedDiffSection, 1),
     ]);
-    let beside = Beside {
+    let others = OtherParts {
         org_id: &org_id,
         quarantine_revision: 2,
         attribution_skips: &skips,
@@ -111,7 +111,7 @@ fn a_report_shows_scores_of_all_files_and_of_accepted_ones() {
         "policy_version": "1", "quarantine_revision": 2, "policy_digest": null,
     });
     assert_same(
-        &serde_json::to_value(report(&retention(), beside)).unwrap(),
+        &serde_json::to_value(report(&retention(), others)).unwrap(),
         &json!({
             "org_id": "acme",
             "attributed_file_candidates": 4,

@@ -1,26 +1,26 @@
-//! What two proportions may really be, seen their counts and nothing before (a Beta(1, 1) prior).
+//! The posterior of two proportions given their counts, with a uniform (Beta(1, 1)) prior.
 //!
-//! The parameters are integers, so both questions have answers without drawing: that one rate is
-//! greater than the other is the tail of a hypergeometric distribution, and the distribution of a
-//! rate is the tail of a binomial one.
+//! The parameters are integers, so nothing has to be sampled: the probability that one rate exceeds
+//! the other is a tail of a hypergeometric distribution, and the distribution function of a rate is
+//! a tail of a binomial one.
 
 use super::{Proportion, real};
 
-/// What is known of two rates, A and B.
+/// The posterior of two rates, A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Posteriors {
     /// The mean of A.
     pub mean_a: f64,
     /// The mean of B.
     pub mean_b: f64,
-    /// The chance that A is greater than B.
+    /// The probability that A is greater than B.
     pub probability_a_greater: f64,
-    /// The ends of the central 95 % interval of A less B.
+    /// The ends of the central 95 % interval of A minus B.
     pub interval: [f64; 2],
 }
 
-/// Returns what the counts say of two rates; nothing when a side has no case, of which only the prior
-/// would be told.
+/// Returns the posterior of two rates; `None` if a side has no cases, because the result would only
+/// repeat the prior.
 pub fn posteriors(a: Proportion, b: Proportion) -> Option<Posteriors> {
     if a.denominator == 0 || b.denominator == 0 {
         return None;
@@ -34,22 +34,23 @@ pub fn posteriors(a: Proportion, b: Proportion) -> Option<Posteriors> {
     })
 }
 
-/// The share of a distribution that lies outside of the interval, to either side.
+/// The probability that lies outside the interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// A term so small beside the largest that no sum of them changes what is written.
+/// A term this small relative to the largest cannot change a printed digit, even in a sum.
 const NEGLIGIBLE: f64 = 1e-22;
 
-/// How often an interval from -1 to 1 is halved until it is shorter than a real number shows.
+/// How often an interval from -1 to 1 is halved to get below the resolution of an `f64`.
 const HALVINGS: u32 = 54;
 
-/// How many deviations from its mean a density is integrated. The slowest ends fall as `exp(-x)`.
+/// How many deviations around its mean a density is integrated. Its slowest tails fall as
+/// `exp(-x)`.
 const REACH: f64 = 50.0;
 
-/// Panels of the quadrature a deviation.
+/// Quadrature panels per deviation.
 const PANELS: f64 = 2.0;
 
-/// The nodes of Gauss and Legendre with eight points, and their weights. Both are symmetric.
+/// The nodes of eight-point Gauss-Legendre quadrature, with their weights. Both are symmetric.
 const NODES: [(f64, f64); 4] = [
     (0.183_434_642_495_649_8, 0.362_683_783_378_362),
     (0.525_532_409_916_329, 0.313_706_645_877_887_3),
@@ -80,9 +81,10 @@ impl Beta {
         (self.mean() * (1.0 - self.mean()) / real(self.a + self.b + 1)).sqrt()
     }
 
-    /// Returns the chance that this is greater than the other. It is the a-th smallest of a + b - 1
-    /// points that fall anywhere; so is the other, of its own points. Which of the two comes first
-    /// is decided by how many of the first points of all are the other's.
+    /// Returns the probability that this is greater than the other. This is distributed as the a-th
+    /// smallest of a + b - 1 uniform points, and the other as that of its own points. Which of the
+    /// two comes first depends on how many of the first points of both sets together are the
+    /// other's.
     fn greater_than(self, other: Self) -> f64 {
         let own = self.a + self.b - 1;
         let others = other.a + other.b - 1;
@@ -95,8 +97,8 @@ impl Beta {
         upper_tail(lowest, highest, mode, other.a, ratio)
     }
 
-    /// Returns the share of the distribution below `x`: the chance of at least `a` successes in
-    /// a + b - 1 trials.
+    /// Returns the probability of a value below `x`: that of at least `a` successes in a + b - 1
+    /// trials.
     fn below(self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
@@ -110,7 +112,7 @@ impl Beta {
         upper_tail(0, trials, (real(trials + 1) * x).floor(), self.a, ratio)
     }
 
-    /// Returns the density at `x`, from 0 to 1, beside that at its highest point.
+    /// Returns the density at `x`, from 0 to 1, relative to its maximum.
     fn density(self, x: f64) -> f64 {
         let power = |base: f64, top: f64, exponent: u64| {
             if exponent == 0 {
@@ -128,10 +130,10 @@ impl Beta {
         libm::exp(power(x, top, up) + power(1.0 - x, 1.0 - top, down))
     }
 
-    /// Returns the ends of the central 95 % interval of this less the other.
+    /// Returns the ends of the central 95 % interval of this minus the other.
     fn less(self, other: Self) -> [f64; 2] {
         if self.deviation() < other.deviation() {
-            // The narrower one is integrated over; beside it the other one is smooth.
+            // Integrates over the narrower one; relative to it, the other one is smooth.
             let [low, high] = other.less(self);
             return [-high, -low];
         }
@@ -150,7 +152,7 @@ impl Beta {
         [end(TAIL), end(1.0 - TAIL)]
     }
 
-    /// Returns the chance that this less the other is below `difference`.
+    /// Returns the probability that this minus the other is below `difference`.
     fn less_below(self, other: Self, difference: f64) -> f64 {
         let (mean, deviation) = (other.mean(), other.deviation());
         let (mut below, mut all) = (0.0, 0.0);
@@ -170,7 +172,8 @@ impl Beta {
         let mut from = (mean - REACH * deviation).max(0.0);
         while from < last {
             let mut to = (from + deviation / PANELS).min(last);
-            // Where the share below begins and ends it is not smooth: a panel ends there.
+            // The integrand is not smooth where the other's range begins and ends, so a panel ends
+            // there.
             for edge in [-difference, 1.0 - difference] {
                 if from < edge && edge < to {
                     to = edge;
@@ -183,9 +186,9 @@ impl Beta {
     }
 }
 
-/// Returns the share of a distribution over integers at `from` and above. The terms rise up to the
-/// mode and fall beyond; `ratio` is that of the next term to the one at a place. Starting with the
-/// largest, none is too small or too large for a real number.
+/// Returns the probability of `from` and above in a distribution over integers. The terms rise up
+/// to the mode and fall after it; `ratio` is that of the next term to the one at a place. Starting
+/// at the largest term avoids overflow and underflow.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -226,7 +229,7 @@ mod tests {
         posteriors(Proportion::new(xa, na), Proportion::new(xb, nb)).unwrap()
     }
 
-    /// Computed with fractions of integers, from the polynomials that the distributions are.
+    /// Computed with integer fractions, from the polynomials that these distributions are.
     const EXACT: [([u64; 4], f64, [f64; 2]); 5] = [
         (
             [8, 10, 5, 10],

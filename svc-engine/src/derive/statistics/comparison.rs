@@ -1,50 +1,49 @@
-//! Two proportions beside each other.
+//! Comparing two proportions.
 
 use super::{Proportion, Z_80, Z_95, Z_975, phi, real};
 
-/// The chance of a false alarm in one test.
+/// The probability of a false alarm in one test.
 pub const ALPHA: f64 = 0.05;
 
-/// How many tests one comparison makes: one of each metric.
+/// Number of tests in one comparison: one per metric.
 pub const FAMILY_SIZE: u64 = 2;
 
-/// [`ALPHA`] shared among the tests of a comparison.
+/// [`ALPHA`] divided by the number of tests in a comparison.
 pub const BONFERRONI_ALPHA: f64 = 0.025;
 
-/// With fewer cases than these on a side, the normal approximation is not to be relied on.
+/// With fewer cases than this on either side, the normal approximation is unreliable.
 pub const SMALL_N: u64 = 30;
 
-/// The difference of two proportions, A and B, of which neither has a denominator of zero.
+/// The difference of two proportions, A and B. Neither denominator is zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoProportions {
     /// The rate of A.
     pub proportion_a: f64,
     /// The rate of B.
     pub proportion_b: f64,
-    /// The rate of A less that of B.
+    /// The rate of A minus that of B.
     pub difference: f64,
     /// Cohen's h of A against B.
     pub cohens_h: f64,
     /// The rate of both together.
     pub baseline_p: f64,
-    /// The difference in pooled standard errors; 0 when that error is 0.
+    /// The difference in units of the pooled standard error; 0 if that error is 0.
     pub z_stat: f64,
-    /// The chance of such a difference, to either side, when there is none; 1 when the pooled error
-    /// is 0.
+    /// The two-sided probability of such a difference if there is none; 1 if the pooled error is 0.
     pub p_value: f64,
     /// The lower end of the 95 % interval of the difference, not clipped.
     pub ci_low: f64,
     /// The upper end.
     pub ci_high: f64,
-    /// The smallest difference that is found with a power of 80 %.
+    /// The smallest difference that is detected with a power of 80 %.
     pub minimum_detectable_effect: f64,
-    /// Whether both together are none or all, so that the pooled error is 0.
+    /// Whether the pooled rate is 0 or 1, so that the pooled error is 0.
     pub degenerate_se: bool,
     /// Whether a side has fewer than [`SMALL_N`] cases.
     pub small_n: bool,
 }
 
-/// Compares two proportions; nothing when a side has no case.
+/// Compares two proportions; `None` if a side has no cases.
 pub fn compare(a: Proportion, b: Proportion) -> Option<TwoProportions> {
     let (rate_a, rate_b) = (a.rate()?, b.rate()?);
     let pooled = Proportion::new(a.numerator + b.numerator, a.denominator + b.denominator);
@@ -58,7 +57,7 @@ pub fn compare(a: Proportion, b: Proportion) -> Option<TwoProportions> {
         (0.0, 1.0, 0.0)
     } else {
         let z = difference / pooled_error;
-        // Twice the upper tail, which is small, rather than one less something near one.
+        // Doubling the small tail is more precise than subtracting something near 1 from 1.
         (z, 2.0 * phi(-z.abs()), (Z_975 + Z_80) * pooled_error)
     };
     let reach = Z_975 * unpooled_error(a, b);
@@ -85,9 +84,9 @@ pub struct NonInferiority {
     pub proportion_a: f64,
     /// The rate of B.
     pub proportion_b: f64,
-    /// The rate of B less that of A.
+    /// The rate of B minus that of A.
     pub point_estimate: f64,
-    /// The lower bound of that difference, with a confidence of 95 % to this side.
+    /// The lower bound of that difference, with a one-sided confidence of 95 %.
     pub ci_lower_bound: f64,
     /// Whether the bound lies above the negative margin.
     pub is_non_inferior: bool,
@@ -95,7 +94,7 @@ pub struct NonInferiority {
     pub small_n: bool,
 }
 
-/// Tests whether B is at most `margin` worse than A; nothing when a side has no case.
+/// Tests whether B is at most `margin` worse than A; `None` if a side has no cases.
 pub fn non_inferiority(a: Proportion, b: Proportion, margin: f64) -> Option<NonInferiority> {
     let (rate_a, rate_b) = (a.rate()?, b.rate()?);
     let point_estimate = rate_b - rate_a;
@@ -138,7 +137,7 @@ mod tests {
         (Proportion::new(xa, na), Proportion::new(xb, nb))
     }
 
-    /// Effect, interval, z, p, pooled rate, detectable effect.
+    /// Effect size, interval, z, p, pooled rate, detectable effect.
     const TABLE: [([u64; 4], [f64; 7]); 6] = [
         (
             [45, 50, 30, 50],

@@ -1,4 +1,4 @@
-//! Scores from 0 to 1, summed up.
+//! Summaries of scores from 0 to 1.
 
 use super::{Proportion, real};
 
@@ -7,30 +7,30 @@ use super::{Proportion, real};
 pub struct Threshold {
     /// The threshold.
     pub threshold: f64,
-    /// How many scores are less than it, of how many.
+    /// How many scores are below it, out of all.
     pub below: Proportion,
 }
 
-/// What a set of scores is like.
+/// A summary of a set of scores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How many scores there are.
+    /// The number of scores.
     pub count: u64,
-    /// Their mean; absent when there is none.
+    /// Their mean; `None` without scores.
     pub mean: Option<f64>,
-    /// The score in the middle.
+    /// The median.
     pub median: Option<f64>,
-    /// The score that a tenth are below.
+    /// The 10th percentile.
     pub p10: Option<f64>,
-    /// The score that nine tenths are below.
+    /// The 90th percentile.
     pub p90: Option<f64>,
-    /// The thresholds, as they were asked for.
+    /// The requested thresholds, in their order.
     pub thresholds: Vec<Threshold>,
 }
 
-/// Sums up scores, none of which is NaN. Their order does not matter.
+/// Summarizes scores in any order, none of which is NaN.
 pub fn summarize(mut scores: Vec<f64>, thresholds: &[f64]) -> Summary {
-    // Sorted, they are also added in an order that does not depend on how they came.
+    // Sorting also makes the sum independent of the original order.
     scores.sort_unstable_by(f64::total_cmp);
     let count = scores.len() as u64;
     let below = |threshold: f64| scores.partition_point(|score| *score < threshold) as u64;
@@ -50,8 +50,8 @@ pub fn summarize(mut scores: Vec<f64>, thresholds: &[f64]) -> Summary {
     }
 }
 
-/// Returns the quantile of sorted values at `fraction`, from 0 to 1, with a straight line between
-/// two values; nothing when there is none.
+/// Returns the quantile of sorted values at `fraction`, from 0 to 1, with linear interpolation;
+/// `None` without values.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

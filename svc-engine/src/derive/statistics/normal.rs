@@ -1,12 +1,12 @@
 //! The standard normal distribution.
 
-/// The quantile of 0.975: both sides of a 95 % interval.
+/// The quantile at 0.975, for two-sided 95 % intervals.
 pub const Z_975: f64 = 1.959_963_984_540_054;
 
-/// The quantile of 0.95: the one side of a 95 % bound.
+/// The quantile at 0.95, for one-sided 95 % bounds.
 pub const Z_95: f64 = 1.644_853_626_951_472_7;
 
-/// The quantile of 0.8: the power of 80 %.
+/// The quantile at 0.8, for a power of 80 %.
 pub const Z_80: f64 = 0.841_621_233_572_914_2;
 
 /// Returns the share of the standard normal distribution below `z`.

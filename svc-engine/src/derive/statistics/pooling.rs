@@ -1,21 +1,21 @@
-//! Rates of many repositories together: adjusted for where the work was, and drawn to their mean.
+//! Rates across repositories: adjusted for where the work was done, and shrunk to their mean.
 
 use super::{Proportion, real};
 
-/// The relative difference that is taken for an error of rounding. A sum of thousands of cells has a
-/// smaller one.
+/// A relative difference up to this is attributed to rounding. The rounding error of a sum over
+/// thousands of cells is smaller.
 const NOISE: f64 = 1e-12;
 
 /// One repository in which two sides have cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stratum {
-    /// The one side.
+    /// One side.
     pub left: Proportion,
-    /// The other.
+    /// The other side.
     pub right: Proportion,
 }
 
-/// A difference of two sides, adjusted for the strata.
+/// The difference between two sides, adjusted for the strata.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adjusted {
     /// The weighted mean of the differences within the strata.
@@ -24,8 +24,7 @@ pub struct Adjusted {
     pub weight_sum: f64,
 }
 
-/// Returns the risk difference of Mantel and Haenszel; nothing when no stratum has cases on both
-/// sides.
+/// Returns the Mantel-Haenszel risk difference; `None` if no stratum has cases on both sides.
 pub fn mantel_haenszel(strata: &[Stratum]) -> Option<Adjusted> {
     let (mut weighted, mut weight_sum) = (0.0, 0.0);
     for Stratum { left, right } in strata {
@@ -43,7 +42,7 @@ pub fn mantel_haenszel(strata: &[Stratum]) -> Option<Adjusted> {
     })
 }
 
-/// How strongly the rates of cells are drawn to the mean of all.
+/// How strongly the rates of cells are shrunk to the common mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pooling {
     /// The rate of all cells together.
@@ -52,17 +51,17 @@ pub struct Pooling {
     pub strength: f64,
 }
 
-/// The rate of one cell, drawn to the mean.
+/// The rate of one cell, shrunk to the mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shrunk {
-    /// The rate between its own and the mean.
+    /// The shrunk rate, between the cell's own and the mean.
     pub rate: f64,
-    /// The share that its own has in it.
+    /// The weight of the cell's own rate in it.
     pub weight: f64,
 }
 
-/// Returns how strongly the cells are drawn to their mean, by moments: the less they differ beyond
-/// what chance does, the more. Cells without cases do not count; nothing when there is no other.
+/// Returns how strongly to shrink the cells to their mean, by the method of moments: the less they
+/// differ beyond chance, the more. Cells without cases do not count; `None` if there are no others.
 pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
     let cells: Vec<(Proportion, f64)> = cells
         .iter()
@@ -83,7 +82,7 @@ pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
         .sum::<f64>()
         / total;
     let by_chance = real(cells.len() as u64) * binomial / total;
-    // Where they differ by exactly as much, rounding leaves some noise.
+    // If cells differ exactly as much as by chance, rounding leaves some noise.
     let between = variance - by_chance;
     let strength = if between > NOISE * by_chance && binomial > 0.0 {
         (binomial / between - 1.0).max(0.0)
@@ -97,7 +96,7 @@ pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
 }
 
 impl Pooling {
-    /// Returns the rate of a cell, drawn to the mean. A cell without cases is the mean.
+    /// Returns the shrunk rate of a cell. A cell without cases gets the mean.
     pub fn shrink(self, cell: Proportion) -> Shrunk {
         let Some(rate) = cell.rate() else {
             return Shrunk {

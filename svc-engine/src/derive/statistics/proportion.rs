@@ -1,18 +1,18 @@
-//! A count of a count, its rate and its interval.
+//! A part of a whole, with its rate and interval.
 
 use super::{Z_975, real};
 
-/// How many of how many. The rate and the interval are computed here and nowhere else.
+/// How many out of how many. The rate and the interval are computed here and nowhere else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proportion {
     /// How many; at most the denominator.
     pub numerator: u64,
-    /// Of how many.
+    /// Out of how many.
     pub denominator: u64,
 }
 
 impl Proportion {
-    /// Returns `numerator` of `denominator`.
+    /// Returns `numerator` out of `denominator`.
     pub const fn new(numerator: u64, denominator: u64) -> Self {
         Self {
             numerator,
@@ -20,17 +20,17 @@ impl Proportion {
         }
     }
 
-    /// Returns the rate; nothing when the denominator is zero.
+    /// Returns the rate; `None` if the denominator is zero.
     pub fn rate(self) -> Option<f64> {
         (self.denominator > 0).then(|| real(self.numerator) / real(self.denominator))
     }
 
-    /// Returns the rate, with zero where the denominator is zero.
+    /// Returns the rate, or zero if the denominator is zero.
     pub fn rate_or_zero(self) -> f64 {
         self.rate().unwrap_or(0.0)
     }
 
-    /// Returns Wilson's 95 % interval of the rate, from 0 to 1; `[0, 0]` when the denominator is
+    /// Returns Wilson's 95 % interval of the rate, from 0 to 1; `[0, 0]` if the denominator is
     /// zero.
     pub fn wilson(self) -> [f64; 2] {
         let Some(rate) = self.rate() else {
@@ -41,7 +41,7 @@ impl Proportion {
         let scale = 1.0 + squared / n;
         let centre = (rate + squared / (2.0 * n)) / scale;
         let half = Z_975 * ((rate * (1.0 - rate) + squared / (4.0 * n)) / n).sqrt() / scale;
-        // The ends of none and all are known; what rounding leaves there would be noise.
+        // For none and for all, one end is known exactly; rounding would only add noise.
         let low = if self.numerator == 0 {
             0.0
         } else {
@@ -56,16 +56,16 @@ impl Proportion {
     }
 }
 
-/// Returns how many cases a share needs so that its 95 % interval reaches at most `margin` to each
-/// side, whatever the share is: at least one, since a share of nothing has no interval. The margin is
-/// greater than zero.
+/// Returns how many cases a rate needs so that its 95 % interval extends at most `margin` to each
+/// side, whatever the rate is. At least one, since without cases there is no interval. `margin`
+/// must be greater than zero.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "it is positive, and one too large for the type is more than anybody has"
 )]
 pub fn cases_for_margin(margin: f64) -> u64 {
-    // The square of a margin may be beyond any number, as may what it divides.
+    // The square of a margin may underflow, and the quotient overflow; the cast saturates.
     (Z_975 * Z_975 * 0.25 / (margin * margin)).ceil().max(1.0) as u64
 }
 

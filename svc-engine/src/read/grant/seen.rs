@@ -10,15 +10,15 @@ use svc_model::id::SessionId;
 use super::TokenGrants;
 use crate::store::{GrantMark, GrantRow};
 
-/// Verdicts that are remembered: a few hundred bytes each.
+/// Maximum number of remembered verdicts, a few hundred bytes each.
 const VERDICTS_MAX: usize = 4_096;
 
 /// What this process has seen of the grants of tokens.
 ///
-/// Its revocations: if the database is reset to a state in which a token was not revoked, the token
-/// stays revoked here until it is restored after that revocation. For every other token, its grants
-/// when they were last read, and what its rules said of Sessions. A query uses both only when its
-/// snapshot says that nothing has changed since.
+/// Revocations: if the database is reset to a state before a token was revoked, the token stays
+/// revoked here until it is restored after that revocation. For every other token, its grants when
+/// they were last read, and the verdicts of its rules about Sessions. A query uses these only if
+/// its snapshot shows that nothing has changed since.
 #[derive(Debug)]
 pub struct SeenGrants {
     tokens: Mutex<Tokens>,
@@ -28,7 +28,7 @@ pub struct SeenGrants {
 #[derive(Debug, Default)]
 struct Tokens {
     revocations: BTreeMap<TokenName, SeenRevocation>,
-    /// Not those of a token whose revocation was seen.
+    /// Without those of tokens whose revocation was seen.
     grants: BTreeMap<TokenName, Arc<TokenGrants>>,
 }
 
@@ -36,11 +36,11 @@ struct Tokens {
 #[derive(Clone, Debug)]
 pub(super) struct SeenRevocation {
     pub(super) row: GrantRow,
-    /// The id of the row that last restored the token. A later one takes the revocation back.
+    /// The id of the row that had last restored the token. A later one takes the revocation back.
     pub(super) restored_before: Option<String>,
 }
 
-/// Whether the rules of a token reach a Session, and as of what.
+/// Whether the rules of a token reach a Session, and the mark under which this was decided.
 #[derive(Clone, Debug)]
 struct Verdict {
     mark: GrantMark,
@@ -64,8 +64,8 @@ impl SeenGrants {
         }
     }
 
-    /// Returns the grants of a token as they were when they were last read. Since then they may have
-    /// been removed, so a query must check them in its snapshot.
+    /// Returns the grants of a token as last read. They may have been removed since, so a query
+    /// must check them in its snapshot.
     pub(crate) fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
         self.lock().grants.get(token).cloned()
     }
@@ -116,7 +116,7 @@ impl SeenGrants {
         (verdict.mark == *mark).then_some(verdict.is_reached)
     }
 
-    /// Keeps whether the rules of a token reach a Session.
+    /// Remembers whether the rules of a token reach a Session.
     pub(super) fn keep_verdict(
         &self,
         token: &TokenName,

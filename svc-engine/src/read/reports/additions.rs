@@ -1,8 +1,8 @@
-//! What commits add to files, of which most is added more than once.
+//! What commits add to files, most of which is added more than once.
 //!
-//! A pull request brings its files with its own commits, and once more with the commit that merges them.
-//! What a diff adds to a file follows from what the file held before and after, so git is asked for the
-//! diffs of those commits alone that bring anything else.
+//! A pull request brings its files with its own commits, and again with the commit that merges
+//! them. What a diff adds to a file follows from the file's content before and after. So git is
+//! asked only for the diffs of commits that bring something new.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::derive::attribution::{CommitFiles, FileTokens, TokenSet, is_code};
 use crate::derive::diff::{CommitDiff, FileChange};
 use crate::mirror::{Change, ChangeKind, ObjectId};
 
-/// What a file held before and after.
+/// The contents of a file before and after.
 type Contents = (ObjectId, ObjectId);
 
-/// What is added between two contents, of which the diff could be read.
+/// What is added between two contents, known from a diff.
 #[derive(Debug)]
 enum Addition {
-    /// Nobody has looked: it was to a file that is no code.
+    /// Nobody has looked, because the file was not code.
     Unseen,
-    /// Nothing but blanks.
+    /// Nothing but whitespace.
     Nothing,
-    /// Something of these tokens.
+    /// Text with these tokens.
     Tokens(Arc<TokenSet>),
 }
 
-/// What is known to be added between contents.
+/// What is known about additions between contents.
 #[derive(Debug, Default)]
 pub(super) struct Additions(HashMap<Contents, Addition, RandomState>);
 
 impl Additions {
-    /// Takes what a diff adds, by the changes of which it is the diff.
+    /// Learns what a diff adds, given the changes that it shows.
     pub(super) fn learn(&mut self, changes: &[Change], diff: &CommitDiff, files: &CommitFiles) {
-        // Nobody knows which sections these were.
+        // It is unknown which sections could not be read.
         if diff.malformed + diff.unsupported > 0 {
             return;
         }
@@ -45,7 +45,7 @@ impl Additions {
             let Some(change) = changes.get(file.path.as_bytes()) else {
                 continue;
             };
-            // A file that moved differs from another one.
+            // A renamed file is compared with a file at another path.
             let is_it = match file.change {
                 FileChange::Added => change.kind == ChangeKind::Added,
                 FileChange::Modified => change.kind == ChangeKind::Modified,
@@ -65,7 +65,7 @@ impl Additions {
         }
     }
 
-    /// Returns the files of a commit, if what is added to each is known.
+    /// Returns the files of a commit, if what it adds to each is known.
     pub(super) fn of(&self, changes: &[Change]) -> Option<CommitFiles> {
         let mut files = CommitFiles::default();
         for change in changes {
@@ -87,8 +87,8 @@ impl Additions {
     }
 }
 
-/// Returns the places of the commits of which a file differs in a way that no commit before them has, or
-/// of which that is not known; and those of the others.
+/// Splits the indices of commits: those with a change that no earlier commit has, or whose changes
+/// are unknown; and the rest.
 pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>) {
     let mut seen: HashSet<Contents, RandomState> = HashSet::default();
     (0..commits.len()).partition(|place| match &commits[*place] {
@@ -103,7 +103,7 @@ pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>)
     })
 }
 
-/// Returns whether one of these files may be what became of another.
+/// Returns whether any of these files may be a renamed version of another.
 fn may_move(changes: &[Change]) -> bool {
     let any = |kind| changes.iter().any(|change| change.kind == kind);
     any(ChangeKind::Added) && any(ChangeKind::Deleted)

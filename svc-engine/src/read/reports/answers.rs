@@ -1,4 +1,4 @@
-//! What calls answered, as sets of tokens.
+//! The answers of calls, as sets of tokens.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::error::Error;
 use crate::read::content::Content;
 use crate::store::{CohortCall, Snapshot, StoreError};
 
-/// Calls whose answers are read at once.
+/// How many calls' answers are read at once.
 const CALLS_AT_ONCE: usize = 2_048;
 
-/// What calls answered.
+/// The answers of calls.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
     memory: &'a ReportMemory,
@@ -29,8 +29,8 @@ impl<'a> Answers<'a> {
         Self { memory }
     }
 
-    /// Reads the answers of those of the calls whose texts are wanted: so many canonical bytes of all at
-    /// most.
+    /// Reads the answers of those calls whose texts are wanted, with at most `bytes_max` canonical
+    /// bytes in total.
     pub(super) fn read(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -75,7 +75,7 @@ impl<'a> Answers<'a> {
         Ok(())
     }
 
-    /// Returns the tokens of every content of the calls.
+    /// Returns the tokens of every content of these calls.
     fn tokens(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -104,7 +104,7 @@ impl<'a> Answers<'a> {
         if found.len() < count {
             return Err(Error::Store(StoreError::Corrupt {
                 table: "content",
-                what: "a content is absent",
+                what: "content is missing",
             }));
         }
         Ok(found)

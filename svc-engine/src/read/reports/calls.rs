@@ -1,10 +1,11 @@
-//! The calls of a range of time, remembered by the hour.
+//! The calls observed in a range of time, remembered by the hour.
 //!
-//! Most reports are of the days before now, so each asks for another range, of which nearly all was read for
-//! the one before. The calls of an hour are right as long as as many are stored that were observed in it:
-//! storing one adds to them, hiding one moves the end of the quarantine log, erasing one writes a row of the
-//! log of erasures, and nothing else changes calls. That the store went on from the state in which they were
-//! read, and was not set back in between, is told by the rows of `writers`.
+//! Most reports cover the days before now, so each asks for a different range, most of which was
+//! read for an earlier report. The remembered calls of an hour are valid while the number of stored
+//! calls observed in it is the same: storing a call increases it, hiding one moves the end of the
+//! quarantine log, erasing one adds a row to the erasure log, and nothing else changes calls. The
+//! rows of `writers` tell whether the store continued from the state in which they were read,
+//! without being set back in between.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,18 +20,18 @@ use super::unchanged::{State, Unchanged};
 use crate::error::Error;
 use crate::store::{CohortCall, HOUR_MICROSECONDS, Snapshot, StoreError};
 
-/// Hours of a range that is remembered. A longer one is of all history.
+/// Maximum length in hours of a remembered range. A longer one covers all history.
 const HOURS_MAX: i64 = 24 * REPORT_COHORT_DAYS_MAX;
-/// Calls of a range that are counted, those that are not visible included. With more, the report is probably
-/// refused, which must not cost more than reading what it may have.
+/// Maximum number of calls in a range, visible or not, that are counted by the hour. With more, the
+/// report is probably refused, and that must not cost more than reading what a report may have.
 const STORED_MAX: u64 = 4 * REPORT_CALLS_MAX;
-/// From so many hours on, both connections of a snapshot read a half each.
+/// From this many hours on, each of a snapshot's two connections reads half.
 const HOURS_OF_HALVES: i64 = 24;
 
-/// Calls in the order of their observation.
+/// Calls in the order of observation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
-    /// The calls of one hour after another, which other reports may share, or of what is not a whole one.
+    /// One piece per hour, which other reports may share, or per part of an hour.
     pieces: Vec<Arc<[CohortCall]>>,
 }
 
@@ -51,12 +52,12 @@ impl Calls {
     }
 }
 
-/// The visible calls that were observed in an hour.
+/// The visible calls observed in an hour.
 #[derive(Clone, Debug)]
 pub(super) struct KnownHour {
-    /// A state of the store in which that was so.
+    /// A state of the store in which these were the visible ones.
     seen: Arc<State>,
-    /// How many calls there were, with those that are not visible.
+    /// How many calls were stored, visible or not.
     stored: u64,
     calls: Arc<[CohortCall]>,
 }
@@ -69,7 +70,7 @@ impl Bytes for KnownHour {
     }
 }
 
-/// Returns the visible calls that were observed in a range.
+/// Returns the visible calls observed in a range.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     unchanged: &Unchanged<'_>,
@@ -90,7 +91,7 @@ pub(super) fn read(
     Ok(calls)
 }
 
-/// Returns the calls of each hour, reading those that are not known.
+/// Returns the calls of each hour, reading those that are unknown.
 fn whole_pieces(
     snapshot: &mut Snapshot<'_>,
     unchanged: &Unchanged<'_>,
@@ -146,7 +147,7 @@ fn whole_pieces(
     Ok(pieces)
 }
 
-/// Reads the visible calls that were observed in a range, in the order of observation.
+/// Reads the visible calls observed in a range, in the order of observation.
 pub(super) fn rows(
     snapshot: &mut Snapshot<'_>,
     observed: &Range<Instant>,
@@ -180,14 +181,14 @@ fn calls_max() -> usize {
     usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX)
 }
 
-/// Returns the hours that lie in a time as a whole, as numbers since the first moment.
+/// Returns the whole hours in a range, numbered from the first moment.
 fn whole_hours(time: &Range<Instant>) -> Range<i64> {
     let start = (time.start.microseconds() + HOUR_MICROSECONDS - 1).div_euclid(HOUR_MICROSECONDS);
     let end = time.end.microseconds().div_euclid(HOUR_MICROSECONDS);
     start..end.max(start)
 }
 
-/// Returns when an hour begins. `bound` stands for what is no moment.
+/// Returns when an hour begins, or `bound` if that is not a valid moment.
 fn beginning(hour: i64, bound: Instant) -> Instant {
     Instant::from_microseconds(hour * HOUR_MICROSECONDS).unwrap_or(bound)
 }
@@ -202,7 +203,7 @@ fn place(hours: &Range<i64>, hour: i64) -> usize {
     usize::try_from(hour - hours.start).unwrap_or_default()
 }
 
-/// Returns the halves of a time.
+/// Returns the two halves of a range.
 fn halves(time: &Range<Instant>) -> (Range<Instant>, Range<Instant>) {
     let (start, end) = (time.start.microseconds(), time.end.microseconds());
     let middle = Instant::from_microseconds(start.midpoint(end)).unwrap_or(time.end);

@@ -1,4 +1,4 @@
-//! What CI says of the commits of a cohort.
+//! What CI says about the commits of a cohort.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::derive::repository::Mention;
 use crate::error::Error;
 use crate::store::{CohortOutcome, OutcomePlace, Snapshot};
 
-/// The outcomes at the commits of a cohort and in their runs, and what they make.
+/// The outcomes at the commits of a cohort and in their runs, and their resolution.
 pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
-    /// What the outcomes at the attributed commits say of pull requests.
+    /// The pull requests that the outcomes at attributed commits name.
     pub(super) pull_requests: Vec<CommitPullRequest>,
     /// The outcomes at the attributed commits whose repository cannot be determined.
     pub(super) declined: Counts<RepositoryDecline>,
 }
 
-/// The pull request that outcomes at a commit name, if they do.
+/// A commit with an outcome, and the pull request that the outcome names, if any.
 pub(super) struct CommitPullRequest {
     place: Arc<OutcomePlace>,
     pub(super) pr_number: Option<i64>,
@@ -40,11 +40,11 @@ impl CommitPullRequest {
     }
 }
 
-/// The repository, the commit and the pull request that an outcome names.
+/// The repository, commit and pull request that an outcome names.
 type NamedAt<'o> = (Mention<'o>, &'o CommitSha, Option<i64>);
 
-/// Reads the outcomes at attributed commits and at those where the cohort's Sessions were observed, and
-/// every other outcome of their runs.
+/// Reads the outcomes at attributed commits and at commits where the cohort's Sessions were
+/// observed, and every other outcome of their runs.
 pub(super) fn read<'c>(
     snapshot: &mut Snapshot<'_>,
     remembered: &RememberedOutcomes,
@@ -57,7 +57,7 @@ pub(super) fn read<'c>(
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
     let read = remembered.read(snapshot, &commits, boundary)?;
     let Outcomes { at, beside } = Outcomes::of(&read, boundary)?;
-    // Many outcomes share a place: what is asked of it is asked once.
+    // Many outcomes share a place, so each place is looked at once.
     let mut is_attributed: HashMap<*const OutcomePlace, bool, RandomState> = HashMap::default();
     for outcome in at.iter().chain(&beside) {
         let place = &outcome.place;
@@ -124,7 +124,7 @@ pub(super) fn read<'c>(
     })
 }
 
-/// What is made of each thing that many outcomes share.
+/// What was made from each value that many outcomes share.
 struct Made<T, M>(HashMap<*const T, Arc<M>, RandomState>);
 
 impl<T, M> Default for Made<T, M> {
@@ -134,8 +134,8 @@ impl<T, M> Default for Made<T, M> {
 }
 
 impl<T, M> Made<T, M> {
-    /// Returns what is made of a thing. It must live as long as this: things are told apart by where they
-    /// lie.
+    /// Returns what is made from a value. The value must outlive `self`, because values are
+    /// identified by their addresses.
     fn of(&mut self, thing: &Arc<T>, make: impl FnOnce(&T) -> M) -> Arc<M> {
         let made = self.0.entry(Arc::as_ptr(thing));
         Arc::clone(made.or_insert_with(|| Arc::new(make(thing))))

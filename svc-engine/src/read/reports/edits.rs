@@ -15,11 +15,11 @@ use crate::store::{CohortEdit, HeldText, Snapshot};
 /// The edits of Sessions, without their texts.
 pub(super) struct Edits {
     edits: Vec<CohortEdit>,
-    /// How many more there are whose texts were erased.
+    /// How many further edits there are whose texts were erased.
     pub(super) erased: u64,
 }
 
-/// Returns those of the edits of Sessions whose texts are left.
+/// Returns the edits of Sessions whose texts are not erased.
 pub(super) fn left(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
@@ -32,7 +32,7 @@ pub(super) fn left(
     Ok(Edits { edits, erased })
 }
 
-/// Returns what became of edits. What was left of one never changes, so its texts are read once.
+/// Returns the Fates of edits. The texts of an edit never change, so they are read once.
 pub(super) fn fates(
     snapshot: &mut Snapshot<'_>,
     memory: &ReportMemory,
@@ -55,7 +55,7 @@ pub(super) fn fates(
             let share = match held {
                 HeldText::Whole => 1.0,
                 HeldText::Texts(texts) => {
-                    // A few bytes may be a long text.
+                    // Even a few stored bytes may expand to a long text.
                     deadline.check()?;
                     share_left(texts)
                 }
@@ -68,7 +68,7 @@ pub(super) fn fates(
         shares.insert(observation_id, share);
     }
     let fate = |edit: CohortEdit| {
-        // An edit without texts is one that was quarantined, which a snapshot does not see half of.
+        // Only a quarantined edit has no texts, and a snapshot never sees half of a quarantine.
         let share = *shares.get(&edit.observation_id)?;
         Some(EditFate {
             observation_id: edit.observation_id,

@@ -1,4 +1,4 @@
-//! Which calls a report is of.
+//! Which calls a report covers.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use svc_model::time::Instant;
 use super::just_after;
 use crate::derive::attribution_share::Window;
 
-/// The calls that a report is of, and up to which moment it looks.
+/// The calls that a report covers, and the boundary of its facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// When the calls were observed.
     pub(super) observed: Range<Instant>,
     /// Facts received later do not count.
     pub(super) as_of: Instant,
-    /// The days of the calls; absent for all history, of which Sessions without a call are part too.
+    /// The length in days; `None` for all history, which includes Sessions without calls.
     pub(super) since_days: Option<u64>,
 }
 
 impl Extent {
-    /// Returns everything up to a moment, itself included.
+    /// Returns all history up to a moment, inclusive.
     pub fn all_until(as_of: Instant) -> Self {
         Self {
             observed: first()..just_after(as_of),
@@ -29,7 +29,7 @@ impl Extent {
         }
     }
 
-    /// Returns the calls of so many days before a moment, which is not included.
+    /// Returns the calls of `days` days before a moment, exclusive.
     pub fn days_before(as_of: Instant, days: u32) -> Self {
         Self {
             observed: Window::days_before(as_of, i64::from(days)).start..as_of,
@@ -38,12 +38,12 @@ impl Extent {
         }
     }
 
-    /// Returns when the calls were observed.
+    /// Returns the range of time in which the calls were observed.
     pub fn observed(&self) -> Range<Instant> {
         self.observed.clone()
     }
 
-    /// Returns no call at all, for what is not of calls.
+    /// Returns an extent without calls, for reports that are not about calls.
     pub(super) const fn nothing_until(as_of: Instant) -> Self {
         Self {
             observed: as_of..as_of,
@@ -52,7 +52,7 @@ impl Extent {
         }
     }
 
-    /// Returns whether it is all history.
+    /// Returns whether it covers all history.
     pub const fn is_all(&self) -> bool {
         self.since_days.is_none()
     }
@@ -68,7 +68,7 @@ impl From<&ReportScope> for Extent {
     }
 }
 
-/// Returns the first moment there is.
+/// Returns the first moment.
 pub(super) fn first() -> Instant {
     Instant::from_microseconds(0).expect("the first moment is one")
 }

@@ -1,17 +1,17 @@
 //! Looking up many keys over both connections of a snapshot.
 //!
-//! It is for what takes a processor's time. Memory that another thread has taken does not serve this one
-//! when it is free again, so what is read should be little, or be needed to the end.
+//! Meant for work that is limited by the processor. Memory that another thread allocated and freed
+//! cannot be reused by this one, so the rows should be small, or be needed to the end.
 
 use crate::store::{Snapshot, StoreError};
 
-/// Fewer keys are looked up sooner than a thread starts.
+/// Below this many keys, a look-up is faster than starting a thread.
 const KEYS_MIN: usize = 64;
 
 /// Takes one row after another.
 type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), StoreError>;
 
-/// Looks up keys, one half of them beside the other, and returns what is found of both.
+/// Looks up both halves of the keys in parallel, and returns the rows of both.
 pub(super) fn look_up<K: Sync, T: Send>(
     snapshot: &mut Snapshot<'_>,
     keys: &[K],

@@ -1,4 +1,4 @@
-//! What pushes brought: their commits, and what each adds to files of code.
+//! What pushes brought: their commits, and what each adds to code files.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::fact::{Lifetime, Push};
 use crate::mirror::{Change, DiffQuestion, ObjectId, PushRange};
 use crate::threads::at_once;
 
-/// What a commit's diff may be. Nobody writes more in one commit.
+/// The maximum size of a commit's diff. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {
     bytes_max: 32 * 1024 * 1024,
     files_max: 10_000,
 };
 
-/// Commits of one repository that are read one after another.
+/// How many commits of one repository are read in one piece.
 const COMMITS_AT_ONCE: usize = 512;
-/// How many times so many are read before their files are handed on.
+/// How many pieces are read before their files are handed on.
 const PIECES_AT_ONCE: usize = 4;
-/// Bytes of what commits add that are kept until pull requests are looked at.
+/// Maximum bytes of added text that are kept until pull requests are scored.
 const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// A commit of a repository.
+/// A commit in a repository.
 pub(super) type Place = (Lifetime, CommitSha);
 
-/// The commits that a push brought; nothing where that cannot be read.
+/// The commits that a push brought; `None` if unreadable.
 type CommitRange = Option<Arc<[CommitSha]>>;
 
 /// The ends of a push.
@@ -45,22 +45,22 @@ struct Ends {
     forced: bool,
 }
 
-/// What pushes brought, as far as it was asked for.
+/// What pushes brought, as far as it has been read.
 #[derive(Debug)]
 pub(super) struct History<'h> {
     pub(super) mirrors: OpenMirrors<'h>,
     memory: &'h ReportMemory,
     ends: HashMap<FactId, Ends>,
-    /// The commits of each push that was asked for; nothing where the repository has no mirror.
+    /// The commits of each push that was asked for; `None` without a mirror, or if unreadable.
     ranges: HashMap<FactId, CommitRange>,
     /// The commits whose diffs may be needed again.
     wanted_again: HashSet<Place>,
-    /// Diffs of such commits, as long as there is room.
+    /// Diffs of these commits, while there is room.
     kept: HashMap<Place, Arc<CommitDiff>>,
     kept_bytes: AtomicUsize,
 }
 
-/// What a commit adds to files of code, and the diff if it is needed again.
+/// What a commit adds to code files, and the diff if it will be needed again.
 type CommitRead = (CommitSha, Arc<CommitFiles>, Option<Arc<CommitDiff>>);
 
 impl<'h> History<'h> {
@@ -76,7 +76,7 @@ impl<'h> History<'h> {
         }
     }
 
-    /// Says of which commits the diffs will be needed again.
+    /// Announces commits whose diffs will be needed again.
     pub(super) fn want_again(&mut self, places: impl Iterator<Item = Place>) {
         self.wanted_again.extend(places);
     }
@@ -90,7 +90,7 @@ impl<'h> History<'h> {
         self.kept.get(place)
     }
 
-    /// Takes pushes, and returns them as Attribution knows them.
+    /// Remembers pushes, and returns them in the form that Attribution takes.
     pub(super) fn pushed(
         &mut self,
         pushes: &[Push],
@@ -167,7 +167,7 @@ impl<'h> History<'h> {
             .filter(|(place, _)| ranges[*place].is_none())
             .filter_map(|(place, push_id)| Some((place, range(push_id)?)))
             .collect();
-        // Whatever is remembered: without a mirror there is nothing to tell.
+        // Even if everything is remembered, a repository without a mirror has no answer.
         let read = self.mirrors.with(repository, |mirror| {
             if !missing.is_empty() {
                 mirror.read(|it| it.prepare(missing.iter().map(|(_, push)| *push)))?;
@@ -187,12 +187,12 @@ impl<'h> History<'h> {
         Ok(read.map(|()| ranges))
     }
 
-    /// Returns the commits of a push that were read, the oldest first.
+    /// Returns the commits of a push whose range was read, oldest first.
     pub(super) fn range(&self, push_id: FactId) -> Option<Vec<CommitSha>> {
         self.ranges.get(&push_id)?.as_deref().map(<[_]>::to_vec)
     }
 
-    /// Reads what the commits add that are wanted, a few repositories at a time.
+    /// Reads what the wanted commits add, a few repositories at a time.
     pub(super) fn read_files(&mut self, commits: &mut Commits) -> Result<(), Error> {
         let mut pieces: Vec<(Lifetime, Vec<CommitSha>)> = Vec::new();
         for (repository, commits) in commits.wanted() {
@@ -274,8 +274,8 @@ impl<'h> History<'h> {
         Ok(read)
     }
 
-    /// Returns which files differ in commits, of which one may bring what another one brought; nothing for
-    /// those of which that cannot be read, or is not told.
+    /// Returns which files change in each commit, to find commits that bring the same content;
+    /// `None` if that is unknown, or if there is only one commit.
     fn changes_of(
         mirror: &mut OpenMirror,
         commits: &[CommitSha],

@@ -1,8 +1,9 @@
-//! Which calls wrote what one commit adds, as the reports tie them to it: over the push that brought
-//! the commit first, the calls near that push, and those of the Sessions observed at the commit.
+//! Which calls wrote what one commit adds, by the same rules as in reports: over the push that
+//! first brought the commit, the calls near that push, and those of the Sessions observed at the
+//! commit.
 //!
-//! What is looked up is bounded by the time around the push and never by history. Where it cannot be
-//! told, there is a reason; that no call is found is said only where calls were looked for.
+//! The work is bounded by the time around the push, never by history. If the answer is unknown,
+//! there is a reason; "no call" is only claimed where calls were searched for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,44 +30,44 @@ use crate::fact::{Lifetime, Push};
 use crate::mirror::PushRange;
 use crate::store::{CohortCall, Snapshot};
 
-/// Pushes that are looked at for the one that brought a commit.
+/// Maximum number of pushes that are searched for the one that brought a commit.
 const PUSHES_MAX: usize = 1_000;
-/// How far the clock of whoever made a commit may be ahead of the service's.
+/// How far a committer's clock may be ahead of the service's.
 const SKEW_MINUTES: i64 = 60;
 const MICROSECONDS: i64 = 1_000_000;
 
-/// Up to when facts count.
+/// Which facts count.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::read) struct Bounds {
-    /// When they were received, at the latest.
+    /// Latest time of receipt.
     pub(in crate::read) boundary: Instant,
-    /// When calls were observed, at the latest.
+    /// Latest time of observation of a call.
     pub(in crate::read) observed_by: Instant,
 }
 
-/// A commit of a repository, and what is known of it there.
+/// A commit in a repository, and what is known about it there.
 #[derive(Debug)]
 pub(in crate::read) struct KnownCommit<'c> {
     pub(in crate::read) repository: &'c Lifetime,
     /// Every name of the repository.
     pub(in crate::read) names: &'c [RepositoryName],
     pub(in crate::read) commit_sha: &'c CommitSha,
-    /// The first push that left a branch at it.
+    /// The first push that left a branch at the commit.
     pub(in crate::read) head: Option<&'c Push>,
-    /// The Sessions that were observed at it.
+    /// The Sessions observed at the commit.
     pub(in crate::read) sessions: BTreeSet<&'c SessionId>,
-    /// Whether any stored fact of the repository names it.
+    /// Whether any stored fact of the repository names the commit.
     pub(in crate::read) is_named: bool,
 }
 
-/// The calls that were found in a commit.
+/// The calls found for a commit.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Inferred {
     /// By id.
     pub(in crate::read) calls: Vec<InferredCall>,
     /// How many decisions are attached to them.
     pub(in crate::read) decisions: u64,
-    /// Why calls were not looked for, or not everywhere.
+    /// Why calls were not searched for, or not everywhere.
     pub(in crate::read) skipped: Counts<InferenceSkip>,
 }
 
@@ -79,15 +80,15 @@ impl Inferred {
     }
 }
 
-/// Which push brought a commit first.
+/// The push that first brought a commit.
 enum Bringing {
-    /// None did: it is older than what is stored, or beyond what a push is read for.
+    /// None: the commit is older than what is stored, or beyond what is read of a push.
     None,
     Push(Box<Push>),
     Skip(InferenceSkip),
 }
 
-/// Finds the calls in one commit after another.
+/// Finds the calls of one commit after another.
 #[derive(Debug)]
 pub(in crate::read) struct Inference<'i> {
     history: History<'i>,
@@ -109,11 +110,11 @@ impl<'i> Inference<'i> {
         }
     }
 
-    /// Returns the calls that were found in a commit.
+    /// Returns the calls found for a commit.
     ///
     /// # Errors
     ///
-    /// [`Error::ReportBound`] when too many calls are near its push.
+    /// [`Error::ReportBound`] if too many calls are near its push.
     pub(in crate::read) fn of(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -154,7 +155,7 @@ impl<'i> Inference<'i> {
         })
     }
 
-    /// Returns the push that brought a commit first.
+    /// Returns the push that first brought a commit.
     fn bringing(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -175,7 +176,7 @@ impl<'i> Inference<'i> {
             }
             Err(error) => return Err(error),
         };
-        // Without a push there is nothing to look for in a mirror.
+        // Without a push, nothing could be found in a mirror.
         let all = (first(), self.bounds.boundary);
         let is_pushed =
             commit.head.is_some() || !snapshot.first_pushes(repository, names, all, 1)?.is_empty();
@@ -186,7 +187,7 @@ impl<'i> Inference<'i> {
         })
     }
 
-    /// Returns the push that brought a commit first, as its mirror tells it.
+    /// Returns the push that first brought a commit, according to the mirror.
     fn brought(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -227,13 +228,13 @@ impl<'i> Inference<'i> {
         Ok(match commit.head {
             _ if is_cut => Bringing::Skip(InferenceSkip::PushUnknown),
             Some(head) => Bringing::Push(Box::new(head.clone())),
-            // Some push led to the observation. The moment of the commit is not a true one.
+            // Some push led to the observation, so the time in the commit must be wrong.
             None if !commit.sessions.is_empty() => Bringing::Skip(InferenceSkip::PushUnknown),
             None => Bringing::None,
         })
     }
 
-    /// Returns the calls of rows, each once, and the decisions about them.
+    /// Returns the calls in these rows, each once, and the number of decisions about them.
     fn named(&self, snapshot: &mut Snapshot<'_>, rows: &[Attribution]) -> Result<Inferred, Error> {
         let mut of_call: BTreeMap<FactId, Vec<&Attribution>> = BTreeMap::new();
         for row in rows {
@@ -273,7 +274,7 @@ impl<'i> Inference<'i> {
         })
     }
 
-    /// Counts the decisions that are attached to calls.
+    /// Counts the decisions attached to these calls.
     fn decisions(&self, snapshot: &mut Snapshot<'_>, calls: &[InferredCall]) -> Result<u64, Error> {
         let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
@@ -306,7 +307,7 @@ fn calls(
     Ok(calls)
 }
 
-/// Returns why calls were not looked for, where a reason of Attribution says that.
+/// Returns the reason why calls were not searched for, if an Attribution skip implies one.
 const fn inference_skip(skip: AttributionSkip) -> Option<InferenceSkip> {
     match skip {
         AttributionSkip::CommitDiffUnavailable => Some(InferenceSkip::CommitDiffUnavailable),
@@ -314,7 +315,7 @@ const fn inference_skip(skip: AttributionSkip) -> Option<InferenceSkip> {
         AttributionSkip::MalformedDiffSection => Some(InferenceSkip::MalformedDiffSection),
         AttributionSkip::MirrorAbsent => Some(InferenceSkip::MirrorAbsent),
         AttributionSkip::UnsupportedDiffSection => Some(InferenceSkip::UnsupportedDiffSection),
-        // They were looked for and none was found, or the repository was told before.
+        // Calls were searched for and none was found, or the repository was determined before.
         AttributionSkip::NoCodeDiff
         | AttributionSkip::NoInferenceCallCandidates
         | AttributionSkip::NoMatch
@@ -326,7 +327,7 @@ const fn inference_skip(skip: AttributionSkip) -> Option<InferenceSkip> {
     }
 }
 
-/// Returns the moment of so many seconds, where the service knows it.
+/// Returns the moment `seconds` after the epoch, if the service can represent it.
 fn moment(seconds: i64) -> Option<Instant> {
     Instant::from_microseconds(seconds.checked_mul(MICROSECONDS)?)
 }

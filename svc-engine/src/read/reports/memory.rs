@@ -1,9 +1,9 @@
-//! What reports remember of what never changes.
+//! What reports remember between requests.
 //!
-//! Everything is kept under the id of what it was made of: a commit, a stored content, a fact. So it is
-//! right for as long as it is kept, and whether it may be told is decided in each snapshot. Facts are kept
-//! with the state that they are of, of their Session or of the store, and are right only in that. Each kind is
-//! bounded by bytes and forgets what was not asked for.
+//! Everything is kept under the id of what it was derived from: a commit, a stored content, a fact.
+//! These never change, so an entry is always valid, and each snapshot decides whether it may be
+//! shown. Facts are kept with the state of their Session or of the store, and are valid only in
+//! that state. Each kind is bounded in bytes and evicts what was not asked for.
 
 use std::fmt;
 use std::hash::Hash;
@@ -31,31 +31,31 @@ use crate::mirror::{Ancestry, ObjectId};
 pub struct ReportMemory {
     /// The commits that pushes brought.
     pub(super) ranges: Kept<Range, Arc<[CommitSha]>>,
-    /// What commits added to files of code.
+    /// What commits add to code files.
     pub(super) files: Kept<Place, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
     pub(super) answers: Kept<i64, Arc<TokenSet>>,
-    /// What commits were tied to among the calls within their reach.
+    /// What commits were tied to, given the calls within their reach.
     pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
-    /// The key to what is within reach.
+    /// The key that each [`Reach`] is computed with.
     pub(super) reach_key: ReachKey,
-    /// Which commits are reached from which.
+    /// Which commits can be reached from which.
     pub(super) ancestries: Kept<Asked, Arc<Ancestry>>,
-    /// What was left of files when they were merged.
+    /// How much of files was left when they were merged.
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
-    /// Which share of an edit was left, by its observation.
+    /// The share of an edit that was left, by observation.
     pub(super) shares: Kept<FactId, f64>,
-    /// What Sessions decided, edited and committed, with the state that it is of.
+    /// The decisions, edits and commits of Sessions, with the state in which they are valid.
     pub(super) sessions: Kept<SessionId, WholeSession>,
-    /// What CI says of commits, and of what state that is.
+    /// What CI says about commits, with the state in which it is valid.
     pub(super) outcomes: RememberedOutcomes,
-    /// The calls of an hour, and of what state that is.
+    /// The calls observed in an hour, with the state in which they are valid.
     pub(super) calls: Kept<i64, KnownHour>,
-    /// Who owns the ids of decisions by a moment, and of what state that is.
+    /// The owners of decisions' call ids as of a moment, with the state in which they are valid.
     pub(super) owners: Kept<Instant, KnownOwners>,
 }
 
-/// From where to where a push moved a branch of a repository.
+/// The move of a branch by a push.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Range {
     pub(super) repository: Lifetime,
@@ -64,7 +64,7 @@ pub(super) struct Range {
     pub(super) forced: bool,
 }
 
-/// A question of the ancestry of commits, and the mirror that was asked.
+/// A question about the ancestry of commits, and the mirror that it was put to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) mirror: Lifetime,
@@ -72,7 +72,7 @@ pub(super) struct Asked {
     pub(super) question: [u8; 32],
 }
 
-/// A file of a commit, and where it was looked for.
+/// A file of a commit, and the commits where it was searched for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ScoredFile {
     pub(super) commit: ObjectId,
@@ -81,7 +81,7 @@ pub(super) struct ScoredFile {
     pub(super) merge: ObjectId,
 }
 
-/// What was left of a file of a commit, and how many sections of the commit's diff could not be read.
+/// How much of a file was left, and how many sections of the commit's diff could not be read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScoredCommit {
     pub(super) scores: Scores,
@@ -92,18 +92,18 @@ pub(super) struct ScoredCommit {
 /// How much of one kind is remembered, and how often that helped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes that are kept.
+    /// Bytes in use.
     pub bytes: u64,
-    /// Bytes that are kept at most.
+    /// Maximum bytes.
     pub bytes_max: u64,
-    /// Questions that were answered from memory.
+    /// Look-ups that were answered from memory.
     pub hits: u64,
-    /// Questions that were not.
+    /// Look-ups that were not.
     pub misses: u64,
 }
 
 impl ReportMemory {
-    /// Returns an empty memory of about so many bytes.
+    /// Returns an empty memory of about `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
@@ -117,13 +117,13 @@ impl ReportMemory {
             shares: Kept::new(part(1), 64),
             sessions: Kept::new(part(4), 4_096),
             outcomes: RememberedOutcomes::new(part(3)),
-            // In one piece, so that all of a cohort fits.
+            // Sized as one piece, so that all calls of a cohort fit.
             calls: Kept::new(part(3), part(1)),
             owners: Kept::new(part(1), part(1)),
         }
     }
 
-    /// Returns how much is remembered of each kind, by its name.
+    /// Returns the use of each kind of entry, by name.
     pub fn uses(&self) -> [(&'static str, MemoryUse); 11] {
         [
             ("pushes", self.ranges.used()),
@@ -141,7 +141,7 @@ impl ReportMemory {
     }
 }
 
-/// What something takes in memory, its key included.
+/// The size of an entry in memory, including its key.
 pub(super) trait Bytes {
     fn bytes(&self) -> u64;
 }
@@ -197,7 +197,7 @@ impl<K, V: Bytes> Weighter<K, V> for Weight {
     }
 }
 
-/// What is kept of one kind.
+/// The entries of one kind.
 pub(super) struct Kept<K, V> {
     cache: Cache<K, V, Weight>,
     bytes_max: u64,
@@ -206,7 +206,7 @@ pub(super) struct Kept<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
-    /// Returns an empty one of so many bytes, of which one thing takes about so many.
+    /// Returns an empty cache of `bytes_max` bytes, for entries of about `bytes_of_one` bytes.
     pub(super) fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
         let count = usize::try_from(bytes_max / bytes_of_one.max(1)).unwrap_or(usize::MAX);
         Self {
@@ -221,7 +221,7 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
         self.get_if(key, |_| true)
     }
 
-    /// Returns what is kept under a key, if it is right.
+    /// Returns the entry under a key, if it is still right.
     pub(super) fn get_if(&self, key: &K, is_right: impl FnOnce(&V) -> bool) -> Option<V> {
         let found = self.cache.get(key).filter(is_right);
         let count = if found.is_some() {

@@ -27,7 +27,7 @@ use crate::mirror::Ancestry;
 use crate::store::{Snapshot, StoreError};
 use crate::threads::at_once;
 
-/// Derives what remained, reading mirrors and not the store.
+/// Derives what remained, reading mirrors but not the store.
 pub(super) fn derive(
     inputs: Inputs,
     history: &History<'_>,
@@ -43,7 +43,7 @@ pub(super) fn derive(
     let reached = |repository: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
         let answers = ancestries.get(repository).into_iter().flatten();
         let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
-        // The first mirror that has a tip has all that the tip reaches.
+        // The first mirror that has a tip also has everything that the tip reaches.
         Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
     };
     let mut joined = candidates
@@ -53,7 +53,7 @@ pub(super) fn derive(
     Ok(joined.finish())
 }
 
-/// Reads what it is derived from, of pull requests that were merged by a moment.
+/// Reads the inputs of this derivation, for pull requests merged by a moment.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     gathered: &mut Gathered<'_>,
@@ -177,14 +177,14 @@ pub(super) fn read(
     Ok(inputs)
 }
 
-/// Repositories that a fact may be of whose repository cannot be determined.
+/// The repositories that facts may belong to whose own repository cannot be determined.
 struct Unresolved<'u> {
     borne: &'u BTreeMap<&'u Lifetime, BTreeSet<RepositoryName>>,
     found: BTreeSet<Lifetime>,
 }
 
 impl Unresolved<'_> {
-    /// Returns the repository of a fact, or notes which ones it may be.
+    /// Returns the repository of a fact, or records which repositories it may belong to.
     fn of(&mut self, resolving: &Resolving, mention: Mention<'_>) -> Option<Lifetime> {
         if let Ok(repository) = resolving.of(mention) {
             return Some(repository);
@@ -216,8 +216,8 @@ fn of_head(pull_request: &PullRequest) -> Mention<'_> {
     }
 }
 
-/// Answers a question of a repository's history, from its own mirror and then from those of the
-/// repositories that pull requests came from.
+/// Answers a question about a repository's history, from its own mirror and then from the mirrors
+/// of the repositories that pull requests came from.
 fn ancestry(
     history: &History<'_>,
     repository: &Lifetime,
@@ -231,7 +231,7 @@ fn ancestry(
             mirror: repository.clone(),
             question: digest,
         };
-        // Whatever is remembered: without a mirror there is nothing to tell.
+        // Even if it is remembered, a repository without a mirror has no answer.
         let answer = history.mirrors.with(repository, |mirror| {
             if let Some(known) = remembered.get(&asked) {
                 return Ok(Some(known));

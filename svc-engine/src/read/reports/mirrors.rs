@@ -8,19 +8,19 @@ use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::mirror::{Diff, DiffQuestion, MirrorReader, MirrorReading, ReadError};
 
-/// Mirrors that stay open when nobody reads them: each has a few programs.
+/// Maximum number of idle mirrors that stay open: each has a few processes.
 const IDLE_MAX: usize = 16;
 
-/// The mirrors that a report reads, for any number of threads. Those that were used last stay open.
+/// The mirrors that a report reads, from any thread. The most recently used ones stay open.
 #[derive(Debug)]
 pub(super) struct OpenMirrors<'m> {
     reading: Option<&'m MirrorReading>,
     deadline: Deadline,
-    /// The one that was used last is the last.
+    /// The most recently used one is last.
     idle: Mutex<Vec<OpenMirror>>,
-    /// Where git complained. A repository that cannot be read would fill the log.
+    /// Where git complained. Without this, one unreadable repository would fill the log.
     complained: Mutex<HashSet<Lifetime>>,
-    /// The repositories whose mirrors were asked for and are not there.
+    /// The repositories whose mirrors were asked for and do not exist.
     absent: Mutex<BTreeSet<Lifetime>>,
 }
 
@@ -35,12 +35,12 @@ impl<'m> OpenMirrors<'m> {
         }
     }
 
-    /// Returns the repositories whose mirrors were asked for and are not there.
+    /// Returns the repositories whose mirrors were asked for and do not exist.
     pub(super) fn absent(&self) -> BTreeSet<Lifetime> {
         lock(&self.absent).clone()
     }
 
-    /// Reads the mirror of a repository; nothing when there is none.
+    /// Reads the mirror of a repository; `None` if there is none.
     pub(super) fn with<T>(
         &self,
         repository: &Lifetime,
@@ -61,7 +61,7 @@ impl<'m> OpenMirrors<'m> {
         let oldest = (idle.len() == IDLE_MAX).then(|| idle.remove(0));
         idle.push(mirror);
         drop(idle);
-        // Its programs end while others go on.
+        // Its processes end without holding up other threads.
         drop(oldest);
         read.map(Some)
     }
@@ -88,22 +88,21 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The diff of one commit cannot be read. The reason is for the log.
+/// The diff of one commit cannot be read. The reason goes to the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unreadable;
 
-/// A mirror that is open.
+/// An open mirror.
 #[derive(Debug)]
 pub(super) struct OpenMirror {
     repository: Lifetime,
     reader: MirrorReader,
-    /// What git complained of last.
+    /// The last complaint of git.
     complaint: Option<String>,
 }
 
 impl OpenMirror {
-    /// Returns what is read of the mirror; nothing where it cannot be read, which is counted where it is
-    /// missing.
+    /// Reads from the mirror; `None` if that is impossible, which the caller counts as missing.
     pub(super) fn read<T>(
         &mut self,
         ask: impl FnOnce(&mut MirrorReader) -> Result<T, ReadError>,
@@ -112,7 +111,7 @@ impl OpenMirror {
         self.readable(read)
     }
 
-    /// Returns what was read, as [`read`](Self::read) does.
+    /// Converts a result as [`read`](Self::read) does.
     pub(super) fn readable<T>(&mut self, read: Result<T, ReadError>) -> Result<Option<T>, Error> {
         match read {
             Ok(read) => Ok(Some(read)),
@@ -125,8 +124,8 @@ impl OpenMirror {
         }
     }
 
-    /// Reads the diffs of commits, as [`MirrorReader::diffs`] does, and ends what wrote them. What cannot
-    /// be read of one commit is counted where it is missing.
+    /// Reads the diffs of commits as [`MirrorReader::diffs`] does, and ends the process that wrote
+    /// them. The caller counts commits that cannot be read.
     pub(super) fn diffs(
         &mut self,
         commits: &[CommitSha],
@@ -149,7 +148,7 @@ impl OpenMirror {
         }
     }
 
-    /// Returns the mirror itself, where each reason for which it cannot be read has a name of its own.
+    /// Returns the underlying reader, for callers that distinguish why something cannot be read.
     pub(super) const fn reader(&mut self) -> &mut MirrorReader {
         &mut self.reader
     }

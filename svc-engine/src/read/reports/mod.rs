@@ -1,6 +1,6 @@
 //! Reports: what became of the calls of a cohort.
 //!
-//! Everything in a report is of one snapshot. Mirrors are read as they are and never fetched. What is
+//! A report comes from one snapshot. Mirrors are read as they are and never fetched. Whatever is
 //! too much is refused as a whole.
 
 mod additions;
@@ -62,12 +62,12 @@ use crate::threads;
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
-/// What reports read beside the store.
+/// What reports read besides the store.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportSources<'s> {
-    /// The mirrors, when any are kept.
+    /// The mirrors, if enabled.
     pub mirrors: Option<&'s MirrorReading>,
-    /// What is remembered of what never changes.
+    /// What reports remember.
     pub memory: &'s ReportMemory,
 }
 
@@ -75,7 +75,7 @@ pub struct ReportSources<'s> {
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when the cohort, or what says something of it, has too many facts.
+/// [`Error::ReportBound`] if there are too many calls, or too many facts about them.
 pub fn model_outcomes(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
@@ -121,14 +121,14 @@ pub fn model_report(
     for (_, decline) in cohort.declined_observations() {
         assembly.add(decline, 1);
     }
-    Ok(derived.finish(model_report::Beside {
+    Ok(derived.finish(model_report::OtherParts {
         shares: shares.rows,
         alerts: shares.alerts,
         shares_skipped: shares.skipped,
         repository_skipped: ModelRepositorySkips {
             push_sources: shares.pushes_declined,
             preload_session_observations: preload,
-            // Those that cannot be told are left out before they are looked at for a Session.
+            // Undetermined ones are dropped before they are matched with a Session.
             session_observations: Counts::default(),
             ci_outcomes: cohort.ci.declined.clone(),
             attribution_edges: Counts::default(),
@@ -186,7 +186,7 @@ pub fn lifecycle_report(
             || lifecycle::BeforeMerges::new(*evidence, &observed),
             || merges::derive(inputs, &reader.history, &deadline),
         );
-        Ok::<_, Error>(before.finish(lifecycle::Beside {
+        Ok::<_, Error>(before.finish(lifecycle::OtherParts {
             merges: merges?.evidence(),
             retry_linkages,
             repository_skipped,
@@ -198,13 +198,13 @@ pub fn lifecycle_report(
     })
 }
 
-/// What both reports are derived from, as far as it is read, and its reader, who may go on.
+/// What both reports are derived from, and the reader that can read more.
 struct Gathered<'g> {
     cohort: CohortFacts,
     reader: Reader<'g>,
 }
 
-/// What is known of a cohort.
+/// The facts about a cohort.
 struct CohortFacts {
     population: Population,
     /// The links of the cohort's Sessions to commits.
@@ -214,8 +214,8 @@ struct CohortFacts {
     ci: CohortCi,
 }
 
-/// Reads what pushes brought and calls answered, and knows what facts up to a boundary say of
-/// repositories.
+/// Reads what pushes brought and what calls answered, and resolves repositories from the facts up
+/// to a boundary.
 struct Reader<'g> {
     boundary: Instant,
     resolving: Resolving,
@@ -223,7 +223,7 @@ struct Reader<'g> {
     answers: Answers<'g>,
 }
 
-/// Of which state of the store something is derived.
+/// The state of the store that a report is derived from.
 struct DerivedOf {
     org_id: OrgId,
     quarantine_revision: u64,
@@ -241,12 +241,12 @@ impl DerivedOf {
     }
 }
 
-/// How often what commits add is looked at.
+/// How often the diffs of commits are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Diffs {
-    /// For Attribution alone.
+    /// Only for Attribution.
     Once,
-    /// Also for what is left of it where it was merged.
+    /// Also to score what is left at the merge.
     Again,
 }
 
@@ -325,9 +325,9 @@ impl<'g> Gathered<'g> {
 }
 
 impl Reader<'_> {
-    /// Counts the repositories whose mirrors were asked for and are not there, although they were fetched
-    /// once: their folder may not be mounted. Of a repository that was never mirrored there is nothing to
-    /// say but that its pushes are tied to no call.
+    /// Counts the repositories whose mirror was asked for and is missing although it was fetched
+    /// once: its folder may not be mounted. A repository that was never mirrored is not lost; its
+    /// pushes are simply tied to no call.
     fn lost_mirrors(&self, snapshot: &mut Snapshot<'_>) -> Result<Option<u64>, Error> {
         let absent = self.history.mirrors.absent();
         if absent.is_empty() {
@@ -350,7 +350,7 @@ impl CohortFacts {
         share::declined_of(&self.observations)
     }
 
-    /// Derives a report of what is known.
+    /// Derives a report from these facts.
     fn derived<T>(&self, of: &DerivedOf, derive: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let calls: Vec<cohort::CohortCall> = self
             .population
@@ -373,7 +373,7 @@ impl CohortFacts {
     }
 }
 
-/// Returns what observations say of the notes of commits.
+/// Returns the notes that observations stand for.
 fn notes(observations: &[ObservedCommit]) -> Vec<Note> {
     let note = |observed: &ObservedCommit| {
         Some(Note {
@@ -385,7 +385,7 @@ fn notes(observations: &[ObservedCommit]) -> Vec<Note> {
     observations.iter().filter_map(note).collect()
 }
 
-/// Counts pushes whose repository cannot be determined.
+/// Counts the pushes whose repository cannot be determined.
 fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     let declines = pushes
         .iter()
@@ -393,24 +393,24 @@ fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     declines.map(|decline| (*decline, 1)).collect()
 }
 
-/// Which commits are tied to which calls.
+/// A question: which commits are tied to which calls?
 struct Question<'q> {
-    /// The calls that compete. One may be here twice.
+    /// The competing calls. May contain duplicates.
     calls: Vec<&'q CohortCall>,
-    /// The pushes whose commits are tied to them.
+    /// The pushes whose commits are matched.
     pushes: Vec<attribution::Push>,
-    /// What the notes of commits say.
+    /// The notes on commits.
     notes: Vec<Note>,
-    /// Calls that were observed later do not compete.
+    /// Calls observed later do not compete.
     as_of: Instant,
-    /// Canonical bytes of all answers, at most.
+    /// Maximum canonical bytes of all answers.
     answer_bytes_max: u64,
-    /// Of each push these commits, which somebody has read already; absent for all that it brought.
+    /// The commits of each push, if the caller has read them; `None` for everything it brought.
     only: Option<HashMap<FactId, Vec<CommitSha>>>,
 }
 
-/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed and not
-/// remembered.
+/// Ties the files of pushed commits to calls, reading from mirrors and answers only what is needed
+/// and not remembered.
 fn attribute(
     snapshot: &mut Snapshot<'_>,
     history: &mut History<'_>,
@@ -455,14 +455,14 @@ fn attribute(
     Ok(attributions)
 }
 
-/// Returns the moment so many minutes later, or the bound of all moments where that is beyond it.
+/// Returns the moment `minutes` later, clamped to the range of moments.
 fn minutes_later(moment: Instant, minutes: i64) -> Instant {
     let later = moment.microseconds() + minutes * MINUTE_MICROSECONDS;
     let start = if later < 0 { 0 } else { later };
     Instant::from_microseconds(start).unwrap_or(Instant::MAX)
 }
 
-/// Returns the first moment after one, as the end of a range that holds the latter.
+/// Returns the moment right after, as the end of a range that includes `moment`.
 fn just_after(moment: Instant) -> Instant {
     Instant::from_microseconds(moment.microseconds() + 1).unwrap_or(moment)
 }

@@ -1,8 +1,9 @@
-//! The outcomes of CI at commits, remembered between reports.
+//! CI outcomes at commits, remembered between reports.
 //!
-//! What was read of a commit is right until an outcome of one of its runs is stored, or something is
-//! quarantined or released. Each report asks which outcomes were stored since the one before, and forgets the
-//! commits that they concern. What was captured after the boundary of a report is left out of it.
+//! What was read for a commit is valid until an outcome of one of its runs is stored, or something
+//! is quarantined or released. Each report asks which outcomes were stored since the last one, and
+//! forgets the commits that they concern. Outcomes captured after a report's boundary are left out
+//! of it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,17 +19,17 @@ use super::halves::look_up;
 use super::memory::{Bytes, Kept, MemoryUse};
 use crate::store::{CohortOutcome, OutcomesEnd, Snapshot, StoreError};
 
-/// What tells one run from another.
+/// What distinguishes runs.
 type RunKey<'o> = (
     CiProvider,
     Option<(RepositoryProvider, &'o RepositoryHost)>,
     &'o str,
 );
 
-/// What is known of each of some commits.
+/// What is known about each of some commits.
 type Known = Vec<Option<Arc<CommitOutcomes>>>;
 
-/// All visible outcomes at a commit, and those of the same runs at others.
+/// All visible outcomes at a commit, and those of the same runs at other commits.
 #[derive(Debug, Default)]
 pub(super) struct CommitOutcomes {
     pub(super) at: Vec<CohortOutcome>,
@@ -42,11 +43,11 @@ impl Bytes for Arc<CommitOutcomes> {
     }
 }
 
-/// What is remembered of the outcomes at commits.
+/// The remembered outcomes at commits.
 #[derive(Debug)]
 pub(super) struct RememberedOutcomes {
     commits: Kept<CommitSha, Arc<CommitOutcomes>>,
-    /// The state that all of it is of.
+    /// The state in which all of them are valid.
     end: Mutex<OutcomesEnd>,
 }
 
@@ -62,8 +63,8 @@ impl RememberedOutcomes {
         self.commits.used()
     }
 
-    /// Returns what is known of commits in the state of a snapshot, and that state. It may hold what was
-    /// captured later, if somebody read that meanwhile.
+    /// Returns what is known about commits in the state of a snapshot, and that state. This may
+    /// include outcomes captured later, if a concurrent report has read them.
     fn recall(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -92,7 +93,7 @@ impl RememberedOutcomes {
         Ok((end, known))
     }
 
-    /// Keeps what was read of commits in a state, unless somebody has gone on from it.
+    /// Keeps what was read in a state, unless the memory has moved on from that state.
     fn keep(&self, end: &OutcomesEnd, commits: &[&CommitSha], read: &[Arc<CommitOutcomes>]) {
         let current = self.end();
         if *current == *end {
@@ -106,8 +107,8 @@ impl RememberedOutcomes {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the outcomes at commits and in the runs of these, each with what was captured later too where it
-    /// is known. They are in the order of the commits.
+    /// Reads the outcomes at commits and in their runs, in the order of the commits. They may
+    /// include outcomes captured after the boundary.
     pub(super) fn read(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -128,7 +129,7 @@ impl RememberedOutcomes {
                     self.keep(&end, &missing, &whole);
                     whole
                 }
-                // What was captured later does not count.
+                // Outcomes captured later do not count.
                 Err(StoreError::TooMany) if boundary < last => whole(snapshot, &missing, boundary)?,
                 Err(error) => return Err(error),
             };
@@ -150,7 +151,7 @@ pub(super) struct Outcomes<'o> {
 }
 
 impl<'o> Outcomes<'o> {
-    /// Takes what was captured by a boundary.
+    /// Selects the outcomes captured by a boundary.
     pub(super) fn of(
         commits: &'o [Arc<CommitOutcomes>],
         boundary: Instant,
@@ -177,7 +178,7 @@ impl<'o> Outcomes<'o> {
     }
 }
 
-/// Reads the outcomes at commits that were captured by a boundary, and every other outcome of their runs, in
+/// Reads the outcomes at commits captured by a boundary, and every other outcome of their runs, in
 /// the order of the commits.
 fn whole(
     snapshot: &mut Snapshot<'_>,
@@ -245,7 +246,7 @@ fn others_of_runs(
     for outcome in outcomes {
         *known.entry(&outcome.run_id).or_default() += 1;
     }
-    // Few runs say anything of another commit: all of the others are known.
+    // Most runs concern only known commits, so all of their outcomes are known already.
     let mut run_ids: Vec<&str> = known.keys().copied().collect();
     run_ids.sort_unstable();
     let open = look_up(snapshot, &run_ids, |snapshot, run_ids, take| {

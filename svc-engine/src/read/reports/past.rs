@@ -1,4 +1,4 @@
-//! Reports that only an operator asks for, mostly of all that is known of an organization.
+//! Reports that only an operator requests, usually over all history.
 
 use svc_model::reports::{
     AbandonmentReport, AttributionShareReport, Counts, MergeRetentionReport,
@@ -16,12 +16,12 @@ use crate::derive::session_status::SessionStatuses;
 use crate::error::Error;
 use crate::store::{CohortDecision, Snapshot};
 
-/// Returns what is known of the Sessions with accepted work: of those of the calls, or of every one when
-/// it is of all history. Mirrors are not read.
+/// Returns what is known about Sessions with accepted work: the Sessions of the calls, or with all
+/// history every Session. Mirrors are not read.
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when there are too many calls, decisions or observations.
+/// [`Error::ReportBound`] if there are too many calls, decisions or observations.
 pub fn abandonment(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
@@ -43,9 +43,9 @@ pub fn abandonment(
     Ok(statuses.report(snapshot.org_id(), as_of, revision))
 }
 
-/// Returns the moment of the last fact that says something of decisions: of them, of calls, and of
-/// repositories; nothing when there is no decision. A sender's clock may be ahead, and what lies beyond the
-/// moment that was asked for was not looked at.
+/// Returns the time of the last relevant fact: a decision, a call, or a fact about a repository;
+/// `None` without a decision. A sender's clock may be ahead, so the result is capped at the
+/// requested moment.
 fn last_considered(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
@@ -66,13 +66,13 @@ fn last_considered(
     Ok(Some(last.min(extent.as_of)))
 }
 
-/// Returns which part of each repository's commits notes tie to agents, in the week before its last
-/// push and in the weeks before that. `cases_min` is how many commits both need before a decline is
-/// called one.
+/// Returns the share of each repository's commits that notes tie to agents, in the week before its
+/// last push and in the weeks before that. `cases_min` is how many commits both windows need before
+/// a decline is reported.
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when there are too many pushes, or too many facts near them.
+/// [`Error::ReportBound`] if there are too many pushes, or too many facts near them.
 pub fn attribution_share(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
@@ -88,12 +88,12 @@ pub fn attribution_share(
     share::report(snapshot, &mut reader, &cohort.population, as_of, cases_min)
 }
 
-/// Returns what remained of the attributed files of calls in merged pull requests, and the pull requests
-/// because of which that cannot be told of others.
+/// Returns what remained of the calls' attributed files in merged pull requests, and the pull
+/// requests that leave this unknown for others.
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when there are too many calls, or too many facts that say something of them.
+/// [`Error::ReportBound`] if there are too many calls, or too many facts about them.
 pub fn merge_retention(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
@@ -105,7 +105,7 @@ pub fn merge_retention(
     let declines = gathered.cohort.declined_observations().into_values();
     let repository_skipped = RetentionRepositorySkips {
         session_observations: declines.map(|decline| (decline, 1)).collect(),
-        // An attributed file is of a repository that is known.
+        // The repository of an attributed file is always known.
         candidate_edges: Counts::default(),
     };
     let unchecked = retention.unchecked.iter().map(|(repository, numbers)| {
@@ -119,7 +119,7 @@ pub fn merge_retention(
     let unchecked: Vec<UncheckedPullRequests> = unchecked.collect();
     Ok(retention_report::report(
         &retention,
-        retention_report::Beside {
+        retention_report::OtherParts {
             org_id: snapshot.org_id(),
             quarantine_revision: snapshot.quarantine_revision()?,
             attribution_skips: &gathered.cohort.attributions.skipped,

@@ -1,4 +1,4 @@
-//! The calls of a cohort, and what their Sessions decided, edited and committed.
+//! The calls of a cohort, and the decisions, edits and commits of their Sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::fact::Push;
 use crate::store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
 
-/// Returns what takes rows up to a number, and refuses one more.
+/// Returns a function that collects at most `rows_max` rows, and then fails.
 pub(super) fn up_to<T>(
     rows: &mut Vec<T>,
     rows_max: usize,
@@ -45,23 +45,24 @@ pub(super) struct Population {
     /// When the calls were observed.
     pub(super) extent: Range<Instant>,
     pub(super) calls: Calls,
-    /// The calls of the Sessions whose content was erased.
+    /// The Sessions' calls whose content was erased.
     erased_calls: HashMap<FactId, Instant>,
     /// The Sessions of the calls, sorted.
     sessions: Vec<SessionId>,
     pub(super) decisions: Decisions,
     pub(super) edits: Vec<EditFate>,
-    /// How many more there are whose texts were erased.
+    /// How many further edits there are whose texts were erased.
     pub(super) erased_edits: u64,
     /// The links of the Sessions to commits.
     pub(super) observed: Vec<ObservedCommit>,
-    /// How many retry linkages there are, where that is known.
+    /// The number of retry linkages, if known.
     retries: Option<usize>,
 }
 
 impl Population {
-    /// Reads them, and the pushes that calls observed then could have led to; of all history every push.
-    /// Whether there is such a call plays no part, so that those are counted that none could have led to.
+    /// Reads the cohort, and the pushes that calls observed in its time could have led to; for all
+    /// history, every push. Whether such a call exists does not matter, so that pushes without one
+    /// are counted.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         memory: &ReportMemory,
@@ -94,7 +95,7 @@ impl Population {
         Ok((population, pushes))
     }
 
-    /// Returns a call as reports count it.
+    /// Returns a call in the form that reports count.
     pub(super) fn counted(&self, call: &CohortCall) -> cohort::CohortCall {
         cohort::CohortCall {
             inference_call_id: call.inference_call_id,
@@ -128,7 +129,7 @@ impl Population {
     }
 }
 
-/// Returns every push for all history, else those near the time in which the calls were observed.
+/// Returns the pushes near the time of the calls; for all history, every push.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
@@ -148,7 +149,8 @@ fn pushes(
     Ok(pushes)
 }
 
-/// Returns the Sessions that a report is of, sorted: those of its calls, or with all history every one.
+/// Returns the Sessions that a report covers, sorted: those of its calls, or for all history every
+/// one.
 pub(super) fn sessions(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
@@ -186,7 +188,7 @@ fn every_session(snapshot: &mut Snapshot<'_>) -> Result<Vec<SessionId>, Error> {
     Ok(sessions)
 }
 
-/// Returns what was decided in Sessions.
+/// Returns the decisions in Sessions.
 pub(super) fn decisions(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
@@ -210,7 +212,7 @@ pub(super) fn observed(
     Ok(observed)
 }
 
-/// Returns a call as Attribution knows it.
+/// Returns a call in the form that Attribution takes.
 pub(super) fn candidate(call: &CohortCall) -> attribution::Call {
     attribution::Call {
         inference_call_id: call.inference_call_id,
@@ -233,7 +235,7 @@ pub(super) fn decided(decision: CohortDecision) -> Decision {
     }
 }
 
-/// Returns the ids of calls that decisions name, sorted.
+/// Returns the call ids that decisions name, sorted.
 pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
     let ids = decisions.iter();
     let mut ids: Vec<Arc<str>> = ids.filter_map(|it| it.call_id.clone()).collect();
@@ -245,7 +247,8 @@ pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
     Ok(ids)
 }
 
-/// Returns who owns these ids in the whole organization. `calls` are visible ones that are known already.
+/// Returns the owners of these ids in the whole organization. `calls` are visible calls already
+/// known.
 pub(super) fn owners<'c>(
     snapshot: &mut Snapshot<'_>,
     ids: &[Arc<str>],

@@ -13,7 +13,7 @@ use crate::store::Snapshot;
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when too many calls are near the pushes.
+/// [`Error::ReportBound`] if too many calls are near the pushes.
 pub fn attributions_of_pushes(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,

@@ -1,4 +1,4 @@
-//! Which repository each fact of a report is part of.
+//! Which repository each fact of a report belongs to.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::fact::{Lifetime, Push};
 use crate::read::repository::{Touched, of_observation, of_push, touch};
 use crate::store::{ObservedCommit, OutcomePlace, Snapshot};
 
-/// The names and identities that a report touches, and what facts say of them. Whatever is touched
-/// later changes nothing of what was told before.
+/// The names and identities that a report touches, and what facts say about them. Touching more of
+/// them later does not change earlier answers.
 #[derive(Debug, Default)]
 pub(super) struct Resolving {
     touched: Touched,
@@ -34,7 +34,7 @@ impl Resolving {
         touch(&mut self.touched, observed);
     }
 
-    /// Reads what facts say of all that was touched.
+    /// Reads what facts say about everything touched.
     pub(super) fn read(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -53,7 +53,7 @@ impl Resolving {
         &self.repositories
     }
 
-    /// Returns what is known now, whatever is read later.
+    /// Returns what is known now; later reads do not change it.
     pub(super) fn known(&self) -> Arc<Repositories> {
         Arc::clone(&self.repositories)
     }
@@ -76,7 +76,7 @@ impl Resolving {
     }
 }
 
-/// Returns what outcomes say of their repository.
+/// Returns what the outcomes at a place say about their repository.
 pub(super) fn of_place(place: &OutcomePlace) -> Mention<'_> {
     Mention {
         name: &place.repo,

@@ -1,4 +1,4 @@
-//! What is left of attributed files in merged pull requests, read of mirrors many files at a time.
+//! How much of attributed files is left in merged pull requests, reading many files at a time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::fact::Lifetime;
 use crate::mirror::{ObjectId, WantedFile};
 use crate::threads::at_once;
 
-/// Files that are looked at together.
+/// How many files are scored in one piece.
 const FILES_AT_ONCE: usize = 1_024;
-/// Bytes of what commits add that are held for these files, unless one commit adds more.
+/// Maximum bytes of added text held for one piece, unless a single commit adds more.
 const ADDED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A file, and its place among those that are scored.
+/// A file, and its index among those that are scored.
 type Placed<'j> = (usize, &'j JoinedFile);
 
-/// What came of some files.
+/// The results for some files.
 #[derive(Default)]
 struct Scored {
     files: Vec<(usize, Result<Scores, ScoringSkip>)>,
-    /// The sections of diffs that could not be read, malformed and unsupported ones.
+    /// The numbers of malformed and unsupported diff sections, by commit.
     sections: Vec<(CommitSha, u64, u64)>,
 }
 
@@ -63,24 +63,24 @@ pub(super) fn score_all(joined: &mut Joined, history: &History<'_>) -> Result<()
     Ok(())
 }
 
-/// Files of one repository that are scored.
+/// The files of one repository that are being scored.
 struct Scoring<'s> {
     history: &'s History<'s>,
     repository: &'s Lifetime,
     scored: Scored,
 }
 
-/// A file at the head or at the merge: the mirror in which it is looked for, and the commit.
+/// A file at the head or at the merge: the mirror to search, and the commit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Wanted<'s> {
     mirror: &'s Lifetime,
-    /// The commit whose file it was.
+    /// The commit that the file comes from.
     from: &'s CommitSha,
     at: &'s CommitSha,
     path: &'s str,
 }
 
-/// A file whose text can be compared, with what was added to it.
+/// A file whose text can be compared, with the text that was added to it.
 struct Compared<'s> {
     place: usize,
     file: &'s JoinedFile,
@@ -108,7 +108,7 @@ impl<'s> Scoring<'s> {
                 _ => left.push(*placed),
             }
         }
-        // A remembered file's commits are in the mirrors, or its head was not found above.
+        // Scores from memory were used only for files whose head and merge a mirror still has.
         let heads: HashMap<usize, Result<&'s Lifetime, ScoringSkip>> =
             files.iter().map(|(place, _)| *place).zip(heads).collect();
         while !left.is_empty() {
@@ -134,8 +134,8 @@ impl<'s> Scoring<'s> {
         true
     }
 
-    /// Returns of each file in which mirror the head of its pull request is. A forge shows the head in
-    /// the target too, whoever may read where it came from.
+    /// Returns, for each file, the mirror that has the head of its pull request. A forge also shows
+    /// the head in the target repository, even to those who cannot read the source repository.
     fn heads(&self, files: &[Placed<'s>]) -> Result<Vec<Result<&'s Lifetime, ScoringSkip>>, Error> {
         let merges = || files.iter().map(|(_, file)| &file.merge);
         let wanted: BTreeSet<&CommitSha> = merges()
@@ -178,7 +178,7 @@ impl<'s> Scoring<'s> {
             .collect())
     }
 
-    /// Returns which of these commits a mirror has; nothing when there is no mirror.
+    /// Returns which of these commits a mirror has; `None` without a mirror.
     fn held<'c>(
         &self,
         repository: &Lifetime,
@@ -193,7 +193,7 @@ impl<'s> Scoring<'s> {
         })
     }
 
-    /// Reads the diffs of the commits of files, as many as there is room for, and one at least.
+    /// Reads the diffs of the files' commits, as many as there is room for, but at least one.
     fn diffs(&mut self, files: &[Placed<'s>]) -> Result<HashMap<&'s CommitSha, Diff>, Error> {
         let commits: BTreeSet<&'s CommitSha> = files
             .iter()
@@ -221,7 +221,7 @@ impl<'s> Scoring<'s> {
                         bytes += diff.files.iter().map(|it| it.added.len()).sum::<usize>();
                         Ok(Arc::new(diff))
                     }
-                    // It is read again with the rest.
+                    // There is no room left; it is read again with the rest.
                     Ok(Some(_)) => return,
                     Ok(None) => Err(ScoringSkip::SourceCommitAbsent),
                     Err(Unreadable) => Err(ScoringSkip::SourceDiffUnavailable),
@@ -236,7 +236,7 @@ impl<'s> Scoring<'s> {
         Ok(diffs)
     }
 
-    /// Scores files whose diffs were read.
+    /// Scores files whose diffs have been read.
     fn score(
         &mut self,
         files: Vec<Placed<'s>>,
@@ -291,7 +291,7 @@ impl<'s> Scoring<'s> {
         Ok(())
     }
 
-    /// Reads each distinct text once, and compares it with all that was added to it.
+    /// Reads each distinct text once, and compares it with everything that was added to it.
     fn compare(
         &self,
         compared: &[Compared<'_>],
@@ -359,13 +359,13 @@ impl<'s> Scoring<'s> {
     }
 }
 
-/// The files that are compared with a text, and whether it is that of the head or of the merge.
+/// The files that are compared with a text, and whether as the head (0) or the merge (1).
 type Users = Vec<(usize, usize)>;
 
 /// The diff of a commit, or why there is none.
 type Diff = Result<Arc<CommitDiff>, ScoringSkip>;
 
-/// Returns what of a file is compared, or the first reason for which nothing is.
+/// Returns what is compared for a file, or the first reason why nothing is.
 fn prepared<'s>(
     place: usize,
     file: &'s JoinedFile,
@@ -403,7 +403,7 @@ fn prepared<'s>(
 /// Where a file was found, or why it was not.
 #[derive(Clone)]
 struct FoundAt {
-    /// Where it lies, if that is elsewhere.
+    /// Its path, if it was moved.
     moved: Option<Vec<u8>>,
     content: Result<ObjectId, FileAt>,
 }
@@ -424,7 +424,7 @@ impl FoundAt {
     }
 }
 
-/// Finds files of commits as they are at later ones, where they may lie elsewhere.
+/// Finds files of commits at later commits, where they may have been moved.
 fn find(mirror: &mut OpenMirror, wanted: &[Wanted<'_>]) -> Result<Vec<FoundAt>, Error> {
     let files: Vec<WantedFile<'_>> = wanted
         .iter()

@@ -1,10 +1,10 @@
-//! What the Sessions of a cohort decided, edited and committed.
+//! The decisions, edits and commits of a cohort's Sessions.
 //!
-//! What was read of a Session stays in memory. It is right for as long as the mark of the Session is the
-//! same, which every fact of it changes, and the end of the quarantine log: neither is ever given twice, also
-//! when the database was set back. As long as nothing at all is stored, no mark is asked for. What was
-//! captured after the boundary of a report is left out of it. Which texts were erased is asked in each
-//! snapshot.
+//! What was read about a Session stays in memory. It is valid while the Session's mark, which every
+//! one of its facts changes, and the end of the quarantine log are the same: neither is ever
+//! repeated, even if the database was set back. As long as nothing at all is stored, marks are not
+//! asked for. Facts captured after a report's boundary are left out of it. Each snapshot is asked
+//! which texts were erased.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,24 +25,24 @@ use crate::store::{CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snap
 /// The facts of Sessions, up to a boundary.
 pub(super) struct SessionFacts {
     pub(super) decisions: Vec<Decision>,
-    /// With those whose texts were erased.
+    /// Including those whose texts were erased.
     pub(super) edits: Vec<CohortEdit>,
     /// The links to commits.
     pub(super) observed: Vec<ObservedCommit>,
-    /// How many retry linkages there are, unless they are more than a report takes.
+    /// The number of retry linkages, unless there are more than a report takes.
     pub(super) retries: Option<usize>,
 }
 
-/// All visible facts of a Session, as long as its state is the same.
+/// All visible facts of a Session, valid while its state is the same.
 #[derive(Clone, Debug)]
 pub(super) struct WholeSession {
     state: SessionState,
-    /// A state of the store in which that was so.
+    /// A state of the store in which they were valid.
     seen: Arc<State>,
     facts: Arc<Facts>,
 }
 
-/// What changes with every change of what is visible of a Session.
+/// Changes whenever the visible facts of a Session change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SessionState {
     mark: i64,
@@ -52,11 +52,11 @@ struct SessionState {
 
 #[derive(Debug, Default)]
 struct Facts {
-    /// With the moments of their capture.
+    /// With the times of their capture.
     decisions: Vec<(Instant, Decision)>,
     edits: Vec<CohortEdit>,
     observed: Vec<ObservedCommit>,
-    /// When retry linkages were captured; nothing if they were too many.
+    /// When retry linkages were captured; `None` if there are too many.
     retries: Option<Vec<Instant>>,
 }
 
@@ -69,14 +69,14 @@ impl Bytes for WholeSession {
             retries,
         } = &*self.facts;
         let retries = retries.as_ref().map_or(0, Vec::len);
-        // With the texts that are not shared.
+        // Includes the texts that are not shared.
         let facts = 176 * decisions.len() + 256 * edits.len() + 448 * observed.len() + 8 * retries;
         384 + facts as u64
     }
 }
 
 impl SessionFacts {
-    /// Reads the facts of Sessions that were captured by a boundary.
+    /// Reads the facts of Sessions captured by a boundary.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         unchanged: &Unchanged<'_>,
@@ -135,7 +135,7 @@ impl SessionFacts {
                         known.push(facts);
                     }
                 }
-                // What was captured later does not count.
+                // Facts captured later do not count.
                 Err(StoreError::TooMany) if boundary < last => {
                     let until = whole(snapshot, &missing, boundary)?;
                     known.extend(until.into_iter().map(Arc::new));
@@ -149,7 +149,7 @@ impl SessionFacts {
         Ok(facts)
     }
 
-    /// Adds what was captured by a boundary.
+    /// Adds the facts captured by a boundary.
     fn add(&mut self, facts: &Facts, boundary: Instant) -> Result<(), StoreError> {
         let mut take = up_to(&mut self.decisions, REPORT_FACTS_MAX);
         for (captured_at, decision) in &facts.decisions {
@@ -186,14 +186,14 @@ impl SessionFacts {
 }
 
 impl Facts {
-    /// Returns whether they are all, and no fact of something else than the Session can change them: a link
-    /// whose push is not there might still get it.
+    /// Returns whether they are complete, and no fact outside the Session can change them: a link
+    /// without its push might still get it.
     fn is_final(&self) -> bool {
         self.retries.is_some() && self.observed.iter().all(|it| it.push.is_some())
     }
 }
 
-/// Returns the states of the Sessions that some fact names.
+/// Returns the states of those Sessions that any fact names.
 fn states(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
@@ -210,7 +210,7 @@ fn states(
     Ok(states.collect())
 }
 
-/// Reads all facts of Sessions that were captured by a boundary, in the order of the Sessions.
+/// Reads all facts of Sessions captured by a boundary, in the order of the Sessions.
 fn whole(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
@@ -244,7 +244,7 @@ fn whole(
     let places = sessions.iter().enumerate();
     let places: HashMap<&SessionId, usize, RandomState> =
         places.map(|(place, session)| (session, place)).collect();
-    // The facts of a Session share its text.
+    // All facts of a Session share the text of its id.
     let share = |session_id: &mut SessionId| {
         let place = *places.get(session_id)?;
         session_id.clone_from(&sessions[place]);

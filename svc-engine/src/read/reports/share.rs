@@ -1,7 +1,7 @@
-//! Which part of the commits of the last days, and of the weeks before them, notes tie to agents.
+//! The share of commits that notes tie to agents, in the last days and in the weeks before.
 //!
-//! Other than in the rows, every call of the organization counts that a push could be of: those near
-//! it, and those of the Sessions that were observed at its commits.
+//! Unlike in the rows, every call of the organization counts that a push could come from: those
+//! near the push, and those of the Sessions observed at its commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,13 +25,13 @@ use crate::derive::attribution_share::{
 };
 use crate::derive::observed::ObservedCommit;
 use crate::derive::repository::Mention;
-use crate::derive::share_report::{Report, Shown};
+use crate::derive::share_report::{Renderer, Report};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CohortCall, Snapshot};
 
-/// Calls that all pushes of both windows may be of. They are of the organization and not of the cohort,
-/// so there may be more.
+/// Maximum number of calls that the pushes of both windows may come from. They may be more than a
+/// cohort's, because they are the organization's.
 const CALLS_MAX: usize = 500_000;
 
 /// The shares of a model report.
@@ -39,7 +39,7 @@ const CALLS_MAX: usize = 500_000;
 pub(super) struct Shares {
     pub(super) rows: Vec<AttributionShareRow>,
     pub(super) alerts: Vec<AttributionAlert>,
-    /// What of the commits of both windows could not be looked at.
+    /// What could not be looked at in the commits of both windows.
     pub(super) skipped: Counts<AttributionSkip>,
     /// Pushes of the window whose repository cannot be determined.
     pub(super) pushes_declined: Counts<RepositoryDecline>,
@@ -56,7 +56,7 @@ pub(super) fn declined_of(observations: &[ObservedCommit]) -> BTreeMap<FactId, R
     observations.iter().filter_map(decline).collect()
 }
 
-/// Reads the shares of the days that a report is of, or of all history.
+/// Reads the shares in the days that a report covers, or in all history.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     reader: &mut Reader<'_>,
@@ -82,21 +82,21 @@ pub(super) fn read(
     let now = reach.assess(snapshot, reader, population, now, extent.as_of)?;
     let current = shares(&now.commits, |it| window.or_else(|| spans.get(it).copied()));
     let earlier = reach.assess(snapshot, reader, population, earlier, extent.as_of)?;
-    // The baseline ends where the window begins, which is not its own moment any more.
+    // The baseline ends just before the window begins.
     let baseline = shares(&earlier.commits, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
     let mut skipped = unsettled(&now);
     for (reason, count) in unsettled(&earlier).iter() {
         skipped.add(reason, count);
     }
-    let shown = Shown {
+    let renderer = Renderer {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: reader.resolving.repositories(),
     };
     Ok(Shares {
-        rows: current.iter().map(|row| shown.row(row)).collect(),
-        alerts: alerts.iter().map(|alert| shown.alert(alert)).collect(),
+        rows: current.iter().map(|row| renderer.row(row)).collect(),
+        alerts: alerts.iter().map(|alert| renderer.alert(alert)).collect(),
         skipped,
         pushes_declined,
         declined_observations: declined_of(&reach.observations),
@@ -116,7 +116,7 @@ pub(super) fn report(
     let baselines = (windows.known.values().chain(windows.declined.values()))
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
-        return shown(snapshot, reader, Report::of_nothing(cases_min));
+        return render(snapshot, reader, Report::of_nothing(cases_min));
     };
     let mut pushes = Vec::new();
     let mut declined: Counts<AttributionSkip> = Counts::default();
@@ -166,26 +166,26 @@ pub(super) fn report(
         cases_min,
         attribution_skips,
     };
-    shown(snapshot, reader, report)
+    render(snapshot, reader, report)
 }
 
-/// A name and an identity that pushes say together.
+/// A name and an identity that occur together in pushes.
 type Mentioned = (String, Option<RepositoryIdentity>);
 
-/// The week before the last push of each repository, and of what names none that can be determined.
+/// The week before the last push of each repository, and of pushes whose repository is unknown.
 #[derive(Default)]
 struct Windows {
     known: BTreeMap<Lifetime, Window>,
     declined: BTreeMap<Mentioned, Window>,
 }
 
-/// Returns the week before each last push. However many pushes there are, what is held is one moment for
-/// each name and identity.
+/// Returns the week before each last push. However many pushes there are, only one moment is held
+/// per name and identity.
 fn windows(snapshot: &mut Snapshot<'_>, reader: &mut Reader<'_>) -> Result<Windows, Error> {
     let boundary = reader.boundary;
     let mut last: BTreeMap<Mentioned, Instant> = BTreeMap::new();
     snapshot.pushes_captured(first()..just_after(boundary), |push| {
-        // In the order of capture.
+        // Pushes come in the order of capture.
         last.insert((push.repo, push.repository), push.captured_at);
         Ok(())
     })?;
@@ -208,7 +208,7 @@ fn windows(snapshot: &mut Snapshot<'_>, reader: &mut Reader<'_>) -> Result<Windo
     Ok(windows)
 }
 
-/// Returns what a name and an identity say together.
+/// Returns the mention of a name with an identity.
 fn mention((name, identity): &Mentioned) -> Mention<'_> {
     Mention {
         name,
@@ -216,21 +216,21 @@ fn mention((name, identity): &Mentioned) -> Mention<'_> {
     }
 }
 
-/// Returns shares and alerts as they are told.
-fn shown(
+/// Returns the report in the form of replies.
+fn render(
     snapshot: &mut Snapshot<'_>,
     reader: &Reader<'_>,
     report: Report<'_>,
 ) -> Result<AttributionShareReport, Error> {
-    let shown = Shown {
+    let renderer = Renderer {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: reader.resolving.repositories(),
     };
-    Ok(shown.report(report))
+    Ok(renderer.report(report))
 }
 
-/// Returns the pushes that were received from a moment on, in the order of capture.
+/// Returns the pushes received from a moment on, in the order of capture.
 fn pushes(
     snapshot: &mut Snapshot<'_>,
     reader: &mut Reader<'_>,
@@ -247,10 +247,10 @@ fn pushes(
     Ok(pushes)
 }
 
-/// Pushes, and what their commits could be tied to beside the calls of the cohort.
+/// Pushes, and what their commits could be tied to besides the calls of the cohort.
 pub(super) struct Reach {
     pub(super) pushes: Vec<attribution::Push>,
-    /// Calls that were observed before the cohort or after it.
+    /// Calls observed before or after the cohort.
     calls: Vec<CohortCall>,
     notes: Vec<Note>,
     observations: Vec<ObservedCommit>,
@@ -265,10 +265,10 @@ impl Reach {
         calls_max: usize,
     ) -> Result<Self, Error> {
         let pushes = reader.history.pushed(pushes, &reader.resolving);
-        let told = pushes
+        let determined = pushes
             .iter()
             .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
-        reader.history.read_ranges(told)?;
+        reader.history.read_ranges(determined)?;
         let observations = observations(snapshot, reader, &pushes)?;
         let cohort = &population.extent;
         Ok(Self {
@@ -279,7 +279,7 @@ impl Reach {
         })
     }
 
-    /// Asks for the commits of some of the pushes.
+    /// Asks about the commits of some of the pushes.
     pub(super) fn question<'q>(
         &'q self,
         population: &'q Population,
@@ -301,7 +301,7 @@ impl Reach {
         pushes.cloned().collect()
     }
 
-    /// Returns the time from the first push of each repository to its last.
+    /// Returns the time from each repository's first push to its last.
     fn spans(&self) -> BTreeMap<Lifetime, Window> {
         let mut spans: BTreeMap<Lifetime, Window> = BTreeMap::new();
         for push in &self.pushes {
@@ -356,7 +356,7 @@ fn observations(
     Ok(resolved.collect())
 }
 
-/// Returns the calls that pushes may be of and that were observed before a cohort or after it.
+/// Returns the calls that pushes may come from, observed before or after a cohort.
 fn calls(
     snapshot: &mut Snapshot<'_>,
     cohort: &Range<Instant>,
@@ -383,14 +383,14 @@ fn calls(
     Ok(calls)
 }
 
-/// Returns what of a time lies before another one, and after it.
+/// Returns the parts of a range before and after another one.
 fn beside(time: &Range<Instant>, other: &Range<Instant>) -> impl Iterator<Item = Range<Instant>> {
     let before = time.start..time.end.min(other.start);
     let after = time.start.max(other.end)..time.end;
     [before, after].into_iter().filter(|it| it.start < it.end)
 }
 
-/// Returns the times near pushes, apart from each other and in their order.
+/// Returns the times near pushes, as disjoint ranges in order.
 fn near(pushes: &[attribution::Push]) -> Vec<Range<Instant>> {
     let mut moments: Vec<Instant> = pushes
         .iter()

@@ -1,5 +1,6 @@
-//! In which state of the store something is known, and what is known for as long as nobody stores anything:
-//! who owns the ids that decisions name. Any call of the organization may change that.
+//! The state of the store in which something is known; and the owners of the ids that decisions
+//! name, which are known only while nothing is stored, because any call of the organization may
+//! change them.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::derive::decision::CallOwner;
 use crate::error::Error;
 use crate::store::{ErasureEnd, Snapshot, StoreError, Written};
 
-/// What every commit changes, and every row of the logs of quarantine and of erasure.
+/// Changes with every commit of a transaction, and with every row of the quarantine and erasure
+/// logs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct State {
     written: Written,
@@ -20,7 +22,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns whether facts may have been stored since an earlier state, and nothing else was changed.
+    /// Returns whether facts may have been stored since an earlier state, but nothing else was
+    /// changed.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
         self.quarantine == earlier.quarantine
             && self.erasure == earlier.erasure
@@ -34,7 +37,7 @@ pub(super) struct Unchanged<'m> {
     pub(super) state: Arc<State>,
 }
 
-/// Who owns ids among the calls that were observed by a moment.
+/// The owners of ids among the calls observed by a moment.
 #[derive(Clone, Debug)]
 pub(super) struct KnownOwners {
     state: Arc<State>,
@@ -44,7 +47,7 @@ pub(super) struct KnownOwners {
 
 impl Bytes for KnownOwners {
     fn bytes(&self) -> u64 {
-        // The ids are those of the remembered decisions.
+        // The ids are shared with the remembered decisions.
         256 + (16 * self.ids.len() + 88 * self.owners.len()) as u64
     }
 }
@@ -65,7 +68,7 @@ impl<'m> Unchanged<'m> {
         })
     }
 
-    /// Returns who owns ids among the calls that were observed by a moment, reading it if it is not known.
+    /// Returns the owners of ids among the calls observed by a moment, reading them if unknown.
     pub(super) fn owners(
         &self,
         ids: Vec<Arc<str>>,

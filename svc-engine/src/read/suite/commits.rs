@@ -13,7 +13,7 @@ fn within(repository: RepositorySelector) -> CommitRequest {
     }
 }
 
-/// Returns, by repository, its name, its Sessions and its outcomes.
+/// Returns the name, the number of Sessions and the outcomes of each repository.
 fn entries(evidence: &CommitEvidence) -> Vec<(String, usize, Vec<FactId>)> {
     let repositories = evidence.repos.iter().flatten();
     repositories
@@ -81,7 +81,7 @@ fn evidence_is_grouped_by_repository_identified_ones_first(
     assert_eq!(
         entries(&evidence),
         [
-            // Ids are compared as texts.
+            // Ids compare as text.
             ("fork/repo".to_owned(), 0, vec![id(11)]),
             ("own/repo".to_owned(), 2, vec![id(12), id(13)]),
             ("a/a".to_owned(), 0, vec![id(10)]),
@@ -210,7 +210,7 @@ fn facts_whose_repository_cannot_be_told_stand_apart(
     assert_eq!(unresolved, [id(11), id(10)]);
     assert_eq!(entries(&evidence).len(), 1);
 
-    // A selector narrows neither the counts nor itself to nothing.
+    // A selector that matches nothing keeps the counts, and the list is empty, not absent.
     let elsewhere = stage.commit(within(by_name("no/body"))).unwrap();
     assert_eq!(elsewhere.repos, Some(Vec::new()));
     assert_eq!(elsewhere.repository_skipped, Some(skipped));

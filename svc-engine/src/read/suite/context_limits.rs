@@ -6,7 +6,7 @@ use svc_model::version::Version1;
 use super::*;
 use crate::testing::builders::text;
 
-/// Three Sessions of two calls each, in which the query finds every answer.
+/// Three Sessions with two calls each; the query matches every answer.
 fn filled(stage: &Stage) {
     let calls = (0..6_u128).map(|number| {
         let answer = format!("a pager in window {number}");
@@ -48,7 +48,7 @@ type Ask = fn(&Stage, &ScanLimits, &str) -> Result<(), Error>;
 fn state_is_declined_before_parts(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let stage = stage!(backend);
     filled(&stage);
-    // Less than two groups take, and than three Sessions take.
+    // Less than two groups take, and less than three Sessions take.
     let asks: [(Ask, u64, u64); 2] = [(selected_within, 4, 1_200), (discovered_within, 12, 2_000)];
     for (ask, parts, state_bytes) in asks {
         let limits = |parts, state_bytes| ScanLimits {
@@ -69,7 +69,7 @@ fn state_is_declined_before_parts(#[values(Backend::Sqlite, Backend::Postgres)] 
             (limits(parts, state_bytes), "pager", &state),
             (limits(parts - 1, state_bytes), "pager", &state),
             (limits(parts - 1, enough), "pager", &few),
-            // What does not match takes no state.
+            // Parts that do not match take no state.
             (limits(parts - 1, state_bytes), "absent", &few),
         ] {
             match ask(&stage, &limits, query) {

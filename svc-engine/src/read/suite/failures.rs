@@ -1,4 +1,4 @@
-//! Outcomes of a repository, page after page.
+//! A repository's outcomes, page by page.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -185,13 +185,13 @@ fn selectors_that_cannot_be_answered_are_refused(
         &stage.failures(&ask(contradicting)),
         QueryFault::SelectorConflict,
     );
-    // Quarantine takes the proof of a name away with the fact.
+    // Quarantining a fact also removes its proof of a name.
     stage.quarantine(FactTable::CiOutcomes, id(2));
     assert_eq!(
         ids(&stage.failures(&ask(by_name("own/repo"))).unwrap()),
         [id(1)]
     );
-    // At an earlier boundary nobody had claimed it.
+    // At an earlier boundary, nobody had claimed the name.
     let earlier = CiFailuresRequest {
         as_of: Some(at(0)),
         ..ask(by_name("own/repo"))
@@ -209,7 +209,7 @@ fn quarantine_and_release_between_two_pages_close_the_cursor(
     for (action, table, fact_id) in [
         (QuarantineAction::Quarantine, FactTable::CiOutcomes, id(2)),
         (QuarantineAction::Release, FactTable::CiOutcomes, id(2)),
-        // Whatever it is about: what was proven on the first page may not be on the second.
+        // Whichever fact it is: what was proven on the first page may not be on the second.
         (QuarantineAction::Quarantine, FactTable::Pushes, id(50)),
     ] {
         let mut request = ask(by_name("own/repo"));
@@ -221,16 +221,16 @@ fn quarantine_and_release_between_two_pages_close_the_cursor(
     }
 }
 
-/// What is stored between two pages of a walk.
+/// What is stored between two pages.
 #[derive(Clone, Debug)]
 struct Step {
     limit: u64,
     inserted: usize,
 }
 
-/// Law: whatever the sizes of the pages, and whatever is stored meanwhile, a walk along the cursors
-/// gives the failures that were stored at its first page: the latest first, those of one moment by
-/// falling id.
+/// Law: whatever the page sizes, and whatever is stored meanwhile, following the cursors returns
+/// the failures that were stored at the first page: the latest first, and those of one moment by
+/// descending id.
 #[test]
 fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
     let stages: Vec<Stage> = [Backend::Sqlite, Backend::Postgres]
@@ -253,7 +253,7 @@ fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
     });
     runner
         .run(&strategy, |(stored, steps, identified)| {
-            // A repository of its own for each run, with two names when it has an identity.
+            // Each run has a repository of its own, with two names if it has an identity.
             let first = next.get();
             let repository_id = u32::try_from(first).unwrap();
             let insert = |seconds: i64, which: u8| {
@@ -262,7 +262,7 @@ fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
                     0 if identified => format!("law/former-{first}"),
                     _ => format!("law/repo-{first}"),
                 };
-                // Random ids: of one moment they decide the order.
+                // Random ids, because they decide the order within one moment.
                 let fact =
                     Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
                 let outcome = CiOutcome {
@@ -366,12 +366,12 @@ fn what_bears_the_name_and_no_identity_is_counted_and_shown(
         assert_eq!(shown, [id(3)], "as many as a page has, the latest first");
         assert_eq!(unresolved[0].repository_identity, None);
     }
-    // While nobody else bears the name, the outcome is of the repository of that name.
+    // While no other repository has the name, the outcome belongs to the repository of that name.
     let mut request = ask(by_name("own/repo"));
     request.as_of = Some(at(1));
     let page = stage.failures(&request).unwrap();
     assert_eq!((ids(&page), page.repository_skipped), (vec![id(1)], None));
-    // An outcome that is quarantined is not counted.
+    // A quarantined outcome is not counted.
     stage.quarantine(FactTable::CiOutcomes, id(3));
     let page = stage.failures(&ask(by_name("own/repo"))).unwrap();
     let skipped = page.repository_skipped.unwrap();

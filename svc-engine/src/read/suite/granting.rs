@@ -1,4 +1,4 @@
-//! What a token may read, decided in the snapshot of a question.
+//! What a token may read, decided in the snapshot of a query.
 
 use svc_model::evidence::InventoryRequest;
 use svc_model::grant::{GrantAction, GrantExplanationRequest, GrantRequest, TokenName};
@@ -55,13 +55,14 @@ impl Stage {
         changed.unwrap().unwrap();
     }
 
-    /// Returns what was granted, as it is when a token is looked at.
+    /// Returns the grants, as read when a token is checked.
     fn granted(&self, seen: &SeenGrants) -> Result<Reach, Error> {
         let grants = token_grants(&mut self.snapshot(), seen, &token())?;
         Ok(Reach::Granted(grants))
     }
 
-    /// Returns the Sessions that a discovery looks at, and how many statements it takes to find them.
+    /// Returns the Sessions that a discovery searches, and how many statements it takes to find
+    /// them.
     fn reached_sessions(&self, seen: &SeenGrants, reach: &Reach) -> (Vec<SessionId>, u64) {
         let mut snapshot = self.snapshot();
         let before = plan_check::statements();
@@ -79,7 +80,7 @@ impl Stage {
 
     fn check(&self, seen: &SeenGrants, reach: &Reach, name: &str) -> Result<(), Error> {
         let checked = check_reach(&mut self.snapshot(), seen, reach, &session_id(name));
-        // An operator is told the same.
+        // An operator gets the same explanation.
         let request = GrantExplanationRequest {
             token: token(),
             session_id: session_id(name),
@@ -117,7 +118,7 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
         stage.check(&seen, &before, "a"),
         Err(Error::OutsideGrant)
     ));
-    // Between the look at the token and the question.
+    // Between the check of the token and the query.
     let rule = stage.grant(&by_rule);
     stage.grant(&by_session);
     stage.check(&seen, &before, "a").unwrap();
@@ -149,7 +150,7 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
     assert!(stage.check(&seen, &Reach::All, "b").is_ok());
 }
 
-/// What the rules of a token said of a Session is asked again as soon as it may have changed.
+/// A remembered verdict of a token's rules is dropped as soon as it may have changed.
 #[rstest]
 fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -169,7 +170,7 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     let reach = stage.granted(&seen).unwrap();
     let seen_by_discovery = SeenGrants::default();
     let is_reached = || {
-        // Once as it is decided, once as it is remembered, and once by a process that has seen nothing.
+        // As first decided, as remembered, and as decided by a process that has seen nothing.
         let anew = SeenGrants::default();
         let checked = [&seen, &seen, &anew].map(|it| stage.check(it, &reach, "a").is_ok());
         let anew = SeenGrants::default();
@@ -204,7 +205,7 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     assert!(is_reached());
 }
 
-/// A Session that is set back and goes on another way has had as many facts as before.
+/// A Session that was set back and went another way may have as many facts as before.
 #[rstest]
 fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -229,7 +230,7 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
     let (found, _) = stage.reached_sessions(&seen_by_discovery, &reach);
     assert_eq!(found, [session_id("a")]);
     stage.database.restore();
-    // The same number of facts, transactions and grants, of somebody else.
+    // The same number of facts, transactions and grants, but for somebody else.
     let other = stage.database.open("acme");
     add(&other, 1, "bob");
     assert!(matches!(
@@ -239,7 +240,7 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
     assert_eq!(stage.reached_sessions(&seen_by_discovery, &reach).0, []);
 }
 
-/// Only those Sessions are asked about that have changed since.
+/// Only Sessions that have changed are asked about again.
 #[rstest]
 fn a_discovery_decides_again_about_sessions_that_have_changed(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -271,7 +272,7 @@ fn a_discovery_decides_again_about_sessions_that_have_changed(
     let without = sessions(&["a", "c", "named"]);
     assert_eq!(stage.reached_sessions(&seen, &reach), (without.clone(), 2));
     assert_eq!(stage.reached_sessions(&seen, &reach), (without, 1));
-    // A check of one Session uses what the discovery has decided.
+    // A check of one Session uses what the discovery decided.
     assert_eq!(stage.statements(&seen, &reach, "c"), 1);
     // Another Session of the user, and one of somebody else.
     add(5, "d", "ann");
@@ -318,7 +319,7 @@ fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
         Err(Error::TokenRevoked)
     ));
     assert_eq!(whole(&mut early).unwrap(), before, "of its own moment");
-    // Also when others have seen the revocation, nobody takes it back.
+    // Even when others have seen the revocation, it is not taken back.
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
     assert_eq!(whole(&mut early).unwrap(), before);
     drop(early);
@@ -341,7 +342,7 @@ fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
     let revoked = stage
         .ledger
         .change_token(&token(), GrantAction::Revoke, &stage.change());
-    // Whoever records it need not be asked by the token to know of it.
+    // A process knows a revocation that it recorded without checking the token.
     seen.recorded(&revoked.unwrap().unwrap().row);
     stage.database.restore();
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
@@ -377,12 +378,12 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     };
     assert_eq!(explained(&seen), (false, true), "as it is enforced");
     assert_eq!(explained(&anew), (true, false));
-    // Whoever revokes and restores the token says what is meant, also to a server that was not asked
+    // Revoking and then restoring the token is unambiguous, even for a server that was not asked
     // meanwhile.
     stage.set(GrantAction::Revoke);
     stage.set(GrantAction::Restore);
     assert!(stage.granted(&seen).is_ok());
-    // But not whoever had restored it before it was revoked.
+    // But a restoration from before the revocation does not count.
     stage.database.back_up();
     stage.set(GrantAction::Revoke);
     assert!(stage.granted(&seen).is_err());
@@ -390,7 +391,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
 }
 
-/// A store that is set back gives the number of a lost grant to another one.
+/// A store that was set back gives the number of a lost grant to another one.
 #[rstest]
 fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

@@ -1,4 +1,4 @@
-//! The calls that are inferred of a commit.
+//! The calls inferred for a commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::*;
 use crate::testing::builders::text;
 use crate::testing::git::Repository;
 
-/// The identity of the repository of [`Forge`].
+/// The repository id of [`Forge`].
 const NUMBER: u32 = 101;
 
 impl Stage {
@@ -34,7 +34,7 @@ impl Stage {
     }
 }
 
-/// Returns the calls of the only repository that is shown: number, source, score and files.
+/// Returns the calls of the only repository in the answer: id, source, score and number of files.
 fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)> {
     let repositories = evidence.repos.as_deref().unwrap_or_default();
     let calls = repositories
@@ -85,7 +85,7 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
     assert_eq!(call.inference_call_id, id(1));
     assert_eq!((call.similarity_score, call.attributed_files), (None, None));
 
-    // What was observed later is not yet known, whatever the moment of the last stored fact.
+    // What was observed later is not known yet, whatever the time of the last stored fact.
     let earlier = CommitRequest::new(noted.clone());
     assert_eq!(calls(&stage.inferred_at(&sources, earlier, at(0))), []);
 
@@ -186,13 +186,13 @@ fn what_prevents_the_search_is_said_and_is_no_empty_answer(
             (vec![], absent.to_vec())
         );
     }
-    // Nothing else is known of the pushed commit, and yet the answer is not that nothing is.
+    // Nothing else is known about the pushed commit, but the answer is not that nothing is known.
     assert_eq!(
         stage.inferred(&none, guessed).repos.as_deref(),
         Some(&[][..])
     );
 
-    // Who does not ask for an explanation is given the members that every answer has.
+    // Without an explanation, the answer has the members that every answer has.
     let unexplained = CommitRequest {
         explain: false,
         ..CommitRequest::new(guessed.clone())
@@ -213,7 +213,7 @@ fn what_prevents_the_search_is_said_and_is_no_empty_answer(
     };
     let nothing = CommitEvidence::none(commit('d'));
     assert_eq!(stage.inferred_by(&other, unknown.clone()), nothing);
-    // A commit that nobody pushed is not looked for in a mirror that is not there.
+    // A commit that nobody pushed is not searched for in a missing mirror.
     let evidence = stage.inferred_by(&none, unknown);
     assert_eq!(skips(&evidence), absent);
 
@@ -233,7 +233,7 @@ fn what_is_quarantined_or_later_than_asked_competes_no_more(
     let (forge, sources) = (Forge::new(), Sources::new());
     sources.mirror(&forge.repository, NUMBER);
     stage.add(forge.facts(&stage));
-    // As similar, and observed later than the other.
+    // Just as similar, but observed later.
     let second = call(3)
         .session("u")
         .observed(1_500)
@@ -298,7 +298,7 @@ fn both_backends_give_the_same_bytes_of_a_commit() {
     );
 }
 
-/// A repository of many commits with pushes of all kinds, and calls like what they add.
+/// A repository with many commits and all kinds of pushes, and calls similar to what they add.
 struct World {
     repository: Repository,
     commits: Vec<CommitSha>,
@@ -407,7 +407,7 @@ fn the_calls_of_every_commit_are_those_of_all_pushes(
         } = World::new(&stage, &mut Dice::new(seed));
         let sources = Sources::new();
         sources.mirror(&repository, NUMBER);
-        // Observations at one commit may be of one Session twice.
+        // Two observations at one commit may be of the same Session.
         facts.dedup_by_key(|fact| match fact {
             Append::SessionCommitObservation(it) => format!("{}{:?}", it.commit_sha, it.session_id),
             fact => format!("{fact:?}"),

@@ -58,13 +58,13 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
     assert_eq!(stage.listed(&ask()), []);
     stage.call(1, "first", 10);
     stage.call(2, "second", 20);
-    // Captured in one transaction: the ids decide.
+    // Captured in one transaction, so the ids decide.
     let both = [(3, "a"), (4, "b")].map(|(number, session)| {
         let call = call(number).session(session).build();
         Append::InferenceCall(Box::new(stage.store.encode(call, at(30))))
     });
     stage.add(both);
-    // It goes on, and keeps its place.
+    // The first Session goes on, but keeps its place.
     stage.call(5, "first", 40);
     let sessions = stage.listed(&ask());
     assert_eq!(names(&sessions), ["b", "a", "second", "first"]);
@@ -106,7 +106,7 @@ fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
                 .iter()
                 .map(|session| session.session_id.to_string()),
         );
-        // Between two pages one Session goes on, and another begins.
+        // Between two pages, one Session goes on and another begins.
         stage.call(number, "s3", 100);
         stage.call(number + 100, &format!("new{number}"), 100);
         let Some(cursor) = page.next_cursor else {
@@ -166,7 +166,7 @@ fn a_session_is_found_by_what_its_visible_facts_say(
     );
     assert_eq!(sessions[1].agent_harnesses, [AgentHarness::Codex]);
 
-    // What is quarantined says nothing, and a Session without a visible fact is not there.
+    // Quarantined facts say nothing, and a Session without visible facts is not listed.
     stage.quarantine(FactTable::InferenceCalls, id(1));
     assert_eq!(found(by_user("ann")), [""; 0]);
     assert_eq!(found(by_model("m")), ["t"]);
@@ -200,7 +200,7 @@ fn a_session_is_found_by_the_repository_of_its_commits(
             ..at_commit
         }),
     ]);
-    // The same name, in another life of it.
+    // The same name in another lifetime.
     let (push, at_commit) = delivered(5, Some(8));
     stage.add([
         pushed(push),
@@ -232,7 +232,7 @@ fn a_session_is_found_by_the_repository_of_its_commits(
         &Decline::RepositorySelectorAmbiguous,
     );
     assert_eq!(stage.listed(&ask())[1].repositories, [name("own/bare")]);
-    // Without its push nobody knows whose commit it was.
+    // Without its push, it is unknown whose commit it was.
     stage.quarantine(FactTable::Pushes, id(1));
     assert_eq!(found(by_identity(7)), [""; 0]);
 }

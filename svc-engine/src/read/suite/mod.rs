@@ -1,4 +1,4 @@
-//! The suite of the investigation: every case runs on SQLite and on PostgreSQL.
+//! The suite of the queries: every case runs on SQLite and on PostgreSQL.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ use crate::testing::builders::{
 };
 use crate::testing::{Backend, TestStore};
 
-/// Opens a stage, or ends the case where the backend is skipped.
+/// Opens a stage, or ends the case if the backend is skipped.
 macro_rules! stage {
     ($backend:expr) => {
         match Stage::open($backend) {
@@ -38,7 +38,7 @@ macro_rules! stage {
     };
 }
 
-// After the macro, which they use.
+// These use the macro, so they come after it.
 mod commits;
 mod context_limits;
 mod failures;
@@ -50,12 +50,12 @@ mod reports;
 mod sessions;
 mod worlds;
 
-/// A store with an operator beside it.
+/// A store, and an operator who acts on it.
 struct Stage {
     store: Store,
     ledger: Ledger,
     entries: Cell<u128>,
-    // Last: the database goes when nothing uses it any more.
+    // Last, so that the database is dropped when nothing uses it any more.
     database: TestStore,
 }
 
@@ -70,7 +70,7 @@ impl Stage {
         })
     }
 
-    /// Stores facts, of which each is new.
+    /// Stores facts, all of which must be new.
     fn add(&self, facts: impl IntoIterator<Item = Append>) {
         let facts: Vec<Append> = facts.into_iter().collect();
         let outcomes = self.store.append_now(facts).unwrap();
@@ -106,7 +106,7 @@ impl Stage {
         assert!(self.mark(table, fact_id, QuarantineAction::Quarantine));
     }
 
-    /// Quarantines a fact that is still to come.
+    /// Quarantines a fact that has not arrived yet.
     fn quarantine_ahead(&self, table: FactTable, fact_id: FactId) {
         assert!(!self.mark(table, fact_id, QuarantineAction::Quarantine));
     }
@@ -160,7 +160,7 @@ impl Stage {
     }
 }
 
-/// The outcome in a repository, received after so many seconds.
+/// An outcome in a repository, received after this many seconds.
 fn checked(number: u128, run: &str, identity: Option<u32>, seconds: i64) -> CiOutcome {
     CiOutcome {
         repository: identity.map(repository),
@@ -174,7 +174,7 @@ fn ci(outcome: CiOutcome) -> Append {
     Append::CiOutcome(Box::new(outcome))
 }
 
-/// A push of commit `c` and the observation of Session `s` at it, in one repository.
+/// A push of commit `c`, and the observation of Session `s` at it, in one repository.
 fn delivered(number: u128, identity: Option<u32>) -> (Push, SessionCommitObservation) {
     let push = Push {
         repository: identity.map(repository),

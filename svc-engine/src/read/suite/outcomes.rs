@@ -1,4 +1,4 @@
-//! One run.
+//! The outcome of one run.
 
 use svc_model::json::Text;
 
@@ -177,7 +177,7 @@ fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
         assert_eq!(boundary(), at(seconds), "{table}");
         marked.push((table, fact_id, seconds));
     }
-    // From the end of each table the quarantined facts are stepped over.
+    // From the end of each table, quarantined facts are skipped.
     for (table, fact_id, seconds) in marked.into_iter().rev() {
         stage.quarantine(table, fact_id);
         assert_eq!(boundary(), at(seconds - 1), "{table}");
@@ -204,7 +204,7 @@ fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
     stage.add([ci(checked(3, "identified", Some(7), 1)), ci(nameless)]);
     assert_eq!(selector("identified"), by_identity(7));
     assert_eq!(selector("nameless"), by_identity(8));
-    // It is counted to no repository, so the link leads to all that have the commit.
+    // It belongs to no repository, so the link leads to all that have the commit.
     assert_eq!(
         selector("named"),
         RepositorySelector::default(),
@@ -234,7 +234,7 @@ fn as_of_is_inclusive(#[values(Backend::Sqlite, Backend::Postgres)] backend: Bac
     assert_eq!(link.as_of, Some(at(3_600)), "what was asked for");
 }
 
-/// The forge told which repository it was and never how it is called: the number is enough.
+/// The forge sent the id of the repository but never its name: the id is enough.
 #[rstest]
 fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -270,7 +270,7 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(seen(), (None, vec![], vec![]));
     stage.add([nameless(1, "r", Some(7)), nameless(2, "other", None)]);
     assert_eq!(seen(), (Some(id(1)), vec![id(1)], vec![id(1)]));
-    // Whose it is does not follow from a name that it does not have.
+    // A missing name does not tell whose it is.
     assert_eq!(found(&stage, by_identity(8)), None);
     let both = RepositorySelector {
         repo: Some(name("own/repo")),
@@ -281,14 +281,14 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(seen(), (None, vec![], vec![]));
     stage.release(FactTable::CiOutcomes, id(1));
 
-    // With a name, the repository is found by that too.
+    // With a name, the repository is found by the name too.
     stage.add([ci(checked(3, "named", Some(7), 2))]);
     assert_eq!(seen().1, [id(3), id(1)]);
     assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
     assert_eq!(found(&stage, both), Some(id(1)));
 }
 
-/// Wherever an outcome without a name is listed, its own link leads to a commit that lists it too.
+/// Wherever an outcome without a name is listed, its link leads to a commit that lists it too.
 #[rstest]
 fn the_link_of_an_outcome_without_a_name_leads_back_to_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -342,7 +342,7 @@ fn the_latest_attempt_is_that_of_the_greatest_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    // The last one arrives first.
+    // The last attempt arrives first.
     stage.add([
         attempt(3, "r", 10),
         attempt(2, "r", 9),

@@ -23,7 +23,7 @@ use crate::store::{Erased, ErasureOrder, ErasureSubject};
 use crate::testing::builders::text;
 use crate::testing::git::{Repository, git};
 
-/// What reports read beside a store.
+/// What reports read besides the store.
 pub(super) struct Sources {
     root: TempDir,
     mirrors: MirrorReading,
@@ -47,7 +47,7 @@ impl Sources {
         }
     }
 
-    /// Mirrors a repository as that of a number.
+    /// Mirrors a forge's repository as the one with this number.
     pub(super) fn mirror(&self, forge: &Repository, number: u32) {
         let path = self.path(number);
         let work = forge.folder().join("work");
@@ -62,12 +62,12 @@ impl Sources {
         folder.path(&Lifetime::Identified(repository(number)))
     }
 
-    /// Brings to a mirror what its forge has by now.
+    /// Fetches the forge's current state into a mirror.
     pub(super) fn fetch(&self, number: u32) {
         git(&self.path(number), &["fetch", "-q"], "");
     }
 
-    /// Empties every pack of a mirror.
+    /// Overwrites every pack of a mirror.
     pub(super) fn damage(&self, number: u32) {
         for pack in fs::read_dir(self.path(number).join("objects/pack")).unwrap() {
             let path = pack.unwrap().path();
@@ -77,7 +77,7 @@ impl Sources {
     }
 }
 
-/// Asks about the calls of the first 3,000 seconds, up to the 9,000th.
+/// Asks about the calls of the first 3,000 seconds, with a boundary at second 9,000.
 fn request() -> ReportRequest {
     ReportRequest {
         scope: ReportScope::new(at(0)..at(3_000), at(9_000)).unwrap(),
@@ -93,7 +93,7 @@ impl Stage {
         accepted_work_lifecycle(&mut self.snapshot(), sources.all(), &request())
     }
 
-    /// Erases what was captured of a Session.
+    /// Erases the content of a Session.
     pub(super) fn erase(&self, session: &str) -> Erased {
         let deadline = Deadline::after(Duration::from_mins(1));
         let subject = ErasureSubject::Session(SessionId::new(session).unwrap());
@@ -154,7 +154,7 @@ impl Forge {
         }
     }
 
-    /// The facts of a call that a note names, of one that is guessed, and of a merge.
+    /// The facts of a call that a note names, of a guessed call, and of a merge.
     pub(super) fn facts(&self, stage: &Stage) -> Vec<Append> {
         let [base, noted, guessed, merged] = &self.commits;
         let pushed_to = Push {
@@ -268,7 +268,7 @@ fn a_call_whose_content_was_erased_is_in_no_rate_and_what_needs_no_text_stays(
         [(1, (1, 1), (1, 1), 1), (1, (1, 1), (0, 0), 0)]
     );
     stage.erase("s");
-    // The service drops what it remembered of before.
+    // The service drops what it remembered from before the erasure.
     let sources = Sources::new();
     sources.mirror(&forge.repository, 101);
     assert_eq!(
@@ -326,7 +326,7 @@ fn a_report_is_the_same_text_from_memory_and_without_a_mirror_nothing_is_attribu
             .all(|row| row.attributed_inference_calls == 0)
     );
     assert_eq!(models.attribution_share, []);
-    // What is not attributed is not a failure.
+    // Unattributed work is not a failure.
     let attrition = stage.lifecycle(&bare).unwrap().report.session_attrition;
     assert_eq!((attrition.committed, attrition.abandoned), (1, 0));
 }

@@ -79,7 +79,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
     assert!(has_file_path && !external_lines_added_present && external_lines_removed_present);
     assert_eq!(external_lines_removed, Some(0));
     assert_eq!(dossier.gaps, [Gap::NoCommit]);
-    // Of a call its own moment counts, of the others the moment of receipt.
+    // For a call its own time counts, for the others the time of receipt.
     assert_eq!(
         (dossier.first_observed_at, dossier.last_observed_at),
         (at(1), at(3))
@@ -189,7 +189,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
     stage.add([pushed(sent), observed(seen)]);
     let outcome = |number: u128| ci(checked(number, &format!("r{number}"), Some(7), 1));
     stage.add((1_000..1_500).map(outcome));
-    // What another repository has of the commit does not count.
+    // What another repository has for the commit does not count.
     stage.add([ci(checked(5_000, "other", Some(8), 1))]);
     let dossier = stage.dossier("s");
     assert_eq!((dossier.ci_outcomes.len(), dossier.pushes.len()), (500, 1));
@@ -299,7 +299,7 @@ fn a_repository_known_by_name_has_no_identity_member(
         !written.contains("null") && !written.contains("repository_identity"),
         "{written}"
     );
-    // Another repository takes the name: nobody guesses that it is the same.
+    // Another repository takes the name: it is not assumed to be the same one.
     stage.add([ci(checked(30, "claim", Some(7), 2))]);
     let dossier = stage.dossier("s");
     assert_eq!(dossier.attributed_commits, []);
@@ -338,7 +338,7 @@ fn an_observation_whose_repository_cannot_be_told_is_counted(
     );
     stage.release(FactTable::Pushes, id(1));
     assert_eq!(skipped(&stage), (1, [conflict()].into()));
-    // A quarantined observation is not there at all.
+    // A quarantined observation does not exist at all.
     stage.quarantine(FactTable::SessionCommitObservations, id(2));
     assert_eq!(skipped(&stage), (0, [conflict()].into()));
 }
@@ -381,7 +381,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    // The push leaves its branch one commit further on, and CI checks that one.
+    // The push leaves its branch one commit further on, and CI checks that commit.
     let (push, observation) = delivered(1, Some(7));
     let observation = SessionCommitObservation {
         commit_sha: commit('b'),
@@ -431,7 +431,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
     assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
     assert_eq!(told.gaps, plain.gaps, "what was asked for changes no gap");
 
-    // What is quarantined brought nothing.
+    // Quarantined facts deliver nothing.
     stage.quarantine(FactTable::CiOutcomes, id(3));
     assert_eq!(explained().delivering_ci_outcomes, Some(Vec::new()));
     stage.quarantine(FactTable::Pushes, id(1));

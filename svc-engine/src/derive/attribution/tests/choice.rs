@@ -45,7 +45,7 @@ fn a_written_file_is_tied_to_the_call_that_wrote_it() {
 
 #[test]
 fn a_guess_needs_seven_tenths_and_a_note_three() {
-    // The call has all its words of the file, which has others beside them.
+    // All words of the call occur in the file, which has others too.
     let world = |of: u32, common: u32| {
         World::default()
             .call(1, 1, 0, &words(0..common))
@@ -90,7 +90,7 @@ fn a_noted_call_goes_before_a_better_guess() {
     let (call, source, score) = world.only().unwrap();
     assert_eq!((call, source), (id(1), AttributionSource::GitNotes));
     assert!(is_exactly(score, 0.4));
-    // Where the noted Session wrote less than its floor, the guess stands.
+    // If the noted Session is below its floor, the guess stands.
     let world = World::default()
         .call(1, 1, 0, &words(0..2))
         .call(2, 2, 0, &words(0..7))
@@ -158,7 +158,7 @@ fn a_commit_belongs_to_the_first_push_that_brought_it() {
     let pushes: Vec<_> = attributions.commits.iter().map(|it| it.push_id).collect();
     assert_eq!(pushes, [id(9), id(8)]);
     assert_eq!(attributions.skipped.get(AttributionSkip::NoMatch), 1);
-    // In another repository the same commit is another.
+    // The same commit in another repository is a different one.
     let other = world
         .push_to(2, 10, 105, &[7])
         .files(2, 7, vec![added("a.py", "x y z")]);

@@ -1,4 +1,4 @@
-//! What is tied to no call is counted, once.
+//! Whatever is tied to no call is counted, once.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
         )
     };
     assert_eq!(skipped(&world, &[]), (1, 1, 0));
-    // A call whose answer was taken already says what it says.
+    // A call whose answer was already added is not affected.
     assert_eq!(skipped(&world, &[1]), (1, 1, 0));
     let unread = |call: u128| {
         let mut world = world.clone();
@@ -34,7 +34,7 @@ fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
     };
     assert_eq!(skipped(&unread(1), &[1]), (0, 0, 2), "it is near both");
     assert_eq!(skipped(&unread(1), &[]), (0, 2, 0));
-    // The other is of another day, and within reach only of the commit whose note names it.
+    // The other call is from another day, and within reach only of the commit whose note names it.
     let noted = unread(2).note(8, 2);
     assert_eq!(skipped(&noted, &[2]), (1, 0, 1));
     assert_eq!(skipped(&unread(2), &[2]), (1, 1, 0));
@@ -109,7 +109,7 @@ fn a_commit_is_settled_by_a_note_or_where_nothing_is_hidden() {
         settled.collect::<Vec<_>>()
     };
     let late = minutes(1_000_000);
-    // Nobody can read the last one.
+    // Nobody can read the last commit.
     assert_eq!(settled(world.texts(late)), [true, true, true, true, false]);
     assert_eq!(
         settled(malformed.texts(late)),

@@ -57,7 +57,7 @@ fn a_commit_is_recalled_while_the_same_calls_are_within_its_reach() {
     };
     assert!(!is_recalled(world.clone()));
     assert!(is_recalled(world.clone()));
-    // Nothing reaches these calls, nor is the note of a Session that has one.
+    // A call out of reach changes nothing, and neither does the note of a Session without calls.
     assert!(is_recalled(world.clone().call(3, 1, 100, "x y z")));
     assert!(!is_recalled(world.clone().call(3, 2, -10, "")));
     assert!(is_recalled(world.clone().note(7, 3)));
@@ -103,7 +103,7 @@ fn scoring_ends_when_it_must() {
 fn more_work_than_is_taken_is_refused_as_a_whole() {
     let mut world = World::default().push(9, 5, &[1]).note(1, 1);
     for call in 0..100_u32 {
-        // All share half of their words with the file.
+        // Each shares half of its words with the file.
         let text = words((0..20).chain(1_000 + call * 20..1_000 + (call + 1) * 20));
         world = world.call(u128::from(call), 1, 0, &text);
     }
@@ -118,7 +118,8 @@ fn more_work_than_is_taken_is_refused_as_a_whole() {
 
 #[test]
 fn calls_and_files_that_are_all_alike_take_no_time_for_each_pair() {
-    // Every call repeats the same words and one of its own; every file too, and some share it.
+    // Every call repeats the same words and adds one of its own; so does every file, and some share
+    // it.
     let mut world = World::default();
     for call in 0..4_000_u32 {
         let text = words((0..60).chain([1_000 + call]));
@@ -142,7 +143,7 @@ fn calls_and_files_that_are_all_alike_take_no_time_for_each_pair() {
     let whole = rows
         .iter()
         .filter(|row| is_exactly(row.similarity.value(), 1.0));
-    // Of the noted commits only the calls of one Session count.
+    // For a noted commit, only the calls of one Session count.
     let shares = |push: u32, place: u32| {
         let call = (push * 20 + place) * 3;
         call < 4_000 && (push % 2 == 1 || call % 7 == 3)

@@ -1,8 +1,8 @@
-//! In any world the ties are those that a slow and simple derivation makes.
+//! In any world, the result is that of a slow and simple derivation.
 
 use super::*;
 
-/// The rules once more, without any haste.
+/// The same rules, without any optimisation.
 fn slowly(world: &World) -> Vec<Attribution> {
     let set =
         |text: &str| -> BTreeSet<String> { text.split_whitespace().map(str::to_owned).collect() };
@@ -97,7 +97,7 @@ fn slowly(world: &World) -> Vec<Attribution> {
 }
 
 impl World {
-    /// Derives once more after the erasure of some calls, and returns these.
+    /// Derives again after erasing some calls, and returns these calls too.
     fn erase(&self, erased: &[bool]) -> (BTreeSet<FactId>, Attributions) {
         let calls = self.inputs.calls.iter().zip(erased);
         let erased = calls.filter_map(|(call, it)| it.then_some(call.inference_call_id));
@@ -112,7 +112,7 @@ impl World {
     }
 }
 
-/// A text that is one of a few bases but for some words.
+/// A text that is one of a few bases, except for some words.
 fn a_text() -> impl Strategy<Value = String> {
     let base = (0_u32..4, 1_u32..40);
     let other = prop::collection::vec(0_u32..60, 0..6);
@@ -182,7 +182,7 @@ proptest! {
         let mut memory = Remembered::default();
         prop_assert_eq!(world.recall(&mut memory), world.derive());
         prop_assert_eq!(world.recall(&mut memory), world.derive());
-        // Some calls and notes are not there any more, and one is new.
+        // Some calls and notes are gone, and one call is new.
         let mut other = world.clone().call(900, 1, 15, &words(0..20));
         let mut kept = kept.into_iter().cycle();
         other.inputs.calls.retain(|_| kept.next() == Some(true));

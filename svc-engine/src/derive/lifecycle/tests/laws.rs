@@ -1,4 +1,4 @@
-//! What holds of every report, on random worlds.
+//! What holds for every report, on random worlds.
 
 use super::*;
 use crate::derive::cohort::world::assert_only_lost;
@@ -99,7 +99,7 @@ fn every_population_adds_up() {
     }
 }
 
-/// Every rate of a report, as what counts for it and of how many.
+/// Every rate of a report, as numerator and denominator.
 fn rates(report: &LifecycleReport) -> Vec<(u64, u64)> {
     let work = &report.accepted_work;
     let stages = [

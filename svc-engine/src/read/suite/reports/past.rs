@@ -1,4 +1,4 @@
-//! Reports of all that is known.
+//! Reports over all history.
 
 use svc_model::facts::AgentHarness;
 use svc_model::reports::{AttributionAlertKind, MembershipSkip};
@@ -10,7 +10,7 @@ const DAY: i64 = 24 * 60 * 60;
 const LAST: i64 = 20 * DAY;
 
 impl Forge {
-    /// The facts of the forge, and of a push that comes weeks later.
+    /// The facts of the forge, and of a push weeks later.
     fn facts_of_weeks(&self, stage: &Stage) -> Vec<Append> {
         let [base, _, _, merged] = &self.commits;
         let later = Push {
@@ -64,7 +64,7 @@ fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
     assert_eq!(report.alerts[0].kind, AttributionAlertKind::ZeroShare);
     assert_eq!(report.min_cases_for_decline_verdict, 4);
     assert!(report.attribution_skips.is_empty());
-    // Before the last push, the one before it was the last.
+    // At an earlier boundary, the push before it is the last one.
     let earlier = share(at(LAST - 1));
     assert_eq!(
         earlier.current.iter().map(counts).collect::<Vec<_>>(),
@@ -130,7 +130,7 @@ fn a_push_of_a_repository_that_cannot_be_determined_is_in_no_share_and_counted(
         let as_of = at(30 * DAY);
         attribution_share(&mut stage.snapshot(), sources.all(), as_of, 4).unwrap()
     };
-    // The name is that of two repositories by now, of which an older push names neither.
+    // Two repositories have had the name by now, and a push without an identity names neither.
     let named = |number: u128, repository: Option<_>, day: i64| Push {
         repository,
         captured_at: at(day * DAY),
@@ -211,7 +211,7 @@ fn the_moment_of_the_sessions_is_that_of_the_last_fact_considered(
     stage.add([pushed_at(1, 1_000)]);
     assert_eq!(all(9_000), None, "no decision");
     stage.add([decided(2, 1_900, 2_000)]);
-    // Of another kind, and later than all that says something of the decision.
+    // Of another kind, and later than everything relevant to the decision.
     let mut edit = edit(3, "call");
     edit.captured_at = at(6_000);
     stage.add([Append::EditObservation(Box::new(edit))]);
@@ -226,7 +226,7 @@ fn the_moment_of_the_sessions_is_that_of_the_last_fact_considered(
     assert_eq!(all(9_000), Some(at(8_000)));
     let day = Extent::days_before(at(9_000), 1);
     assert_eq!(as_of(&day), Some(at(8_000)));
-    // A sender's clock is ahead of what was asked for.
+    // A sender's clock is ahead of the requested boundary.
     stage.add([decided(6, 20_000, 8_500)]);
     assert_eq!(all(9_000), Some(at(9_000)));
     assert_eq!(all(30_000), Some(at(20_000)));
@@ -251,7 +251,7 @@ fn a_decision_that_codex_reports_twice_counts_once(
     assert_eq!(accepted, [1]);
 }
 
-/// A merge of a second pull request in the repository of the forge, whose head no mirror has.
+/// A merge of a second pull request in the forge's repository; no mirror has its head.
 fn later_merge() -> PullRequestMerge {
     let mut later = PullRequestMerge {
         merged_at: at(2_006),
@@ -296,8 +296,8 @@ fn a_pull_request_that_cannot_be_checked_is_named(
     assert_eq!(read(2_005).scored_rows, 1);
 }
 
-/// An outcome names the pull request of its own commit and of no other, so one that may be of this
-/// repository leaves it open only what became of a commit that it names.
+/// An outcome names the pull request of its own commit only. So an outcome that may belong to this
+/// repository leaves only the fate of the commits that it names unknown.
 #[rstest]
 fn an_outcome_of_an_unknown_repository_leaves_open_what_became_of_its_commit_alone(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -405,7 +405,8 @@ fn a_window_counts_its_pushes_whenever_its_calls_were_observed(
             ..push(number)
         })
     };
-    // A call may be observed ten minutes after its push: the window of pushes begins so much earlier.
+    // A call may be observed ten minutes after its push, so the window of pushes begins that much
+    // earlier.
     let start = AS_OF - 5 * DAY - 600;
     stage.add([
         pushed_at(11, start - 1),

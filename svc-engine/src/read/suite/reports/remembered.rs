@@ -1,5 +1,5 @@
-//! What reports remember is right in every state of the store: a report says the same with what was
-//! remembered of other states as with nothing.
+//! What reports remember is right in every state of the store: with memories from other states, a
+//! report says the same as without any.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use svc_model::limit::REPORT_FACTS_MAX;
 
 use super::*;
 
-/// Reports that remember, beside others that remember nothing.
+/// Reports that remember, compared with reports that remember nothing.
 struct Told<'s> {
     stage: &'s Stage,
     forge: Option<&'s Forge>,
     sources: Sources,
-    /// When the calls were observed. None of them is later than the moment of the report.
+    /// When the calls were observed; always before the report's boundary.
     cohort: Range<i64>,
-    /// What was told so far.
+    /// The reports so far.
     before: RefCell<Vec<[String; 2]>>,
 }
 
@@ -57,7 +57,7 @@ impl<'s> Told<'s> {
         ]
     }
 
-    /// Checks what is told up to a moment, and returns it.
+    /// Checks the reports up to a boundary, and returns them.
     #[track_caller]
     fn check(&self, as_of: i64) -> [String; 2] {
         let expected = self.texts(&Self::fresh(self.forge), as_of);
@@ -67,7 +67,7 @@ impl<'s> Told<'s> {
         expected
     }
 
-    /// Checks that something is told which was not told before.
+    /// Checks that the reports differ from all earlier ones.
     #[track_caller]
     fn check_new(&self) {
         let told = self.check(9_000);
@@ -75,7 +75,7 @@ impl<'s> Told<'s> {
         self.before.borrow_mut().push(told);
     }
 
-    /// Returns how often something of this kind was remembered.
+    /// Returns how often a memory of this kind was used.
     fn hits(&self, kind: &str) -> u64 {
         let uses = self.sources.memory.uses();
         let found = uses.into_iter().find(|(name, _)| *name == kind);
@@ -260,7 +260,7 @@ fn an_outcome_that_comes_goes_or_returns_is_told(
     told.check_new();
     assert_ne!(told.check(4_999), told.check(5_000));
     told.check(4_999);
-    // As many as were lost, of other runs.
+    // As many as were lost, but of other runs.
     stage.database.back_up();
     let lost = CiOutcome {
         commit_sha: noted.clone(),
@@ -296,7 +296,7 @@ fn a_call_that_takes_an_id_or_comes_late_is_told(
     let alone = told.check(9_000);
     assert!(told.hits("calls") > hits.0 && told.hits("call_owners") > hits.1);
     stage.database.back_up();
-    // Beside the cohort.
+    // Outside the cohort.
     stage.add([taking(2, 6_000)]);
     told.check_new();
     assert_eq!(told.check(5_999), told.check(3_000));
@@ -306,7 +306,7 @@ fn a_call_that_takes_an_id_or_comes_late_is_told(
     told.check(9_000);
     stage.database.restore();
     assert_eq!(told.check(9_000), alone);
-    // With this the writer learns what is lost, and the call is prepared anew.
+    // This tells the writer what was lost, and the call is prepared again.
     stage.add([edited(12, "t9")]);
     told.check_new();
     stage.add([taking(3, 2_000)]);
@@ -362,13 +362,13 @@ fn the_calls_of_each_hour_are_those_of_the_store(
             }
         }
     }
-    // As many calls of the same hour as were lost.
+    // As many calls in the same hour as were lost.
     told.cohort = -600..9_000;
     stage.database.back_up();
     stage.add([made(9, 2_000)]);
     told.check_new();
     stage.database.restore();
-    // With this the writer learns what is lost.
+    // This tells the writer what was lost.
     stage.add([edited(12, "t9")]);
     stage.add([made(10, 2_000)]);
     told.check_new();
@@ -383,7 +383,7 @@ fn what_was_captured_after_a_report_does_not_make_it_too_much(
     stage.add([stage.said(1, "s", NOTED)]);
     let decided = |number: usize, captured_at| {
         let mut decided = decision(100 + number as u128);
-        // All of one call: so many ids would be too much.
+        // All on one call, because that many ids would be too many.
         decided.call_id = Some("t1".to_owned());
         decided.occurred_at = at(i64::try_from(number).unwrap());
         decided.captured_at = at(captured_at);

@@ -1,8 +1,8 @@
-//! Random small worlds of facts, and questions about them that are also answered the plain way.
+//! Random small worlds of facts, and queries about them that are also answered in the obvious way.
 //!
-//! A world has two organizations that share Sessions, runs, commits and names. What is asked of one of
-//! them is computed a second time, by going through plain lists ([`reference`](mod@reference)), and
-//! both answers are compared as text.
+//! A world has two organizations that share Sessions, runs, commits and names. Each query about one
+//! of them is computed a second time, by going through plain lists ([`reference`](mod@reference)),
+//! and both answers are compared as text.
 
 mod reference;
 mod world;
@@ -13,7 +13,7 @@ use svc_model::open::Open;
 pub(super) use world::Dice;
 use world::World;
 
-/// Questions of each kind that are asked of an organization.
+/// Number of queries of each kind per organization.
 const QUESTIONS: usize = 80;
 
 #[rstest]
@@ -49,12 +49,12 @@ fn every_answer_is_that_of_a_walk_through_all_facts(#[case] backend: Backend, #[
     assert!(telling.get() > asked / 4, "{} of {asked}", telling.get());
 }
 
-/// One organization, as it is stored and as a list.
+/// One organization, as stored and as a list.
 struct Asked<'w> {
     store: &'w Store,
     reference: Reference<'w>,
     seed: u64,
-    /// How many answers held something.
+    /// How many answers were not empty.
     telling: &'w Cell<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Asked<'_> {
         self.compare(request, &answer, &expected);
     }
 
-    /// Walks through all pages, of changing sizes.
+    /// Walks through all pages, with varying sizes.
     fn failures(&self, request: &CiFailuresRequest, dice: &mut Dice) {
         let key = CursorKey::derive(b"a secret");
         let mut page = request.clone();
@@ -181,7 +181,7 @@ fn commit_text(evidence: &CommitEvidence) -> String {
     let Some(repos) = &evidence.repos else {
         return "nothing".to_owned();
     };
-    // That no mirror was there to look into is not evidence.
+    // A missing mirror is not evidence.
     if repos.is_empty() && evidence.repository_skipped.is_none() {
         return "nothing".to_owned();
     }

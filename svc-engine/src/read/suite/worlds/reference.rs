@@ -1,5 +1,5 @@
-//! The answers as the specification words them, by going through every fact each time. Nothing here
-//! is shared with what answers in earnest.
+//! The answers as the specification states them, by going through every fact each time. Nothing
+//! here is shared with the real implementation.
 
 mod dossier;
 
@@ -9,7 +9,7 @@ use super::world::Facts;
 use super::*;
 use svc_model::repository::{RepositoryIdentity, RepositoryName};
 
-/// A repository: identified ones first, by the texts of their identity, then the names.
+/// A repository: identified ones first, by the texts of their identities, then names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Repository {
     Identified([String; 3]),
@@ -26,14 +26,14 @@ fn texts(identity: &RepositoryIdentity) -> Identity {
     ]
 }
 
-/// What a selector chooses.
+/// What a selector selects.
 enum Chosen {
     All,
     One(Repository),
     None,
 }
 
-/// One name of an identity, said by a fact of this moment. A name that was given up is not a current one.
+/// A name of an identity, from a fact of this moment. A name that was given up is not current.
 struct Claim {
     name: String,
     identity: Identity,
@@ -137,7 +137,7 @@ impl<'w> Reference<'w> {
             .collect()
     }
 
-    /// The name under which the latest fact came.
+    /// The name in the latest received fact.
     fn current(&self, identity: &Identity, boundary: Instant) -> Option<String> {
         let claims = self.claims(boundary).into_iter();
         claims
@@ -222,7 +222,8 @@ impl<'w> Reference<'w> {
         }
     }
 
-    /// Whether an outcome is of the chosen repository: its identity says so, with a name or without.
+    /// Whether an outcome belongs to the chosen repository. Its identity decides, with or without a
+    /// name.
     fn is_of(&self, it: &CiOutcome, chosen: &Repository, boundary: Instant) -> bool {
         match (&it.repository, chosen) {
             (Some(own), Repository::Identified(identity)) => texts(own) == *identity,

@@ -1,4 +1,4 @@
-//! Worlds of facts, and what is asked about them, from a stream of chances.
+//! Random worlds of facts, and queries about them.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ pub(super) const SESSIONS: [&str; 4] = ["s", "t", "u", "never"];
 const NAMES: [&str; 4] = ["own/a", "own/b", "own/c", "own/d"];
 const RUNS: [&str; 5] = ["1", "2", "3", "4", "5"];
 const COMMITS: [char; 3] = ['a', 'b', 'c'];
-/// Seconds after which nothing is captured any more.
+/// The second after which nothing is captured.
 const END: u64 = 12;
 
-/// A reproducible stream of chances.
+/// A reproducible source of random choices.
 pub(in crate::read::suite) struct Dice(u64);
 
 impl Dice {
@@ -69,7 +69,7 @@ impl Dice {
         self.one_of(&NAMES)
     }
 
-    /// The name of a fact that can do without one.
+    /// A name for a fact that can do without one.
     fn name_or_empty(&mut self) -> String {
         if self.percent(20) { "" } else { self.name() }.to_owned()
     }
@@ -140,7 +140,7 @@ impl Facts {
     }
 }
 
-/// Two organizations over one database.
+/// Two organizations in one database.
 pub(super) struct World(Vec<(Store, Facts)>);
 
 impl World {
@@ -181,7 +181,7 @@ impl World {
     }
 }
 
-/// What an operator does to a fact, one after another.
+/// What an operator does to a fact, step by step.
 fn marks(dice: &mut Dice) -> Vec<QuarantineAction> {
     let mut marks = Vec::new();
     while dice.percent(20) {
@@ -190,7 +190,7 @@ fn marks(dice: &mut Dice) -> Vec<QuarantineAction> {
     marks
 }
 
-/// Declares the kinds of fact that are one row, each with the list that keeps it.
+/// Declares the kinds of fact that are one row, each with the list that holds it.
 macro_rules! rows {
     ($($kind:ident to $list:ident;)+) => {
         /// A fact that is kept once it is stored.
@@ -253,7 +253,7 @@ fn add_some(store: &Store, facts: &mut Facts, dice: &mut Dice) {
     let appended: Vec<Append> = sent.iter().map(|sent| sent.append(store)).collect();
     let outcomes = store.append_now(appended).unwrap();
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
-        // A redelivery or a conflict leaves no fact.
+        // A redelivery or a conflict stores no fact.
         if let Outcome::Stored(_) = outcome {
             sent.keep(facts);
         }
@@ -384,7 +384,7 @@ fn any_outcome(dice: &mut Dice) -> CiOutcome {
     }
 }
 
-/// An observation whose push is one of the stored ones, or none.
+/// An observation whose push is one of the stored ones, or missing.
 fn any_observation(facts: &Facts, dice: &mut Dice) -> SessionCommitObservation {
     let absent = facts.pushes.is_empty() || dice.percent(20);
     let source = (!absent).then(|| dice.one_of(&facts.pushes));
@@ -399,7 +399,7 @@ fn any_observation(facts: &Facts, dice: &mut Dice) -> SessionCommitObservation {
     };
     if let Some(push) = source {
         observation.source_push_id = push.push_id;
-        // Most say what their push says.
+        // Most agree with their push.
         if dice.percent(70) {
             observation.commit_sha = push.after_sha;
             observation.repository = push.repository;

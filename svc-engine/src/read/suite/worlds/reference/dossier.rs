@@ -4,7 +4,7 @@ use super::*;
 
 impl Reference<'_> {
     pub(in super::super) fn dossier(&self, session: &str, boundary: Instant) -> String {
-        // When each fact was there, whatever became of it.
+        // When each fact was there, even if it was quarantined.
         let mut moments = Vec::new();
         let mut events = Vec::new();
         let mut coverage = Vec::new();
