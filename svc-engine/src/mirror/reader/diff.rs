@@ -7,24 +7,24 @@ use super::{MirrorReader, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::process::Conversation;
 
-/// What writes diffs.
+/// The git command that writes diffs.
 const DIFF_TREE: &str = "diff-tree";
-/// A line of the question that git repeats after a diff. No line of a diff begins like this.
+/// A line of the question, which git repeats after a diff. No line of a diff begins like this.
 pub(super) const END: &[u8] = b"svc-end\n";
-/// The beginning of the section of a file.
+/// The beginning of a file's section.
 const SECTION: &[u8] = b"diff --git ";
-/// The empty tree, which every repository knows.
+/// The empty trees of both hash algorithms, which every repository knows.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// What a diff may contain.
+/// The limits of a diff.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffQuestion {
-    /// Bytes of the whole diff.
+    /// Maximum bytes of the whole diff.
     pub bytes_max: usize,
-    /// Files that differ.
+    /// Maximum number of files that differ.
     pub files_max: usize,
 }
 
@@ -34,20 +34,22 @@ pub struct DiffQuestion {
 pub struct Diff {
     /// The sections of the files.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// The number of files.
     pub files: usize,
 }
 
 impl MirrorReader {
-    /// Returns how each of many commits differs from its first parent, or from the empty tree if it has
-    /// no parent. A merge is a commit like any other. A moved file is shown as one file if half of its
-    /// content is unchanged; at most 1,000 files are compared for that. Git works on the next commits
-    /// while `each` handles one. `each` gets the place of the commit; nothing if the mirror lacks it.
+    /// Returns how each of many commits differs from its first parent, or from the empty tree if it
+    /// has no parent. Merges are treated like any other commit. A moved file is shown as one file
+    /// if half of its content is unchanged; at most 1,000 files are compared for this. Git works on
+    /// the next commits while `each` handles one. `each` gets the index of the commit, and `None`
+    /// if the mirror lacks the commit.
     ///
     /// # Errors
     ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one commit,
-    /// [`ReadDecline::TooLarge`] and [`ReadDecline::TooManyFiles`] as asked, and
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For a
+    /// single commit, `each` gets errors such as [`ReadDecline::TooLarge`] and
+    /// [`ReadDecline::TooManyFiles`], by the limits of the question, and
     /// [`ReadDecline::Malformed`].
     pub fn diffs(
         &mut self,
@@ -59,9 +61,9 @@ impl MirrorReader {
         self.each_said(Said::Diff, commits, read, each)
     }
 
-    /// Asks how each of many commits differs from its first parent. `read` gets each answer with its
-    /// first line, and what it returns is passed on. If git cannot be asked at all, `each` gets that of
-    /// every commit that has no answer yet.
+    /// Asks how each of many commits differs from its first parent. `read` gets each answer along
+    /// with its first line, and `each` gets what `read` returns. If git cannot be asked at all,
+    /// `each` gets the error for every commit that has no answer yet.
     pub(super) fn each_said<T>(
         &mut self,
         said: Said,
@@ -120,7 +122,7 @@ impl MirrorReader {
                     places[next + at],
                     answer.map(Some).map_err(ReadError::Declined),
                 );
-                // The rest of a declined answer is not read, so a new process gives the next answer.
+                // A declined answer is not read to the end, so a new process gives the next answer.
                 Ok(if is_whole {
                     ControlFlow::Continue(())
                 } else {
@@ -143,12 +145,13 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// Ends the processes that write diffs, when no more diffs are needed.
+    /// Ends the processes that write diffs, once no more diffs are needed.
     pub fn end_diffs(&mut self) {
         self.diffs = [None, None];
     }
 
-    /// Returns the trees of a commit's first parent and of the commit; nothing if the mirror lacks one.
+    /// Returns the trees of a commit's first parent and of the commit, or `None` if the mirror
+    /// lacks either.
     fn trees_of(&mut self, commit: &CommitSha) -> Result<Option<(String, String)>, ReadError> {
         let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
@@ -194,7 +197,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    /// Returns where the process for it is kept.
+    /// Returns the index of the process that answers this kind of question.
     const fn place(self) -> usize {
         match self {
             Self::Diff => 0,
@@ -217,7 +220,7 @@ impl Said {
     }
 }
 
-/// Returns the line that asks how trees differ. Git repeats it before its answer.
+/// Returns the line that asks how two trees differ. Git repeats it before its answer.
 fn head(from: &str, to: &str) -> String {
     format!("{from} {to}\n")
 }
