@@ -53,8 +53,8 @@ impl Cli {
     }
 }
 
-/// Returns the choice of `--color` in these arguments before they are parsed, because parse errors
-/// are coloured too. An invalid choice is refused when they are parsed.
+/// Returns the choice of `--color` before the arguments are parsed, because parse errors are
+/// coloured too. An invalid choice is refused later, by the parser.
 pub(crate) fn color_of(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -270,7 +270,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Visits a command and all beneath it.
+    /// Visits a command and all commands below it.
     fn visit(command: &clap::Command, visitor: &mut impl FnMut(&clap::Command)) {
         visitor(command);
         for below in command.get_subcommands() {

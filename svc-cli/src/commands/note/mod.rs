@@ -1,5 +1,5 @@
 //! Notes on commits that name the Sessions that worked on them. A service that mirrors the
-//! repository reads them.
+//! repository reads these notes.
 //!
 //! These commands work on the current repository, with the user's git and configuration. They need
 //! neither a service nor a store.

@@ -19,7 +19,7 @@ pub(super) fn client_id() -> String {
     }
 }
 
-/// Checks that a reason is not blank. It is kept exactly as written.
+/// Checks that a reason is not blank. The reason is kept exactly as written.
 pub(super) fn check_reason(reason: &str) -> Result<(), CommandError> {
     if reason.trim().is_empty() {
         return Err(CommandError::argument("--reason", "must not be blank"));
