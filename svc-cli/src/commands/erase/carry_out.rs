@@ -24,7 +24,7 @@ const AT_MOST: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
 pub(super) struct How {
-    /// Erase the content; without it, only show what would be erased
+    /// Erase the content; without --apply, only show what would be erased
     #[arg(long, requires = "reason")]
     apply: bool,
 

@@ -96,7 +96,7 @@ impl Report {
 /// The calls that a report covers, and its data sources.
 #[derive(Debug, Args)]
 struct CohortOptions {
-    /// Only the calls of this many last days; by default all history.
+    /// Only the calls of the last DAYS days; by default all history.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 

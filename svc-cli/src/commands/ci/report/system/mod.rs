@@ -15,7 +15,7 @@ use super::environment::Environment;
 /// A CI system whose variables are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum System {
-    /// GitHub Actions, and its relatives of Gitea and Forgejo.
+    /// GitHub Actions, and its relatives in Gitea and Forgejo.
     #[value(alias = "forge_actions")]
     GithubActions,
     /// GitLab CI.
