@@ -15,7 +15,7 @@ use crate::console::text::{NONE, ago, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// Characters of a text that are shown in a table.
+/// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
