@@ -1,8 +1,9 @@
-//! A network between a service and its database that can fall silent, lose one answer, or lead elsewhere.
+//! A network between a service and its database that can go silent, lose one answer, or lead
+//! elsewhere.
 //!
-//! What is silent closes nothing and says nothing: connections stay open, new ones are taken, and no
-//! byte passes. So does a database server that hangs. A lost answer ends its connection: what was
-//! asked was done, and who asked never learns of it.
+//! A silent network closes nothing and passes no byte: connections stay open and new ones are
+//! accepted. A database server that hangs behaves the same. A lost answer ends its connection: the
+//! request was carried out, but the sender never learns of it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often a silent network looks whether it may speak again.
+/// How often a silent network checks whether it may pass bytes again.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A network in front of one address. It lasts as long as the process of the tests.
+/// A network in front of one address. It lasts as long as the test process.
 #[derive(Debug)]
 pub struct Network {
     address: SocketAddr,
@@ -27,14 +28,14 @@ struct Weather {
     /// Where new connections lead.
     target: Mutex<SocketAddr>,
     is_silent: AtomicBool,
-    /// The text whose connection loses the answer to its next commit.
+    /// The text that makes a connection lose the answer to its next commit.
     unlucky: Mutex<Option<&'static str>>,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 struct Connection {
-    /// The text has passed that this connection is unlucky for.
+    /// The text that makes a connection lose an answer has passed on this one.
     is_unlucky: AtomicBool,
     /// The next answer is lost.
     loses_answer: AtomicBool,
@@ -45,7 +46,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If no port can be listened on.
+    /// If it cannot listen on a port.
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -81,7 +82,7 @@ impl Network {
         self.address
     }
 
-    /// Leads new connections to another address, as a name or an address that moves does.
+    /// Leads new connections to another address, as a moved name or address would.
     pub fn lead_to(&self, target: SocketAddr) {
         *locked(&self.weather.target) = target;
     }
@@ -91,12 +92,12 @@ impl Network {
         self.weather.is_silent.store(true, Ordering::SeqCst);
     }
 
-    /// Lets pass what was held back, and everything after it.
+    /// Passes what was held back, and everything after it.
     pub fn speak(&self) {
         self.weather.is_silent.store(false, Ordering::SeqCst);
     }
 
-    /// Loses the answer to the commit of the first transaction that has this text in it.
+    /// Loses the answer to the commit of the first transaction that contains this text.
     pub fn lose_answer_to_commit_of(&self, text: &'static str) {
         *locked(&self.weather.unlucky) = Some(text);
     }
@@ -139,7 +140,7 @@ fn relay(
             Way::Back => connection.loses_answer.load(Ordering::SeqCst),
         };
         if is_lost || count == 0 || to.write_all(passing).is_err() {
-            // Whichever end went first, the other learns of it.
+            // When either end is gone, the other is told.
             drop(to.shutdown(std::net::Shutdown::Both));
             drop(from.shutdown(std::net::Shutdown::Both));
             return;
@@ -147,7 +148,7 @@ fn relay(
     }
 }
 
-/// Looks for the text that makes a connection unlucky, and for the commit behind it.
+/// Looks for the text that makes a connection lose an answer, and for the commit after it.
 fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
     let has = |text: &str| {
         passing
