@@ -57,7 +57,7 @@ use clap::{Parser, ValueEnum};
 use crate::report::Report;
 use crate::scenario::Bench;
 
-/// Whatever ends the program: it is read by a person.
+/// Whatever ends the program. A person reads it.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What to measure.
