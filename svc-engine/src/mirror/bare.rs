@@ -398,8 +398,7 @@ impl PrepareError {
         }
     }
 
-    /// Returns whether the error output, which is git's or the remote's, contains one of these
-    /// words.
+    /// Returns whether git's or the remote's error output contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match self {
             Self::Git(error) => error.says(words),

@@ -118,8 +118,7 @@ impl GitError {
         self.says(&NO_SPACE)
     }
 
-    /// Returns whether the error output, which is git's or the remote's, contains one of these
-    /// words.
+    /// Returns whether git's or the remote's error output contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match &self.cause {
             ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),

@@ -53,8 +53,8 @@ const CAT_FILE: &str = "cat-file";
 /// The maximum bytes of the line before an object.
 const LINE_BYTES_MAX: u64 = 1_024;
 
-/// How git reads: in windows that fit into its memory, and without diffs of files that are too large
-/// to be written by hand. Names of files are not quoted.
+/// How git reads: in windows that fit into its memory, and without diffs of files that are too
+/// large to be written by hand. Names of files are not quoted.
 const SETTINGS: [(&str, &str); 4] = [
     ("core.bigFileThreshold", "8m"),
     ("core.packedGitWindowSize", "32m"),

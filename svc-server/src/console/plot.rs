@@ -1,5 +1,6 @@
 //! Plots: shares as bars with intervals, differences of shares, distributions of scores, and events
-//! over time. Each is drawn into a box that scales with the page, with its numbers beside it as text.
+//! over time. Each is drawn into a box that scales with the page, with its numbers beside it as
+//! text.
 
 use std::collections::BTreeSet;
 

@@ -154,8 +154,8 @@ impl Conversation {
     }
 }
 
-/// A session of Claude Code as a gateway records it: a long system prompt, the same two dozen tools in every call, and
-/// long results.
+/// A session of Claude Code as a gateway records it: a long system prompt, the same two dozen tools
+/// in every call, and long results.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub(crate) conversation: Conversation,

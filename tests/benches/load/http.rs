@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as a load generator needs: replies with a content length, on connections that stay open.
+//! As much of HTTP/1.1 as a load generator needs: replies with a content length, on connections
+//! that stay open.
 //!
 //! A general client would use more processor time per request than the server may. Nothing here
 //! allocates per request once the buffers have grown.

@@ -83,7 +83,8 @@ pub(crate) struct Named {
 }
 
 impl Population {
-    /// Returns this share of an organization with 200,000 pushes, 1,000,000 outcomes and 240,000 calls.
+    /// Returns this share of an organization with 200,000 pushes, 1,000,000 outcomes and 240,000
+    /// calls.
     pub(crate) fn new(share: f64) -> Result<Self, Failure> {
         let of = |whole: f64| (whole * share).round() as u64;
         let population = Self {

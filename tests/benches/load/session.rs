@@ -4,7 +4,8 @@ use crate::conversation::{Conversation, Plan, scale_for};
 use crate::payload::{ModelMap, Request, envelope, head};
 use crate::template::Template;
 
-/// The calls of a growing session: one copy of the messages, of which each call sends a longer prefix.
+/// The calls of a growing session: one copy of the messages, of which each call sends a longer
+/// prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionCalls {
     messages: Template,

@@ -1,5 +1,5 @@
-//! Configuring the sources of evidence, as a user would: reports of pipelines, snippets, hooks, and the
-//! commands in the guide.
+//! Configuring the sources of evidence, as a user would: reports of pipelines, snippets, hooks, and
+//! the commands in the guide.
 
 mod guide;
 mod install;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::REMAINED;
 use crate::cli::{done, svc};
 
-/// Checks what remained of attributed files. Of the nine, five are at observed commits: those of F, R1,
-/// Q and N. The others are three edges: R2, S and Q'.
+/// Checks what remained of attributed files. Of the nine, five are at observed commits: those of F,
+/// R1, Q and N. The others are three edges: R2, S and Q'.
 ///
 /// | File | In | At the head | At the merge |
 /// |---|---|---|---|

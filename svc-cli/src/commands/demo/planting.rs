@@ -134,8 +134,8 @@ pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
 }
 
-/// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a service
-/// that may not fetch from a folder. Returns how many notes it has read.
+/// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a
+/// service that may not fetch from a folder. Returns how many notes it has read.
 async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
     let begun = Moment::now();
     loop {

@@ -45,8 +45,8 @@ enum Beside {
 
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Erase the content of facts captured before this time: an age such as 90d, a date, or RFC 3339
-    /// with an offset
+    /// Erase the content of facts captured before this time: an age such as 90d, a date, or RFC
+    /// 3339 with an offset
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     older_than: String,
 

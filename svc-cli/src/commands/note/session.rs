@@ -38,8 +38,8 @@ pub(crate) struct Remember {
     #[arg(long, value_name = "TOOL", required_unless_present = "hook")]
     tool: Option<String>,
 
-    /// A file that it wrote; repeatable. Without one, the Session counts for the next commit that no
-    /// agent makes itself, whatever it changes.
+    /// A file that it wrote; repeatable. Without one, the Session counts for the next commit that
+    /// no agent makes itself, whatever it changes.
     #[arg(long = "file", value_name = "FILE")]
     files: Vec<String>,
 

@@ -19,8 +19,8 @@ pub(crate) struct Stamp {
     #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
     tool: Option<String>,
 
-    /// Stamp with the Session that the environment names, and with the remembered Sessions that wrote
-    /// a file which the commit changes.
+    /// Stamp with the Session that the environment names, and with the remembered Sessions that
+    /// wrote a file which the commit changes.
     #[arg(long, conflicts_with_all = ["tool", "session"])]
     pending: bool,
 

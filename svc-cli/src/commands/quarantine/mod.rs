@@ -10,8 +10,8 @@ pub(crate) use self::log::Log;
 
 use crate::error::CommandError;
 
-/// Returns the client name for changes made from this shell: the account that runs it, as the system
-/// knows it.
+/// Returns the client name for changes made from this shell: the account that runs it, as the
+/// system knows it.
 pub(super) fn client_id() -> String {
     match whoami::username() {
         Ok(user) if !user.is_empty() => format!("shell ({user})"),

@@ -74,8 +74,8 @@ impl Reached<'_> {
 }
 
 impl MirrorReader {
-    /// Returns which of these commits are reached from which of these tips. One walk covers 1,024 tips,
-    /// and ends when nothing is left to find.
+    /// Returns which of these commits are reached from which of these tips. One walk covers 1,024
+    /// tips, and ends when nothing is left to find.
     ///
     /// # Errors
     ///
@@ -147,8 +147,8 @@ enum Walk {
     Declined(ReadDecline),
 }
 
-/// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only the
-/// edge of the walk and the answer are kept in memory.
+/// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only
+/// the edge of the walk and the answer are kept in memory.
 fn walk(
     output: &mut dyn BufRead,
     tips: &HashMap<ObjectId, usize>,

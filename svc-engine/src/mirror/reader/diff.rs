@@ -28,8 +28,8 @@ pub struct DiffQuestion {
     pub files_max: usize,
 }
 
-/// A unified diff as git writes it, in any encoding, with unquoted names. A file of more than 8 MiB is
-/// shown as a binary file.
+/// A unified diff as git writes it, in any encoding, with unquoted names. A file of more than 8 MiB
+/// is shown as a binary file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diff {
     /// The sections of the files.

@@ -99,8 +99,8 @@ impl MirrorReader {
         })
     }
 
-    /// Reads the places in the history that [`pushed`](Self::pushed) will need for these pushes, one
-    /// generation of all pushes at a time.
+    /// Reads the places in the history that [`pushed`](Self::pushed) will need for these pushes,
+    /// one generation of all pushes at a time.
     pub fn prepare<'p>(
         &mut self,
         pushes: impl Iterator<Item = PushRange<'p>>,
@@ -282,8 +282,8 @@ impl MirrorReader {
     }
 }
 
-/// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many of
-/// them were waiting.
+/// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many
+/// of them were waiting.
 fn mark(met: &mut HashMap<ObjectId, Met>, id: ObjectId) -> usize {
     let mut marked = vec![id];
     let mut waited = 0;

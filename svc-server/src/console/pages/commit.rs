@@ -1,4 +1,5 @@
-//! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
+//! One commit: the Sessions that were observed at it, the calls that may have written it, and its
+//! CI.
 
 use maud::{Markup, html};
 use svc_model::display::{model, product, reason};
