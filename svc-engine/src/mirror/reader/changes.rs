@@ -8,7 +8,7 @@ use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
 
 /// The maximum files of one commit that are returned. The caller holds the files of many commits.
-const TOLD_MAX: usize = 256;
+const RETURNED_MAX: usize = 256;
 /// The maximum files of one commit that are read.
 const FILES_MAX: usize = 10_000;
 
@@ -82,7 +82,7 @@ fn read(
             return Ok(Err(ReadDecline::Path));
         };
         // One more than may be returned shows that there are more.
-        if files <= TOLD_MAX + 1 {
+        if files <= RETURNED_MAX + 1 {
             changes.push(Change {
                 kind,
                 contents,
@@ -90,7 +90,7 @@ fn read(
             });
         }
     }
-    Ok(Ok((changes.len() <= TOLD_MAX).then_some(changes)))
+    Ok(Ok((changes.len() <= RETURNED_MAX).then_some(changes)))
 }
 
 /// Parses what precedes a path: two modes, two ids and a word.
