@@ -2,7 +2,7 @@ use std::io::{self, BufRead};
 
 use svc_model::repository::CommitSha;
 
-use super::diff::Said;
+use super::diff::Comparison;
 use super::renames::{Next, begins, next, text};
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
@@ -52,7 +52,7 @@ impl MirrorReader {
         commits: &[CommitSha],
         mut each: impl FnMut(usize, Result<Option<Vec<Change>>, ReadError>),
     ) -> Result<(), ReadError> {
-        self.each_said(Said::Changes, commits, read, |place, changes| {
+        self.compare_each(Comparison::Changes, commits, read, |place, changes| {
             each(place, changes.map(Option::flatten));
         })
     }

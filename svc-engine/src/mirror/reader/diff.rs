@@ -58,21 +58,21 @@ impl MirrorReader {
         each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
     ) -> Result<(), ReadError> {
         let read = |output: &mut dyn BufRead, head: &[u8]| read(output, head, question);
-        self.each_said(Said::Diff, commits, read, each)
+        self.compare_each(Comparison::Diff, commits, read, each)
     }
 
     /// Asks how each of many commits differs from its first parent. `read` gets each answer along
     /// with its first line, and `each` gets what `read` returns. If git cannot be asked at all,
     /// `each` gets the error for every commit that has no answer yet.
-    pub(super) fn each_said<T>(
+    pub(super) fn compare_each<T>(
         &mut self,
-        said: Said,
+        comparison: Comparison,
         commits: &[CommitSha],
         read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
     ) -> Result<(), ReadError> {
         let mut is_answered = vec![false; commits.len()];
-        let asked = self.ask_of_each(said, commits, read, |place, answer| {
+        let asked = self.ask_of_each(comparison, commits, read, |place, answer| {
             is_answered[place] = true;
             each(place, answer);
         });
@@ -90,7 +90,7 @@ impl MirrorReader {
 
     fn ask_of_each<T>(
         &mut self,
-        said: Said,
+        comparison: Comparison,
         commits: &[CommitSha],
         mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
@@ -112,7 +112,7 @@ impl MirrorReader {
         }
         let mut next = 0;
         while next < questions.len() {
-            let mut conversation = self.diff_conversation(&questions[next], said)?;
+            let mut conversation = self.diff_conversation(&questions[next], comparison)?;
             let mut is_whole = true;
             let answered = conversation.ask_all(&questions[next..], |at, output| {
                 let head = questions[next + at].strip_suffix(END).unwrap_or_default();
@@ -133,7 +133,7 @@ impl MirrorReader {
                 Ok(count) => {
                     next += count;
                     if is_whole {
-                        self.diffs[said.place()] = Some(conversation);
+                        self.diffs[comparison.place()] = Some(conversation);
                     }
                 }
                 Err((at, cause)) => {
@@ -168,8 +168,12 @@ impl MirrorReader {
     }
 
     /// Takes the process for this kind of question, or starts one.
-    fn diff_conversation(&mut self, asked: &[u8], said: Said) -> Result<Conversation, ReadError> {
-        if let Some(conversation) = self.diffs[said.place()].take() {
+    fn diff_conversation(
+        &mut self,
+        asked: &[u8],
+        comparison: Comparison,
+    ) -> Result<Conversation, ReadError> {
+        if let Some(conversation) = self.diffs[comparison.place()].take() {
             return Ok(conversation);
         }
         let tree = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -182,21 +186,21 @@ impl MirrorReader {
             )])
             .args(["diff-tree", "--stdin", "-r", "--full-index"])
             .args(["--submodule=short", "--ignore-submodules=none"])
-            .args(said.arguments());
+            .args(comparison.arguments());
         Ok(call.converse(&self.allowance)?)
     }
 }
 
 /// What git says about two trees.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Said {
+pub(super) enum Comparison {
     /// What was added and removed in each file.
     Diff,
     /// Which files differ.
     Changes,
 }
 
-impl Said {
+impl Comparison {
     /// Returns the index of the process that answers this kind of question.
     const fn place(self) -> usize {
         match self {
