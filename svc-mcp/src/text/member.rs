@@ -18,7 +18,7 @@ pub(super) fn number(body: &Object, name: &str) -> Option<u64> {
 }
 
 /// Writes a count, or that it is unknown.
-pub(super) fn told(count: Option<u64>) -> String {
+pub(super) fn count_or_unknown(count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| count.to_string())
 }
 
@@ -26,7 +26,7 @@ pub(super) fn told(count: Option<u64>) -> String {
 pub(super) fn counted(count: impl Into<Option<u64>>, one: &str, many: &str) -> String {
     let count = count.into();
     let noun = if count == Some(1) { one } else { many };
-    format!("{} {noun}", told(count))
+    format!("{} {noun}", count_or_unknown(count))
 }
 
 pub(super) fn list<'a>(body: &'a Object, name: &str) -> &'a [Json] {

@@ -15,8 +15,8 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::limit::EVIDENCE_REFERENCES_MAX;
 
 use self::member::{
-    QUOTED_CHARACTERS_MAX, counted, id, json, length, list, number, object, plain, quote,
-    quote_up_to, quoted, text, told,
+    QUOTED_CHARACTERS_MAX, count_or_unknown, counted, id, json, length, list, number, object,
+    plain, quote, quote_up_to, quoted, text,
 };
 use crate::page::{self, Paged};
 use crate::question::Question;
@@ -95,7 +95,7 @@ fn sessions(body: &Object, max_bytes: u64) -> String {
         counted(items.len() as u64, "Session", "Sessions"),
         counted(count("found_sessions"), "Session", "Sessions"),
         counted(count("scanned_parts"), "part", "parts"),
-        told(count("authorized_sessions")),
+        count_or_unknown(count("authorized_sessions")),
     );
     let of_commit = object(body, "commit").is_some();
     let lines = entries(items, |item| {
