@@ -138,15 +138,15 @@ pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
 /// Returns the command that shows the commit of an outcome.
 pub(crate) fn commit_command(outcome: &CiOutcomeRecord) -> String {
     let identity = outcome.repository_identity.as_ref();
-    commit::command(&outcome.commit_sha, told_repo(outcome), identity)
+    commit::command(&outcome.commit_sha, unique_name(outcome), identity)
 }
 
 /// Returns the name that selects the repository of an outcome, or an empty text if another
 /// repository has had the same name.
-fn told_repo(outcome: &CiOutcomeRecord) -> &str {
+fn unique_name(outcome: &CiOutcomeRecord) -> &str {
     let link = outcome.commit_query.request();
-    let is_told = link.is_some_and(|link| !link.repository.is_empty());
-    if is_told { &outcome.repo } else { "" }
+    let is_unique = link.is_some_and(|link| !link.repository.is_empty());
+    if is_unique { &outcome.repo } else { "" }
 }
 
 /// Returns the arguments that name exactly this run.
@@ -158,7 +158,7 @@ pub(crate) fn run_flags(outcome: &CiOutcomeRecord) -> String {
         "{} --system {}{attempt}{}",
         quote(&outcome.run_id),
         product(&outcome.provider),
-        repository::flags(told_repo(outcome), outcome.repository_identity.as_ref())
+        repository::flags(unique_name(outcome), outcome.repository_identity.as_ref())
     )
 }
 
