@@ -142,8 +142,8 @@ fn member_of_object(
     after.same_quote(quote)?;
     after.breaks();
     let closes = matches!(after.peek(), Some(b',' | b'}'));
-    let is_told = !value.iter().any(|byte| is_blank(*byte)) || is_json(text);
-    (closes && is_told).then_some(start..end)
+    let is_value = !value.iter().any(|byte| is_blank(*byte)) || is_json(text);
+    (closes && is_value).then_some(start..end)
 }
 
 /// Returns whether a text looks like JSON as a whole. Only a few blanks around it are skipped,
