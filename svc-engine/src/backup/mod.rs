@@ -333,8 +333,8 @@ fn check_files(
     let damaged = |file: &str| CopyError::Damaged {
         file: file.to_owned(),
     };
-    match unsummed(folder, manifest)? {
-        Unsummed::Files(files) if files.is_empty() => {}
+    match unconfirmed(folder, manifest)? {
+        Unconfirmed::Files(files) if files.is_empty() => {}
         _ => return Err(damaged(SUMS).into()),
     }
     for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
@@ -346,17 +346,17 @@ fn check_files(
 }
 
 /// What `SHA256SUMS` does not confirm.
-enum Unsummed {
+enum Unconfirmed {
     /// There is no such file.
     All,
     /// For these files, it differs from the manifest.
     Files(Vec<String>),
 }
 
-fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Unsummed> {
+fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
     let sums = match fs::read_to_string(folder.join(SUMS)) {
         Ok(sums) => sums,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unsummed::All),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unconfirmed::All),
         Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(error),
     };
@@ -366,7 +366,7 @@ fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Unsummed> {
     let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
     let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
     let missing = missing.map(|(file, _, _)| file.to_owned());
-    Ok(Unsummed::Files(missing.collect()))
+    Ok(Unconfirmed::Files(missing.collect()))
 }
 
 /// Returns whether a mirror's file is the one that was written.
@@ -406,9 +406,9 @@ pub fn verify_backup(
         });
     }
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
-    match unsummed(folder, &manifest)? {
-        Unsummed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
-        Unsummed::Files(files) => {
+    match unconfirmed(folder, &manifest)? {
+        Unconfirmed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
+        Unconfirmed::Files(files) => {
             for file in files {
                 let said = "SHA256SUMS says otherwise";
                 findings.add(&file, None, Damage::FileDamaged, said);
