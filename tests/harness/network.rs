@@ -19,12 +19,12 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Network {
     address: SocketAddr,
-    weather: Arc<Weather>,
+    faults: Arc<Faults>,
 }
 
 /// What goes wrong in a network.
 #[derive(Debug)]
-struct Weather {
+struct Faults {
     /// Where new connections lead.
     target: Mutex<SocketAddr>,
     is_silent: AtomicBool,
@@ -50,12 +50,12 @@ impl Network {
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let weather = Arc::new(Weather {
+        let faults = Arc::new(Faults {
             target: Mutex::new(target),
             is_silent: AtomicBool::new(false),
             unlucky: Mutex::default(),
         });
-        let shared = Arc::clone(&weather);
+        let shared = Arc::clone(&faults);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let Ok(far) = TcpStream::connect(*locked(&shared.target)) else {
@@ -67,14 +67,14 @@ impl Network {
                     (Ok(far), Ok(near), Way::Back),
                 ];
                 for (from, to, way) in ways {
-                    let (weather, connection) = (Arc::clone(&shared), Arc::clone(&connection));
+                    let (faults, connection) = (Arc::clone(&shared), Arc::clone(&connection));
                     if let (Ok(from), Ok(to)) = (from, to) {
-                        thread::spawn(move || relay(from, to, way, &weather, &connection));
+                        thread::spawn(move || relay(from, to, way, &faults, &connection));
                     }
                 }
             }
         });
-        Ok(Self { address, weather })
+        Ok(Self { address, faults })
     }
 
     /// Returns where to connect to.
@@ -84,27 +84,27 @@ impl Network {
 
     /// Leads new connections to another address, as a moved name or address would.
     pub fn lead_to(&self, target: SocketAddr) {
-        *locked(&self.weather.target) = target;
+        *locked(&self.faults.target) = target;
     }
 
     /// Lets no byte pass from now on.
     pub fn fall_silent(&self) {
-        self.weather.is_silent.store(true, Ordering::SeqCst);
+        self.faults.is_silent.store(true, Ordering::SeqCst);
     }
 
     /// Passes what was held back, and everything after it.
     pub fn speak(&self) {
-        self.weather.is_silent.store(false, Ordering::SeqCst);
+        self.faults.is_silent.store(false, Ordering::SeqCst);
     }
 
     /// Loses the answer to the commit of the first transaction that contains this text.
     pub fn lose_answer_to_commit_of(&self, text: &'static str) {
-        *locked(&self.weather.unlucky) = Some(text);
+        *locked(&self.faults.unlucky) = Some(text);
     }
 
     /// Returns whether an answer is still to be lost.
     pub fn is_to_lose_answer(&self) -> bool {
-        locked(&self.weather.unlucky).is_some()
+        locked(&self.faults.unlucky).is_some()
     }
 }
 
@@ -122,19 +122,19 @@ fn relay(
     mut from: TcpStream,
     mut to: TcpStream,
     way: Way,
-    weather: &Weather,
+    faults: &Faults,
     connection: &Connection,
 ) {
     let mut bytes = [0; 16 * 1024];
     loop {
         let count = from.read(&mut bytes).unwrap_or(0);
-        while weather.is_silent.load(Ordering::SeqCst) {
+        while faults.is_silent.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
         }
         let passing = &bytes[..count];
         let is_lost = match way {
             Way::There => {
-                look(passing, weather, connection);
+                look(passing, faults, connection);
                 false
             }
             Way::Back => connection.loses_answer.load(Ordering::SeqCst),
@@ -149,7 +149,7 @@ fn relay(
 }
 
 /// Looks for the text that makes a connection lose an answer, and for the commit after it.
-fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
+fn look(passing: &[u8], faults: &Faults, connection: &Connection) {
     let has = |text: &str| {
         passing
             .windows(text.len())
@@ -161,7 +161,7 @@ fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
         }
         return;
     }
-    let mut unlucky = locked(&weather.unlucky);
+    let mut unlucky = locked(&faults.unlucky);
     if unlucky.is_some_and(has) {
         *unlucky = None;
         connection.is_unlucky.store(true, Ordering::SeqCst);
