@@ -191,7 +191,7 @@ impl MirrorReader {
     }
 }
 
-/// What git says about two trees.
+/// What to ask git about two trees.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Comparison {
     /// What was added and removed in each file.

@@ -133,8 +133,8 @@ impl MirrorReader {
     }
 
     /// Reads the contents of many files by id, see [`find_files`](Self::find_files). `each` gets
-    /// the index of the id. For a file of more than `bytes_max` bytes, it gets the first `bytes_max
-    /// + 1`.
+    /// the index of the id. For a file of more than `bytes_max` bytes, it gets the beginning, one
+    /// byte longer than that.
     ///
     /// # Errors
     ///
