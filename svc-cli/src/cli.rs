@@ -53,8 +53,8 @@ impl Cli {
     }
 }
 
-/// Returns the choice of `--color` in these arguments before they are parsed, because parse errors
-/// are coloured too. An invalid choice is refused when they are parsed.
+/// Returns the choice of `--color` before the arguments are parsed, because parse errors are
+/// coloured too. An invalid choice is refused later, by the parser.
 pub(crate) fn color_of(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -118,9 +118,9 @@ pub(crate) enum Command {
     Ci(ci::Ci),
     /// Show how to set up a source so that it sends its evidence here.
     ///
-    /// The snippet contains the URL of the service and no token. Only git-hooks changes anything: the
-    /// hooks of the current repository. They run the svc that SVC_PROGRAM names, else the one on PATH,
-    /// else this one. docs/integrate lists what arrives from each source.
+    /// The snippet contains the URL of the service and no token. Only git-hooks changes anything:
+    /// the hooks of the current repository. They run the svc that SVC_PROGRAM names, else the one
+    /// on PATH, else this one. docs/integrate lists what arrives from each source.
     Install(install::Install),
     /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]
@@ -219,14 +219,15 @@ pub(crate) enum Command {
     QuarantineLog(quarantine::Log),
     /// Erase the captured content of a Session or a user: messages, payloads, texts of edits.
     ///
-    /// Facts stay: that a call was made, when, with which model. By default it only shows what would be
-    /// erased. With --apply and --reason it erases the content permanently, records that in an
-    /// append-only log, and frees the space. Only an earlier backup can bring the content back.
+    /// Facts stay: that a call was made, when, with which model. By default it only shows what
+    /// would be erased. With --apply and --reason it erases the content permanently, records that
+    /// in an append-only log, and frees the space. Only an earlier backup can bring the content
+    /// back.
     Erase(erase::Erase),
     /// Erase old content, as svc erase does.
     ///
-    /// It runs once: use a timer to run it regularly. By default it only shows what would be erased.
-    /// With --apply and --reason it erases the content.
+    /// It runs once: use a timer to run it regularly. By default it only shows what would be
+    /// erased. With --apply and --reason it erases the content.
     Gc(erase::Gc),
     /// Manage what the named retrieval tokens may read.
     ///
@@ -270,7 +271,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Visits a command and all beneath it.
+    /// Visits a command and all commands below it.
     fn visit(command: &clap::Command, visitor: &mut impl FnMut(&clap::Command)) {
         visitor(command);
         for below in command.get_subcommands() {

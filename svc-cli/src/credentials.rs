@@ -1,8 +1,8 @@
 //! The credentials that `svc login` keeps, for the commands that ask a service.
 //!
-//! One private JSON file: `{"current": URL, "servers": {URL: {"token", "capture_token", ..}}}`. A
-//! token is used only for the service at its URL. Unknown members are preserved, and writes are
-//! atomic.
+//! They are in one private JSON file: `{"current": URL, "servers": {URL: {"token", "capture_token",
+//! ..}}}`. A token is used only for the service at its URL. Unknown members are preserved, and
+//! writes are atomic.
 
 use std::fmt;
 use std::fs;
@@ -19,7 +19,7 @@ use svc_model::json::{Json, Object, Text};
 use crate::error::CommandError;
 use crate::output::escape;
 
-/// What stands before the command that makes the file private.
+/// The text before the command that makes the file private.
 pub(crate) const PRIVATE: &str = "to make it private: ";
 
 /// What a command uses a token for.
@@ -27,13 +27,13 @@ pub(crate) const PRIVATE: &str = "to make it private: ";
 pub(crate) enum Role {
     /// To read, as the operator.
     Operator,
-    /// To send evidence; the operator may do that too.
+    /// To send evidence. The operator may do that too.
     Capture,
 }
 
 /// The stored credentials.
 pub(crate) struct Credentials {
-    /// The file; nothing without a home folder.
+    /// The file, or `None` without a home folder.
     file: Option<PathBuf>,
     document: Object,
 }
@@ -70,7 +70,7 @@ impl Role {
 }
 
 impl Credentials {
-    /// Reads the file of this user; an absent one counts as empty.
+    /// Reads the user's file. An absent file counts as empty.
     pub(crate) fn load() -> Result<Self, CommandError> {
         let file = svc_server::config_folder().map(|folder| folder.join("credentials.json"));
         match file {
@@ -189,7 +189,7 @@ impl Credentials {
     }
 }
 
-/// Returns the normalised URL that identifies a service; nothing if the text is not a URL.
+/// Returns the normalised URL that identifies a service; `None` if the text is not a URL.
 pub(crate) fn normalised(url: &str) -> Option<String> {
     let url = Url::parse(url.trim()).ok()?;
     Some(url.as_str().trim_end_matches('/').to_owned())
@@ -203,7 +203,7 @@ fn change_member(object: &mut Object, name: &str, change: impl FnOnce(&mut Objec
     object.insert(Text::from(name), Json::Object(member));
 }
 
-/// Returns whether there is no such file, or nothing that could hold it: a home may be `/dev/null`.
+/// Returns whether the file does not exist, or nothing could hold it: a home may be `/dev/null`.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -14,7 +14,7 @@ use crate::output::quote;
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The service, the store or this program refused or failed.
+    /// The service, the store or this program refused the command, or failed.
     Refused,
     /// The command line is invalid.
     Usage,
@@ -58,11 +58,11 @@ impl CommandError {
         .hint("the service is newer: update svc")
     }
 
-    /// Returns the error of a wrong command line.
+    /// Returns the error for an invalid command line.
     pub(crate) fn usage(message: &str) -> Self {
         let mut lines = message.lines().skip_while(|line| line.is_empty());
         let first = lines.next().unwrap_or_default();
-        // What the first line announces, such as the arguments that are missing.
+        // The details that the first line announces, such as the missing arguments.
         let named = lines
             .take_while(|line| line.starts_with("  "))
             .map(str::trim);
@@ -81,7 +81,7 @@ impl CommandError {
         self
     }
 
-    /// Says before the error what was done all the same.
+    /// Puts before the message what was done in spite of the error.
     #[must_use]
     pub(crate) fn after(mut self, done: &str) -> Self {
         self.message = format!("{done}: {}", self.message);
@@ -95,8 +95,8 @@ impl CommandError {
         self
     }
 
-    /// Writes into the hints what the command was given for a name such as SESSION, so that they can be
-    /// pasted.
+    /// Replaces a name such as SESSION in the hints by the argument that the command was given, so
+    /// that the hints can be pasted.
     #[must_use]
     pub(crate) fn given(mut self, name: &str, argument: &str) -> Self {
         let (name, argument) = (format!(" {name}"), format!(" {}", quote(argument)));
@@ -110,17 +110,17 @@ impl CommandError {
         self.kind
     }
 
-    /// Returns the closed word.
+    /// Returns the reason's closed word.
     pub(crate) fn code(&self) -> &str {
         &self.code
     }
 
-    /// Returns the text, which may contain external text.
+    /// Returns the message, which may contain external text.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns the text with the id of the refused request.
+    /// Returns the message with the id of the refused request.
     pub(crate) fn traced(&self) -> String {
         match &self.request_id {
             Some(id) => format!("{} (request {id})", self.message),
@@ -146,13 +146,13 @@ impl CommandError {
     }
 }
 
-/// Returns the text of an error and of everything that caused it.
+/// Returns the text of an error and of all its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Some libraries repeat their cause in their own text.
+        // Some libraries repeat the cause in their own text.
         if !text.ends_with(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);
@@ -192,7 +192,7 @@ impl From<BuildError> for CommandError {
 impl From<svc_client::Error> for CommandError {
     fn from(error: svc_client::Error) -> Self {
         let message = match error.kind() {
-            // Only here do the causes add to the kind.
+            // Only for these kinds do the causes add anything.
             ErrorKind::Unwritable
             | ErrorKind::Connect
             | ErrorKind::Transport
@@ -212,7 +212,7 @@ pub(crate) fn advice(kind: &ErrorKind) -> Advice {
     let problem = match kind {
         ErrorKind::Malformed => Problem::MalformedRequest,
         ErrorKind::BodyIncomplete => Problem::BodyIncomplete,
-        // What to do is the same whatever the gateway is.
+        // The advice is the same for every gateway.
         ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider(GatewayProvider::Unknown),
         ErrorKind::Unauthorized => Problem::Unauthorized,
         ErrorKind::Forbidden(Denial::Authority(authority)) => Problem::Forbidden(*authority),
@@ -230,7 +230,7 @@ pub(crate) fn advice(kind: &ErrorKind) -> Advice {
         ErrorKind::Busy => Problem::CapacityExceeded,
         ErrorKind::Deadline => Problem::DeadlineExceeded,
         ErrorKind::StoreUnavailable => Problem::StoreUnavailable,
-        // What follows is not an answer of the service.
+        // The rest are not answers of the service.
         ErrorKind::Connect => {
             return Advice::LATER
                 .in_shell("Is the service running? To start one on this machine: `svc serve`.");

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// Commands by purpose.
+/// The commands, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Run the service",
@@ -57,7 +57,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// The heading for commands without a group.
 const OTHERS: &str = "Others";
 
-/// Examples of a command, by its path.
+/// Examples for commands, by the command's path.
 const EXAMPLES: &[(&[&str], &[&str])] = &[
     (
         &[],
@@ -314,7 +314,7 @@ fn with_examples(command: Command, path: &[&str], examples: &[&str]) -> Command 
     command.mut_subcommand(name, |below| with_examples(below, beneath, examples))
 }
 
-/// Returns the commands with what each does, in their groups.
+/// Lists the commands in their groups, each with what it does.
 fn groups(command: &Command) -> String {
     let shown: Vec<&Command> = command
         .get_subcommands()
@@ -331,7 +331,7 @@ fn groups(command: &Command) -> String {
         for command in commands {
             let about = command.get_about().map(ToString::to_string);
             let about = about.unwrap_or_default();
-            // Writing to a text never fails.
+            // Writing to a string never fails.
             let _ = writeln!(text, "  {:<width$}{about}", command.get_name());
         }
         text.push('\n');

@@ -1,4 +1,4 @@
-//! Converts the arguments of a tool to its question.
+//! Converts a tool's arguments to its question.
 
 use std::num::NonZeroUsize;
 
@@ -37,17 +37,18 @@ impl From<Question> for Asked {
     }
 }
 
-/// Reads the arguments of a tool. Evidence is opened through the routes of the caller's authority.
+/// Reads a tool's arguments. Evidence is opened through the routes that the caller's authority
+/// allows.
 ///
 /// # Errors
 ///
-/// If they are not valid for the tool.
+/// If the arguments are not valid for the tool.
 pub(crate) fn read(
     tool: Tool,
     mut arguments: JsonObject,
     authority: Authority,
 ) -> Result<Asked, Refusal> {
-    // Some clients send null for every argument that is left out.
+    // Some clients send null for every argument that they leave out.
     arguments.retain(|_, value| !value.is_null());
     declared(tool, &arguments)?;
     Ok(match tool {
@@ -185,7 +186,8 @@ fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, 
     R::read(&incoming).map_err(refusal)
 }
 
-/// Returns a parameter as text, as in a URL. Agents write numbers and booleans as JSON values.
+/// Returns a parameter as text, as it stands in a URL. Agents write numbers and booleans as JSON
+/// values.
 fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     match value {
         Value::String(text) => Ok(text.into()),
@@ -196,8 +198,8 @@ fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     }
 }
 
-/// Refuses an argument that the tool's schema does not declare, and names those that it does.
-/// Only a plain name is repeated.
+/// Refuses an argument that the tool's schema does not declare, and names those that it does. The
+/// argument is repeated only if it is a plain name.
 fn declared(tool: Tool, arguments: &JsonObject) -> Result<(), Refusal> {
     let schema = tool.definition().input_schema;
     let properties = schema.get("properties").and_then(Value::as_object);

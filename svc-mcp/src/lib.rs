@@ -1,11 +1,11 @@
 //! The evidence service as tools of the Model Context Protocol.
 //!
 //! One definition of the tools serves both transports: `svc mcp` speaks the protocol over standard
-//! input and output and asks a service over HTTP; the server speaks it at `/mcp` and asks its own
-//! routes. Each implements [`Service`]; everything else is here.
+//! input and output and asks a service over HTTP, and the server speaks it at `/mcp` and asks its
+//! own routes. Each implements [`Service`]; everything else is here.
 //!
 //! A tool asks one [`Question`], which corresponds to one route of the service, and its structured
-//! result is the body of that route's reply. A refusal is a result too: it contains the closed code
+//! result is the body of that route's reply. A refusal is a result too. It contains the closed code
 //! and what to do about it, so that an agent can continue. Values that the protocol's libraries
 //! cannot represent (a lone surrogate, an integer of forty digits) are listed beside the result and
 //! can be read exactly as a resource.
@@ -26,5 +26,5 @@ pub use self::question::{Question, Service};
 pub use self::refusal::Refusal;
 pub use self::server::McpServer;
 
-/// The maximum size of a reply in bytes. A longer one is refused, because no agent could read it.
+/// The maximum size of a reply in bytes. A larger one is refused, because no agent could read it.
 pub const REPLY_BYTES_MAX: usize = svc_model::limit::EVIDENCE_REPLY_BYTES_MAX;

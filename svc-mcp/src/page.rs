@@ -1,7 +1,7 @@
 //! One page of a long list.
 //!
-//! A page is the body of the route with fewer entries in its list; counts are still those of the
-//! whole list. Its cursor is the name of its last entry, which is stable because facts never
+//! A page is the body of the route's reply with fewer entries in its list; counts are still those
+//! of the whole list. Its cursor is the name of its last entry, which is stable because facts never
 //! change.
 
 use std::num::NonZeroUsize;
@@ -14,13 +14,13 @@ use crate::refusal::Refusal;
 /// The requested entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The maximum number of entries; by default all.
+    /// The maximum number of entries. Without it, there is no limit.
     pub(crate) limit: Option<NonZeroUsize>,
     /// The name of the last entry of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
-/// The list of a body, and the names of its entries.
+/// Where a body has its list, and how the entries are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paged {
     pub(crate) list: &'static str,
@@ -52,8 +52,8 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// If no entry has the name of the cursor: it belongs to another list, or the entry was hidden
-    /// since.
+    /// If no entry has the name of the cursor, because it belongs to another list or the entry has
+    /// been hidden since.
     pub(crate) fn cut(&self, body: &mut Json, paged: Paged) -> Result<Option<String>, Refusal> {
         let list = body
             .as_object_mut()

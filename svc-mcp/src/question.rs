@@ -45,7 +45,7 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If the service cannot be reached, or does not know the caller.
+    /// If the service cannot be reached or does not know the caller.
     fn authority(&self) -> impl Future<Output = Result<Authority, Refusal>> + Send;
 
     /// Asks a question and returns the body of the reply.

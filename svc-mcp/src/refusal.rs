@@ -9,7 +9,7 @@ use svc_model::problem::{Advice, Problem};
 
 /// The member of `_meta` that contains a refusal in structured form.
 const REFUSAL: &str = "svc/refusal";
-/// The codes of evidence that is not there to be read.
+/// The codes for evidence that does not exist.
 const ABSENT: [&str; 3] = [
     "evidence_unavailable",
     "evidence_part_absent",
@@ -19,11 +19,11 @@ const ABSENT: [&str; 3] = [
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// A closed word.
+    /// The reason's closed word.
     pub code: String,
-    /// The status of the HTTP route; nothing if no route was called.
+    /// The status of the HTTP route, or `None` if no route was called.
     pub status: Option<u16>,
-    /// A sentence for people, without anything from the request.
+    /// A sentence for people, which repeats nothing from the request.
     pub message: String,
     /// What to do next, for an agent.
     pub advice: String,
@@ -82,8 +82,8 @@ impl Refusal {
 
     /// Returns the result of a refused tool call, which the agent can read and react to.
     ///
-    /// It has only text and `_meta`, because structured content must match the tool's output
-    /// schema.
+    /// The result has only text and `_meta`, because structured content must match the tool's
+    /// output schema.
     pub(crate) fn into_result(self) -> CallToolResult {
         let wait = self
             .retry_after
@@ -111,7 +111,7 @@ impl Refusal {
         match self.status {
             Some(403 | 404) => ErrorData::resource_not_found(message, parts),
             _ if ABSENT.contains(&&*self.code) => ErrorData::resource_not_found(message, parts),
-            // It is there, and too much for one answer.
+            // It exists, but is too much for one answer.
             Some(409) => ErrorData::invalid_request(message, parts),
             Some(422) => ErrorData::invalid_params(message, parts),
             _ => ErrorData::internal_error(message, parts),

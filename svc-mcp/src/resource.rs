@@ -36,7 +36,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Parses an address; nothing if it has another form.
+    /// Parses an address; `None` if it has another form.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         let steps: Vec<&str> = uri.strip_prefix("svc://session/")?.split('/').collect();
         let decoded = |step: &str| Some(percent_decode_str(step).decode_utf8().ok()?.into_owned());
@@ -65,7 +65,7 @@ pub(crate) fn part(session: &str, call: &str, side: &str, message: &str, part: &
     )
 }
 
-/// Returns the forms of all addresses.
+/// Returns the templates of all addresses.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     [
         (

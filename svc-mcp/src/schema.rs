@@ -28,7 +28,7 @@ published! {
     ACCEPTED_WORK_LIFECYCLE = "AcceptedWorkLifecycle";
 }
 
-/// The version member of requests, which the tools fill in.
+/// The member with the version of a request, which the tools fill in.
 pub(crate) const VERSION: &str = "schema_version";
 
 /// Reads a published schema, without the members that only a standalone document needs.
@@ -40,7 +40,7 @@ fn read(published: &str) -> JsonObject {
     schema
 }
 
-/// Removes formats of numbers, which JSON Schema does not define and some clients warn about.
+/// Removes number formats, which JSON Schema does not define and some clients warn about.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -58,7 +58,7 @@ fn is_of_number(format: &str) -> bool {
     matches!(format, "double" | "float") || format.trim_start_matches('u').starts_with("int")
 }
 
-/// Returns the schema of a reply. The protocol requires that its type is object.
+/// Returns the schema of a reply. The protocol requires its type to be object.
 pub(crate) fn reply(published: &str) -> JsonObject {
     let mut schema = read(published);
     schema.insert("type".to_owned(), "object".into());

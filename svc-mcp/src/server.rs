@@ -28,8 +28,8 @@ use crate::structured::Structured;
 use crate::text::{self, Form};
 use crate::tool::{INSTRUCTIONS, Tool};
 
-/// The methods of every revision that are answered. A request is read as one of them only if its
-/// parameters fit.
+/// The methods, of all revisions, that are answered. A request is read as one of these methods only
+/// if its parameters fit.
 const METHODS: [&str; 5] = [
     "tools/list",
     "tools/call",
@@ -40,11 +40,11 @@ const METHODS: [&str; 5] = [
 
 /// The member of `_meta` that lists values that the protocol cannot represent.
 const INEXACT: &str = "svc/inexact";
-/// How many more there are than are listed.
+/// The member of `_meta` that says how many more of these values exist than are listed.
 const INEXACT_MORE: &str = "svc/inexact_more";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
-/// The member of a page with the same cursor: some agents see nothing but the structured content.
+/// The member of a page with the same cursor, because some agents see only the structured content.
 pub(crate) const NEXT_OF_PAGE: &str = "next_cursor";
 
 /// The tools and resources of a service, for one caller.
@@ -70,7 +70,7 @@ impl<S: Service> McpServer<S> {
         let arguments = request.arguments.unwrap_or_default();
         let answer = async {
             let authority = match tool {
-                // Only opening evidence uses other routes for an operator.
+                // Only opening evidence uses different routes for an operator.
                 Tool::OpenEvidence => self.0.authority().await?,
                 _ => Authority::Retrieval,
             };
@@ -91,7 +91,7 @@ impl<S: Service> McpServer<S> {
         };
         let mut twin = form.write(&reply).ok_or_else(Refusal::unreadable)?;
         if let Some((cursor, paged)) = next {
-            // A text that shows fewer entries ends with the cursor of its own last one.
+            // A text that shows fewer entries ends with the cursor of its own last entry.
             if !text::is_cut(&reply, paged) {
                 twin.push_str("\nThere are more: call again with cursor ");
                 twin.push_str(&Value::String(cursor.clone()).to_string());
@@ -208,9 +208,9 @@ impl<S: Service> ServerHandler for McpServer<S> {
 
     /// Lists the tools for the caller.
     ///
-    /// If the service cannot be asked for the caller's authority, lists all of them: many clients ask
-    /// once and keep the list, so a tool that is missing stays missing, and one that is not for the
-    /// caller refuses. Clients that know how long a list is valid ask again.
+    /// Lists all of them if the service cannot be asked for the caller's authority. Many clients
+    /// ask once and keep the list, so a missing tool would stay missing, while one that is not for
+    /// the caller refuses. Clients that know how long a list is valid ask again.
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -221,7 +221,7 @@ impl<S: Service> ServerHandler for McpServer<S> {
         let known = authority.is_ok();
         let authority = match authority {
             Ok(authority) => authority,
-            // The service is there and refuses the caller: no tool will do more than say so.
+            // The service answers and refuses the caller, so no tool can do more than say so.
             Err(refusal) if matches!(refusal.status, Some(401 | 403)) => Authority::Retrieval,
             Err(_) => Authority::Operator,
         };
@@ -245,8 +245,8 @@ impl<S: Service> ServerHandler for McpServer<S> {
             .map(CallToolResponse::from)
     }
 
-    /// Refuses a method that the protocol does not have, without repeating what it is called, and one
-    /// that it has, whose parameters are not as it says.
+    /// Refuses a method that the protocol does not have, without repeating its name, and a method
+    /// that it has but whose parameters do not fit.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

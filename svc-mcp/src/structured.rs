@@ -9,12 +9,12 @@
 use serde_json::{Map, Number as Plain, Value};
 use svc_model::json::{Json, Number};
 
-/// The maximum nesting depth; a deeper value is replaced by its JSON text. The strictest known
-/// library stops at 128, including a few levels of the message around the value.
+/// The maximum nesting depth. A deeper value is replaced by its JSON text. The strictest known
+/// library stops at 128, which includes a few levels of the message around the value.
 const DEPTH_MAX: usize = 96;
 /// The maximum number of places that are recorded.
 const PLACES_MAX: usize = 64;
-/// The maximum number of bytes of a place. The names in it are captured and may be of any length.
+/// The maximum bytes of a place. The names in it are captured and may be of any length.
 const PLACE_BYTES_MAX: usize = 1_024;
 
 /// A value that every library can represent.
@@ -22,9 +22,9 @@ const PLACE_BYTES_MAX: usize = 1_024;
 pub(crate) struct Structured {
     /// The value.
     pub(crate) value: Value,
-    /// The first places where it differs from what was captured, as JSON Pointers.
+    /// The first places where the value differs from what was captured, as JSON Pointers.
     pub(crate) inexact: Vec<String>,
-    /// How many more there are.
+    /// How many more places differ.
     pub(crate) inexact_more: u64,
 }
 
@@ -122,7 +122,7 @@ fn plain(number: &Number) -> Option<Value> {
 }
 
 /// Splits a number into its sign, its digits without leading and trailing zeros, and the power of
-/// ten of the last digit.
+/// ten of its last digit.
 fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
     let negative = spelling.starts_with('-');
     let (mantissa, exponent) = spelling

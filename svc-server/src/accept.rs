@@ -28,7 +28,7 @@ use crate::socket::Socket;
 /// How often a connection checks its deadline.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 /// Bytes that a sender may still send after its answer. A sender that does not read while it sends
-/// then gets the answer instead of a reset connection.
+/// then gets the answer instead of a connection reset.
 const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 static ACCEPT_FAILED: LogLimit = LogLimit::new();
@@ -41,7 +41,7 @@ pub(crate) async fn accept(
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut http = http1::Builder::new();
-    // The places enforce the deadlines.
+    // Deadlines are enforced through the places.
     http.header_read_timeout(None)
         .max_header_size(limits.head_bytes_max)
         .max_buf_size(2 * limits.head_bytes_max);
@@ -57,8 +57,8 @@ pub(crate) async fn accept(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Usually out of file descriptors: trying again at once would only use up a
-                // processor.
+                // Usually there are no free file descriptors. Trying again at once would only waste
+                // a processor.
                 if let Some(left_out) = ACCEPT_FAILED.due() {
                     tracing::warn!(%error, left_out, "server.accept_failed");
                 }
@@ -152,8 +152,8 @@ async fn serve(
     }
 }
 
-/// Closes the sending side, and drops what still arrives. Closing at once would reset the
-/// connection, and the sender might never see its answer.
+/// Closes the sending side, and drops what still arrives. Closing everything at once would reset
+/// the connection, and the sender might never see its answer.
 async fn linger(mut stream: TcpStream) {
     let ended = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await;
     let mut dropped = 0;
@@ -194,7 +194,7 @@ impl hyper::service::Service<hyper::Request<Incoming>> for Service {
     }
 }
 
-/// The body of an answer, which tells the place when all of it was handed over.
+/// The body of an answer. When it is dropped, the place learns that the answer was handed over.
 struct Reply {
     body: Body,
     place: Place,

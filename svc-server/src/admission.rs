@@ -2,8 +2,8 @@
 //! that all requests share.
 //!
 //! Three bytes of a body may become a value of 32 bytes and a part of hundreds, but most bodies are
-//! text and become a few times their size. So the need of a body is estimated from its bytes, and
-//! its actual use is bounded while it is parsed ([`REQUEST_MEMORY_BYTES_MAX`]).
+//! text and become a few times their size. So a body's need is estimated from its bytes, and its
+//! actual use is bounded while it is parsed ([`REQUEST_MEMORY_BYTES_MAX`]).
 
 use std::time::Duration;
 
@@ -15,16 +15,17 @@ use crate::memory::{Held, MemoryBudget};
 
 /// Bytes of memory for the work on all requests together.
 pub(crate) const WORK_BYTES_MAX: usize = 640 * 1024 * 1024;
-/// Bytes of memory for the largest request: the values of its body, and as much again for what is
-/// written from them.
+/// Bytes of memory for the largest request: for the values of its body, and as much again for what
+/// is written from them.
 const REQUEST_WORK_BYTES_MAX: usize = 2 * REQUEST_MEMORY_BYTES_MAX;
-/// How long a request waits for memory. Then its sender is asked to come back.
+/// How long a request waits for memory before its sender is asked to come back.
 pub(crate) const WAIT: Duration = Duration::from_secs(15);
 
-/// A smaller body is parsed without a reservation: its values take little memory and not for long.
+/// A smaller body is parsed without a reservation, because its values take little memory for a
+/// short time.
 const UNCOUNTED_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of memory per byte of text: in its value, in the message or record that repeats the text,
-/// and in the canonical forms of both.
+/// Bytes of memory per byte of text: in its value, in the message or record that repeats it, and in
+/// the canonical forms of both.
 const BYTES_PER_BYTE: usize = 6;
 /// Bytes of memory per value besides its text: in a list with spare capacity, and in the result.
 const BYTES_PER_VALUE: usize = 160;
@@ -53,7 +54,7 @@ pub(crate) fn estimate(body: &[u8], encoding: Encoding) -> usize {
 /// Returns the maximum number of values in a JSON text. Each value but the first follows one of
 /// three characters, which may also occur inside texts.
 fn values(body: &[u8]) -> usize {
-    // The counts of a chunk fit into a byte, so the compiler compares many bytes at once.
+    // The counts of a chunk fit into a byte, so the compiler can compare many bytes at once.
     let chunks = body.chunks(usize::from(u8::MAX));
     let counts = chunks.map(|chunk| {
         let begins = |byte: &u8| u8::from(matches!(byte, b',' | b'[' | b'{'));
@@ -66,7 +67,7 @@ fn values(body: &[u8]) -> usize {
 ///
 /// # Errors
 ///
-/// If it is not free in time.
+/// If the memory is not free in time.
 pub(crate) async fn admit(
     work: &MemoryBudget,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! What all handlers share.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) tokens: Tokens,
     pub(crate) webhook_keys: WebhookKeys,
-    /// The host that the forge's facts are of.
+    /// The host of the forge, which is recorded on its facts.
     pub(crate) forge_host: RepositoryHost,
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
-    /// The names of the retrieval tokens that have one, sorted.
+    /// The names of the named retrieval tokens, sorted.
     pub(crate) token_names: Vec<TokenName>,
     pub(crate) docs: bool,
     pub(crate) mcp: Option<McpSettings>,
@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     pub(crate) counts: Counts,
     /// The memory that requests work in.
     pub(crate) work: MemoryBudget,
-    /// The memory of large replies while they are sent.
+    /// The memory for large replies while they are sent.
     pub(crate) replies: MemoryBudget,
 }
 

@@ -22,11 +22,11 @@ use crate::signature::{Check, WebhookKeys};
 pub(crate) enum Sender {
     /// Anybody: the route is open.
     Anybody,
-    /// The bearer of a token; nobody if the token is unknown or revoked.
+    /// The bearer of a token, or nobody if the token is unknown or revoked.
     Bearer(Option<Caller>),
-    /// The bearer of a token that may be revoked, while the store does not answer.
+    /// The bearer of a token that may be revoked, when the store does not answer.
     Unconfirmed(Problem),
-    /// Whoever signed the body; nobody if the signature does not have a valid form.
+    /// Whoever signed the body, or nobody if the signature has no valid form.
     Signer(Option<Check>),
 }
 
@@ -47,7 +47,7 @@ impl Sender {
     }
 
     /// Reads from the store what is granted to the bearer of a named token, and whether the token
-    /// is revoked. The store has nothing about other senders.
+    /// is revoked. For other senders there is nothing to read.
     pub(crate) async fn confirmed(self, engine: &Engine) -> Self {
         let Self::Bearer(Some(mut caller)) = self else {
             return self;
@@ -62,9 +62,9 @@ impl Sender {
         Self::Bearer(Some(caller))
     }
 
-    /// As [`Sender::confirmed`], for routes whose every answer checks the grants again: the grants of
-    /// the last check are enough to begin with. Returns the token that is not confirmed yet, which
-    /// must be done before anything is refused.
+    /// As [`Sender::confirmed`], for routes that check the grants again for every answer, so the
+    /// grants of the last check are enough to begin with. Returns the token that is not confirmed
+    /// yet. It must be confirmed before anything is refused.
     pub(crate) async fn assumed(mut self, engine: &Engine) -> (Self, Option<TokenName>) {
         if let Self::Bearer(Some(caller)) = &mut self
             && let Rights::Named(token) = &caller.rights
@@ -85,8 +85,8 @@ impl Sender {
         }
     }
 
-    /// Returns what to do with the body. A stranger's is only counted, so that a flood of them
-    /// costs no memory. On open routes bodies have no meaning, and are counted too.
+    /// Returns what to do with the body. A stranger's body is only counted, so that a flood of them
+    /// costs no memory. Bodies on open routes mean nothing, and are only counted too.
     pub(crate) fn body_use(&mut self) -> BodyUse<'_> {
         match self {
             Self::Bearer(Some(_)) => BodyUse::Bytes,
@@ -97,7 +97,8 @@ impl Sender {
         }
     }
 
-    /// Identifies the sender once the body is complete: the caller, if the route requires a token.
+    /// Identifies the sender once the body is complete. Returns the caller if the route requires a
+    /// token.
     pub(crate) fn identify(self) -> Result<Option<Caller>, Problem> {
         match self {
             Self::Anybody => Ok(None),
@@ -120,14 +121,14 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
 }
 
-/// The Sessions that a caller may read over the context routes.
+/// The Sessions that a caller may read through the context routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// Those of the settings.
+    /// The Sessions in the settings.
     Configured,
-    /// Those granted to the name of the token, which the store has to be asked for.
+    /// The Sessions that are granted to the token's name, which the store must be asked for.
     Named(TokenName),
-    /// Those granted to the token.
+    /// The Sessions that are granted to the token.
     Granted(Arc<TokenGrants>),
 }
 
@@ -138,7 +139,7 @@ impl Tokens {
     pub(crate) fn of(settings: &Settings) -> Self {
         let mut tokens = Vec::new();
         let mut add = |secret: &str, authority, client_id: &str, rights| {
-            // In development mode a secret may be empty; it then matches nothing.
+            // In development mode, a secret may be empty. It then matches nothing.
             if !secret.is_empty() {
                 let digest = Sha256::digest(secret.as_bytes()).into();
                 tokens.push((
@@ -190,7 +191,7 @@ impl Tokens {
         self.bearer(token)
     }
 
-    /// Returns the bearer of a token. It compares every configured token, also after a match.
+    /// Returns the bearer of a token. Every configured token is compared, even after a match.
     pub(crate) fn bearer(&self, token: &[u8]) -> Option<&Caller> {
         let presented: [u8; 32] = Sha256::digest(token).into();
         let mut caller = None;

@@ -1,4 +1,4 @@
-//! Reads a body within its cap, its time and its memory, whatever length its headers announce.
+//! Reads a body within its limits on size, time and memory, whatever length its headers announce.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
@@ -12,8 +12,8 @@ use crate::gzip::{self, Inflater};
 use crate::places::{BodyMemory, Place};
 use crate::signature::Check;
 
-/// Bytes that are inflated at once: so few that they become at most a few MiB before these are
-/// reserved.
+/// The number of bytes that are inflated at once, which is so small that they become at most a few
+/// MiB before those are reserved.
 const STEP_BYTES: usize = 4 * 1024;
 
 /// What to do with the bytes of a body.
@@ -22,15 +22,15 @@ pub(crate) enum BodyUse<'a> {
     Bytes,
     /// Only count them: the caller has no valid credential.
     Nothing,
-    /// Return them, and pass them to the check that identifies the sender, who may be anybody until
-    /// then.
+    /// Return them, and pass them to the check that identifies the sender. Until then, the sender
+    /// may be anybody.
     Unverified(&'a mut Check),
 }
 
-/// Reads a body of at most `bytes_max`, and decodes it while it arrives.
+/// Reads a body of at most `bytes_max` bytes, and decodes it while it arrives.
 ///
-/// A caller must be identified before it learns whether its body can be decoded, so [`Content`]
-/// keeps that result.
+/// A caller must be identified before it learns whether its body can be decoded, so that result is
+/// kept in [`Content`].
 ///
 /// # Errors
 ///
@@ -70,18 +70,18 @@ pub(crate) async fn read(
     Ok(Content { content, memory })
 }
 
-/// Waits for the next bytes; nothing at the end of the body.
+/// Waits for the next bytes. `None` at the end of the body.
 async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> {
     loop {
         let frame = match place.deadline() {
-            // Received bytes postpone the deadline, so it is read again each time.
+            // Received bytes extend the deadline, so it is read again each time.
             Some(due) => timeout_at(due, body.frame()).await,
             None => Ok(body.frame().await),
         };
         let Some(frame) = frame.map_err(|_| Problem::BodyTimeout)? else {
             return Ok(None);
         };
-        // Half of a body must never pass for all of it.
+        // Half of a body must never pass for the whole.
         let frame = frame.map_err(|_| Problem::BodyIncomplete)?;
         // Anything else is trailers, which have no meaning here.
         if let Ok(data) = frame.into_data() {
@@ -102,7 +102,7 @@ async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
     }
 }
 
-/// A complete body: its content or why it cannot be decoded, and the memory that it holds.
+/// A complete body: its content, or why it cannot be decoded, and the memory that it holds.
 pub(crate) struct Content {
     content: Result<Bytes, Problem>,
     memory: BodyMemory,
@@ -127,7 +127,7 @@ impl Content {
 
 /// The received part of a body.
 enum Received {
-    /// Plain content: the first piece, or everything after a second one.
+    /// Plain content: the first piece alone, or all bytes once there is a second piece.
     Plain {
         first: Option<Bytes>,
         rest: Vec<u8>,
@@ -139,7 +139,7 @@ enum Received {
     Gzip(Box<Inflater>),
     /// Only counted.
     Nothing,
-    /// Not decodable, so only counted.
+    /// It cannot be decoded, so it is only counted.
     Undecodable,
 }
 
@@ -169,7 +169,7 @@ impl Received {
         })
     }
 
-    /// Takes the next bytes. The only error is that the content is too large.
+    /// Takes the next bytes. The only possible error is that the content is too large.
     fn take(&mut self, data: Bytes) -> Result<(), Problem> {
         match self {
             Self::Plain {
@@ -200,7 +200,7 @@ impl Received {
         Ok(())
     }
 
-    /// Returns how many bytes of memory it uses.
+    /// Returns how many bytes of memory the content uses.
     fn bytes(&self) -> usize {
         match self {
             Self::Plain { first, rest, .. } => {
@@ -211,7 +211,7 @@ impl Received {
         }
     }
 
-    /// Returns the content. The only outer error is that it is too large.
+    /// Returns the content. The only possible outer error is that it is too large.
     fn finish(self) -> Result<Result<Bytes, Problem>, Problem> {
         let content = match self {
             Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.into())),
@@ -226,11 +226,11 @@ impl Received {
     }
 }
 
-/// The content encoding is unknown to the route, or there are several.
+/// The route does not know the content encoding, or there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Undecodable;
 
-/// Returns the encoding of a body. A route without encodings ignores the header: it takes the body
+/// Returns the encoding of a body. A route without encodings ignores the header and takes the body
 /// as it is.
 fn encoding(
     headers: &HeaderMap,
@@ -259,7 +259,8 @@ fn encoding(
     Ok(found)
 }
 
-/// Returns the announced length as a hint for memory, up to what any sender may use.
+/// Returns the announced length, limited to what any sender may use, as a hint for allocating
+/// memory.
 fn announced(headers: &HeaderMap, bytes_max: usize) -> usize {
     headers
         .get(header::CONTENT_LENGTH)

@@ -1,5 +1,5 @@
-//! Counts of what this process captured, skipped and refused, in memory: for Prometheus, which sums
-//! over servers itself. The totals of the organization are in the store.
+//! Counts of what this process captured, skipped and refused. They are kept in memory for
+//! Prometheus, which sums over servers itself. The totals of the organization are in the store.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl Counts {
         CaptureCounts::new(totals, self.since, self.lock().answers.clone())
     }
 
-    /// Counting cannot fail half-way, so a panic elsewhere leaves the counts valid.
+    /// Counting cannot fail half-way, so the counts stay valid after a panic elsewhere.
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
 //! One order of checks for every route.
 //!
-//! Path and method, the form of the request, body size, credential (a token, or the forge's
-//! signature of the body), authority, grant, body, fields: each can end a request, and a caller
-//! without a valid credential learns nothing but 404, 405, 413 and 401. Then the handler calls the
+//! The checks are: path and method, the form of the request, body size, credential (a token, or the
+//! forge's signature of the body), authority, grant, body, fields. Each can end a request, and a
+//! caller without a valid credential sees only 404, 405, 413 and 401. Then the handler calls the
 //! engine once, and the reply is written within its budget.
 
 use std::sync::Arc;
@@ -31,21 +31,21 @@ use crate::problem;
 use crate::reply;
 use crate::settings::Grant;
 
-/// A larger body is parsed and captured without blocking other requests.
+/// A larger body is parsed and captured in a way that does not block other requests.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
 
 /// What a handler gets besides the request.
 pub(crate) struct Exchange {
     pub(crate) app: App,
-    /// Absent on open routes and on those that the forge signs.
+    /// `None` on open routes and on routes that the forge signs.
     pub(crate) caller: Option<Caller>,
-    /// The memory that the values of the request may still take.
+    /// The memory that the request's values may still take.
     pub(crate) memory: NodeBudget,
     body_bytes: usize,
 }
 
 impl Exchange {
-    /// Returns the exchange of a request that arrived as a value, inside another request.
+    /// Returns the exchange for a request that arrived as a value inside another request.
     pub(crate) fn of(app: App, caller: Caller) -> Self {
         Self {
             app,
@@ -55,7 +55,7 @@ impl Exchange {
         }
     }
 
-    /// Works on a body. While it works on a large one, other requests continue.
+    /// Works on a body. Other requests continue while it works on a large one.
     pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.body_bytes > INLINE_BYTES_MAX {
             tokio::task::block_in_place(work)
@@ -105,7 +105,7 @@ where
     match (answer, assumed) {
         (answer @ (Ok(_) | Err(Problem::BodyTooLarge | Problem::Unauthorized)), _)
         | (answer, None) => answer,
-        // The bearer of a revoked token is not told what is wrong with the request.
+        // The bearer of a revoked token does not learn what is wrong with the request.
         (Err(problem), Some(token)) => {
             engine.token_grants(token).await?;
             Err(problem)
@@ -144,7 +144,7 @@ where
     let mut content = match content {
         Ok(content) => content,
         Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
-        // A stranger learns nothing but that it is one.
+        // A stranger learns only that it is one.
         Err(problem) => return Err(sender.identify().err().unwrap_or(problem)),
     };
     let caller = sender.identify()?;
@@ -200,7 +200,7 @@ where
     reply::send(&app.replies, body).await
 }
 
-/// Checks that a caller may ask a route: its authority, and the grant that the route needs.
+/// Checks that a caller may use a route: its authority, and the grant that the route needs.
 pub(crate) fn check_caller<E: Endpoint>(app: &App, caller: &Caller) -> Result<(), Problem> {
     auth::authorize(E::ACCESS, caller)?;
     match E::ACCESS {
@@ -209,8 +209,8 @@ pub(crate) fn check_caller<E: Endpoint>(app: &App, caller: &Caller) -> Result<()
     }
 }
 
-/// Checks that there is a grant as the route needs it: one of the deployment, or one of the
-/// caller's named token. The request with a named token always has to name the Session.
+/// Checks that the grant that the route needs exists, in the deployment's settings or for the
+/// caller's named token. Requests with a named token must always name the Session.
 fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Problem> {
     if !matches!(caller.rights, Rights::Configured) {
         return match needs {
@@ -227,7 +227,7 @@ fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Probl
     }
 }
 
-/// Returns the parameters in a path, percent-decoded: a slash in a parameter is `%2F`.
+/// Returns the parameters in a path, percent-decoded. A slash in a parameter is written `%2F`.
 fn path_parameters(template: &'static str, path: &str) -> Object {
     template
         .split('/')
@@ -240,7 +240,7 @@ fn path_parameters(template: &'static str, path: &str) -> Object {
         .collect()
 }
 
-/// Returns the parameters in a query; the last one, if repeated.
+/// Returns the parameters in a query. If one is repeated, the last counts.
 pub(crate) fn query_parameters(query: &str) -> Object {
     let mut parameters = Object::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -249,9 +249,9 @@ pub(crate) fn query_parameters(query: &str) -> Object {
     parameters
 }
 
-/// Returns the declared headers and the content type; the first one, if repeated. A value that is
-/// not UTF-8 is there all the same: what cannot be read of it is replaced, so it names nothing that is
-/// known.
+/// Returns the declared headers and the content type. If one is repeated, the first counts. A value
+/// that is not UTF-8 still counts as present: what cannot be read is replaced, so it matches
+/// nothing that is known.
 fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
     declared
         .iter()

@@ -1,4 +1,4 @@
-//! Generated secrets: a server on a SQLite file generates the secrets that are not set, once, and
+//! Generated secrets. A server on a SQLite file generates the secrets that are not set, once, and
 //! keeps them in a private file beside its database. A shell can source that file.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct LocalCredentials {
     pub operator_token: SecretString,
     /// The ingest token of the client `local`.
     pub ingest_token: SecretString,
-    /// The retrieval token, which is valid if a Session is granted.
+    /// The retrieval token, which is valid only if a Session is granted.
     pub retrieval_token: SecretString,
     /// The webhook secret.
     pub webhook_secret: SecretString,
@@ -50,14 +50,14 @@ pub struct LocalCredentials {
 /// The default address of a server.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
-/// Returns the URL of the server on this machine that was last started for the configured store, if it
-/// runs.
+/// Returns the URL of the server on this machine that was started last for the configured store, if
+/// it is running.
 pub fn running_here() -> Option<String> {
     presence::find(&database(&settings())?)
 }
 
-/// Returns the URL of the server on this machine: the [running one](running_here), else one started
-/// with these settings.
+/// Returns the URL of the server on this machine: of the [running one](running_here), or else of
+/// one started with these settings.
 pub fn local_url() -> String {
     if let Some(running) = running_here() {
         return running;
@@ -68,7 +68,7 @@ pub fn local_url() -> String {
     presence::url(listen.unwrap_or(DEFAULT_LISTEN))
 }
 
-/// Returns the URL of the server on this machine if a URL refers to it, by its address or as
+/// Returns the URL of the server on this machine, if a URL refers to it by its address or as
 /// `localhost`. Requests are sent to the address, because another program may be listening under
 /// the name.
 pub fn as_local(url: &str) -> Option<String> {
@@ -93,7 +93,7 @@ fn is_same(url: &str, local: &str) -> bool {
     address.is_some_and(is_named)
 }
 
-/// Returns the database of these settings.
+/// Returns the database in these settings.
 fn database(settings: &Source) -> Option<DatabaseUrl> {
     match settings.get(env::DATABASE_URL).ok().flatten() {
         None => Some(DatabaseUrl::Sqlite(data_folder()?.join("svc.db"))),
@@ -101,7 +101,7 @@ fn database(settings: &Source) -> Option<DatabaseUrl> {
     }
 }
 
-/// Returns the settings of this process. The server reports errors in them.
+/// Returns the settings of this process. Errors in them are left for the server to report.
 fn settings() -> Source {
     Source::process(BTreeMap::new(), Strictness::Misspelled, &mut Vec::new())
 }
@@ -129,7 +129,7 @@ pub fn local_credentials() -> Option<LocalCredentials> {
 }
 
 /// Provides generated secrets for those that are not set, if the database is a SQLite file. Returns
-/// the file that contains them, if one is used.
+/// the file with the secrets, if one is used.
 pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
     let mut missing: Vec<&'static str> = NEEDED
         .into_iter()
@@ -137,7 +137,7 @@ pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
         .map(|(name, _)| name)
         .collect();
     let Ok(url) = source.get(env::DATABASE_URL) else {
-        // An unreadable URL is reported elsewhere, too.
+        // An unreadable URL is reported elsewhere too.
         source.set_unprovided();
         return Ok(None);
     };
@@ -205,15 +205,16 @@ fn generate(file: &Path) -> io::Result<()> {
     ] {
         writeln!(text, "{name}={}", quoted(&value)).map_err(io::Error::other)?;
     }
-    // Written to a temporary file and linked into place: a server that starts at the same moment
-    // sees the complete file or none, and the second one uses the secrets of the first.
+    // Written to a temporary file and linked into place, so that another server that starts at the
+    // same moment sees either the complete file or none. The second server uses the secrets of the
+    // first.
     let aside = file.with_extension(format!("{}.tmp", ids.fresh().simple()));
     private::write_new(&aside, text.as_bytes())?;
     let linked = match fs::hard_link(&aside, file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     };
-    // Also after an error, or each start would leave another file.
+    // Removed after an error too, or each start would leave another file.
     let removed = fs::remove_file(&aside);
     linked.and(removed)
 }
@@ -223,7 +224,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// Returns the value of a line. A person may have written it without quotes, or with different
+/// Returns the value in a line. A person may have written it without quotes, or with different
 /// ones.
 fn unquoted(value: &str) -> String {
     let between = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);

@@ -48,12 +48,12 @@ impl Variable {
     }
 }
 
-/// Returns the setting of this variable.
+/// Returns the setting of this name.
 pub fn find(name: &str) -> Option<&'static Variable> {
     ALL.iter().find(|variable| variable.name == name)
 }
 
-/// A variable that the client, the shell or a hook reads, and that is no setting of the service.
+/// A variable that the client, the shell or a hook reads and that is not a setting of the service.
 #[derive(Clone, Copy, Debug)]
 pub struct ShellVariable {
     /// The name.
@@ -66,7 +66,8 @@ pub struct ShellVariable {
 
 macro_rules! shell_variables {
     ($($name:literal, $default:literal, $description:literal;)+) => {
-        /// What the client, the shell and its hooks read, in the order of the documentation.
+        /// The variables that the client, the shell and its hooks read, in the order of the
+        /// documentation.
         pub const OF_THE_SHELL: &[ShellVariable] = &[$(ShellVariable {
             name: $name,
             default: $default,

@@ -1,4 +1,4 @@
-//! Inflates a body while it arrives, and never beyond its cap.
+//! Inflates a body while it arrives, and never beyond its maximum size.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use svc_model::problem::Problem;
 
-/// A larger chunk is inflated without blocking other requests: it may become a thousand times as
-/// large.
+/// Larger input is inflated in a way that does not block other requests, because it may become a
+/// thousand times as large.
 const INLINE_BYTES_MAX: usize = 4 * 1024;
 
 /// A body that is being inflated: one gzip member, or several in a row.
@@ -27,7 +27,8 @@ impl Inflater {
     ///
     /// # Errors
     ///
-    /// If the content is over its cap, or the bytes are not gzip. No more bytes may follow then.
+    /// If the content exceeds the maximum, or the bytes are not gzip. No more bytes may follow an
+    /// error.
     pub(crate) fn take(&mut self, data: &[u8]) -> Result<(), Problem> {
         let inflated = if data.len() > INLINE_BYTES_MAX {
             tokio::task::block_in_place(|| self.0.write_all(data))
@@ -37,11 +38,12 @@ impl Inflater {
         inflated.map_err(|_| self.problem())
     }
 
-    /// Returns the content, after all bytes were taken.
+    /// Returns the content, once all bytes have been taken.
     ///
     /// # Errors
     ///
-    /// As [`Inflater::take`]; also if the bytes end too early, or the checksums do not match.
+    /// As for [`Inflater::take`], and also if the bytes end too early or the checksums do not
+    /// match.
     pub(crate) fn finish(mut self) -> Result<Bytes, Problem> {
         match self.0.try_finish() {
             Ok(()) => Ok(std::mem::take(&mut self.0.get_mut().bytes).into()),
@@ -63,7 +65,7 @@ impl Inflater {
     }
 }
 
-/// Bytes up to a cap, in no more memory than the cap.
+/// Bytes up to a maximum, which take no more memory than that.
 struct Capped {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -86,7 +88,8 @@ impl Write for Capped {
     }
 }
 
-/// Makes room for more bytes, up to a cap, which the doubling of a vector could exceed.
+/// Makes room for more bytes, up to a maximum, which a vector that doubles its capacity could
+/// exceed.
 pub(crate) fn make_room(bytes: &mut Vec<u8>, more: usize, bytes_max: usize) {
     let length = bytes.len();
     if more > bytes.capacity() - length {
@@ -147,7 +150,7 @@ mod tests {
         let found = inflated([body.as_slice()], 100_000).unwrap();
         assert_eq!(found.len(), 100_000);
         let mut inflater = Inflater::new(99_999);
-        // The last bytes are still in the decoder's own buffer, which is small.
+        // The last bytes are still in the decoder's own small buffer.
         assert_eq!(inflater.take(&body), Ok(()));
         assert!(inflater.0.get_ref().bytes.capacity() <= 99_999);
         assert_eq!(inflater.finish(), Err(Problem::BodyTooLarge));
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_bomb_is_stopped_at_the_cap() {
-        // Ten members, each of which would be a hundred times the cap.
+        // Ten members, each a hundred times as large as the maximum when inflated.
         let body = gzip(&vec![b'x'; 10_000_000]).repeat(10);
         let found = inflated(body.chunks(1_000), 100_000);
         assert_eq!(found, Err(Problem::BodyTooLarge));

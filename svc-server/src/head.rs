@@ -1,7 +1,7 @@
-//! Whether the head of a request has only one meaning.
+//! Checks that the head of a request has only one meaning.
 //!
-//! A proxy and this service must never read a request differently. So there is one credential, one
-//! host, and an unambiguous end of the body.
+//! A proxy and this service must never read a request differently. So a request has one credential,
+//! one host, and an unambiguous end of its body.
 
 use axum::http::{HeaderMap, HeaderName, header};
 use svc_model::problem::Problem;
@@ -17,7 +17,7 @@ const ONCE: [HeaderName; 3] = [
 ///
 /// # Errors
 ///
-/// If such a header is repeated, or the transfer encoding is unknown.
+/// If one of these headers is repeated, or the transfer encoding is unknown.
 pub(crate) fn check(headers: &HeaderMap) -> Result<(), Problem> {
     let once = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_none();
     let chunked = headers

@@ -35,12 +35,12 @@ impl Host {
         })
     }
 
-    /// Returns the text that it was parsed from.
+    /// Returns the text that the host was parsed from.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the host with this port, if it has none.
+    /// Returns the host with this port, unless it has one.
     pub(crate) fn with_port(mut self, port: u16) -> Self {
         self.port.get_or_insert(port);
         self
@@ -51,7 +51,7 @@ impl Host {
         one(headers, &header::HOST).and_then(Self::parse)
     }
 
-    /// Returns whether it is this machine.
+    /// Returns whether the host is this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let address = self.name.parse::<IpAddr>();
         self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
@@ -84,7 +84,7 @@ impl Origin {
         if self.is_https { 443 } else { 80 }
     }
 
-    /// Returns whether this is the host of its pages.
+    /// Returns whether the origin's pages come from this host.
     pub(crate) fn is_of(&self, host: &Host) -> bool {
         let port = |host: &Host| host.port.unwrap_or(self.default_port());
         host.name == self.host.name && port(host) == port(&self.host)

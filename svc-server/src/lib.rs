@@ -2,8 +2,8 @@
 //!
 //! For each request, the body is measured, the caller is identified, the body is parsed as the
 //! endpoint's type, the engine is called once, and the reply is written within its budget. The
-//! order of these checks is the same for every route (`dispatch`), one place knows status codes
-//! (`problem`), and this crate makes no decisions about facts.
+//! order of these checks is the same for every route (`dispatch`). Only `problem` knows status
+//! codes, and this crate makes no decisions about facts.
 
 mod accept;
 mod admission;

@@ -2,19 +2,21 @@
 //!
 //! A connection belongs to a stranger until its request has shown a valid token or signature.
 //! Strangers get little time, earn more by sending, and are the first to give way when places or
-//! memory run short. These are not settings: `docs/architecture.md` lists them, and tests use
-//! smaller ones.
+//! memory run short. These limits are not settings. `docs/architecture.md` lists them, and tests
+//! use smaller ones.
 
 use std::time::Duration;
 
 /// The limits of the connections of one address.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Connections that are open at once; fewer where the process may not open as many files.
+    /// The maximum number of open connections. It is lower if the process may not open as many
+    /// files.
     pub(crate) connections_max: usize,
-    /// How many of them idle connections of known senders leave to newcomers.
+    /// How many of the connections are kept for newcomers. Idle known senders give way to them up
+    /// to this number.
     pub(crate) newcomers_min: usize,
-    /// Bytes of the head of a request.
+    /// The maximum bytes of a request's head.
     pub(crate) head_bytes_max: usize,
     /// How long a stranger may take to send a head, and to receive an answer.
     pub(crate) stranger_for: Duration,
@@ -22,32 +24,32 @@ pub(crate) struct Limits {
     pub(crate) idle_for: Duration,
     /// The minimum rate of a stranger's body in bytes per second, after [`Limits::stranger_for`].
     pub(crate) stranger_bytes_per_second: u64,
-    /// How long a stranger's body may take at any rate.
+    /// The maximum time for a stranger's body, whatever its rate.
     pub(crate) stranger_body_for: Duration,
     /// How long a known sender's body may stall.
     pub(crate) body_idle_for: Duration,
-    /// How long it may stall while others wait for memory.
+    /// How long a known sender's body may stall while others wait for memory.
     pub(crate) body_idle_when_short_for: Duration,
-    /// How long a known sender's body may take.
+    /// The maximum time for a known sender's body.
     pub(crate) body_for: Duration,
     /// How long a body may wait for memory that other bodies hold.
     pub(crate) memory_for: Duration,
-    /// How long a known caller may receive nothing of its answer.
+    /// How long a known caller may take in nothing of its answer.
     pub(crate) reply_idle_for: Duration,
-    /// How long a known caller may take to receive its answer.
+    /// The maximum time for a known caller to receive its answer.
     pub(crate) reply_for: Duration,
     /// How long a sender that was answered early may continue to send.
     pub(crate) linger_for: Duration,
-    /// Bytes of known senders' bodies in memory. The oldest unfinished body may exceed it, so one
-    /// of them can always continue.
+    /// The maximum bytes of known senders' bodies in memory. The oldest unfinished body may exceed
+    /// it, so that one of them can always continue.
     pub(crate) known_bytes_max: usize,
-    /// Bytes of strangers' bodies in memory.
+    /// The maximum bytes of strangers' bodies in memory.
     pub(crate) stranger_bytes_max: usize,
-    /// How long a signed body may still take once the server stops.
+    /// How long a signed body may still take after the server begins to stop.
     pub(crate) stop_strangers_for: Duration,
-    /// How long accepted requests may take to finish once the server stops.
+    /// How long accepted requests may take to finish after the server begins to stop.
     pub(crate) stop_requests_for: Duration,
-    /// How long the whole stop may take.
+    /// The maximum time for the whole stop.
     pub(crate) stop_for: Duration,
 }
 
@@ -77,7 +79,7 @@ impl Limits {
         }
     }
 
-    /// The limits of the metrics address, which has few callers and no known ones.
+    /// The limits of the metrics address, which has few callers, none of them known.
     pub(crate) const fn metrics() -> Self {
         Self {
             connections_max: 32,

@@ -1,4 +1,4 @@
-//! Log lines that anybody could cause, limited in their rate.
+//! Limits the rate of log lines that anybody could cause.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,7 +24,8 @@ impl LogLimit {
         }))
     }
 
-    /// Returns the number of lines left out since the last one, if another may be written now.
+    /// Returns the number of lines that were left out since the last one, if another may be written
+    /// now.
     pub(crate) fn due(&self) -> Option<u64> {
         self.due_at(Instant::now())
     }

@@ -58,7 +58,7 @@ fn run() -> ExitCode {
     }
 }
 
-/// Prints an answer. It fails only if nobody reads it.
+/// Prints an answer. This fails only if nobody reads it.
 fn print(text: &str) {
     drop(std::io::Write::write_all(
         &mut std::io::stdout(),
@@ -66,7 +66,7 @@ fn print(text: &str) {
     ));
 }
 
-/// Prints why the server could not start: the first line of the error, then the others.
+/// Prints why the server could not start: the first line of the error, then the rest.
 #[expect(
     clippy::print_stderr,
     reason = "the settings decide how to log, so errors in them cannot be logged"

@@ -1,11 +1,11 @@
-//! Memory that requests share. Whoever needs some reserves it from a budget first, so many requests
-//! at once need no more than the budget.
+//! Memory that requests share. Each part of it is reserved from a budget first, so many requests at
+//! once need no more than the budget.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A number of bytes that many can reserve parts of. A clone is another handle to it.
+/// A number of bytes that many callers can reserve parts of. Clones share the same bytes.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     free: Arc<Semaphore>,
@@ -13,7 +13,7 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Creates a budget of this many bytes: at most 4 GiB, the maximum of one reservation.
+    /// Creates a budget of this many bytes, up to 4 GiB, the maximum of one reservation.
     pub fn new(bytes_max: usize) -> Self {
         let bytes_max = bytes_max.min(u32::MAX as usize);
         Self {
@@ -27,7 +27,7 @@ impl MemoryBudget {
         self.bytes_max
     }
 
-    /// Reserves bytes, after everybody who asked before; nothing if they exceed the budget.
+    /// Reserves bytes, after everybody who asked earlier. Returns `None` if they exceed the budget.
     ///
     /// A caller that stops waiting leaves the queue.
     pub async fn acquire(&self, bytes: usize) -> Option<Held> {
@@ -36,7 +36,7 @@ impl MemoryBudget {
         permit.ok().map(Held)
     }
 
-    /// Reserves bytes if they are free and nobody waits for them.
+    /// Reserves bytes if they are free and nobody is waiting for them.
     pub fn try_acquire(&self, bytes: usize) -> Option<Held> {
         let bytes = self.acquirable(bytes)?;
         let permit = Arc::clone(&self.free).try_acquire_many_owned(bytes);

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, on a separate address.
+//! Metrics in the text format of Prometheus, at a separate address.
 //!
 //! The address is for monitoring and needs no credential, so it is disabled unless configured. It
 //! exposes counts, routes and reasons, but nothing about the facts.
@@ -46,7 +46,7 @@ fn respond(text: String) -> Response {
     response
 }
 
-/// Lines of one metric after another.
+/// The lines of one metric after another.
 struct Exposition(String);
 
 impl Exposition {
@@ -62,7 +62,7 @@ impl Exposition {
 }
 
 /// One metric, to which samples are added. Label values are routes, closed words and versions, none
-/// of which needs an escape.
+/// of which needs escaping.
 struct Metric<'e> {
     text: &'e mut Exposition,
     name: &'static str,
@@ -89,7 +89,7 @@ fn seconds(instant: Instant) -> String {
     )
 }
 
-/// Writes the counts, the caches of reports by kind, and what keeps the store from being written.
+/// Writes the counts, the use of the reports' caches by kind, and why the store cannot be written.
 fn exposition(
     counts: &CaptureCounts,
     memory: &[(&'static str, MemoryUse)],

@@ -1,4 +1,4 @@
-//! Logging: a line per request and the events within it, without content or secrets.
+//! Logging: a line per request, and the events within it, without content or secrets.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ use crate::{head, problem};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Starts logging to standard error. A second call, as tests make, changes nothing.
+/// Starts logging to standard error. A second call, as in tests, changes nothing.
 pub(crate) fn start(settings: &Settings) {
     let filter = filter(&settings.log);
     let builder = tracing_subscriber::fmt()
@@ -39,8 +39,9 @@ pub(crate) fn start(settings: &Settings) {
 }
 
 /// Returns the log filter. The library of the Model Context Protocol logs whole messages at
-/// `debug`, including captured content, and at `warn` what it refuses, with names and addresses as
-/// callers wrote them. Each message is a request, which has its own line, so the library logs nothing.
+/// `debug`, including captured content. At `warn` it logs what it refuses, with names and addresses
+/// as callers wrote them. Each message is a request, which has its own line, so the library's
+/// logging is disabled.
 fn filter(text: &str) -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::new(text);
     match "rmcp=off".parse() {
@@ -57,7 +58,7 @@ pub(crate) fn is_filter(text: &str) -> bool {
             .is_ok()
     };
     let plain = |part: &str| part.contains(['=', '[']) || is_level(part);
-    // A comma within the fields of a span does not separate directives; such a text is left to the
+    // A comma within the fields of a span does not separate directives. Such a text is left to the
     // parser.
     let whole = text.contains('[') || text.split(',').map(str::trim).all(plain);
     whole && text.parse::<tracing_subscriber::EnvFilter>().is_ok()
@@ -68,7 +69,7 @@ static PROCESS: OnceLock<String> = OnceLock::new();
 /// The part that identifies a request.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the id of a request: the sender's if it is short and plain, else a generated one.
+/// Returns the id of a request: the sender's if it is short and plain, or else a generated one.
 fn request_id(request: &HttpRequest) -> HeaderValue {
     let plain = |value: &&HeaderValue| {
         (1..=128).contains(&value.len())
@@ -90,20 +91,20 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 
-/// What a request is observed as.
+/// How a request is recorded in the log and the counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
-    /// Its name in the log and in the counts: the path as it is declared.
+    /// The route's name in the log and in the counts: the path as it is declared.
     pub(crate) name: &'static str,
-    /// Whether it answers callers with a credential only.
+    /// Whether it answers only callers with a credential.
     pub(crate) is_closed: bool,
 }
 
 /// Answers a request, even if its handler panics: the panic is logged and answered with 503.
 /// Everything logged meanwhile has the request's id, route and caller.
 ///
-/// No cache may store an answer of a closed route. That is said here because every answer passes
-/// here, also those that no handler gives.
+/// No cache may store an answer of a closed route. The header is set here because every answer
+/// passes here, even those that no handler gives.
 pub(crate) async fn request(
     route: Route,
     app: App,
@@ -112,7 +113,7 @@ pub(crate) async fn request(
 ) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
-    // At the highest level, so that every log line has its request.
+    // At the highest level, so that every log line belongs to a request's span.
     let span = tracing::error_span!(
         "request",
         request_id = id.to_str().unwrap_or_default(),
@@ -158,7 +159,7 @@ pub(crate) fn caller(caller: &Caller) {
     span.record("authority", caller.authority.as_str());
 }
 
-/// Adds the forge as the signer.
+/// Adds the forge as the signer to the log lines of a request.
 pub(crate) fn forge() {
     Span::current().record("authority", "forge");
 }

@@ -2,13 +2,13 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files reserved for everything but connections: the store, git, logs.
+/// Files that are reserved for everything but connections: the store, git and logs.
 pub(crate) const RESERVED: u64 = 256;
-/// The limit that the process asks for: enough for every connection, for those that are closing,
-/// and for the rest.
+/// The limit that the process asks for. It is enough for every connection, for those that are
+/// closing, and for the rest.
 const WANTED: u64 = 4_096;
 
-/// Raises the soft limit as far as wanted and allowed, and returns it.
+/// Raises the soft limit as far as needed and allowed, and returns it.
 pub(crate) fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let Some(raised) = raised(limit.current, limit.maximum) else {
@@ -27,7 +27,7 @@ pub(crate) fn raise() -> u64 {
     }
 }
 
-/// Returns the value to raise a soft limit to; nothing if it is high enough or cannot be raised.
+/// Returns the value to raise a soft limit to, or `None` if it is high enough or cannot be raised.
 fn raised(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
     let soft = soft?;
     let raised = hard.map_or(WANTED, |hard| hard.min(WANTED));

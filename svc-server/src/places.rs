@@ -2,7 +2,7 @@
 //! short.
 //!
 //! A place is a connection. It belongs to a stranger until its request has shown a valid token or
-//! signature. Each connection has a deadline, and a standing: the time of its last progress, plus a
+//! signature. Each connection has a deadline and a standing: the time of its last progress, plus a
 //! little for the bytes that it sent. When a place or memory is needed, the stranger with the
 //! lowest standing gives way at once. A sender that keeps sending stands above everybody who merely
 //! holds a place or memory. So strangers, however many, never delay a sender who can sign.
@@ -25,7 +25,7 @@ use crate::limits::Limits;
 use crate::log_limit::LogLimit;
 use crate::memory::MemoryBudget;
 
-/// The connections of one address. A clone is another handle to them.
+/// The connections of one address. Clones share the same connections.
 #[derive(Clone)]
 pub(crate) struct Places(Arc<Shared>);
 
@@ -78,7 +78,7 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the selected connection with the lowest standing.
+    /// Returns the connection with the lowest standing among those that `selects` accepts.
     fn lowest(open: &Open, selects: impl Fn(&Progress) -> bool) -> Option<(Instant, Arc<Record>)> {
         let mut lowest: Option<(Instant, &Arc<Record>)> = None;
         for record in open.records.values() {
@@ -120,8 +120,8 @@ impl Places {
     }
 
     /// Gives a place to a new connection. If none is free, somebody gives way: a stranger, or an
-    /// idle known sender if strangers hold no more than the places kept for newcomers. It waits
-    /// while everybody is known and busy.
+    /// idle known sender if strangers hold no more than the places kept for newcomers. Waits while
+    /// everybody is known and busy.
     pub(crate) async fn admit(&self) -> Seat {
         loop {
             let freed = self.0.freed.notified();
@@ -166,14 +166,15 @@ impl Places {
         true
     }
 
-    /// Ends the stranger with the lowest standing, because the process cannot open more files.
+    /// Ends one connection, as [`Places::admit`] does when no place is free, because the process
+    /// cannot open more files.
     pub(crate) fn end_lowest(&self) {
         let mut open = self.0.open();
         self.make_room(&mut open);
     }
 }
 
-/// The place of a connection, free again when this is dropped.
+/// The place of a connection, which is freed on drop.
 pub(crate) struct Seat(Place);
 
 impl std::ops::Deref for Seat {

@@ -1,8 +1,8 @@
 //! Finds the server of a store on this machine.
 //!
-//! Each server keeps its URL in a private file of its own beside its database, and keeps the file locked
-//! while it runs. So a shell finds the last started server on any port, and recognises what a dead one
-//! left by the missing lock.
+//! Each server keeps its URL in a private file of its own beside its database, and keeps the file
+//! locked while it runs. So a shell finds the last started server on any port, and recognises the
+//! file of a dead one by the missing lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -16,9 +16,9 @@ use svc_engine::store::DatabaseUrl;
 
 use crate::source::data_folder;
 
-/// The maximum length of such a URL.
+/// The maximum bytes of such a URL.
 const URL_BYTES_MAX: u64 = 256;
-/// What the names of the files end with, after an id.
+/// How the names of the files end, after an id.
 const ENDING: &str = ".address";
 const ID_CHARACTERS: usize = 32;
 
@@ -26,12 +26,12 @@ const ID_CHARACTERS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
-    /// Locked until it is closed.
+    /// The file, which stays locked until it is closed.
     _file: File,
 }
 
 impl Presence {
-    /// Announces where a server of this store listens, beside the other servers of it.
+    /// Announces where a server of this store listens, beside the store's other servers.
     pub(crate) fn announce(database: &DatabaseUrl, address: SocketAddr) -> io::Result<Self> {
         let place = Place::of(database).ok_or(io::ErrorKind::NotFound)?;
         Self::write(&place, &url(address))
@@ -39,11 +39,11 @@ impl Presence {
 
     fn write(place: &Place, url: &str) -> io::Result<Self> {
         place.remove_dead();
-        // The ids are in the order of the starts.
+        // The ids are in the order in which the servers started.
         let id = Ids::ordered(Clock::system()).fresh().simple();
         let path = place.folder.join(format!("{}.{id}{ENDING}", place.name));
         private::create_folder_of(&path)?;
-        // It is locked before it gets its name, so whoever finds it finds it locked.
+        // The file is locked before it gets its name, so whoever finds it finds it locked.
         let aside = path.with_extension("tmp");
         let mut file = private::create_file(&aside)?;
         let placed = file
@@ -65,10 +65,10 @@ impl Presence {
     }
 }
 
-/// Where the announcements of the servers of a store are.
+/// Where the servers of a store keep their announcements.
 struct Place {
     folder: PathBuf,
-    /// What their names begin with.
+    /// How the names of the announcements begin.
     name: String,
 }
 
@@ -76,7 +76,7 @@ impl Place {
     fn of(database: &DatabaseUrl) -> Option<Self> {
         match database {
             DatabaseUrl::Sqlite(path) => Some(Self {
-                // Without a folder in its name, it is in the current one.
+                // A path without a folder is in the current one.
                 folder: Path::new(".").join(path.parent()?),
                 name: path.file_stem()?.to_string_lossy().into_owned(),
             }),
@@ -87,7 +87,7 @@ impl Place {
         }
     }
 
-    /// Returns the announcements, the latest first.
+    /// Returns the announcements, latest first.
     fn announcements(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&self.folder) else {
             return Vec::new();
@@ -111,14 +111,14 @@ impl Place {
         })
     }
 
-    /// Removes what dead servers left.
+    /// Removes what dead servers left behind.
     fn remove_dead(&self) {
         for path in self.announcements() {
             let Ok(file) = File::open(&path) else {
                 continue;
             };
             if file.try_lock().is_ok() {
-                // Another server may be faster.
+                // Another server may have removed it already.
                 drop(fs::remove_file(&path));
             }
         }
@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// Returns the URL of the last started server of this store that runs.
+/// Returns the URL of the last started server of this store that is still running.
 pub fn find(database: &DatabaseUrl) -> Option<String> {
     Place::of(database)?.find()
 }
@@ -144,7 +144,7 @@ fn read(path: &Path) -> Option<String> {
     }
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
-        // Its server is gone, or the lock cannot be checked.
+        // The server is gone, or the lock cannot be checked.
         Ok(()) | Err(TryLockError::Error(_)) => return None,
     }
     let mut url = String::new();
@@ -153,9 +153,9 @@ fn read(path: &Path) -> Option<String> {
     address.parse::<SocketAddr>().is_ok().then_some(url)
 }
 
-/// Returns the URL at which a server with this address is reached from this machine.
+/// Returns the URL at which this machine reaches a server with this address.
 pub(crate) fn url(mut address: SocketAddr) -> String {
-    // A server that listens on every address is reached on the loopback one.
+    // A server that listens on every address is reached on the loopback address.
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -208,7 +208,7 @@ mod tests {
     fn what_a_dead_server_left_or_another_wrote_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
-        // Dropped as if the process was killed: the file remains, its lock does not.
+        // Dropped as if the process was killed: the file remains, but not its lock.
         drop(Presence::write(&place, "http://127.0.0.1:8301").unwrap());
         assert_eq!(place.find(), None);
         fs::write(folder.path().join("svc.db"), "a store").unwrap();

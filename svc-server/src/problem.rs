@@ -1,4 +1,4 @@
-//! The one place that knows status codes.
+//! The only place that knows status codes.
 
 #[cfg(test)]
 mod reference;
@@ -42,7 +42,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
     }
 }
 
-/// Returns the closed word of a problem, the same as the client's.
+/// Returns the closed word of a problem, which is the same as the client's.
 pub(crate) const fn code(problem: &Problem) -> &'static str {
     match problem {
         Problem::NotFound => "not_found",
@@ -75,7 +75,7 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
     }
 }
 
-/// Returns a problem as a sentence, without anything from the request.
+/// Returns a problem as a sentence, which repeats nothing from the request.
 pub(crate) fn message(problem: &Problem) -> String {
     match problem.body().detail {
         Detail::Text(text) => text.into_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn message(problem: &Problem) -> String {
     }
 }
 
-/// Returns what is wrong with a field, after its name within its part of the request.
+/// Returns what is wrong with a field, after the field's name within its part of the request.
 fn named(field: &FieldError) -> String {
     let steps = field.loc.iter().skip(1).map(|step| match step {
         Step::Index(index) => index.to_string(),
@@ -128,7 +128,7 @@ fn insert(headers: &mut axum::http::HeaderMap, name: &'static str, value: &'stat
     headers.insert(name, axum::http::HeaderValue::from_static(value));
 }
 
-/// Returns the problem for a reply that cannot be written; `oversize` if it is too large.
+/// Returns the problem for a reply that cannot be written, which is `oversize` if it is too large.
 pub(crate) fn of_write(error: json::WriteError, oversize: Problem) -> Problem {
     match error {
         json::WriteError::NonFinite => Problem::Declined(Decline::NonFiniteNumber),

@@ -1,4 +1,5 @@
-//! Answers in JSON: written within the cap of their route, and counted as memory until they are sent.
+//! Answers in JSON, written within their route's maximum, and counted as memory until they are
+//! sent.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,7 +16,8 @@ use crate::problem;
 /// Bytes of memory for all large replies that are being sent.
 pub(crate) const REPLIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// A larger reply is written without blocking other requests, and counted while it is sent.
+/// A larger reply is written in a way that does not block other requests, and is counted while it
+/// is sent.
 const SMALL_BYTES_MAX: usize = 256 * 1024;
 
 /// Returns a JSON answer.
@@ -29,11 +31,11 @@ pub(crate) fn respond(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// Writes the reply of a route. While it writes a large one, other requests continue.
+/// Writes a route's reply. Other requests continue while it writes a large one.
 ///
 /// # Errors
 ///
-/// If the reply is larger than this many bytes, or has a number that is not finite.
+/// If the reply is larger than this many bytes, or contains a number that is not finite.
 pub(crate) fn write<E: Endpoint>(reply: &E::Reply, bytes_max: usize) -> Result<Vec<u8>, Problem> {
     let mut written = json::to_vec(reply, bytes_max.min(SMALL_BYTES_MAX));
     if matches!(written, Err(WriteError::Budget)) && bytes_max > SMALL_BYTES_MAX {
@@ -43,7 +45,7 @@ pub(crate) fn write<E: Endpoint>(reply: &E::Reply, bytes_max: usize) -> Result<V
 }
 
 /// Returns a reply as an answer. The memory of a large one is taken from the budget of all replies
-/// until it is sent: a client that reads slowly holds up nobody but those who ask for large replies
+/// until it is sent, so a client that reads slowly holds up only those who ask for large replies
 /// too.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use crate::presence::Presence;
 use crate::settings::Settings;
 use crate::{allocator, metrics, observe, open_files, routes};
 
-/// Connections that the system keeps until the server takes them.
+/// The number of connections that the system queues until the server accepts them.
 const WAITING_CONNECTIONS_MAX: u32 = 1_024;
 
 /// Why a server cannot run.
@@ -38,8 +38,8 @@ pub enum ServeError {
     Start(#[from] std::io::Error),
 }
 
-/// Formats an error with its causes, and on its own line what mends it. No cause contains a value of a
-/// setting.
+/// Formats an error with its causes, and how to fix it on a line of its own. No cause contains a
+/// setting's value.
 fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -66,12 +66,12 @@ pub struct Running {
     stop: watch::Sender<bool>,
     serving: Vec<JoinHandle<()>>,
     engine: Engine,
-    /// How long a stop may take.
+    /// How long stopping may take.
     stop_for: Duration,
 }
 
 impl Running {
-    /// Returns the address that it listens on.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -81,13 +81,13 @@ impl Running {
         self.metrics_address
     }
 
-    /// Returns how far the mirror of each repository is; nothing if the store does not answer.
+    /// Returns the state of each repository's mirror, or `None` if the store does not answer.
     pub async fn mirrors(&self) -> Option<Vec<MirrorStatus>> {
         self.engine.mirrors().await.ok()
     }
 
-    /// Stops the server: stops accepting requests, finishes the accepted ones, and drains the
-    /// writer. It takes at most 25 seconds, even if the store does not answer. Nothing is
+    /// Stops the server: accepts no more requests, finishes the accepted ones, and drains the
+    /// writer. This takes at most 25 seconds, even if the store does not answer. Nothing is
     /// acknowledged that is not stored.
     pub async fn stop(self) {
         let end = Instant::now() + self.stop_for;
@@ -119,7 +119,7 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
 }
 
 async fn start_within(limits: Limits, settings: Settings) -> Result<Running, ServeError> {
-    // Before the store is opened, so that an address that is taken costs nothing and says so alone.
+    // Before the store is opened, so that an address in use costs nothing and is the only error.
     let socket = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
     let config = settings.engine.clone();
@@ -163,7 +163,7 @@ async fn start_within(limits: Limits, settings: Settings) -> Result<Running, Ser
     })
 }
 
-/// Logs how mirrors are configured, and warns about settings that allow more than they seem to.
+/// Logs how mirrors are configured, and warns of settings that allow more than they seem to.
 fn log_mirrors(mirror: &MirrorConfig) {
     let path = mirror.path.display();
     match mirror.remotes.allowed() {
@@ -187,7 +187,7 @@ fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        // A server that starts again does not wait for the connections of the one before.
+        // A restarted server does not wait for the connections of the previous one.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         Ok(socket)
@@ -199,7 +199,7 @@ fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
 }
 
 impl Bound {
-    /// Lets others connect. Returns the address too, whose port the system may have chosen.
+    /// Lets others connect. Also returns the address, because the system may have chosen the port.
     fn listen(self) -> Result<(TcpListener, SocketAddr), ServeError> {
         let Self { socket, address } = self;
         let listen = || {
@@ -211,7 +211,7 @@ impl Bound {
     }
 }
 
-/// Serves until SIGTERM or SIGINT, then stops gracefully. It blocks.
+/// Serves until SIGTERM or SIGINT, then stops gracefully. Blocks.
 ///
 /// # Errors
 ///
@@ -235,7 +235,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let served = runtime.block_on(async {
         let running = start(settings).await?;
         let presence = Presence::announce(&database, running.address());
-        // A server that cannot be found through its store can be reached by its URL.
+        // A server that cannot be found through its store can still be reached by its URL.
         let unfound = |error: &std::io::Error| tracing::debug!(%error, "server.address_file");
         let presence = presence.inspect_err(unfound).ok();
         told_to_stop().await?;

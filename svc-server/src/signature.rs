@@ -1,8 +1,8 @@
 //! Checks whether the forge signed a body with the webhook secret.
 //!
-//! The code is computed while the body arrives, so a large body delays nobody at its end. The
-//! presented signature is compared with the codes of all secrets in constant time, so the time of
-//! an answer says nothing about a secret.
+//! The code is computed while the body arrives, so a large body delays nobody when it ends. The
+//! presented signature is compared with the codes of all secrets in constant time, so response
+//! times reveal nothing about a secret.
 
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -16,8 +16,8 @@ const HEADER: &str = "x-hub-signature-256";
 const PREFIX: &[u8] = b"sha256=";
 const CODE_BYTES: usize = 32;
 
-/// The webhook secrets, each as a code that has taken in its key. The secrets themselves are not
-/// kept.
+/// The webhook secrets, each as a code that is initialised with the key. The secrets themselves are
+/// not kept.
 pub(crate) struct WebhookKeys(Vec<Hmac<Sha256>>);
 
 impl WebhookKeys {
@@ -33,14 +33,14 @@ impl WebhookKeys {
     fn new<'s>(secrets: impl Iterator<Item = &'s str>) -> Self {
         Self(
             secrets
-                // In development mode a secret may be empty; it then signs nothing.
+                // In development mode, a secret may be empty. It then signs nothing.
                 .filter(|secret| !secret.is_empty())
                 .filter_map(|secret| Hmac::new_from_slice(secret.as_bytes()).ok())
                 .collect(),
         )
     }
 
-    /// Starts checking a body against the signature in the headers; nothing if there is none, or if
+    /// Starts checking a body against the signature in the headers. `None` if there is none, or if
     /// its form is not accepted.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Option<Check> {
         let digits = headers.get(HEADER)?.as_bytes().strip_prefix(PREFIX)?;
@@ -76,7 +76,7 @@ impl Check {
     }
 }
 
-/// Returns the code in these digits, which must all be hexadecimal and in lower case.
+/// Returns the code that these digits spell. All must be lower-case hexadecimal digits.
 fn code(digits: &[u8]) -> Option<[u8; CODE_BYTES]> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -133,7 +133,7 @@ mod tests {
         for secrets in [&[][..], &[""], &["other"], &["it's a secret to everybody"]] {
             assert!(!holds(secrets, signature, &[BODY]), "{secrets:?}");
         }
-        // HMAC-SHA256 of nothing under the empty key.
+        // HMAC-SHA256 of nothing, with the empty key.
         let under_nothing =
             b"sha256=b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad";
         assert!(!holds(&[""], under_nothing, &[]));

@@ -1,5 +1,5 @@
-//! A connection's socket. It reports the progress of answers to the connection's place, and adds
-//! the usual body to the refusals that the HTTP library writes itself.
+//! The socket of a connection. It reports the progress of answers to the connection's place, and
+//! adds the usual body to refusals that the HTTP library writes itself.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::places::Place;
 pub(crate) struct Socket {
     stream: TokioIo<TcpStream>,
     place: Place,
-    /// What is written in place of a refusal without a body.
+    /// What is written in place of a refusal that has no body.
     replacement: Option<Replacement>,
 }
 
@@ -41,8 +41,8 @@ impl Socket {
         self.stream.into_inner()
     }
 
-    /// Writes the replacement of a refusal. Until all of it is written, nothing of the refusal
-    /// counts as written.
+    /// Writes the replacement of a refusal. No byte of the refusal counts as written until all of
+    /// the replacement is.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         while let Some(replacement) = &mut self.replacement {
             let rest = &replacement.answer[replacement.written..];
@@ -60,8 +60,8 @@ impl Socket {
         Poll::Ready(Ok(0))
     }
 
-    /// Starts a replacement if these bytes are a refusal of hyper itself: no request is being
-    /// answered, so no route has written them.
+    /// Starts a replacement if these bytes are a refusal by hyper itself: if no request is being
+    /// answered, no route has written them.
     fn replace(&mut self, bytes: &[u8]) {
         if self.replacement.is_none()
             && self.place.has_no_request()

@@ -1,7 +1,7 @@
 //! Black-box cases as data: what is sent, and what is expected back.
 //!
-//! Every file of `cases/` is a list of cases for one area. Reading is strict: a member that this
-//! module does not know is an error, so that a case never says something that nobody plays.
+//! Every file in `cases/` is a list of cases for one area. Reading is strict: an unknown member is
+//! an error, so that a case never states something that nobody checks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use svc_model::json::{Json, Object, Text};
 
 use crate::server::{Configuration, Grant};
 
-/// Seconds for which a step is repeated until it holds, unless the case says otherwise.
+/// For how many seconds a step is repeated until it holds, unless the case says otherwise.
 const UNTIL_SECONDS: f64 = 20.0;
 
-/// One case: steps that are played in order against one server.
+/// A case: steps that are played in order against one server.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The name of its file, without the ending.
+    /// The name of the case's file, without the extension.
     pub area: String,
     /// What it shows.
     pub name: String,
-    /// The server it needs.
+    /// The server that it needs.
     pub configuration: Configuration,
     /// Whether it needs a server that no other case has used.
     pub isolated: bool,
@@ -37,7 +37,7 @@ pub enum Step {
     Request(Box<RequestStep>),
     /// A command of the operator's shell.
     Command(Box<CommandStep>),
-    /// A script in the folder of the case; the lines `NAME=VALUE` it prints become variables.
+    /// A script in the folder of the case. The lines `NAME=VALUE` that it prints become variables.
     Script(Text),
     /// A pause.
     Sleep(Duration),
@@ -45,26 +45,26 @@ pub enum Step {
     Until(Box<Self>, Duration),
 }
 
-/// A request to the server and what is expected of its answer.
+/// A request to the server, and what is expected of the answer.
 #[derive(Clone, Debug)]
 pub struct RequestStep {
-    /// Whose credential it carries.
+    /// Whose credential the request carries.
     pub credential: Credential,
     /// The method.
     pub method: String,
-    /// The path with its query.
+    /// The path with the query.
     pub path: Text,
-    /// Headers, which win over the usual ones.
+    /// Headers, which replace the usual ones.
     pub headers: Object,
     /// The body.
     pub body: Body,
     /// Whether the body is sent in chunks, without a length.
     pub chunked: bool,
-    /// How often it is sent, each time with the same expectation.
+    /// How often the request is sent, each time with the same expectation.
     pub times: u64,
     /// What is expected.
     pub expect: ReplyPattern,
-    /// Variables that are taken from the answer.
+    /// Variables to set from the answer.
     pub save: Vec<(String, String)>,
 }
 
@@ -73,7 +73,7 @@ pub struct RequestStep {
 pub enum Credential {
     /// None.
     None,
-    /// A bearer token that nobody was given.
+    /// A bearer token that was not given to anybody.
     Unknown,
     /// The operator's token.
     Operator,
@@ -83,7 +83,7 @@ pub enum Credential {
     Retrieval,
     /// The forge's signature of the body.
     Forge,
-    /// A signature by another secret.
+    /// A signature with a different secret.
     WrongSignature,
 }
 
@@ -98,43 +98,43 @@ pub enum Body {
     Text(Text),
     /// These bytes.
     Bytes(Vec<u8>),
-    /// So many times the letter x.
+    /// This many letters x.
     Filler(usize),
 }
 
 /// What is expected of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct ReplyPattern {
-    /// The status is one of these, if there are any.
+    /// The accepted statuses. Any, if empty.
     pub statuses: Vec<u16>,
     /// The pattern of the body.
     pub json: Option<Json>,
-    /// Texts that the body holds.
+    /// Texts that the body contains.
     pub contains: Vec<Text>,
-    /// Texts that the body does not hold.
+    /// Texts that the body does not contain.
     pub lacks: Vec<Text>,
     /// Headers: a value, `$any`, or null for an absent one.
     pub headers: Object,
 }
 
-/// A command of the operator's shell and what is expected of it.
+/// A command of the operator's shell, and what is expected of it.
 #[derive(Clone, Debug)]
 pub struct CommandStep {
     /// Its arguments.
     pub arguments: Vec<Text>,
-    /// More environment variables.
+    /// Additional environment variables.
     pub environment: Object,
-    /// What it reads.
+    /// What the command reads from standard input.
     pub input: String,
-    /// The exit code is one of these, if there are any.
+    /// The accepted exit codes. Any, if empty.
     pub exits: Vec<i32>,
-    /// The pattern of what it prints.
+    /// The pattern of what the command prints.
     pub json: Option<Json>,
     /// Texts that it prints.
     pub contains: Vec<Text>,
-    /// Texts that it neither prints nor complains of.
+    /// Texts that it prints to neither standard output nor standard error.
     pub lacks: Vec<Text>,
-    /// Variables that are taken from what it prints.
+    /// Variables to set from what it prints.
     pub save: Vec<(String, String)>,
 }
 
@@ -179,7 +179,7 @@ pub fn read(area: &str) -> Vec<Case> {
 }
 
 impl Case {
-    /// Returns the name by which lists refer to it.
+    /// Returns the name by which lists refer to the case.
     pub fn id(&self) -> String {
         format!("{}/{}", self.area, self.name)
     }
@@ -301,7 +301,7 @@ fn seconds(value: &Json, what: &str) -> Read<Duration> {
 fn read_case(area: &str, case: Json) -> Read<Case> {
     let mut case = Members::of(case, "the case")?;
     let name = string(case.required("name")?, "name")?;
-    // The group of areas, which the file name begins with.
+    // The group of areas, which is the beginning of the file name.
     case.string("area")?;
     let (configuration, isolated) = match case.take("server") {
         Some(server) => read_configuration(server)?,
@@ -450,8 +450,8 @@ fn read_body(step: &mut Members) -> Read<Body> {
     })
 }
 
-/// Returns a value as ASCII JSON with blanks after commas and colons, which is how the cases were
-/// written down: their sizes count.
+/// Returns a value as ASCII JSON with a blank after each comma and colon. The cases were written
+/// down like this, and their sizes matter.
 pub fn ascii(value: &Json) -> Vec<u8> {
     let mut out = Vec::new();
     write_ascii(value, &mut out);

@@ -1,4 +1,4 @@
-//! Deliveries as senders make them, with sensible values for what a test does not care about.
+//! Deliveries as senders make them, with sensible values for whatever a test does not care about.
 
 use serde_json::{Value, json};
 use svc_model::json::Json;
@@ -8,7 +8,7 @@ use crate::pattern::dig;
 use crate::player::{SIGNATURE_HEADER, signature};
 use crate::server::FORGE_SECRET;
 
-/// A gateway call: what is sent to `POST /ingest/gateway`.
+/// A gateway call, as sent to `POST /ingest/gateway`.
 #[derive(Clone, Debug)]
 pub struct Call {
     session: String,
@@ -20,7 +20,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns a call of a Session; `name` is the gateway's own id of it.
+    /// Returns a call of a Session. `name` is the gateway's own id of the call.
     pub fn new(session: &str, name: &str) -> Self {
         Self {
             session: session.into(),
@@ -32,7 +32,7 @@ impl Call {
         }
     }
 
-    /// Names the delivery, and when it was observed.
+    /// Sets the delivery's id and when it was observed.
     #[must_use]
     pub fn captured(mut self, id: &str, observed_at: &str) -> Self {
         self.capture = Some((id.into(), observed_at.into()));
@@ -46,14 +46,14 @@ impl Call {
         self
     }
 
-    /// Sets the messages that the model got.
+    /// Sets the messages that were sent to the model.
     #[must_use]
     pub fn messages(mut self, messages: Vec<Value>) -> Self {
         self.messages = messages;
         self
     }
 
-    /// Sets the message that the model gave.
+    /// Sets the message that the model answered with.
     #[must_use]
     pub fn answer(mut self, answer: Value) -> Self {
         self.answer = answer;
@@ -103,7 +103,7 @@ impl Call {
     }
 }
 
-/// The outcome of a run of a CI system: what is sent to `POST /ingest/ci`.
+/// Returns the outcome of a CI run, as sent to `POST /ingest/ci`.
 pub fn ci_outcome(run: &str) -> Value {
     json!({
         "provider": "ci_a",
@@ -122,11 +122,11 @@ pub fn ci_outcome(run: &str) -> Value {
     })
 }
 
-/// When the events of [`log_record`] happen, in nanoseconds: 2026-07-07T19:57:35.424Z.
+/// When the events of [`log_record`] happen, in nanoseconds of Unix time: 2026-07-07T19:57:35.424Z.
 pub const LOGGED_AT: u64 = 1_783_454_255_424_000_000;
 
-/// A log record whose body is the name of its event; its attributes are the members of an object of
-/// strings, booleans and integers.
+/// Returns a log record whose body is the name of its event. Its attributes are the members of an
+/// object of strings, booleans and integers.
 pub fn log_record(event: &str, attributes: &Value) -> Value {
     let wrapped = |value: &Value| match value {
         Value::Bool(_) => json!({ "boolValue": value }),
@@ -146,7 +146,7 @@ pub fn log_record(event: &str, attributes: &Value) -> Value {
     })
 }
 
-/// An export of log records: what is sent to `POST /v1/logs`.
+/// Returns an export of log records, as sent to `POST /v1/logs`.
 pub fn logs(records: &[Value]) -> Value {
     json!({
         "resourceLogs": [{
@@ -156,7 +156,8 @@ pub fn logs(records: &[Value]) -> Value {
     })
 }
 
-/// What Claude Code logs of an edit that a person allowed: the decision and the tool's result.
+/// Returns what Claude Code logs for an edit that a person allowed: the decision and the tool's
+/// result.
 pub fn allowed_edit(session: &str, call: &str) -> [Value; 2] {
     let decision = json!({
         "session.id": session,
@@ -176,7 +177,7 @@ pub fn allowed_edit(session: &str, call: &str) -> [Value; 2] {
     ]
 }
 
-/// A delivery of the forge's webhook, signed as the forge would.
+/// A webhook delivery, signed as the forge would sign it.
 #[derive(Clone, Debug)]
 pub struct Webhook {
     headers: Vec<(String, String)>,
@@ -206,7 +207,7 @@ impl Webhook {
         self
     }
 
-    /// Names the delivery.
+    /// Sets the delivery's id.
     #[must_use]
     pub fn named(self, id: &str) -> Self {
         self.header("x-forge-delivery", id)
@@ -219,7 +220,7 @@ impl Webhook {
         self
     }
 
-    /// Returns the request that brings it to a route.
+    /// Returns the request that sends the delivery to a route.
     pub fn to(&self, path: &str) -> Request {
         let mut request = Request::post(path, self.body.clone());
         request.headers.extend(self.headers.iter().cloned());
@@ -227,7 +228,7 @@ impl Webhook {
     }
 }
 
-/// A push to a branch, from one commit to another, each given as a digit.
+/// Returns a push to a branch from one commit to another, each given as a digit.
 pub fn push(from: char, to: char) -> Value {
     json!({
         "ref": "refs/heads/main",
@@ -243,7 +244,7 @@ pub fn push(from: char, to: char) -> Value {
     })
 }
 
-/// A pull request that was opened, or with `closed` one that was merged.
+/// Returns a pull request that was opened, or with `closed` one that was merged.
 pub fn pull_request(action: &str, number: u32) -> Value {
     json!({
         "action": action,
@@ -263,7 +264,7 @@ pub fn pull_request(action: &str, number: u32) -> Value {
     })
 }
 
-/// A completed run of the forge's own CI.
+/// Returns a completed run of the forge's own CI.
 pub fn workflow_run(id: u32, conclusion: &str) -> Value {
     json!({
         "action": "completed",
@@ -283,7 +284,7 @@ pub fn workflow_run(id: u32, conclusion: &str) -> Value {
     })
 }
 
-/// A repository that was renamed.
+/// Returns the renaming of a repository.
 pub fn renaming(from: &str, to: &str) -> Value {
     json!({
         "action": "renamed",
@@ -292,22 +293,22 @@ pub fn renaming(from: &str, to: &str) -> Value {
     })
 }
 
-/// The id of a commit, given as the digit that it consists of.
+/// Returns the id of a commit, given as the digit that it consists of.
 pub fn commit(digit: char) -> String {
     digit.to_string().repeat(40)
 }
 
-/// What a single delivery was acknowledged with.
+/// The acknowledgement of a single delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The id of the fact.
     pub fact: String,
-    /// Whether it is new.
+    /// Whether the fact is new.
     pub stored: bool,
 }
 
 impl Receipt {
-    /// Returns the receipt in an answer, which must be one.
+    /// Returns the receipt in an answer. Panics if the answer is not one.
     pub fn of(reply: &Reply) -> Self {
         assert_eq!(reply.status, 200, "{}", reply.text());
         let receipt = reply.json();

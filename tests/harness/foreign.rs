@@ -1,9 +1,9 @@
-//! Programs of others that tests drive: clients, suites, a browser.
+//! Other people's programs that tests drive: clients, test suites, a browser.
 //!
-//! They are installed from their registries, which a machine may not reach. There a test says what is
-//! missing and ends, unless `SVC_TEST_FOREIGN` is `required`: then it fails.
+//! They are installed from their registries, which a machine may not be able to reach. Then a test
+//! says what is missing and ends, unless `SVC_TEST_FOREIGN` is `required`, in which case it fails.
 
-/// The variable that says whether programs of others must be there.
+/// The variable that says whether these programs must be present.
 pub const VARIABLE: &str = "SVC_TEST_FOREIGN";
 
 /// Says why a test is left out.

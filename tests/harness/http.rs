@@ -1,9 +1,10 @@
-//! The smallest HTTP/1.1 client that can be rude.
+//! A minimal HTTP/1.1 client that can be rude.
 //!
-//! A usual client library refuses to send what these tests must send: bodies that go on after the
-//! answer has come, chunked bodies without a length, headers and paths as the case gives them. So
-//! the harness speaks to the socket itself: one connection a request, sized and chunked bodies both
-//! ways, and the answer is read while the body is still being written.
+//! Ordinary client libraries refuse to send what these tests must send: bodies that continue after
+//! the answer has come, chunked bodies without a length, headers and paths exactly as the case
+//! gives them. So the harness uses the socket itself. There is one connection per request, bodies
+//! are sized or chunked in both directions, and the answer is read while the body is still being
+//! written.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,20 +13,20 @@ use std::time::Duration;
 
 use svc_model::json::Json;
 
-/// How long a connection may stay silent. Longer than any deadline of the service, so a hang of the
-/// service is seen as one.
+/// How long a connection may stay silent. This is longer than any deadline of the service, so a
+/// service that hangs is noticed.
 const SILENCE_MAX: Duration = Duration::from_mins(1);
-/// A body up to this size fits the socket buffers and is written before the answer is read.
+/// A body up to this size fits into the socket buffers and is written before the answer is read.
 const WRITTEN_AHEAD_MAX: usize = 16 * 1024;
-/// Bytes of one chunk of a chunked body.
+/// Bytes per chunk of a chunked body.
 const CHUNK_BYTES: usize = 4096;
-/// Bytes of the head of an answer: no honest answer comes near.
+/// Maximum bytes of the head of an answer. No honest answer comes near it.
 const HEAD_BYTES_MAX: u64 = 256 * 1024;
 
 /// How the body of a request travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// With its length.
+    /// With a length.
     #[default]
     Sized,
     /// In chunks, without a length.
@@ -116,7 +117,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Returns the last header of this name (in lower case).
+    /// Returns the last header with this name, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -125,25 +126,25 @@ impl Reply {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as a value.
+    /// Returns the body as a JSON value.
     pub fn json(&self) -> Json {
         Json::parse(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// Returns the body as text, undecodable bytes replaced.
+    /// Returns the body as text, with undecodable bytes replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// Sends a request and returns its answer.
+/// Sends a request and returns the answer.
 ///
-/// A failure to send is not an error as long as an answer comes: the service may answer a body that it
-/// refuses before it has read it whole.
+/// Failing to send is not an error as long as an answer comes, because the service may refuse a
+/// body before it has read all of it.
 ///
 /// # Errors
 ///
-/// If no whole answer comes.
+/// If no complete answer comes.
 pub fn send(address: SocketAddr, request: &Request) -> io::Result<Reply> {
     let stream = TcpStream::connect_timeout(&address, SILENCE_MAX)?;
     stream.set_read_timeout(Some(SILENCE_MAX))?;
@@ -160,7 +161,7 @@ pub fn send(address: SocketAddr, request: &Request) -> io::Result<Reply> {
     thread::scope(|scope| {
         let writer = scope.spawn(|| write_message(&stream, &message, body, request.framing));
         let reply = read_reply(&stream, &request.method);
-        // Whatever is still unsent no longer matters; without this the writer could wait forever.
+        // Whatever is still unsent no longer matters, and the writer could otherwise wait forever.
         let _ignored = stream.shutdown(Shutdown::Both);
         let written = writer.join().expect("the writer does not panic");
         reply.map_err(|error| written.err().unwrap_or(error))
@@ -281,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// Serves one connection with `serve` and returns what the client got.
+    /// Serves one connection with `serve` and returns what the client received.
     fn exchange(
         request: &Request,
         serve: impl FnOnce(TcpStream) -> Vec<u8> + Send,
@@ -329,7 +330,7 @@ mod tests {
             let head = read_until(&stream, b"\r\n\r\n");
             let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nX-Y: z\r\n\r\nno";
             stream.write_all(answer).expect("written");
-            // Kept open until the client leaves, so that nothing but the answer can end the request.
+            // Kept open until the client leaves, so that only the answer can end the request.
             let _ignored = io::copy(&mut stream, &mut io::sink());
             head
         });

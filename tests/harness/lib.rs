@@ -1,24 +1,24 @@
-//! What the tests of the whole service stand on: the real programs, real stores, and a client that
-//! may be rude.
+//! What the tests of the whole service build on: the real programs, real stores, and a client that
+//! can be rude.
 //!
 //! | Module | What it gives |
 //! |---|---|
 //! | [`programs`], [`server`], [`process`] | the programs under test, started, killed and watched |
-//! | [`foreign`] | programs of others, where they can be installed |
+//! | [`foreign`] | other people's programs, where they can be installed |
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
-//! | [`own_cluster`] | a PostgreSQL server of one test, to be filled, killed, copied and promoted |
-//! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
+//! | [`own_cluster`] | a PostgreSQL server for one test, to fill, kill, copy and promote |
+//! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, good and bad forges, and what was left running |
 //! | [`http`] | requests that a polite client would not send |
-//! | [`network`] | a network in front of the database that can fall silent, lose an answer or lead elsewhere |
+//! | [`network`] | a network in front of the database that can go silent, lose an answer or lead elsewhere |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
-//! | [`schemas`] | every answer checked against what is published |
-//! | [`small_disk`] | a disk that is soon full, or can only be read |
+//! | [`schemas`] | checks of every answer against the published schemas |
+//! | [`small_disk`] | a disk that fills up quickly, or is read-only |
 //! | [`random`] | seeded randomness |
 //!
-//! The tests know the service by its interface only: they start programs and speak HTTP. From
-//! `svc-model` they take the exact JSON and the list of endpoints, from `svc-server` the list of the
-//! console's pages, nothing else.
+//! The tests know only the interface of the service: they start programs and speak HTTP. They use
+//! only the exact JSON and the list of endpoints from `svc-model`, and the list of the console's
+//! pages from `svc-server`.
 #![expect(
     clippy::missing_panics_doc,
     reason = "a test harness panics when anything is not as it should be"

@@ -1,8 +1,9 @@
-//! A network between a service and its database that can fall silent, lose one answer, or lead elsewhere.
+//! A network between a service and its database that can go silent, lose one answer, or lead
+//! elsewhere.
 //!
-//! What is silent closes nothing and says nothing: connections stay open, new ones are taken, and no
-//! byte passes. So does a database server that hangs. A lost answer ends its connection: what was
-//! asked was done, and who asked never learns of it.
+//! A silent network closes nothing and passes no byte: connections stay open and new ones are
+//! accepted. A database server that hangs behaves the same. A lost answer ends its connection: the
+//! request was carried out, but the sender never learns of it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,30 +12,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often a silent network looks whether it may speak again.
+/// How often a silent network checks whether it may pass bytes again.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A network in front of one address. It lasts as long as the process of the tests.
+/// A network in front of one address. It lasts as long as the test process.
 #[derive(Debug)]
 pub struct Network {
     address: SocketAddr,
-    weather: Arc<Weather>,
+    faults: Arc<Faults>,
 }
 
 /// What goes wrong in a network.
 #[derive(Debug)]
-struct Weather {
+struct Faults {
     /// Where new connections lead.
     target: Mutex<SocketAddr>,
     is_silent: AtomicBool,
-    /// The text whose connection loses the answer to its next commit.
+    /// The text that makes a connection lose the answer to its next commit.
     unlucky: Mutex<Option<&'static str>>,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 struct Connection {
-    /// The text has passed that this connection is unlucky for.
+    /// The text that makes a connection lose an answer has passed on this one.
     is_unlucky: AtomicBool,
     /// The next answer is lost.
     loses_answer: AtomicBool,
@@ -45,16 +46,16 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If no port can be listened on.
+    /// If it cannot listen on a port.
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let weather = Arc::new(Weather {
+        let faults = Arc::new(Faults {
             target: Mutex::new(target),
             is_silent: AtomicBool::new(false),
             unlucky: Mutex::default(),
         });
-        let shared = Arc::clone(&weather);
+        let shared = Arc::clone(&faults);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let Ok(far) = TcpStream::connect(*locked(&shared.target)) else {
@@ -66,14 +67,14 @@ impl Network {
                     (Ok(far), Ok(near), Way::Back),
                 ];
                 for (from, to, way) in ways {
-                    let (weather, connection) = (Arc::clone(&shared), Arc::clone(&connection));
+                    let (faults, connection) = (Arc::clone(&shared), Arc::clone(&connection));
                     if let (Ok(from), Ok(to)) = (from, to) {
-                        thread::spawn(move || relay(from, to, way, &weather, &connection));
+                        thread::spawn(move || relay(from, to, way, &faults, &connection));
                     }
                 }
             }
         });
-        Ok(Self { address, weather })
+        Ok(Self { address, faults })
     }
 
     /// Returns where to connect to.
@@ -81,29 +82,29 @@ impl Network {
         self.address
     }
 
-    /// Leads new connections to another address, as a name or an address that moves does.
+    /// Leads new connections to another address, as a moved name or address would.
     pub fn lead_to(&self, target: SocketAddr) {
-        *locked(&self.weather.target) = target;
+        *locked(&self.faults.target) = target;
     }
 
     /// Lets no byte pass from now on.
     pub fn fall_silent(&self) {
-        self.weather.is_silent.store(true, Ordering::SeqCst);
+        self.faults.is_silent.store(true, Ordering::SeqCst);
     }
 
-    /// Lets pass what was held back, and everything after it.
+    /// Passes what was held back, and everything after it.
     pub fn speak(&self) {
-        self.weather.is_silent.store(false, Ordering::SeqCst);
+        self.faults.is_silent.store(false, Ordering::SeqCst);
     }
 
-    /// Loses the answer to the commit of the first transaction that has this text in it.
+    /// Loses the answer to the commit of the first transaction that contains this text.
     pub fn lose_answer_to_commit_of(&self, text: &'static str) {
-        *locked(&self.weather.unlucky) = Some(text);
+        *locked(&self.faults.unlucky) = Some(text);
     }
 
     /// Returns whether an answer is still to be lost.
     pub fn is_to_lose_answer(&self) -> bool {
-        locked(&self.weather.unlucky).is_some()
+        locked(&self.faults.unlucky).is_some()
     }
 }
 
@@ -121,25 +122,25 @@ fn relay(
     mut from: TcpStream,
     mut to: TcpStream,
     way: Way,
-    weather: &Weather,
+    faults: &Faults,
     connection: &Connection,
 ) {
     let mut bytes = [0; 16 * 1024];
     loop {
         let count = from.read(&mut bytes).unwrap_or(0);
-        while weather.is_silent.load(Ordering::SeqCst) {
+        while faults.is_silent.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
         }
         let passing = &bytes[..count];
         let is_lost = match way {
             Way::There => {
-                look(passing, weather, connection);
+                look(passing, faults, connection);
                 false
             }
             Way::Back => connection.loses_answer.load(Ordering::SeqCst),
         };
         if is_lost || count == 0 || to.write_all(passing).is_err() {
-            // Whichever end went first, the other learns of it.
+            // When either end is gone, the other is told.
             drop(to.shutdown(std::net::Shutdown::Both));
             drop(from.shutdown(std::net::Shutdown::Both));
             return;
@@ -147,8 +148,8 @@ fn relay(
     }
 }
 
-/// Looks for the text that makes a connection unlucky, and for the commit behind it.
-fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
+/// Looks for the text that makes a connection lose an answer, and for the commit after it.
+fn look(passing: &[u8], faults: &Faults, connection: &Connection) {
     let has = |text: &str| {
         passing
             .windows(text.len())
@@ -160,7 +161,7 @@ fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
         }
         return;
     }
-    let mut unlucky = locked(&weather.unlucky);
+    let mut unlucky = locked(&faults.unlucky);
     if unlucky.is_some_and(has) {
         *unlucky = None;
         connection.is_unlucky.store(true, Ordering::SeqCst);

@@ -1,7 +1,7 @@
-//! A PostgreSQL server of one test, which may fill it, kill it, copy it and promote the copy.
+//! A PostgreSQL server for one test, which may fill it, kill it, copy it and promote the copy.
 //!
-//! It ends with the process of the test, however that ends: a shell starts it, and stops it when its own
-//! input ends.
+//! The server ends with the test process, however that ends: a shell starts the server, and stops
+//! it when the shell's input ends.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,27 +18,27 @@ use crate::postgres::{self, Binaries, Cluster};
 use crate::server::{free_address, scratch};
 use crate::small_disk::{SmallDisk, command};
 
-/// Starts the server, and stops it at once when the input ends.
+/// Starts the server, and stops it immediately when the input ends.
 const HOLD: &str = r#""$@" & cat >/dev/null; kill -QUIT "$!" 2>/dev/null; wait"#;
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether it has happened.
+/// How often to check whether something has happened.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A PostgreSQL server that can be reached by no other test.
+/// A PostgreSQL server that no other test can reach.
 #[derive(Debug)]
 pub struct OwnCluster {
     binaries: Binaries,
     address: SocketAddr,
-    /// Nothing while it is stopped.
+    /// `None` while the server is stopped.
     holder: Option<Child>,
-    /// The disk that its write-ahead log is on, if it is a small one.
+    /// The small disk that holds its write-ahead log, if there is one.
     log_disk: Option<SmallDisk>,
     folder: TempDir,
 }
 
 impl OwnCluster {
-    /// Creates and starts a server; nothing if PostgreSQL is skipped in this run.
+    /// Creates and starts a server, or returns `None` if PostgreSQL is skipped in this run.
     pub fn create() -> Option<Self> {
         let mut cluster = Self::without_data(None)?;
         cluster.initialize(&[]);
@@ -46,8 +46,8 @@ impl OwnCluster {
         Some(cluster)
     }
 
-    /// Creates and starts a server whose write-ahead log is on a disk of so many kibibytes; nothing, with a
-    /// word on standard error, where this user may not mount one.
+    /// Creates and starts a server whose write-ahead log is on a disk of this many kibibytes.
+    /// Returns `None`, with a message on standard error, if this user may not mount one.
     pub fn on_small_log_disk(kibibytes: u32) -> Option<Self> {
         let mut cluster = Self::without_data(Some(kibibytes))?;
         let log = cluster.log_folder();
@@ -60,7 +60,7 @@ impl OwnCluster {
         Some(cluster)
     }
 
-    /// Copies it to a hot standby, which follows it from there on.
+    /// Copies the server to a hot standby, which follows it from then on.
     #[must_use]
     pub fn standby(&self) -> Self {
         let mut standby = Self::without_data(None).expect("its primary runs");
@@ -101,7 +101,7 @@ impl OwnCluster {
         run(initdb.args(["--encoding=UTF8", "--locale=C"]));
     }
 
-    /// Starts it, and waits until it answers.
+    /// Starts the server, and waits until it answers.
     pub fn start(&mut self) {
         let port = self.address.port();
         let mut command = self.command_of(OsStr::new("sh"));
@@ -114,7 +114,7 @@ impl OwnCluster {
             "listen_addresses=127.0.0.1",
             &format!("port={port}"),
             "unix_socket_directories=",
-            // The machine goes on, whatever becomes of the server.
+            // The machine survives, whatever happens to the server.
             "fsync=off",
         ] {
             command.args(["-c", setting]);
@@ -132,7 +132,7 @@ impl OwnCluster {
         });
     }
 
-    /// Stops it as a crash does.
+    /// Stops the server as a crash would.
     pub fn kill(&mut self) {
         let Some(mut holder) = self.holder.take() else {
             return;
@@ -141,13 +141,13 @@ impl OwnCluster {
         holder.wait().expect("the shell can be waited for");
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the server has ended by itself.
     pub fn wait_for_end(&mut self) {
         self.wait_until("it ends", || TcpStream::connect(self.address).is_err());
         self.kill();
     }
 
-    /// Makes a primary of a standby.
+    /// Promotes a standby to a primary.
     pub fn promote(&self) {
         assert_eq!(self.query("select pg_promote()"), "t");
     }
@@ -159,19 +159,19 @@ impl OwnCluster {
         self.wait_until("it has caught up", || self.query(&shows) == "t");
     }
 
-    /// Lets a standby show nothing new.
+    /// Stops a standby from showing anything new.
     pub fn pause_replay(&self) {
         self.query("select pg_wal_replay_pause()");
         let state = "select pg_get_wal_replay_pause_state()";
         self.wait_until("it pauses", || self.query(state) == "paused");
     }
 
-    /// Lets a standby show what it has received meanwhile.
+    /// Makes a standby show what it has received meanwhile.
     pub fn resume_replay(&self) {
         self.query("select pg_wal_replay_resume()");
     }
 
-    /// Cuts a standby off from its primary.
+    /// Disconnects a standby from its primary.
     pub fn cut_off(&self) {
         self.query("alter system set primary_conninfo = ''");
         self.query("select pg_reload_conf()");
@@ -179,7 +179,7 @@ impl OwnCluster {
         self.wait_until("it receives nothing", || self.query(receivers) == "0");
     }
 
-    /// Lets a primary acknowledge only what its standby has too.
+    /// Makes a primary acknowledge only what its standby has too.
     pub fn wait_for_standby(&self) {
         self.query("alter system set synchronous_standby_names = '*'");
         self.query("select pg_reload_conf()");
@@ -189,18 +189,18 @@ impl OwnCluster {
         });
     }
 
-    /// Runs one statement and returns what it prints, a row a line.
+    /// Runs one statement and returns what it prints, one row per line.
     pub fn query(&self, statement: &str) -> String {
         let answer = self.cluster().try_query(statement);
         answer.unwrap_or_else(|error| panic!("{statement}: {error}\n{}", self.said()))
     }
 
-    /// Returns what it logged.
+    /// Returns what the server logged.
     pub fn said(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
 
-    /// Returns where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -210,7 +210,7 @@ impl OwnCluster {
         format!("postgres://postgres@{}/postgres", self.address)
     }
 
-    /// Returns the small disk that its write-ahead log is on.
+    /// Returns the small disk that holds its write-ahead log.
     pub const fn log_disk(&self) -> Option<&SmallDisk> {
         self.log_disk.as_ref()
     }
@@ -231,12 +231,12 @@ impl OwnCluster {
         self.command_of(self.binaries.program(program).as_os_str())
     }
 
-    /// Returns the command of a program that runs as the user of the server and sees the small disk.
+    /// Returns a command that runs a program as the server's user and sees the small disk.
     fn command_of(&self, program: &OsStr) -> Command {
         let mut command = match &self.log_disk {
             None => command(&postgres::as_owner(), program),
-            // Whoever mounts a disk is root in a namespace, which PostgreSQL refuses to be: in one
-            // inside it, it is its own user again.
+            // Whoever mounts a disk is root in a namespace, and PostgreSQL refuses to run as root.
+            // In a namespace inside that one, it is its own user again.
             Some(disk) => {
                 let (user, group) = postgres::owner().expect("the server runs as somebody");
                 let mut command = disk.command(OsStr::new("unshare"));

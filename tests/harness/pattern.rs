@@ -1,9 +1,9 @@
 //! What a case expects of a JSON value.
 //!
-//! A pattern is JSON itself: it is matched exactly, objects by equal sets of members and arrays in
-//! order, except where a matcher such as `"$uuid"` or `{"$subset": {..}}` stands. `cases/README.md`
-//! lists the matchers. Numbers compare by value (`1` equals `1.0`), but never equal a truth value;
-//! two texts that are both timestamps are equal when they are the same instant.
+//! A pattern is JSON itself. It is matched exactly, objects by equal sets of members and arrays in
+//! order, except where it has a matcher such as `"$uuid"` or `{"$subset": {..}}`. `cases/README.md`
+//! lists the matchers. Numbers compare by value (`1` equals `1.0`), but never equal a Boolean. Two
+//! texts that are both timestamps are equal if they are the same instant.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl From<String> for Mismatch {
     }
 }
 
-/// Returns a value as a message shows it.
+/// Returns a value in the form that messages show.
 pub fn shown(value: &Json) -> String {
     String::from_utf8_lossy(&value.to_canonical())
         .chars()
@@ -37,7 +37,7 @@ pub fn shown(value: &Json) -> String {
         .collect()
 }
 
-/// Matches a value against a pattern; `at` says where the value stands.
+/// Matches a value against a pattern. `at` says where the value is.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ fn is_uuid(text: &str) -> bool {
         && groups.into_iter().all(is_lower_hex)
 }
 
-/// Returns the instant of a text with date, time to the second and offset, in microseconds.
+/// Returns the instant, in microseconds, of a text with a date, a time to the second and an offset.
 fn instant(text: &str) -> Option<i64> {
     let shape: String = text
         .chars()
@@ -131,7 +131,7 @@ fn instant(text: &str) -> Option<i64> {
         .map(Timestamp::as_microsecond)
 }
 
-/// Returns the matcher that an object is.
+/// Returns the matcher, if the object is one.
 fn matcher(object: &Object) -> Option<(&str, &Json)> {
     let mut members = object.iter();
     match (members.next(), members.next()) {
@@ -276,7 +276,7 @@ fn matches_array(patterns: &[Json], value: &Json, at: &str) -> Result<(), Mismat
     Ok(())
 }
 
-/// Returns a member by its exact name, which may hold surrogates.
+/// Returns a member by its exact name, which may contain surrogates.
 pub fn member<'a>(object: &'a Object, name: &Text) -> Option<&'a Json> {
     match name.as_str() {
         Some(name) => object.get(name),
@@ -300,7 +300,7 @@ fn length(value: &Json) -> Option<u64> {
     let length = match value {
         Json::Array(items) => items.len(),
         Json::Object(object) => object.len(),
-        // In characters, of which a lone surrogate is one.
+        // In characters, where a lone surrogate counts as one.
         Json::String(text) => text
             .as_bytes()
             .iter()
@@ -329,7 +329,7 @@ fn same_scalar(pattern: &Json, value: &Json) -> bool {
     }
 }
 
-/// Compares integers by their digits, doubles by their value, and one with the other exactly.
+/// Compares integers by their digits, doubles by their values, and one with the other exactly.
 fn same_number(first: &Number, second: &Number) -> bool {
     match (first.is_integer(), second.is_integer()) {
         (true, true) => digits(first.as_str()) == digits(second.as_str()),
@@ -343,7 +343,7 @@ fn same_number(first: &Number, second: &Number) -> bool {
                 .parse()
                 .ok()
                 .zip(second.as_str().parse().ok());
-            // Exact on purpose: both sides are the nearest double of what is written.
+            // Deliberately exact: both sides are the nearest double to what is written.
             values.is_some_and(|(first, second)| {
                 first.total_cmp(&second).is_eq() || (first == 0.0 && second == 0.0)
             })
@@ -351,7 +351,7 @@ fn same_number(first: &Number, second: &Number) -> bool {
     }
 }
 
-/// Returns the sign and the digits of an integer without leading zeros; zero has no sign.
+/// Returns the sign of an integer and its digits without leading zeros. Zero has no sign.
 fn digits(spelling: &str) -> (bool, &str) {
     let digits = spelling.trim_start_matches('-').trim_start_matches('0');
     (spelling.starts_with('-') && !digits.is_empty(), digits)
@@ -371,7 +371,7 @@ mod tests {
         Json::parse(text.as_bytes()).expect("JSON")
     }
 
-    /// Asserts what each pattern says of each value.
+    /// Asserts whether each pattern matches each value.
     fn check(cases: &[(&str, &str, bool)]) {
         for (pattern, value, wanted) in cases {
             let outcome = matches(&json(pattern), &json(value), "$");

@@ -23,7 +23,7 @@ use crate::{process, schemas};
 
 /// How long a command or a script may take.
 const PROCESS_MAX: Duration = Duration::from_mins(2);
-/// How long to wait before a step is tried again.
+/// How long to wait before trying a step again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// Plays a case.
@@ -210,7 +210,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Matches a printed value and takes variables from it.
+    /// Matches a printed value and sets variables from it.
     fn value(
         &mut self,
         printed: &[u8],
@@ -300,7 +300,7 @@ impl Player<'_> {
             "MIRROR",
             self.server.variable("SVC_MIRROR_PATH").unwrap_or_default(),
         );
-        // Two cases that make the same change in the same second must not make the same commit.
+        // Two cases that make the same change in the same second must not create the same commit.
         let email = self.variables.fill_str("{{run}}@example.com")?;
         for who in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{who}_NAME"), "t");
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_signature_is_that_of_the_forge() {
-        // The example of the forge's own documentation.
+        // The example in the forge's own documentation.
         let signed = sign("It's a Secret to Everybody", b"Hello, World!");
         assert_eq!(
             signed,

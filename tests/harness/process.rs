@@ -5,24 +5,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a finished process left.
+/// The result of a finished process.
 #[derive(Debug)]
 pub struct Output {
-    /// How it ended.
+    /// How the process ended.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
 impl Output {
-    /// Returns what it printed as text.
+    /// Returns the standard output as text.
     pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Returns what it complained of as text.
+    /// Returns the standard error as text.
     pub fn stderr_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
@@ -32,7 +32,7 @@ impl Output {
 ///
 /// # Errors
 ///
-/// If it cannot start, or takes longer than `limit`; then it is killed.
+/// If the command cannot start, or takes longer than `limit` and is killed.
 pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Output, String> {
     let name = command.get_program().display().to_string();
     let child = command
@@ -44,7 +44,7 @@ pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Outpu
     let mut stdin = child.stdin.take().expect("a piped input");
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        // Writing fails when the process does not read, which is its right.
+        // Writing fails if the process does not read, which it need not.
         scope.spawn(move || drop(stdin.write_all(input)));
         let stdout = scope.spawn(move || read_all(stdout));
         let stderr = scope.spawn(move || read_all(stderr));
@@ -64,7 +64,7 @@ pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Outpu
     })
 }
 
-/// Waits for the end of a child; nothing if it takes longer than `limit`.
+/// Waits for the end of a child; `None` if it takes longer than `limit`.
 pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {

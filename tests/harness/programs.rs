@@ -1,9 +1,9 @@
-//! The programs under test, `svc-server` and `svc`, built when they are not up to date.
+//! The programs under test, `svc-server` and `svc`. They are built if they are not up to date.
 //!
-//! Cargo builds the programs of a package for the tests of that package only, so a plain
-//! `cargo test --workspace` would play against programs that are absent or, worse, old. Therefore
-//! the harness has Cargo build them once a test run, next to the running test. `SVC_BIN_DIR` names a
-//! folder of finished programs instead, a release build for example; then nothing is built.
+//! Cargo builds the programs of a package only for that package's own tests. So a plain `cargo test
+//! --workspace` would run against programs that are absent or, worse, old. Therefore the harness
+//! makes Cargo build them once per test run, next to the running test. `SVC_BIN_DIR` names a folder
+//! of finished programs instead, such as a release build; then nothing is built.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -44,7 +44,7 @@ pub fn search_path() -> OsString {
     std::env::join_paths(folders).expect("no folder has a colon in its name")
 }
 
-/// Builds the programs into the folder that the running test was built into, and returns it.
+/// Builds the programs into the folder of the running test, and returns that folder.
 fn build() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this program");
     let folder = test
@@ -52,7 +52,8 @@ fn build() -> PathBuf {
         .and_then(Path::parent)
         .expect("target/PROFILE/deps/TEST");
     let mut stamp = stamp(folder);
-    // A runner that starts a process for every test gives them one id, so that only the first builds.
+    // A runner that starts a process for each test gives them all one id, so that only the first
+    // one builds.
     let run = std::env::var("NEXTEST_RUN_ID").unwrap_or_else(|_| std::process::id().to_string());
     let mut built_by = String::new();
     stamp
@@ -69,7 +70,7 @@ fn build() -> PathBuf {
     folder.to_owned()
 }
 
-/// Returns the file that says which run built the programs, locked.
+/// Opens and locks the file that records which run built the programs.
 fn stamp(folder: &Path) -> File {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
@@ -90,7 +91,8 @@ fn run_cargo(folder: &Path) {
         .expect("the workspace");
     let target = folder.parent().expect("the target folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // The whole workspace, so that features unify as in `cargo test --workspace` and nothing is built twice.
+    // Builds the whole workspace, so that features unify as in `cargo test --workspace` and nothing
+    // is built twice.
     let output = Command::new(cargo)
         .args([
             "build",

@@ -1,11 +1,11 @@
-//! Seeded randomness: the same seed gives the same test, so a failure can be played again.
+//! Seeded randomness: the same seed gives the same test, so a failure can be reproduced.
 
-/// A small generator (SplitMix64). Good enough to vary tests, of no use for secrets.
+/// A small generator (SplitMix64). It is good enough to vary tests, but no use for secrets.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Returns the generator of this seed.
+    /// Returns the generator for this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -1,7 +1,8 @@
-//! Checks every answer that a test sees against the published schemas, so that they cannot lie.
+//! Checks every answer that a test sees against the published schemas, so that the schemas cannot
+//! be wrong.
 //!
-//! The source is `schemas/openapi.json`: the operation is found by the method and path of the
-//! request, the schema by the status of the answer.
+//! The source is `schemas/openapi.json`. The operation is found by the method and path of the
+//! request, and the schema by the status of the answer.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,14 +15,14 @@ use svc_model::json::Json;
 
 use crate::http::{Reply, Request};
 
-/// The published document; nothing as long as none is published.
+/// The published document, or `None` if none is published.
 static DOCUMENT: LazyLock<Option<Document>> = LazyLock::new(Document::read);
 
 /// Checks an answer against the schema of its operation and status.
 ///
 /// # Errors
 ///
-/// How it differs.
+/// How the answer differs.
 pub fn check(request: &Request, reply: &Reply) -> Result<(), String> {
     DOCUMENT
         .as_ref()
@@ -30,7 +31,7 @@ pub fn check(request: &Request, reply: &Reply) -> Result<(), String> {
 
 struct Document {
     root: Value,
-    /// Path templates by their segments; `None` is a parameter.
+    /// Path templates by their segments. `None` is a parameter.
     paths: Vec<(Vec<Option<String>>, String)>,
     validators: Mutex<HashMap<String, &'static Validator>>,
 }
@@ -76,7 +77,7 @@ impl Document {
         }
         let protobuf = "application/x-protobuf";
         if reply.header("content-type") == Some(protobuf) {
-            // Of another's message only the type is published.
+            // For a message that others define, only the content type is published.
             let content = format!("{response}/content/{}", protobuf.replace('/', "~1"));
             let published = self.root.pointer(&content).map(drop);
             return published.ok_or_else(|| format!("{what} is not published as protobuf"));
@@ -98,7 +99,7 @@ impl Document {
         }
     }
 
-    /// Returns the pointer to the operation of a request.
+    /// Returns the JSON Pointer to the operation of a request.
     fn operation(&self, method: &str, path: &str) -> Option<String> {
         let segments: Vec<&str> = path.split('/').collect();
         let fits = |template: &[Option<String>]| {
@@ -107,7 +108,7 @@ impl Document {
                     wanted.as_deref().is_none_or(|wanted| wanted == *segment)
                 })
         };
-        // Of several templates that fit, the one with the fewest parameters.
+        // If several templates match, the one with the fewest parameters.
         let (_, path) = self
             .paths
             .iter()
@@ -125,7 +126,7 @@ impl Document {
     fn violations(&self, schema: &str, body: &Value) -> Vec<String> {
         let mut validators = self.validators.lock().expect("no test panics in here");
         let validator = *validators.entry(schema.to_owned()).or_insert_with(|| {
-            // The schemas refer to `#/components/schemas/..`, which must stand in the same document.
+            // The schemas refer to `#/components/schemas/..`, which must be in the same document.
             let document = json!({
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "components": self.root["components"],
@@ -142,8 +143,8 @@ impl Document {
     }
 }
 
-/// Returns the value as the validator reads it. Surrogates become U+FFFD and large numbers doubles,
-/// of which no schema speaks.
+/// Returns the value as the validator reads it. Surrogates become U+FFFD and large numbers become
+/// doubles; no schema is about either.
 fn plain(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,
@@ -226,7 +227,7 @@ mod tests {
                     let content = "content/application~1json/schema";
                     let schema = format!("/paths/{path}/{method}/responses/{status}/{content}");
                     if document.root.pointer(&schema).is_some() {
-                        // No answer is a bare number, so a schema that lets one pass says nothing.
+                        // No answer is a bare number, so a schema that accepts one checks nothing.
                         assert!(
                             !document.violations(&schema, &json!(1)).is_empty(),
                             "{schema}"

@@ -1,4 +1,4 @@
-//! The real server, started as an operator would start it, with settings and credentials of its own.
+//! The real server, started as an operator would start it, with its own settings and credentials.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,24 +24,25 @@ use crate::{postgres, process, programs};
 pub const ORGANIZATION: &str = "acme";
 /// The client that the ingest token belongs to.
 pub const INGEST_CLIENT: &str = "alice";
-/// The token of the operator authority.
+/// The operator's token.
 pub const OPERATOR_TOKEN: &str = "0000000000000000000000000000000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-/// The token of the ingest authority.
+/// The ingest token.
 pub const INGEST_TOKEN: &str = "1111111111111111111111111111111bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
-/// The token of the retrieval authority, where retrieval is configured.
+/// The retrieval token, if retrieval is configured.
 pub const RETRIEVAL_TOKEN: &str =
     "2222222222222222222222222222222ccccccccccccccccccccccccccccccccc";
-/// The secret that the forge signs its deliveries with.
+/// The secret with which the forge signs its deliveries.
 pub const FORGE_SECRET: &str = "3333333333333333333333333333333ddddddddddddddddddddddddddddddddd";
-/// A token that nobody was given.
+/// A token that was not given to anybody.
 pub const UNKNOWN_TOKEN: &str = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
 
 /// How long a server may take to start.
 const START_MAX: Duration = Duration::from_secs(90);
-/// How long a server may take to finish what it accepted after it was asked to stop.
+/// How long a server may take to stop after it was asked to, which includes finishing what it
+/// accepted.
 const STOP_MAX: Duration = Duration::from_secs(25);
-/// Ports from which the system hands none out to outgoing connections, so none is taken between the
-/// choice of a port and the start of the server, but by another server under test.
+/// Ports that the system never uses for outgoing connections. So between choosing a port and
+/// starting the server, only another server under test can take it.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Which store a server keeps its facts in.
@@ -53,7 +54,7 @@ pub enum Backend {
     Postgres,
 }
 
-/// The Sessions that the retrieval authority may read.
+/// The Sessions that the retrieval token may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
     /// Retrieval is not configured.
@@ -63,23 +64,24 @@ pub enum Grant {
     Single(String),
     /// A set of Sessions, in the plural setting.
     Plural(Vec<String>),
-    /// Both settings, which a server refuses.
+    /// Both settings at once, which a server refuses.
     Both(String, Vec<String>),
 }
 
 /// What differs between servers under test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// The Sessions that the retrieval authority may read.
+    /// The Sessions that the retrieval token may read.
     pub grant: Grant,
-    /// More settings, by variable name; they win over the usual ones.
+    /// Additional settings by variable name, which replace the usual ones.
     pub variables: BTreeMap<String, String>,
-    /// The soft limit of open files that it is started with; that of the tests when there is none.
+    /// The soft limit on open files that the server is started with. Without it, the limit of the
+    /// tests applies.
     pub open_files: Option<u32>,
 }
 
 impl Configuration {
-    /// Returns a configuration with a grant of these Sessions.
+    /// Returns a configuration that grants these Sessions.
     pub fn granting(sessions: &[&str]) -> Self {
         let sessions = sessions.iter().map(|&session| session.to_owned()).collect();
         Self {
@@ -88,7 +90,7 @@ impl Configuration {
         }
     }
 
-    /// Returns a configuration with a grant of one Session.
+    /// Returns a configuration that grants one Session.
     pub fn granting_one(session: &str) -> Self {
         Self {
             grant: Grant::Single(session.to_owned()),
@@ -103,9 +105,9 @@ impl Configuration {
             ("SVC_OPERATOR_TOKEN", OPERATOR_TOKEN),
             ("SVC_INGEST_TOKENS", &ingest),
             ("SVC_FORGE_WEBHOOK_SECRET", FORGE_SECRET),
-            // What a test waits for need not settle.
+            // Tests need not wait for more notes to arrive.
             ("SVC_MIRROR_SETTLE_SECONDS", "0"),
-            // No test may go out into the world.
+            // No test may reach the outside world.
             ("SVC_ALLOWED_CLONE_HOSTS", r#"["127.0.0.1"]"#),
         ]
         .into_iter()
@@ -134,19 +136,19 @@ impl Configuration {
     }
 }
 
-/// A store with nothing in it, which outlives the servers that use it.
+/// A store, empty at first, which outlives the servers that use it.
 #[derive(Debug)]
 pub struct Store {
     url: String,
     scratch: TempDir,
-    // Dropped after the servers, which hold the store by `Arc`.
+    // Dropped after the servers, which hold the store in an `Arc`.
     database: Option<postgres::Database<'static>>,
-    /// The small disk that it is on, if it is on one.
+    /// The small disk that holds the store, if there is one.
     disk: Option<SmallDisk>,
 }
 
 impl Store {
-    /// Creates a store; nothing if the backend is skipped in this run.
+    /// Creates a store, or returns `None` if the backend is skipped in this run.
     pub fn create(backend: Backend) -> Option<Arc<Self>> {
         let scratch = scratch();
         let (url, database) = match backend {
@@ -167,7 +169,7 @@ impl Store {
         }))
     }
 
-    /// Returns a store whose database is created, and dropped, by the test.
+    /// Returns a store in a database that the test creates and drops.
     pub fn at(url: String) -> Arc<Self> {
         let scratch = scratch();
         Arc::new(Self {
@@ -178,8 +180,8 @@ impl Store {
         })
     }
 
-    /// Creates a store of SQLite on a disk of so many kibibytes; nothing, with a word on standard error,
-    /// where this user may not mount one.
+    /// Creates a SQLite store on a disk of this many kibibytes. Returns `None`, with a message on
+    /// standard error, if this user may not mount one.
     pub fn on_small_disk(kibibytes: u32) -> Option<Arc<Self>> {
         let mut store = Arc::into_inner(Self::create(Backend::Sqlite)?)?;
         let folder = store.scratch.path().join("disk");
@@ -189,12 +191,12 @@ impl Store {
         Some(Arc::new(store))
     }
 
-    /// Returns the small disk that it is on.
+    /// Returns the small disk that holds the store.
     pub const fn disk(&self) -> Option<&SmallDisk> {
         self.disk.as_ref()
     }
 
-    /// Returns the command of a program that sees what the store is on.
+    /// Returns the command for a program that sees the store's disk.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         match &self.disk {
             None => Command::new(program),
@@ -202,7 +204,8 @@ impl Store {
         }
     }
 
-    /// Creates a store of PostgreSQL behind a network; nothing if PostgreSQL is skipped in this run.
+    /// Creates a PostgreSQL store behind a network, or returns `None` if PostgreSQL is skipped in
+    /// this run.
     pub fn behind_network() -> Option<(Arc<Self>, Network)> {
         let mut store = Arc::into_inner(Self::create(Backend::Postgres)?)?;
         let (before, rest) = store.url.rsplit_once('@').expect("a user");
@@ -213,7 +216,7 @@ impl Store {
         Some((Arc::new(store), network))
     }
 
-    /// Returns its database, if it is one of the PostgreSQL cluster.
+    /// Returns the store's database, if it is in the PostgreSQL cluster.
     pub const fn database(&self) -> Option<&postgres::Database<'static>> {
         self.database.as_ref()
     }
@@ -224,7 +227,7 @@ impl Store {
     }
 }
 
-/// A running server. It is killed when it is dropped.
+/// A running server. It is killed on drop.
 #[derive(Debug)]
 pub struct Server {
     store: Arc<Store>,
@@ -235,12 +238,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a new store; nothing if the backend is skipped in this run.
+    /// Starts a server on a new store, or returns `None` if the backend is skipped in this run.
     pub fn start(backend: Backend, configuration: &Configuration) -> Option<Self> {
         Store::create(backend).map(|store| Self::start_on(&store, configuration))
     }
 
-    /// Starts a server on a store, which may hold facts and may have other servers.
+    /// Starts a server on a store, which may contain facts and have other servers.
     pub fn start_on(store: &Arc<Store>, configuration: &Configuration) -> Self {
         Self::try_start_on(store, configuration).unwrap_or_else(|log| {
             panic!("the server did not start:\n{log}");
@@ -251,7 +254,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What it logged, when it ends or does not become healthy.
+    /// The server's log, if it ends or does not become healthy.
     pub fn try_start_on(store: &Arc<Store>, configuration: &Configuration) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("server-")
@@ -279,7 +282,7 @@ impl Server {
             };
             match server.wait_until_healthy() {
                 Ok(()) => return Ok(server),
-                // Another server under test was faster at this port.
+                // Another server under test took this port first.
                 Err(log) if log.to_lowercase().contains("address already in use") => {}
                 Err(log) => return Err(log),
             }
@@ -293,7 +296,7 @@ impl Server {
                 return Err(format!("{status}\n{}", self.log()));
             }
             let healthy = http::send(self.address, &Request::get("/health"));
-            // The port may answer for another server, of which this one has just died.
+            // Another server may be answering on the port, while this one has just died.
             if healthy.is_ok_and(|reply| reply.status == 200) && self.is_running() {
                 return Ok(());
             }
@@ -304,7 +307,7 @@ impl Server {
         }
     }
 
-    /// Returns whether the process still runs.
+    /// Returns whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.child
             .try_wait()
@@ -312,7 +315,7 @@ impl Server {
             .is_none()
     }
 
-    /// Returns where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -327,7 +330,7 @@ impl Server {
         self.environment.get(name).map(String::as_str)
     }
 
-    /// Returns the number of the process.
+    /// Returns the id of the process.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }
@@ -337,13 +340,13 @@ impl Server {
         &self.store
     }
 
-    /// Returns everything that it logged.
+    /// Returns everything that the server logged.
     pub fn log(&self) -> String {
         let log = fs::read(self.folder.join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Sends a request and checks the answer against the published schemas.
+    /// Sends a request, and checks the answer against the published schemas.
     pub fn send(&self, request: &Request) -> Reply {
         let reply = self.try_send(request).unwrap_or_else(|error| {
             panic!("{} {}: {error}", request.method, request.path);
@@ -357,7 +360,7 @@ impl Server {
         self.send(&Request::get(path).bearer(OPERATOR_TOKEN))
     }
 
-    /// Reads a path as the operator and returns what it answers with success.
+    /// Reads a path as the operator and returns the answer, which must be a success.
     pub fn read_json(&self, path: &str) -> Json {
         let reply = self.read(path);
         assert_eq!(reply.status, 200, "GET {path}: {}", reply.text());
@@ -374,22 +377,22 @@ impl Server {
         self.send(&Request::post(path, body).bearer(INGEST_TOKEN))
     }
 
-    /// Sends a request, which may find no server.
+    /// Sends a request that may find no server.
     ///
     /// # Errors
     ///
-    /// If no whole answer comes.
+    /// If no complete answer comes.
     pub fn try_send(&self, request: &Request) -> std::io::Result<Reply> {
         http::send(self.address, request)
     }
 
-    /// Kills it as a power failure of the process: no signal that it could handle.
+    /// Kills the process without any signal that it could handle, like a power failure.
     pub fn kill(&mut self) {
         self.child.kill().expect("the server can be killed");
         self.child.wait().expect("the server can be waited for");
     }
 
-    /// Asks it to stop and returns how it ended.
+    /// Asks the server to stop and returns how it ended.
     pub fn stop(&mut self) -> ExitStatus {
         let signal = format!("kill -TERM {}", self.child.id());
         let sent = Command::new("sh")
@@ -406,7 +409,7 @@ impl Server {
         })
     }
 
-    /// Returns the operator's shell, set up for this server as the operator would.
+    /// Returns the operator's shell, set up for this server as an operator would do it.
     pub fn shell(&self) -> Command {
         let mut command = self.store.command(programs::path(programs::SHELL));
         isolate(&mut command, &self.folder);
@@ -474,7 +477,7 @@ fn spawn(
         .expect("the server starts")
 }
 
-/// Takes away what the person who runs the tests has configured.
+/// Removes the configuration of the person who runs the tests.
 fn isolate(command: &mut Command, home: &Path) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SVC_") {
@@ -492,7 +495,7 @@ fn isolate(command: &mut Command, home: &Path) {
     }
 }
 
-/// Creates a folder that is removed at the end.
+/// Creates a folder that is removed on drop.
 pub(crate) fn scratch() -> TempDir {
     let folder = tempfile::Builder::new().prefix("svc-test-").tempdir();
     folder.expect("a folder")

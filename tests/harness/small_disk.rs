@@ -1,14 +1,16 @@
-//! A disk that is soon full, or that can only be read.
+//! A disk that fills up quickly, or that is read-only.
 //!
-//! It is mounted in a namespace of its own, which any user may have on most systems. So it is seen by the
-//! programs that are started in it, needs no rights, and is gone with the process that holds it.
+//! It is mounted in a namespace of its own, which any user may create on most systems. So only
+//! programs that are started in the namespace see the disk, mounting it needs no privileges, and it
+//! disappears with the process that holds it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Mounts the disk at `$1` with the size `$2`, says its own number, and holds it until its input ends.
+/// Mounts the disk at `$1` with the size `$2`, prints its own process id, and holds the disk until
+/// its input ends.
 const HOLD: &str = "mount -t tmpfs -o size=\"$2\" tmpfs \"$1\" && echo $$ && exec cat >/dev/null";
 
 /// A mounted disk.
@@ -16,20 +18,21 @@ const HOLD: &str = "mount -t tmpfs -o size=\"$2\" tmpfs \"$1\" && echo $$ && exe
 pub struct SmallDisk {
     folder: PathBuf,
     holder: Child,
-    /// The number of the process that is in its namespace.
+    /// The id of the process that is in the disk's namespace.
     id: u32,
-    /// What every command line begins with.
+    /// The beginning of every command line.
     before: Vec<OsString>,
 }
 
 impl SmallDisk {
-    /// Mounts an empty disk on a folder; nothing, with a word on standard error, where this user may not.
+    /// Mounts an empty disk on a folder. Returns `None`, with a message on standard error, if this
+    /// user may not.
     pub fn mount(folder: &Path, kibibytes: u32) -> Option<Self> {
         Self::mount_as(Vec::new(), folder, kibibytes)
     }
 
-    /// Mounts an empty disk as [`mount`](Self::mount) does, for the user that a program runs as when its
-    /// command line begins so.
+    /// Mounts an empty disk as [`mount`](Self::mount) does, for the user that a program runs as if
+    /// its command line begins with `before`.
     pub fn mount_as(before: Vec<OsString>, folder: &Path, kibibytes: u32) -> Option<Self> {
         let mut holder = command(&before, "unshare");
         holder
@@ -49,7 +52,8 @@ impl SmallDisk {
             Some((holder, id?))
         });
         let Some((holder, id)) = held else {
-            // Past the test runner, which hides what a passing test prints.
+            // Written directly to standard error, past the test runner, which hides what a passing
+            // test prints.
             let line = "a small disk is skipped: this user may not mount one in a namespace\n";
             let _ignored = std::io::stderr().write_all(line.as_bytes());
             return None;
@@ -62,7 +66,7 @@ impl SmallDisk {
         })
     }
 
-    /// Returns the command of a program that sees the disk.
+    /// Returns the command for a program that sees the disk.
     pub fn command(&self, program: &OsStr) -> Command {
         let mut command = command(&self.before, "nsenter");
         command
@@ -73,7 +77,7 @@ impl SmallDisk {
         command
     }
 
-    /// Takes all room that is left.
+    /// Uses up all the remaining space.
     pub fn fill(&self) {
         let mut command = self.command(OsStr::new("sh"));
         let filled = command
@@ -83,7 +87,7 @@ impl SmallDisk {
         assert!(filled.expect("sh starts").success());
     }
 
-    /// Gives that room back.
+    /// Frees that space again.
     pub fn make_room(&self) {
         let mut command = self.command(OsStr::new("rm"));
         let removed = command.arg(self.filler()).status();
@@ -94,13 +98,13 @@ impl SmallDisk {
         self.folder.join("filler")
     }
 
-    /// Changes its size.
+    /// Changes the size of the disk.
     pub fn resize(&self, kibibytes: u32) {
         self.remount(&format!("size={kibibytes}k"));
     }
 
-    /// Lets it only be read, which needs that nobody has a file of it open for writing, or be written
-    /// again.
+    /// Makes the disk read-only, or writable again. For read-only, nobody may have a file on it
+    /// open for writing.
     pub fn set_writable(&self, writable: bool) {
         self.remount(if writable { "rw" } else { "ro" });
     }
@@ -115,7 +119,7 @@ impl SmallDisk {
     }
 }
 
-/// Returns the command of a program whose command line begins so.
+/// Returns the command for a program whose command line begins with `before`.
 pub(crate) fn command(before: &[OsString], program: impl AsRef<OsStr>) -> Command {
     match before {
         [] => Command::new(program),
@@ -129,7 +133,8 @@ pub(crate) fn command(before: &[OsString], program: impl AsRef<OsStr>) -> Comman
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // The end of its input ends it, also where the process that was started only waits for it.
+        // The end of its input ends the process, even if the one that was started only waits for
+        // it.
         drop(self.holder.stdin.take());
         let _ignored = self.holder.wait();
     }

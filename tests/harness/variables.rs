@@ -1,4 +1,4 @@
-//! The variables of a case, `{{name}}` in any of its strings.
+//! The variables of a case: `{{name}}` in any of its strings.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use svc_model::json::{Json, Object, Text};
 
 use crate::pattern::{Mismatch, shown};
 
-/// What the names in a case stand for.
+/// The values that the names in a case stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Variables(BTreeMap<String, Json>);
 
@@ -18,8 +18,9 @@ impl Variables {
         self.0.insert(name.into(), value.into());
     }
 
-    /// Returns the value with every variable in its strings replaced, names of members included. A
-    /// string that is one variable and nothing else becomes the variable's value, of whatever type.
+    /// Returns the value with every variable in its strings replaced, including in the names of
+    /// members. A string that consists of one variable becomes the variable's value, of whatever
+    /// type.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// If a variable is not set, or a surrogate is in it.
+    /// If a variable is not set, or the result contains a surrogate.
     pub fn fill_str(&mut self, text: &str) -> Result<String, Mismatch> {
         let filled = self.fill_text(&text.into())?.into_string();
         filled.map_err(|text| Mismatch(format!("{text:?} holds a surrogate")))
@@ -87,13 +88,13 @@ impl Variables {
             return Ok(value.clone());
         }
         let moment = moment(name).ok_or_else(|| Mismatch(format!("no variable {name}")))?;
-        // The same moment all through the case.
+        // The same moment throughout the case.
         self.set(name, moment.clone());
         Ok(moment.into())
     }
 }
 
-/// Returns the variable that the whole text is.
+/// Returns the variable, if it is the whole text.
 fn whole(text: &Text) -> Option<&str> {
     let (name, after) = variable(text.as_bytes())?;
     after.is_empty().then_some(name)
@@ -112,7 +113,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-/// Returns the value as it stands inside a longer string.
+/// Returns a value as it is written inside a longer string.
 fn spelled(name: &str, value: &Json) -> Result<Text, Mismatch> {
     match value {
         Json::String(text) => Ok(text.clone()),
@@ -124,7 +125,8 @@ fn spelled(name: &str, value: &Json) -> Result<Text, Mismatch> {
     }
 }
 
-/// Returns the moment that `now`, `now-1h` or `nowus` names: seconds, or microseconds with `us`.
+/// Returns the moment that `now`, `now-1h` or `nowus` stands for: in seconds, or with `us` in
+/// microseconds.
 fn moment(name: &str) -> Option<String> {
     let rest = name.strip_prefix("now")?;
     let (rest, microseconds) = match rest.strip_suffix("us") {

@@ -1,6 +1,6 @@
-//! Who may call what: every endpoint with every credential, against a table.
+//! Who may call what: every endpoint with every credential, compared with a table.
 //!
-//! The table is the specification once more, written by hand. It is held against the list of
+//! The table is the specification once more, written by hand. It is compared with the list of
 //! endpoints that the server, the client and the published document are made from: an endpoint
 //! without a row fails, and so does a row without an endpoint.
 
@@ -17,21 +17,21 @@ use svc_model::endpoint;
 /// The Session that retrieval is configured for.
 const SESSION: &str = "granted";
 
-/// One endpoint and the status that each credential gets for a request that is valid.
+/// One endpoint, and the status that a valid request with each credential gets.
 struct Row {
     /// Method and path, as in the list of endpoints.
     endpoint: &'static str,
-    /// By nobody, and by the bearer of an unknown token or of a signature by another secret.
+    /// For nobody, for the bearer of an unknown token, and for a signature with a different secret.
     anybody: u16,
-    /// By the forge, which signs the body.
+    /// For the forge, which signs the body.
     forge: u16,
-    /// By a client that may ingest.
+    /// For a client that may ingest.
     ingest: u16,
-    /// By the operator.
+    /// For the operator.
     operator: u16,
-    /// By the agent that retrieves.
+    /// For an agent that retrieves.
     retrieval: u16,
-    /// By the operator of a deployment without retrieval.
+    /// For the operator of a deployment without retrieval.
     operator_without_grant: u16,
 }
 
@@ -61,7 +61,7 @@ const fn context(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 200, 404])
 }
 
-/// Whether there is a grant is said by the tools that need one.
+/// The tools that need a grant say whether there is one.
 const fn tools(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 200, 200])
 }
@@ -125,7 +125,8 @@ const TABLE: &[Row] = &[
     tools(MCP),
 ];
 
-/// The one route that is not an endpoint, but a protocol: what it is asked for are the endpoints.
+/// The only route that is a protocol rather than an endpoint. What it is asked for are the
+/// endpoints.
 const MCP: &str = "POST /mcp";
 
 /// Returns a path with its parameters filled in.
@@ -181,7 +182,7 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
         _ if endpoint.starts_with("POST /ingest/forge") => {
             return Request::post(path, push('a', 'b').to_string()).header("x-forge-event", "push");
         }
-        // As often as it is asked: every row of the table is played on one store.
+        // Possible any number of times, because every row of the table is played on one store.
         "POST /v1/quarantine" | "POST /v1/release" => json!({
             "table": "pushes", "fact_id": call, "reason": "a try", "force": true,
         }),
@@ -217,13 +218,13 @@ fn present(request: &Request, who: Credential) -> Request {
     }
 }
 
-/// The ids of what a server holds.
+/// The ids of what a server stores.
 struct Stored {
     call: String,
     grant: String,
 }
 
-/// Starts a server that holds one call and one grant, and returns their ids.
+/// Starts a server with one call and one grant, and returns their ids.
 fn with_a_call(configuration: &Configuration) -> (Server, Stored) {
     let mut configuration = configuration.clone();
     let variables = &mut configuration.variables;
@@ -280,7 +281,7 @@ fn every_credential_gets_what_the_table_says() {
         let request = valid(row.endpoint, &call_of_bare);
         for (who, wanted) in [
             (Credential::Operator, row.operator_without_grant),
-            // Where retrieval is not configured there is no such token.
+            // If retrieval is not configured, there is no such token.
             (Credential::Retrieval, row.anybody),
         ] {
             let reply = bare.send(&present(&request, who));
@@ -296,9 +297,9 @@ fn every_credential_gets_what_the_table_says() {
     );
 }
 
-/// Returns how an answer differs from what its status must look like.
+/// Returns how an answer differs from what its status requires.
 fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String> {
-    // Only where the forge may call, a token is of no use.
+    // Where only the forge may call, a token is of no use.
     let refusal = if row.forge == 200 && row.anybody != 200 {
         r#"{"detail":"Invalid webhook signature"}"#
     } else {
@@ -333,7 +334,7 @@ fn who_may_not_call_learns_nothing_of_the_request() {
     let mut wrong = Vec::new();
     for row in TABLE {
         let valid = valid(row.endpoint, &call);
-        // Neither a body that is not JSON nor a missing parameter shows before the refusal.
+        // The refusal reveals neither a body that is not JSON nor a missing parameter.
         let mut invalid = valid.clone();
         invalid.path = valid.path.split('?').next().expect("a path").to_owned();
         invalid.body = valid.body.map(|_| b"{".to_vec());
@@ -366,7 +367,7 @@ fn every_path_answers_other_methods_with_405_and_what_it_allows() {
     for row in TABLE {
         let (method, path) = row.endpoint.split_once(' ').expect("a method and a path");
         let path = filled(path);
-        // `HEAD` is answered as `GET` is, without being named, where anybody may ask.
+        // Where anybody may ask, `HEAD` is answered like `GET`, but is not listed.
         let also = if path == "/health" { "HEAD" } else { "" };
         for other in ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"] {
             if other != method && other != also {

@@ -1,7 +1,7 @@
-//! Both backends answer with equal bytes.
+//! Both backends answer with the same bytes.
 //!
-//! The ids of facts follow from the captures, and the instants are given, so two servers that got
-//! the same deliveries must say the same, byte for byte, on every route that reads.
+//! The ids of facts are derived from the captures, and the times are given. So two servers that
+//! received the same deliveries must answer the same, byte for byte, on every route that reads.
 
 use harness::delivery::{Call, LOGGED_AT, Receipt, ci_outcome, log_record, logs};
 use harness::http::Request;
@@ -41,7 +41,7 @@ fn deliveries() -> Vec<(&'static str, Vec<u8>)> {
                     "function": {"name": "read_file", "arguments": "{\"path\":\"src/pager.rs\",\"n\":1.10}"},
                 }],
             });
-            // Two calls of a Session share an instant, so that their ids decide the order.
+            // Two calls of a Session have the same time, so their ids decide the order.
             let call = Call::new(session, &format!("call-{number}"))
                 .captured(
                     &format!("00000000-0000-4000-8000-{:012}", 99 - number),
@@ -59,7 +59,7 @@ fn deliveries() -> Vec<(&'static str, Vec<u8>)> {
             }));
         }
     }
-    // A redelivery with other content, a second delivery of one call, and outcomes.
+    // A redelivery with different content, a second delivery of one call, and outcomes.
     deliveries.push((
         "/ingest/gateway",
         Call::new("other", "call-0")
@@ -75,7 +75,7 @@ fn deliveries() -> Vec<(&'static str, Vec<u8>)> {
     deliveries
 }
 
-/// Returns an export of decisions whose ids follow from what was decided.
+/// Returns an export of decisions whose ids are derived from what was decided.
 fn decisions() -> Value {
     let records: Vec<Value> = (0..18_u64)
         .map(|number| {
@@ -91,7 +91,7 @@ fn decisions() -> Value {
                     "tool_name": "Write",
                 }),
             );
-            // Two decisions of a Session share an instant, so that their ids decide the order.
+            // Two decisions of a Session have the same time, so their ids decide the order.
             let time = LOGGED_AT + number / 12 * 1_000;
             record["timeUnixNano"] = json!(time.to_string());
             record
@@ -104,7 +104,7 @@ fn query(path: &str, body: &Value) -> Request {
     Request::post(path, body.to_string())
 }
 
-/// Returns every reading request that the facts give reason for.
+/// Returns every reading request for which there are facts.
 fn reads(server: &Server) -> Vec<Request> {
     let mut reads = vec![
         Request::get("/v1/facts"),

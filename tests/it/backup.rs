@@ -1,4 +1,4 @@
-//! Backups: taken while a server goes on, looked at, and restored to the same answers.
+//! Backups that are taken while a server runs, verified, and restored to the same answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ on_both_backends! {
     mirrors_that_are_gone_are_named,
 }
 
-/// What is asked of both services: pages, reports, and all of one Session.
+/// What both services are asked: pages, reports, and everything about one Session.
 const QUESTIONS: [&str; 5] = [
     "/v1/facts",
     "/v1/sessions",
@@ -54,7 +54,7 @@ fn svc_on(server: &Server, store: &Store, mirrors: &Path, arguments: &[&str]) ->
     process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
 }
 
-/// Plants a Session, and a repository whose mirror is there.
+/// Stores a Session, and a repository whose mirror exists.
 fn planted(server: &Server) -> Daemon {
     done(&svc(server, &["demo", "--small"]));
     let repository = Repository::create();
@@ -86,7 +86,8 @@ pub(crate) fn path(server: &Server, name: &str) -> String {
     mirrors.with_file_name(name).display().to_string()
 }
 
-/// Returns what lies in a folder, with its permissions. Files below are for this account alone.
+/// Returns the contents of a folder with their permissions. Files below it are private to this
+/// account.
 fn modes(folder: &Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("it is there") {
@@ -266,7 +267,7 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
     done(&svc(&server, &["verify", &folder]));
     done(&svc(&server, &["verify"]));
 
-    // So is one whose list of digests is empty, or gone.
+    // The same holds for a backup whose list of digests is empty or gone.
     let sums = Path::new(&folder).join("SHA256SUMS");
     let digests = fs::read(&sums).expect("it is there");
     fs::write(&sums, "").expect("it is there");
@@ -277,7 +278,7 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
     fs::write(&sums, digests).expect("it is there");
     done(&svc(&server, &["verify", &folder]));
 
-    // Neither is what has no manifest, nor one that says otherwise.
+    // The same holds for a backup whose manifest differs or is gone.
     let manifest = Path::new(&folder).join("manifest.json");
     let text = fs::read_to_string(&manifest).expect("it is there");
     fs::write(
@@ -323,9 +324,9 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
     );
     match backend {
         Backend::Sqlite => {
-            // The file that it has open is not the one that anybody would find.
+            // The file that it has open is not the one that anybody else would find.
             assert!(restored.stderr_text().contains(".replaced-1"));
-            // Each file of it may hold what was captured.
+            // Each of these files may contain what was captured.
             let erasing = svc(&server, &["erase", "--session", DEMO]).stderr_text();
             for named in ["-1, ", "-1-shm, ", "-1-wal; remove them yourself\n"] {
                 let named = format!("svc.db.replaced{named}");
@@ -343,7 +344,7 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
                 Some(&Json::from(1_i64)),
                 "{facts:?}"
             );
-            // The first delivery may find out; its sender repeats it.
+            // The first delivery may discover this. Its sender repeats it.
             let start = Instant::now();
             while deliver(lost) != 200 {
                 assert!(start.elapsed() < COMMAND_MAX);
@@ -355,7 +356,8 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
     }
 }
 
-/// The store knows which mirrors were fetched, so a wrong folder does not pass for one without mirrors.
+/// The store knows which mirrors were fetched, so a wrong folder does not look like one without
+/// mirrors.
 fn mirrors_that_are_gone_are_named(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
@@ -370,7 +372,7 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
 
     let folder = path(&server, "without");
     let output = run(&elsewhere, &["backup", &folder]);
-    // The backup is made all the same, so what it has is printed as well.
+    // The backup is made anyway, so its contents are printed too.
     assert_eq!(output.status.code(), Some(1));
     let said = output.stderr_text();
     shows_no_secret(&said);
@@ -406,7 +408,7 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
         "{said}"
     );
 
-    // Whoever leaves them all out is told, and has what was asked for.
+    // Leaving out all mirrors gives a message, and the backup that was asked for.
     let folder = path(&server, "rows");
     let output = run("", &["backup", &folder]);
     assert_eq!(output.status.code(), Some(0));
@@ -425,7 +427,7 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     );
     assert!(found.contains("SHA256SUMS"), "{found}");
 
-    // A file is no folder of mirrors, whatever the command.
+    // A file is not a folder of mirrors, whatever the command.
     let file = path(&server, "file");
     fs::write(&file, "").expect("it can be written");
     let said = refused(&run(&file, &["backup", &path(&server, "none")]), 1);

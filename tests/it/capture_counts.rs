@@ -1,4 +1,4 @@
-//! An operator sees whether what a client sends arrives, and why not, without reading the log.
+//! An operator sees whether what a client sends arrives, and if not, why, without reading the log.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ fn counts(server: &Server) -> Json {
     reply.json()
 }
 
-/// Asserts that a member of the counts is this.
+/// Asserts the value of a member of the counts.
 fn is(counts: &Json, path: &[&str], wanted: &serde_json::Value) {
     let found = path
         .iter()
@@ -83,7 +83,7 @@ on_both_backends! {
     the_totals_are_those_of_all_servers_and_outlive_them,
 }
 
-/// Returns the totals by source, without the moments.
+/// Returns the totals by source, without the times.
 fn totals(server: &Server) -> Vec<(String, Json)> {
     let counts = counts(server);
     let sources = dig(&counts, "sources")
@@ -111,13 +111,13 @@ fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
     let mut other = Server::start_on(&store, &configuration);
     for (server, name) in [(&one, "a"), (&other, "b"), (&one, "b"), (&other, "c")] {
         server.deliver("/ingest/gateway", Call::new("s", name).body());
-        // It stores nothing, and is counted all the same.
+        // It stores nothing, but is counted.
         let skipped = json!([{"litellm_call_id": name}, 7]).to_string();
         server.deliver("/ingest/gateway/litellm", skipped.into_bytes());
         let ping = Webhook::new("ping", &json!({})).to("/ingest/forge");
         assert_eq!(server.send(&ping).status, 200);
     }
-    // Each writes what it has counted when it is asked, or within a second or so.
+    // Each server writes its counts when it is asked, or within about a second.
     drop(counts(&other));
     let expected = json!({
         "deliveries": 8,
@@ -144,10 +144,10 @@ fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
     assert_eq!(dig(&pings, "skipped.ping"), Some(&Json::from(4_i64)));
     assert_eq!(totals(&one), totals(&other));
 
-    // What is stored is counted in the same commit: a server that is killed takes nothing with it.
+    // What is stored is counted in the same commit, so a killed server loses nothing.
     one.deliver("/ingest/ci", ci_outcome("run").to_string().into_bytes());
     one.kill();
-    // What stored nothing is counted by a server that is stopped.
+    // A server that is stopped writes the counts of what was not stored.
     other.deliver("/ingest/gateway", Call::new("s", "c").body());
     assert!(other.stop().success());
     let again = Server::start_on(&store, &configuration);

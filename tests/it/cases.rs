@@ -5,7 +5,7 @@ use harness::pattern::Mismatch;
 use harness::player;
 use harness::server::{Backend, Configuration, Server, Store};
 
-/// Makes two tests of each area, and the list of the areas.
+/// Creates two tests for each area, and the list of the areas.
 macro_rules! areas {
     ($($name:ident = $area:literal),+ $(,)?) => {
         const PLAYED: &[&str] = &[$($area),+];
@@ -76,7 +76,8 @@ fn play_area(area: &str, backend: Backend) {
 
 type Outcome<'a> = (&'a Case, Result<(), Mismatch>);
 
-/// Plays cases, those of equal configuration on one server; nothing if the backend is skipped.
+/// Plays cases, those with equal configurations on one server. Returns `None` if the backend is
+/// skipped.
 fn play_all(cases: &[Case], backend: Backend) -> Option<Vec<Outcome<'_>>> {
     let mut groups: Vec<(&Configuration, Vec<&Case>)> = Vec::new();
     for case in cases {

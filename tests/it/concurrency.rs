@@ -1,4 +1,4 @@
-//! Deliveries and reads that meet.
+//! Concurrent deliveries and reads.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,9 +11,9 @@ use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Serv
 use serde_json::json;
 use svc_model::json::Json;
 
-/// Clients that send at the same moment.
+/// The number of clients that send at the same moment.
 const CLIENTS: usize = 12;
-/// How often they do.
+/// How often they send.
 const ROUNDS: usize = 8;
 
 on_both_backends! {
@@ -48,7 +48,7 @@ fn check_equal_deliveries(servers: &[&Server]) {
             .captured(&random.uuid(), "2026-01-02T03:04:05Z");
         for (path, body) in [
             ("/ingest/gateway", named.body()),
-            // Without an envelope only the gateway's id of the call tells that they are equal.
+            // Without an envelope, only the gateway's id of the call shows that they are the same.
             (
                 "/ingest/gateway",
                 Call::new("together", &format!("bare-{round}")).body(),
@@ -96,7 +96,7 @@ fn a_read_without_a_free_slot_is_503_and_the_slot_comes_back(backend: Backend) {
     configuration
         .variables
         .insert("SVC_READ_SLOTS".into(), "1".into());
-    // Every read has to fetch and decode all of it again, so that reads really meet.
+    // Every read must fetch and decode everything again, so that reads really overlap.
     configuration
         .variables
         .insert("SVC_CACHE_BYTES".into(), "0".into());

@@ -1,4 +1,4 @@
-//! The real server under many connections, and what it logs of the requests on them.
+//! The real server with many connections, and what it logs about the requests on them.
 
 use std::net::TcpStream;
 
@@ -8,7 +8,7 @@ use harness::pattern::dig;
 use harness::server::{Backend, Configuration, INGEST_CLIENT, INGEST_TOKEN, Server};
 use svc_model::json::Json;
 
-/// More sockets than files that the server is started with.
+/// More sockets than the server may open files.
 const STRANGERS: usize = 400;
 
 #[test]

@@ -1,11 +1,11 @@
-//! What was acknowledged is there, however the server ended.
+//! What was acknowledged is stored, however the server ended.
 //!
-//! Several clients post gateway calls and CI outcomes as fast as they can while the server is
+//! Several clients post gateway calls and CI outcomes as fast as they can, until the server is
 //! killed at a random moment. A new server on the same store must then know every fact that the old
-//! one acknowledged: its redelivery is a redelivery, with the same id, and the inventory lists it.
-//! What was sent and not acknowledged may or may not be there, but not by half.
+//! one acknowledged: sending it again is a redelivery with the same id, and the inventory lists it.
+//! What was sent but not acknowledged may or may not be stored, but never in part.
 //!
-//! For PostgreSQL it is the service that is killed; the database is its operator's own concern.
+//! For PostgreSQL, the service is killed. The database is its operator's concern.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,15 +21,15 @@ use harness::server::{Backend, Configuration, INGEST_TOKEN, Server, Store};
 use serde_json::json;
 use svc_model::json::Json;
 
-/// Clients that post at the same time.
+/// The number of clients that post at the same time.
 const CLIENTS: u64 = 6;
-/// Servers that are killed, one after another, on one store.
+/// The number of servers that are killed, one after another, on one store.
 const ROUNDS: u64 = 3;
-/// Facts that are acknowledged, at least, before a server is ended.
+/// The minimum number of acknowledged facts before a server is killed.
 const ACKNOWLEDGED_MIN: u64 = 20;
-/// How long that may take on a machine that does something else.
+/// How long that may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Calls that one client puts into one Session, below the bound of an inventory.
+/// The calls that one client puts into one Session, which are fewer than an inventory may list.
 const CALLS_OF_A_SESSION: usize = 150;
 
 on_both_backends! {
@@ -37,10 +37,10 @@ on_both_backends! {
     a_server_that_is_asked_to_stop_keeps_what_it_acknowledged,
 }
 
-/// One delivery, and the id of its fact once it was acknowledged.
+/// A delivery, and the id of its fact once it was acknowledged.
 struct Delivery {
     path: &'static str,
-    /// The Session of a call; a CI outcome has none.
+    /// The Session of a call. A CI outcome has none.
     session: Option<String>,
     body: Vec<u8>,
     fact: Option<String>,
@@ -131,7 +131,7 @@ fn post(
             }
         } else {
             let session = format!("crash-{round}-{client}-{}", number / CALLS_OF_A_SESSION);
-            // A history that grows and starts anew, as an agent's does.
+            // A history that grows and starts again, as an agent's does.
             if history.len() > 20 {
                 history.clear();
             }
@@ -160,7 +160,7 @@ fn post(
     sent
 }
 
-/// What the store must hold.
+/// What the store must contain.
 #[derive(Default)]
 struct Facts {
     calls: BTreeMap<String, BTreeSet<String>>,
@@ -168,7 +168,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// Delivers everything once more, after which all of it must be there.
+    /// Delivers everything once more. Then all of it must be stored.
     fn redeliver(&mut self, server: &Server, sent: Vec<Delivery>) {
         for delivery in sent {
             let Receipt { fact, stored } =
@@ -188,7 +188,7 @@ impl Facts {
         }
     }
 
-    /// Checks that the store holds exactly these facts, and each of them whole.
+    /// Checks that the store contains exactly these facts, and each of them completely.
     fn check(&self, server: &Server) {
         for (session, wanted) in &self.calls {
             let inventory = server.read_json(&format!("/query/evidence?session_id={session}"));

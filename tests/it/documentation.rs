@@ -1,4 +1,4 @@
-//! The documentation is closed unless it is enabled, and needs nothing from elsewhere.
+//! The documentation is disabled unless it is enabled, and loads nothing from elsewhere.
 
 use std::process::Command;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn a_browser_shows_both_pages_and_blocks_nothing_of_them() {
         command
             .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
             .args(["--enable-logging=stderr", "--log-level=0"])
-            // Nobody else can be asked, whatever the page or the browser wants.
+            // Nothing else can be reached, whatever the page or the browser wants.
             .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .args(["--virtual-time-budget=15000", "--dump-dom"])
@@ -126,7 +126,7 @@ fn a_browser_shows_both_pages_and_blocks_nothing_of_them() {
             assert!(shown.contains(words), "{page} does not show {words}");
         }
         assert!(!shown.contains("cannot be shown"), "{page}");
-        // What a policy blocks, and what a script throws, is said on the console.
+        // What a policy blocks and what a script throws appears on the browser's console.
         let log = output.stderr_text();
         let complaints = log.lines().filter(|line| line.contains("CONSOLE"));
         assert_eq!(complaints.collect::<Vec<_>>(), [""; 0], "{page}");

@@ -1,4 +1,4 @@
-//! Captured content that is erased: answers say so, facts stay, and what others need stays too.
+//! Erasing captured content: answers say so, facts stay, and so does what others need.
 
 use harness::delivery::{Call, Receipt, allowed_edit, logs};
 use harness::http::{Reply, Request};
@@ -30,7 +30,7 @@ fn deliver(server: &Server, session: &str, name: &str, said: &str) -> String {
     let call = Call::new(session, name).messages(vec![message]);
     let mut reply = server.deliver("/ingest/gateway", call.body());
     if reply.status == 503 {
-        // It relied on what was erased a moment before; a sender sends it again.
+        // It relied on content that was erased a moment before. A sender sends it again.
         reply = server.deliver("/ingest/gateway", call.body());
     }
     Receipt::of(&reply).fact
@@ -169,7 +169,7 @@ fn every_answer_says_that_content_was_erased(backend: Backend) {
     let verified = done(&svc(&server, &["verify"]));
     assert!(verified.starts_with("no damage found in "), "{verified}");
 
-    // The same again brings nothing back, and new words are new evidence.
+    // Delivering the same again restores nothing, and new text is new evidence.
     assert_eq!(deliver(&server, "s", "one", SECRET), call);
     assert_eq!(read(&server, OPERATOR_TOKEN, "s", &call).status, 409);
     let new = deliver(&server, "s", "three", SECRET);

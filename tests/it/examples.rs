@@ -1,5 +1,5 @@
-//! The published examples, played in their order against a service: every request is accepted, and
-//! every answer has the form of the published one.
+//! The published examples, played in order against a service: every request is accepted, and every
+//! answer has the form of the published one.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn story() -> Vec<Value> {
     serde_json::from_slice(&text.expect("the examples")).expect("JSON")
 }
 
-/// Encodes what may not stand in a path or a query.
+/// Percent-encodes what may not be in a path or a query.
 fn encoded(value: &Value) -> String {
     let text = value
         .as_str()
@@ -65,7 +65,7 @@ fn request(route: &Description, example: &Value) -> Request {
     request.bearer(OPERATOR_TOKEN)
 }
 
-/// Says where two values differ in their form: in the type of a value, the names of members, the
+/// Returns where two values differ in form: in the type of a value, the names of members, or the
 /// length of a list.
 fn difference(place: &str, published: &Value, answered: &Value) -> Option<String> {
     match (published, answered) {
@@ -108,7 +108,7 @@ fn every_published_example_is_answered_as_published(backend: Backend) {
     let routes = endpoint::all();
     let story = story();
     assert_eq!(story.len(), routes.len(), "each operation has one example");
-    // The published ids of grants, and those that the service gives them here.
+    // The published ids of grants, and those that the service assigns here.
     let mut given: Vec<(String, String)> = Vec::new();
     for example in &story {
         let text = given.iter().fold(example.to_string(), |text, (id, given)| {
@@ -118,10 +118,10 @@ fn every_published_example_is_answered_as_published(backend: Backend) {
         let name = example["operation"].as_str().expect("a name");
         let route = routes.iter().find(|route| route.name == name);
         let route = route.unwrap_or_else(|| panic!("{name} is no operation"));
-        // The harness holds the answer against its schema.
+        // The harness checks the answer against its schema.
         let reply = server.send(&request(route, &example));
         assert_eq!(reply.status, 200, "{name}: {}", reply.text());
-        // How many requests were answered, and in which time, is another count in each run.
+        // How many requests were answered, and how fast, differs in each run.
         if name == "capture" {
             continue;
         }

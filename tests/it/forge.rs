@@ -1,4 +1,4 @@
-//! Deliveries of a forge's webhooks, beyond what the black-box cases say.
+//! Deliveries of a forge's webhooks, beyond the black-box cases.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -15,9 +15,9 @@ use harness::server::{Backend, Configuration, FORGE_SECRET, OPERATOR_TOKEN, Serv
 use serde_json::{Value, json};
 use svc_model::json::Json;
 
-/// The route that takes every event.
+/// The route that accepts every event.
 const ANY: &str = "/ingest/forge";
-/// Each other route and the event that it takes.
+/// Each other route, and the event that it accepts.
 const ROUTES: [(&str, &str); 4] = [
     ("/ingest/forge/push", "push"),
     ("/ingest/forge/repository", "repository"),
@@ -43,7 +43,7 @@ fn skipped(reply: &Reply, reason: &str) {
     assert_eq!(reply.text(), wanted);
 }
 
-/// An event of each kind that is stored.
+/// Returns an event of each kind that is stored.
 fn storable() -> Vec<(&'static str, Value)> {
     vec![
         ("push", push('a', 'b')),
@@ -139,7 +139,7 @@ fn an_odd_id_of_a_delivery_costs_at_most_the_delivery(backend: Backend) {
             skipped(&reply, "invalid_delivery_id");
         }
     }
-    // Blank is none, and without one every renaming is another.
+    // A blank id counts as none, and without one every renaming is a new one.
     let payload = renaming("Old", "Pager");
     for id in ["", "\u{3000}", "\u{a0}"] {
         let request = Webhook::new("repository", &payload).named(id).to(ANY);
@@ -162,7 +162,7 @@ fn the_configured_host_is_that_of_every_fact(backend: Backend) {
     };
     let run = Webhook::new("workflow_run", &workflow_run(5_001, "success"));
     let stored = Receipt::of(&server.send(&run.to(ANY)));
-    // The same run as a vendor would report it, of this host and of another one.
+    // The same run as a vendor would report it, once from this host and once from another.
     let mut report = ci_outcome("5001");
     for (member, value) in [
         ("provider", "forge_actions"),
@@ -248,8 +248,8 @@ fn any_payload_is_answered_and_its_repetition_alike(backend: Backend) {
     assert_eq!(kinds, wanted, "facts, skipped deliveries and conflicts");
 }
 
-/// A form is the default of GitHub's webhooks. The answer is that of any malformed body, and the log
-/// says what to change; not for a stranger, who could fill the log.
+/// A form is the default of GitHub's webhooks. It is answered like any malformed body, and the log
+/// says what to change, but not for a stranger, who could fill the log.
 #[test]
 fn a_form_is_malformed_and_the_log_says_what_to_change() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
@@ -277,7 +277,7 @@ fn a_form_is_malformed_and_the_log_says_what_to_change() {
             .secret("another secret of some length");
         let unsigned = server.send(&as_form(forged.to(path)));
         assert_eq!(unsigned.status, 401, "{path}");
-        // What is JSON is taken, whatever it is called.
+        // JSON is accepted, whatever its content type.
         let ping = as_form(Webhook::new("ping", &json!({})).to(path));
         assert_eq!(server.send(&ping).status, 200, "{path}");
         let broken = Webhook::unnamed("{").header("x-github-event", "push");
@@ -287,7 +287,7 @@ fn a_form_is_malformed_and_the_log_says_what_to_change() {
     assert!(server.log().contains("application/json"));
 }
 
-/// Whoever does not sign gets the same bytes, whatever is sent along.
+/// A request without a valid signature always gets the same bytes, whatever else it contains.
 #[test]
 fn a_wrong_signature_learns_nothing() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
@@ -401,7 +401,7 @@ fn the_headers_of_each_forge_are_read() {
     let mut facts = BTreeSet::new();
     for (place, forge) in forges.iter().enumerate() {
         let mut webhook = Webhook::unnamed(payload.as_str());
-        // Those that come after it say otherwise and do not count.
+        // Headers that come after it say something else and do not count.
         for (other, event) in forges[place..]
             .iter()
             .zip(["repository", "push", "ping", "x"])

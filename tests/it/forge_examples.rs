@@ -2,8 +2,8 @@
 //! route, twice.
 //!
 //! The examples are the npm package `@octokit/webhooks-examples`, unpacked into the folder that
-//! [`FOLDER_VARIABLE`] names, or into `target/webhooks-examples`. Without them the test says so and
-//! ends; where the variable names a folder, they have to be there.
+//! [`FOLDER_VARIABLE`] names, or into `target/webhooks-examples`. Without them, the test says so
+//! and ends. If the variable names a folder, they must be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,21 +20,21 @@ use svc_model::json::{Json, Number};
 
 /// The variable that names the folder of the package.
 const FOLDER_VARIABLE: &str = "SVC_TEST_WEBHOOK_EXAMPLES";
-/// Examples that are sent at once.
+/// The number of examples that are sent at once.
 const SENDERS: usize = 4;
 
 on_both_backends! {
     every_published_example_is_answered_and_its_repetition_too,
 }
 
-/// One example: the event, the payload, and an id as GitHub would give it.
+/// An example: the event, the payload, and an id as GitHub would assign it.
 struct Example {
     event: String,
     payload: Vec<u8>,
     id: String,
 }
 
-/// Returns the folder of the package; nothing if the examples are not there and need not be.
+/// Returns the folder of the package, or `None` if the examples are absent and need not be there.
 fn folder() -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     if let Some(given) = given {
@@ -49,7 +49,7 @@ fn folder() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Reads the examples of every version of GitHub, without those that several versions share.
+/// Reads the examples of every version of GitHub, leaving out repetitions.
 fn examples(folder: &Path) -> Vec<Example> {
     let mut examples = BTreeSet::new();
     for version in fs::read_dir(folder).expect("the folder of the package") {
@@ -143,7 +143,7 @@ fn send_all(server: &Server, paths: &[&str], examples: &[Example]) -> BTreeMap<S
     answers
 }
 
-/// Returns the answer that the repetition of a delivery must get.
+/// Returns the answer that a repeated delivery must get.
 fn repeated(first: &Reply) -> String {
     first.text().replace("\"stored\":true", "\"stored\":false")
 }
@@ -159,7 +159,7 @@ fn kind(reply: &Reply) -> String {
     }
 }
 
-/// Past the test runner, which hides what a passing test prints.
+/// Prints directly to standard error, past the test runner, which hides what a passing test prints.
 fn say(line: &str) {
     let _ignored = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -1,5 +1,6 @@
-//! Stores that cannot be written: full, or read only. What cannot be stored is not acknowledged, what can
-//! be read is answered, the cause is named with what mends it, and once it is mended everything goes on.
+//! Stores that cannot be written, because they are full or read-only. What cannot be stored is not
+//! acknowledged, what can be read is answered, the cause is named along with its remedy, and
+//! everything continues once it is fixed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -24,15 +25,15 @@ use crate::backup::path;
 use crate::cli::{COMMAND_MAX, done, refused, svc, svc_with};
 use crate::standby::{measured, obstacles};
 
-/// Bytes of a call that compress to nothing less.
+/// The bytes of a call that does not compress.
 const LARGE: usize = 24 * 1024;
-/// Calls that fill any of the small disks here.
+/// Enough calls to fill any of the small disks here.
 const CALLS: usize = 400;
 const FULL: &str = "the disk of the database is full: free some space there";
 const NO_ANSWER: &str = "the database server gives no answer: is it running";
 const READ_ONLY: &str = "the database can only be read: is it a standby";
 
-/// Returns a call whose text is like no other.
+/// Returns a call whose text is unlike any other.
 fn large(name: &str) -> Call {
     let mut random = Random::new(
         name.bytes()
@@ -57,7 +58,7 @@ pub(crate) fn deliver(server: &Server, call: &Call) -> bool {
     }
 }
 
-/// Everything that can be read is read, also what counts deliveries that stored nothing.
+/// Everything that can be read is read, including the counts of deliveries that stored nothing.
 pub(crate) fn reads_go_on(server: &Server, calls: usize) {
     for path in [
         "/health",
@@ -80,8 +81,8 @@ fn refuses_grants(server: &Server) {
     assert_eq!(server.ask("/v1/grants/add", grant).status, 503);
 }
 
-/// Asks a server of one call whose store cannot be written: it stores nothing, answers reads, and its log
-/// and the shell name the cause.
+/// Checks a server with one call whose store cannot be written: it stores nothing, answers reads,
+/// and names the cause in its log and in the shell.
 pub(crate) fn nothing_is_written(server: &Server, cause: &str) {
     for number in 0..3 {
         assert!(!deliver(
@@ -99,7 +100,7 @@ pub(crate) fn nothing_is_written(server: &Server, cause: &str) {
     assert!(said.contains(cause), "{said}");
 }
 
-/// Sends all that was acknowledged again: nothing of it is new.
+/// Sends everything that was acknowledged again. Nothing of it is new.
 pub(crate) fn all_is_there(server: &Server, calls: &[Call]) {
     for call in calls {
         let receipt = Receipt::of(&server.deliver("/ingest/gateway", call.body()));
@@ -135,7 +136,7 @@ fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
     );
     reads_go_on(&server, stored.len());
     assert!(server.log().contains(FULL), "{}", server.log());
-    // What only reads goes on, and a backup goes elsewhere.
+    // Commands that only read still work, and so does a backup, which is written elsewhere.
     done(&svc(&server, &["facts"]));
     done(&svc(&server, &["verify"]));
     done(&svc(&server, &["backup", &path(&server, "elsewhere")]));
@@ -187,7 +188,7 @@ fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
     done(&svc(&server, &["verify"]));
 }
 
-/// A restore that has no room leaves the store that was there.
+/// A restore that runs out of space leaves the existing store.
 #[test]
 fn a_restore_without_room_leaves_the_store_as_it_was() {
     let Some(store) = Store::on_small_disk(64 * 1024) else {
@@ -220,7 +221,7 @@ fn a_restore_without_room_leaves_the_store_as_it_was() {
     all_is_there(&server, &calls);
 }
 
-/// A connection to a file on a disk that can only be read would stay so for ever.
+/// A connection to a file on a read-only disk would stay read-only forever.
 #[test]
 fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
     let Some(store) = Store::on_small_disk(16 * 1024) else {
@@ -232,7 +233,7 @@ fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
     for call in &calls {
         assert!(deliver(&server, call));
     }
-    // Killed, it leaves its log, and commands that only read go on.
+    // When killed, it leaves its log behind, and commands that only read still work.
     server.kill();
     disk.set_writable(false);
     done(&svc(&server, &["facts"]));
@@ -268,24 +269,24 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
         cluster.execute(&format!("alter database {name} {how}"));
     };
     set("set default_transaction_read_only = on");
-    // The setting is for new sessions.
+    // The setting applies to new sessions.
     database.refuse_connections();
     database.accept_connections();
     nothing_is_written(&server, READ_ONLY);
     let doctor = svc(&server, &["doctor"]).stdout_text();
     assert!(doctor.contains(READ_ONLY), "{doctor}");
-    // The service alone shows it too, to an operator who cannot reach the database.
+    // The service shows it too, even to an operator who cannot reach the database.
     let doctor = svc_with(&server, &[("SVC_DATABASE_URL", "")], &["doctor"]);
     assert_eq!(doctor.status.code(), Some(1));
     let doctor = doctor.stdout_text();
     assert!(doctor.contains("logs as JSON      FAILED"), "{doctor}");
     assert!(doctor.contains("store.unavailable"), "{doctor}");
-    // A server may start on it, and answers.
+    // A server can start on it, and answers.
     let other = Server::start_on(&store, &Configuration::default());
     reads_go_on(&other, 1);
     refuses_grants(&other);
 
-    // The connections of the servers are those that could only read.
+    // The servers still have the connections that could only read.
     set("reset default_transaction_read_only");
     for (server, name) in [(&server, "after"), (&other, "after too")] {
         let call = Call::new("s", name);
@@ -304,7 +305,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
     let server = Server::start_on(&store, &Configuration::default());
     let before = Call::new("s", "before");
     assert!(deliver(&server, &before));
-    // What PostgreSQL says when a file cannot grow.
+    // What PostgreSQL says if a file cannot grow.
     database.query(
         "create function full_disk() returns trigger language plpgsql as $$ begin \
          raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; \
@@ -325,7 +326,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
     all_is_there(&server, &[before, after]);
 }
 
-/// PostgreSQL ends when it cannot write its log, and starts when there is room for it.
+/// PostgreSQL ends if it cannot write its log, and starts once there is room for it.
 #[test]
 fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_else() {
     let Some(mut cluster) = OwnCluster::on_small_log_disk(16 * 1024) else {
@@ -364,7 +365,7 @@ fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_el
     all_is_there(&server, &stored);
 }
 
-/// SQLite gives the files of its log the mode of the database, and they outlive it. A connection that can
+/// SQLite gives its log files the mode of the database, and they outlive it. A connection that can
 /// only read them opens as if it could write.
 #[test]
 fn a_file_beside_the_database_that_can_only_be_read_is_named() {
@@ -382,7 +383,7 @@ fn a_file_beside_the_database_that_can_only_be_read_is_named() {
         command.env("SVC_DATABASE_URL", &url);
         command.current_dir(home.path()).args(arguments);
         if is_root {
-            // The modes of files do not bind root.
+            // File modes do not restrict root.
             command.uid(NOBODY).gid(NOBODY);
         }
         process::run(&mut command, b"", COMMAND_MAX)

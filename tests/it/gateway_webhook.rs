@@ -1,7 +1,7 @@
 //! What a real LiteLLM proxy sends through its built-in webhook logger, in each of its formats.
 //!
-//! `fixtures/litellm` holds two recorded deliveries. Of the four payloads of the array three name a
-//! Session: two by the metadata of the requester, one by the suffix of its end user.
+//! `fixtures/litellm` contains two recorded deliveries. Of the four payloads in the array, three
+//! name a Session: two in the requester's metadata, and one in the suffix of the end user.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use svc_model::json::Json;
 
 /// The Session of three of the recorded calls.
 const SESSION: &str = "f3d44f28-df57-4c22-b838-d0fd86c323b7";
-/// By the kind of gateway and by its own name.
+/// By the kind of gateway, and by its product name.
 const PATHS: [&str; 2] = ["/ingest/gateway/gateway_a", "/ingest/gateway/litellm"];
 
 on_both_backends! {
@@ -47,7 +47,7 @@ fn lines() -> Vec<u8> {
     fixture("generic_api_ndjson_correlation_off.ndjson")
 }
 
-/// Asserts that a batch was answered with these counts.
+/// Asserts that the answer to a batch has these counts.
 fn counts(reply: &Reply, wanted: &Value) {
     assert_eq!(reply.status, 200, "{}", reply.text());
     let wanted = Json::parse(wanted.to_string().as_bytes()).expect("JSON");
@@ -233,7 +233,7 @@ fn a_single_payload_is_stored_under_either_name_of_the_gateway(backend: Backend)
             &json!({"stored": stored, "duplicates": 0, "skipped": skipped, "rejected": {}}),
         );
     }
-    // In an envelope it is the same call.
+    // In an envelope, it is the same call.
     let envelope = json!({"provider": "gateway_a", "payload": payloads[0]});
     let reply = server.deliver("/ingest/gateway", envelope.to_string());
     assert_eq!(
@@ -271,7 +271,7 @@ fn what_was_recorded_can_be_read_exactly(backend: Backend) {
             json!("openai"),
             "openai/gpt-5",
             [21, 4],
-            // Streamed: from the start to the end, not to the first token.
+            // A streamed call lasts from the start to the end, not to the first token.
             17,
             vec![
                 ("system", "careful"),
@@ -319,7 +319,7 @@ fn what_was_recorded_can_be_read_exactly(backend: Backend) {
     }
 }
 
-/// Reads every message of a call that is one text, as role and text.
+/// Reads every message of a call that consists of one text, as role and text.
 fn read_texts(server: &Server, call: &str) -> Vec<(String, String)> {
     let manifest =
         format!("/query/evidence/manifest?session_id={SESSION}&inference_call_id={call}");

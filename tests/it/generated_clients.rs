@@ -1,9 +1,9 @@
-//! Clients that common generators make of `openapi.json`: they post, discover and read against a
-//! service. And what the linters of such documents say of it.
+//! Clients that common generators make from `openapi.json`: they post, discover and read with a
+//! service. Also what linters say about such documents.
 //!
 //! The programs are looked for in the folder that [`FOLDER_VARIABLE`] names, or in
-//! `target/generators`. `tests/clients/README.md` says how they come there. A test whose program is not
-//! there says so and ends; where the variable names a folder, all of them have to be there.
+//! `target/generators`. `tests/clients/README.md` says how to install them. A test whose program is
+//! absent says so and ends. If the variable names a folder, all of them must be there.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,7 +27,7 @@ fn document() -> PathBuf {
     workspace().join("schemas/openapi.json")
 }
 
-/// Returns a program of the folder; nothing if it is not there and need not be.
+/// Returns a program in the folder, or `None` if it is absent and need not be there.
 fn program(name: &str) -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     let is_given = given.is_some();
@@ -50,7 +50,7 @@ fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Runs a program in a folder and returns what it says.
+/// Runs a program in a folder and returns what it prints.
 fn run(folder: &Path, program: &Path, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -94,7 +94,7 @@ fn a_client_of_openapi_python_client_posts_discovers_and_reads() {
     }
     let server = start();
     let script = workspace().join("tests/clients/first_hour.py");
-    // A script finds its modules beside itself.
+    // A script finds modules in its own folder.
     fs::copy(script, folder.path().join("first_hour.py")).expect("a copy");
     let base_url = server.base_url();
     let said = run(
@@ -124,7 +124,7 @@ fn a_client_of_hey_api_posts_discovers_and_reads() {
     run(folder.path(), &generator, &generate);
     let script = workspace().join("tests/clients/first_hour.ts");
     fs::copy(script, folder.path().join("first_hour.ts")).expect("a copy");
-    // Strictly: what the document leaves untyped does not compile.
+    // Strict mode, so what the document leaves untyped does not compile.
     let options = "--strict --target es2022 --lib es2023,dom,dom.iterable --module commonjs \
                    --moduleResolution node10 --skipLibCheck --outDir js first_hour.ts";
     let options: Vec<&str> = options.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Grants under attack: taken back while they are used, named oddly, and of tokens that come and go.
+//! Grants under attack: revoked while in use, with odd names, and for tokens that come and go.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -18,7 +18,7 @@ on_both_backends!(
 
 const REVIEW: &str = "4444444444444444444444444444444eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
 const TRIAGE: &str = "5555555555555555555555555555555fffffffffffffffffffffffffffffffff";
-/// Askers at once, and how often the token is revoked under them.
+/// The number of concurrent clients, and how often the token is revoked meanwhile.
 const ASKERS: usize = 4;
 const REVOCATIONS: usize = 5;
 
@@ -79,8 +79,8 @@ fn post(path: &str, question: &Value) -> Request {
     Request::post(path, question.to_string()).bearer(REVIEW)
 }
 
-/// Every way in which the token may read, with all that it was handed so far: ids, references, the
-/// cursor of a page, the address of a resource.
+/// Returns every way in which the token may read, with everything that it was given so far: ids,
+/// references, the cursor of a page, the address of a resource.
 fn questions(server: &Server) -> Vec<Request> {
     let inventory = body(&server.send(&get("/query/context/evidence?session_id=s")));
     let call = inventory["calls"][0]["inference_call_id"].clone();
@@ -124,7 +124,7 @@ fn questions(server: &Server) -> Vec<Request> {
     ]
 }
 
-/// What stands in the Session and nowhere else.
+/// Text that is in the Session and nowhere else.
 const SAID: &str = "src/pager.rs";
 
 fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
@@ -152,7 +152,7 @@ fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
         let question = String::from_utf8_lossy(said);
         let is_search = path.ends_with("/discover") || question.contains("find_evidence");
         match (&**path, is_search) {
-            // It is told that it may read nothing.
+            // It learns that it may read nothing.
             (_, true) => {
                 assert_eq!(status, 200, "{text}");
                 assert!(text.contains("\"authorized_sessions\":0"), "{text}");
@@ -175,8 +175,8 @@ fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
     }
 }
 
-/// A request that began before the revocation was acknowledged is answered whole or not at all, one
-/// that began later never.
+/// A request that began before the revocation was acknowledged is answered completely or not at
+/// all. One that began later is never answered.
 fn no_request_that_begins_after_a_revocation_reads(backend: Backend) {
     let Some(server) = start(backend) else { return };
     grant(&server);
@@ -225,8 +225,8 @@ fn no_request_that_begins_after_a_revocation_reads(backend: Backend) {
             match status {
                 200 => {
                     assert!(began < acknowledged, "{number} {text}");
-                    // The search slots are few, and tools say so in band, as they say what happened since
-                    // the token was looked at.
+                    // There are few search slots, and tools report that in band, as they report
+                    // what happened after the token was checked.
                     let said = ["busy", "unauthorized"].map(|it| format!("\"code\":\"{it}\""));
                     let is_refused = said.iter().any(|it| text.contains(it));
                     assert!(is_refused || text == whole[number], "{text}");
@@ -296,7 +296,7 @@ fn a_name_that_is_none_is_refused_and_nothing_is_recorded(backend: Backend) {
     let request = json!({"token": "review", "session_id": "\u{0}", "reason": "x"});
     let reply = server.ask("/v1/grants/add", request.to_string());
     assert!([200, 422].contains(&reply.status), "{}", reply.text());
-    // What is not there cannot be removed, whatever it is called.
+    // What does not exist cannot be removed, whatever its name.
     for id in [
         "00000000",
         "ffffffff-ffff-ffff-ffff-ffffffffffff",
@@ -309,7 +309,7 @@ fn a_name_that_is_none_is_refused_and_nothing_is_recorded(backend: Backend) {
         let reply = server.ask("/v1/grants/remove", request.to_string());
         assert_eq!(reply.status, 422, "{id} {}", reply.text());
     }
-    // A name that looks like another is another.
+    // A name that only looks like another is a different name.
     let request = json!({"token": "Review", "session_id": "s", "reason": "x"});
     assert_eq!(
         change(&server, "/v1/grants/add", &request)["configured"],
@@ -334,7 +334,8 @@ fn a_token_that_vanishes_and_comes_back_has_what_its_name_has(backend: Backend) 
     assert_eq!([reads(&server, REVIEW), reads(&server, TRIAGE)], [200, 403]);
     server.stop();
 
-    // It is gone: what is granted to its name is nobody's, and can be seen and changed.
+    // The token is gone. What is granted to its name belongs to nobody, and can be listed and
+    // changed.
     let mut server = serving(json!({"triage": TRIAGE}));
     assert_eq!([reads(&server, REVIEW), reads(&server, TRIAGE)], [401, 403]);
     let list = body(&server.send(&Request::get("/v1/grants").bearer(OPERATOR_TOKEN)));
@@ -345,7 +346,8 @@ fn a_token_that_vanishes_and_comes_back_has_what_its_name_has(backend: Backend) 
     assert_eq!(receipt["configured"], false);
     server.stop();
 
-    // It comes back under its name and under another: a name carries its grants and its revocation.
+    // The token returns under its old name and under another. A name keeps its grants and its
+    // revocation.
     let mut server = serving(json!({"review": TRIAGE, "renamed": REVIEW}));
     assert_eq!([reads(&server, REVIEW), reads(&server, TRIAGE)], [403, 401]);
     change(&server, "/v1/grants/restore", &revoke);

@@ -1,4 +1,4 @@
-//! Grants that change while servers run: of named retrieval tokens, by Session and by rule.
+//! Grants that change while servers run, for named retrieval tokens, by Session and by rule.
 
 use harness::delivery::Call;
 use harness::http::{Reply, Request};
@@ -39,7 +39,7 @@ fn change(server: &Server, path: &str, request: &Value) -> Value {
     body(&server.ask(path, request.to_string()))
 }
 
-/// Grants the token `review` this, and returns the id of the grant.
+/// Grants this to the token `review`, and returns the id of the grant.
 fn grant(server: &Server, what: &Value) -> String {
     let mut request = json!({"token": "review", "reason": "a review"});
     for (name, value) in what.as_object().expect("members") {
@@ -132,7 +132,7 @@ fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
         "matched"
     );
 
-    // What is granted already is not granted twice, and what has ended not ended twice.
+    // What is granted already is not granted twice, and what has ended does not end twice.
     assert_eq!(grant(&server, &json!({"session_id": "one"})), one);
     assert_eq!(remove(&server, &one)["unchanged"], false);
     assert_eq!(remove(&server, &one)["unchanged"], true);
@@ -183,19 +183,19 @@ fn a_rule_grants_what_fits_and_nothing_else(backend: Backend) {
         found(&server, REVIEW),
         (vec!["early".to_owned(), "hers".to_owned()], 2)
     );
-    // One that comes later is granted as it comes.
+    // A later Session is granted when it arrives.
     deliver(&server, "new", "ann");
     assert_eq!(reads("new"), 200);
-    // Somebody says of Bob's Session that it is Ann's: it is no more hers than before.
+    // Somebody claims that Bob's Session is Ann's, which does not make it hers.
     deliver(&server, "his", "ann");
     assert_eq!(reads("his"), 403);
-    // And of hers that it is Bob's: it is not hers alone.
+    // The same for hers, claimed to be Bob's: it is no longer hers alone.
     deliver(&server, "new", "bob");
     assert_eq!(reads("new"), 403);
     remove(&server, &rule);
     assert_eq!(reads("early"), 403);
 
-    // Every member counts, and a moment is itself included.
+    // Every member counts, and `since` includes its own moment.
     grant(&server, &json!({"user_id": "ann", "since": began}));
     assert_eq!(
         [reads("early"), reads("hers"), reads("his")],
@@ -231,7 +231,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
         "/v1/me",
         "/v1/facts",
         "/query/context/evidence?session_id=one",
-        // Nothing of a request is looked at.
+        // The request is not looked at.
         "/query/context/evidence",
     ] {
         let reply = server.send(&Request::get(path).bearer(REVIEW));
@@ -253,7 +253,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
         "another token is as it was"
     );
 
-    // It may still be granted to, and is taken again with its grants.
+    // Grants can still be added to it, and it is accepted again with its grants.
     grant(&server, &json!({"session_id": "two"}));
     let restored = change(&server, "/v1/grants/restore", &request);
     assert_eq!(restored["entry"]["in_force"], false);
@@ -272,7 +272,7 @@ fn the_order_of_checks_is_that_of_the_configured_grant(backend: Backend) {
     deliver(&server, "configured", "ann");
     deliver(&server, "stored", "ann");
     grant(&server, &json!({"session_id": "stored"}));
-    // The configured set stays what it is, of its token and of the operator.
+    // The configured set stays the same for its own token and for the operator.
     for token in [RETRIEVAL_TOKEN, harness::server::OPERATOR_TOKEN] {
         assert_eq!(inventory(&server, token, "configured").status, 200);
         assert_eq!(inventory(&server, token, "stored").status, 403);
@@ -287,14 +287,14 @@ fn the_order_of_checks_is_that_of_the_configured_grant(backend: Backend) {
         let request = Request::post(path, body.to_owned()).bearer(REVIEW);
         server.send(&request)
     };
-    // A named token has no one Session that need not be named, whatever the body.
+    // A named token has no single Session that need not be named, whatever the body.
     let reply = ask("/query/context", "{");
     assert_eq!(
         reply.text(),
         r#"{"detail":"Context retrieval is disabled"}"#
     );
     assert_eq!(reply.status, 404);
-    // The form of a request counts before what it asks for.
+    // The form of a request is checked before what it asks for.
     assert_eq!(ask("/query/context/selected", "{").status, 400);
     let wrong = r#"{"schema_version":1,"query":"pager","session_id":"configured","other":1}"#;
     assert_eq!(ask("/query/context/selected", wrong).status, 422);
@@ -352,7 +352,8 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     both(200);
     let request = json!({"token": "review", "reason": "lost"});
     change(&server, "/v1/grants/revoke", &request);
-    // The other one has looked at the token before, and tells it nothing of what is wrong with a request.
+    // The other server has checked the token before, but still reveals nothing about what is wrong
+    // with a request.
     for (path, body, status) in [
         ("/query/context/selected", "{", 401),
         ("/query/context/selected", r#"{"schema_version":1}"#, 401),
@@ -360,7 +361,7 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     ] {
         let sent = other.send(&Request::post(path, body).bearer(REVIEW));
         assert_eq!(sent.status, status, "{path} {body} {}", sent.text());
-        // Each is the first that the other one hears after a look at the token.
+        // Each is the first request to the other server after it checked the token.
         change(&server, "/v1/grants/restore", &request);
         assert_eq!(inventory(&other, REVIEW, "one").status, 200);
         change(&server, "/v1/grants/revoke", &request);
@@ -370,7 +371,7 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     both(200);
     remove(&server, &id);
     both(403);
-    // A Session that is granted at one is read at the other with its next request.
+    // A Session that is granted at one server can be read at the other with the next request.
     grant(&server, &json!({"session_id": "one"}));
     both(200);
     let mine = body(&me(&other, REVIEW));
@@ -384,7 +385,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     deliver(&server, "one", "ann");
     let url = server.base_url();
     let remote = |arguments: &[&str]| svc(&server, &[arguments, &["--url", &url]].concat());
-    // At the store itself.
+    // Directly at the store.
     let local = |arguments: &[&str]| svc_with(&server, &[("USER", "somebody-else")], arguments);
     assert!(done(&local(&["grant", "list"])).starts_with("no grants\n"));
     let nothing = done(&local(&["grant", "explain", "review", "one"]));
@@ -430,7 +431,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         "{mine}"
     );
 
-    // What comes next works as it is printed.
+    // The suggested command works as printed.
     let next = added.stderr_text();
     let back = next.lines().find(|line| line.contains("svc grant remove"));
     let words: Vec<&str> = back
@@ -487,7 +488,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         .collect();
     done(&svc(&server, &words));
     assert_eq!(me(&server, REVIEW).status, 200);
-    // A server may still refuse it: nothing was changed, and nothing else is promised.
+    // A server may still refuse it. Nothing was changed, and nothing else is promised.
     let again = done(&svc(&server, &words));
     assert!(
         again.starts_with("review is not revoked; if a server refuses it"),
@@ -560,7 +561,7 @@ fn what_is_wrong_with_a_change_is_told(backend: Backend) {
         );
         fails(&["grant", "explain", "a b", "s"], 1, "letters");
     }
-    // The names that there are, of the server and of the store.
+    // The names that exist, at the server and in the store.
     let mistyped = ["grant", "revoke", "review agent", "--reason", "x"];
     let said = refused(
         &svc(&server, &[&mistyped[..], &["--url", &url]].concat()),

@@ -1,4 +1,4 @@
-//! The guides for people: what they tell a reader to run works, and every link leads somewhere.
+//! The guides for people: the commands that they show work, and every link leads somewhere.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ on_both_backends! {
     an_agent_that_follows_its_guide_reads_exact_parts,
 }
 
-/// Returns what stands in the blocks of a language.
+/// Returns the contents of the blocks in a language.
 fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
     let fence = format!("```{language}\n");
     let blocks = text.split(fence.as_str()).skip(1);
@@ -34,7 +34,7 @@ fn an_agent_that_follows_its_guide_reads_exact_parts(backend: Backend) {
     };
     let call = Call::new(SESSION, "the-call").body();
     let receipt = Receipt::of(&server.deliver("/ingest/gateway", call));
-    // What stands behind it is about tools, and has a test of its own.
+    // What follows is about tools, and has a test of its own.
     let (routes, _) = AGENTS.split_once("## Tools over MCP").expect("two parts");
     let answers: Vec<Json> = blocks(routes, "sh")
         .into_iter()
@@ -49,7 +49,7 @@ fn an_agent_that_follows_its_guide_reads_exact_parts(backend: Backend) {
             let output = process::run(&mut command, b"", COMMAND_MAX).expect("the block ends");
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{block}\n{stderr}");
-            // Two answers of one block stand one behind the other.
+            // Two answers of one block follow one another.
             let stdout = String::from_utf8(output.stdout).expect("ASCII JSON");
             let answers = stdout.replace("}{", "}\n{");
             let answers = answers.lines().map(|line| Json::parse(line.as_bytes()));
@@ -70,7 +70,7 @@ fn an_agent_that_follows_its_guide_reads_exact_parts(backend: Backend) {
     says(5, "fix the pager in src/pager.rs");
 }
 
-/// Returns where the links of a text lead: a path and an anchor, each of which may be empty.
+/// Returns the targets of a text's links: a path and an anchor, either of which may be empty.
 fn links(text: &str) -> Vec<(&str, &str)> {
     let targets = text.split("](").skip(1);
     let targets = targets.filter_map(|rest| rest.split(')').next());

@@ -1,4 +1,4 @@
-//! A machine that sends, and has no home to keep anything in.
+//! A machine that sends evidence, but has no home to keep anything in.
 
 use harness::process;
 use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{COMMAND_MAX, done, svc_with};
 
-/// No folder can be made in it.
+/// No folder can be created in it.
 const NOWHERE: &str = "/dev/null";
 
 fn variables<'a>(url: &'a str, token: &'a str) -> [(&'a str, &'a str); 6] {
@@ -49,7 +49,7 @@ fn what_an_editor_did_is_sent_without_a_home_and_what_is_lost_is_said() {
             .envs(variables(url, INGEST_TOKEN));
         let output = process::run(&mut hook, write.to_string().as_bytes(), COMMAND_MAX);
         let output = output.expect("the hook ends");
-        // An editor must not fail for its evidence.
+        // An editor must not fail because of evidence.
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(output.stdout_text(), "{}\n");
         output.stderr_text()

@@ -1,4 +1,4 @@
-//! An operator's way from a failed run to the Sessions behind it, on one machine: a real push of a
+//! An operator's path from a failed run to the Sessions behind it, on one machine: a real push of a
 //! real repository, a note on the commit, a run that a pipeline reported, and the shell.
 
 use std::thread;
@@ -43,7 +43,7 @@ fn start(backend: Backend) -> Option<Server> {
     Server::start(backend, &Configuration::default())
 }
 
-/// Reports a run as a pipeline does.
+/// Reports a run as a pipeline would.
 fn report(server: &Server, system: &str, run: &str, commit: &str, more: &[&str]) {
     let arguments = [
         "ci",
@@ -88,7 +88,8 @@ fn work(server: &Server) {
     ]);
 }
 
-/// Pushes a commit that a note names Session `s` on, and returns it once the note was read.
+/// Pushes a commit whose note names Session `s`. Waits until the note has been read, and returns
+/// the commit.
 fn delivered(server: &Server) -> String {
     let repository = Repository::create();
     let base = repository.commit("base");
@@ -209,7 +210,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     assert!(commit.ends_with("\nnext:\n  svc session s\n"), "{commit}");
 
     let investigated = json(&svc(&server, &["investigate", "41", "--json"]));
-    // Links reach to the moment of their reply, so the parts without one are compared.
+    // Links end at the moment of their reply, so only the parts without such a moment are compared.
     let answer = server.read_json("/query/session/s");
     let sessions = at(&investigated, &["sessions"]);
     for part in ["timeline", "attributed_commits", "pushes", "coverage"] {
@@ -253,7 +254,7 @@ fn a_list_of_failures_goes_on_page_by_page(backend: Backend) {
 fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let commit = "c".repeat(40);
-    // A pipeline whose variables have no number of the repository.
+    // A pipeline whose variables do not give the repository's number.
     let numberless = |run: &str, more: &[(&str, &str)]| {
         let job = [
             ("SVC_TOKEN", INGEST_TOKEN),
@@ -301,7 +302,7 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
         &Json::from(1_i64)
     );
 
-    // The variable of the snippet names the repository, whatever its name.
+    // The variable in the snippet identifies the repository, whatever its name.
     numberless("a2", &[("SVC_REPOSITORY_ID", "7")]);
     let output = svc(&server, &failures);
     assert!(output.stdout_text().contains("circleci  a2"), "{output:?}");
@@ -488,8 +489,8 @@ fn every_run_of_our_own_snippets_is_found_by_what_a_person_pastes(backend: Backe
 fn the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let facts = Facts::of(&server);
-    // A branch that was pushed twice. Session a worked on a commit of the first push, b on one that
-    // the second brought with its head; c worked elsewhere.
+    // A branch that was pushed twice. Session a worked on a commit of the first push, and b on one
+    // that the second push brought along with its head. c worked elsewhere.
     let (first, head) = (commit('1'), commit('2'));
     let pushed = |number, after: &CommitSha| Push {
         repository: Some(repository(7)),
@@ -560,7 +561,7 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
     ] {
         assert_eq!(done(&svc(&server, arguments)), said);
     }
-    // Two systems count their runs alike.
+    // Two systems number their runs alike.
     let commit = "c".repeat(40);
     report(
         &server,

@@ -48,12 +48,12 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
         .unwrap()
     );
 
-    // The service of the login is asked, with the operator's token.
+    // Commands ask the service of the login, with the operator's token.
     assert!(done(&run(&["me"], "")).starts_with(&format!("service       {url}\n")));
     assert!(done(&run(&["me"], "")).contains("authority     operator\n"));
     assert!(done(&run(&["evidence", "inventory", "s"], "")).contains("is not known"));
 
-    // It is a private file, with what the service said of the tokens.
+    // It is a private file, with what the service said about the tokens.
     let file = config.join("svc/credentials.json");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
@@ -71,7 +71,8 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
         assert_eq!(at(&stored, &["servers", &url, member]), &Json::from(value));
     }
 
-    // A token of the environment wins over it, and keeps a login from being made for nothing.
+    // A token in the environment takes precedence, and a login that would have no effect is
+    // refused.
     let mut command = server.shell();
     command
         .env("XDG_CONFIG_HOME", &config)
@@ -84,7 +85,7 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
     let login = process::run(&mut command, OPERATOR_TOKEN.as_bytes(), COMMAND_MAX).unwrap();
     assert!(refused(&login, 1).contains("SVC_TOKEN"));
 
-    // A token goes to its own service only.
+    // A token is sent only to its own service.
     let elsewhere = run(&["me", "--url", "http://127.0.0.1:1"], "");
     assert!(refused(&elsewhere, 1).contains("svc login http://127.0.0.1:1\n"));
 
@@ -132,7 +133,7 @@ fn a_login_that_proves_nothing_keeps_nothing() {
     ] {
         assert_eq!(login(url, capture, token), code, "{url} {capture}");
     }
-    // Without a terminal there is no terminal to ask.
+    // Without a terminal, nobody can be asked.
     let output = svc(&server, folder.path(), &["login", &url], OPERATOR_TOKEN);
     assert!(refused(&output, 1).contains("--with-token"));
     assert!(!folder.path().join("svc").exists());

@@ -1,5 +1,5 @@
-//! `POST /v1/logs` as exporters use it: both encodings, plain and gzip, and answers that tell them
-//! whether to send again.
+//! `POST /v1/logs` as exporters use it: both encodings, plain and gzip, and answers that tell
+//! exporters whether to send again.
 
 use std::io::Write as _;
 
@@ -181,7 +181,7 @@ fn records(random: &mut Random, number: u64) -> Vec<Value> {
     records
 }
 
-/// What a sender says in one encoding, it says in the other.
+/// The same export gives the same answers in both encodings.
 fn both_encodings_give_equal_answers(backend: Backend) {
     let (Some(plain), Some(packed)) = (start(backend), start(backend)) else {
         return;
@@ -234,7 +234,7 @@ fn a_repeated_export_stores_nothing_more(backend: Backend) {
     }
     assert_eq!(server.read("/v1/facts").body, before);
 
-    // Cursor's hook knows only the time of its own receipt, which differs with every repetition.
+    // Cursor's hook knows only when it received the write, which differs with every repetition.
     let mut write = log_record(
         "svc.tool_decision",
         &json!({
@@ -297,7 +297,7 @@ fn a_protobuf_sender_is_answered_in_protobuf(backend: Backend) {
     }
     let large = known(vec![0; BODY_BYTES_MAX + 1]);
     check(large, 413, status("request body too large"));
-    // JSON is read as what it is said to be, and answered in kind.
+    // JSON is read according to its content type, and answered in the same form.
     let said = known(export()).header("content-type", "application/json");
     assert!(server.try_send(&said).is_ok());
     let request = in_json(logs(&allowed_edit("s-1", "tu2")).to_string()).bearer(INGEST_TOKEN);
@@ -355,7 +355,7 @@ fn a_body_that_is_not_encoded_as_it_says_is_400() {
         (unsaid.status, unsaid.text().as_str()),
         (400, r#"{"detail":"Malformed JSON body"}"#)
     );
-    // Other routes do not look at the header.
+    // Other routes ignore the header.
     let elsewhere = Request::post("/ingest/gateway", packed).header("content-encoding", "gzip");
     assert_eq!(deliver(&server, elsewhere).status, 400);
     assert_eq!(total(&server, "developer_decisions"), 0);
@@ -364,7 +364,7 @@ fn a_body_that_is_not_encoded_as_it_says_is_400() {
 #[test]
 fn a_bomb_is_413_for_who_may_send_and_only_counted_for_others() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
-    // A hundred members of which each is just the cap: 2.5 GiB in 2.5 MB.
+    // A hundred members, each exactly as large as the cap: 2.5 GiB in 2.5 MB.
     let bomb = gzip(&vec![b' '; BODY_BYTES_MAX]).repeat(100);
     assert!(bomb.len() < BODY_BYTES_MAX / 2);
     for framing in [Framing::Sized, Framing::Chunked] {
@@ -376,7 +376,7 @@ fn a_bomb_is_413_for_who_may_send_and_only_counted_for_others() {
             assert_eq!(reply.status, 413, "{}", reply.text());
         }
     }
-    // At the cap exactly it is read.
+    // A body that is exactly as large as the cap is read.
     let export = logs(&allowed_edit("s-1", "tu1")).to_string().into_bytes();
     let mut body = vec![b' '; BODY_BYTES_MAX - export.len()];
     body.extend_from_slice(&export);

@@ -1,10 +1,10 @@
-//! Tests of the whole service by its interface: the real programs on both backends.
+//! Tests of the whole service through its interface: the real programs on both backends.
 //!
-//! One program, so that the workspace links it once. Each module is one question; what they stand
-//! on is in `harness/`.
+//! They are one program, so that the workspace links it only once. Each module answers one
+//! question. What they build on is in `harness/`.
 
-/// Makes two tests of each function that takes a backend. Where there is no PostgreSQL, its test
-/// says so and ends.
+/// Creates two tests from each function that takes a backend. Without PostgreSQL, its test says so
+/// and ends.
 macro_rules! on_both_backends {
     ($($name:ident),+ $(,)?) => {$(
         mod $name {

@@ -1,5 +1,5 @@
-//! What requests cost in memory: bodies that are made to cost much, alone and several at once, on a
-//! server that has little.
+//! What requests cost in memory: bodies that are made to cost a lot, alone and several at once, on
+//! a server that has little.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,16 +14,18 @@ use svc_model::limit::{BODY_BYTES_MAX, LOG_RECORDS_MAX};
 
 const MIB: usize = 1024 * 1024;
 
-/// The address space that the server has.
+/// The server's address space.
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// What the largest request may take, and what several may take together, beside the server itself.
+/// What the largest request may take, and what several may take together, besides the server
+/// itself.
 const ONE_REQUEST_BYTES: usize = 300 * MIB;
 const ALL_REQUESTS_BYTES: usize = 1024 * MIB;
-/// What large bodies may leave once they are answered: what the store keeps of its database among it.
+/// What large bodies may leave once they are answered, including what the store caches of its
+/// database.
 const LEFT_BYTES: usize = 250 * MIB;
-/// How often several large bodies come at once.
+/// How often several large bodies arrive at once.
 const ROUNDS: usize = 3;
-/// The bodies that are sent at once: those that cost most.
+/// The bodies that are sent at once: those that cost the most.
 const AT_ONCE: [&str; 8] = [
     "a content list",
     "tool calls",
@@ -41,7 +43,7 @@ on_both_backends! {
     large_bodies_leave_nothing_behind_however_often_they_come,
 }
 
-/// Starts a server that has little address space. A process that asks for more aborts.
+/// Starts a server with little address space. A process that asks for more aborts.
 fn start(backend: Backend) -> Option<Server> {
     let server = Server::start(backend, &Configuration::default())?;
     let id = i32::try_from(server.process_id()).expect("a process id");
@@ -53,8 +55,7 @@ fn start(backend: Backend) -> Option<Server> {
     Some(server)
 }
 
-/// Returns what the server says of its memory, in bytes: `VmRSS` what it has, `VmHWM` the most that it
-/// had.
+/// Returns the server's memory in bytes: `VmRSS` is the current and `VmHWM` the maximum value.
 fn resident(server: &Server, name: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.process_id()));
     let status = status.expect("the server runs");
@@ -64,20 +65,20 @@ fn resident(server: &Server, name: &str) -> usize {
     kilobytes.expect("a number") * 1024
 }
 
-/// Returns what the server has, and lets the most that it had begin there. What an allocator keeps of
-/// freed memory counts to what it has.
+/// Returns the server's memory, and resets the maximum to it. Freed memory that the allocator keeps
+/// is included.
 fn mark(server: &Server) -> usize {
     let path = format!("/proc/{}/clear_refs", server.process_id());
     fs::write(path, "5").expect("the mark is reset");
     resident(server, "VmRSS")
 }
 
-/// Returns the most memory that the server had since the mark.
+/// Returns the maximum memory of the server since the mark.
 fn peak(server: &Server) -> usize {
     resident(server, "VmHWM")
 }
 
-/// Returns a text of as many copies as a body has room for, between two others.
+/// Returns a text with as many copies of `item` as a body has room for, between two others.
 fn filled(before: &str, item: &str, after: &str) -> Vec<u8> {
     let room = BODY_BYTES_MAX - before.len() - after.len();
     let count = room / item.len();
@@ -134,7 +135,7 @@ fn record_of(attribute: &[u8]) -> Vec<u8> {
     )
 }
 
-/// Bodies that become much larger than they are, by what they are made of.
+/// Returns bodies that become much larger than they are, with what they are made of.
 fn hostile() -> Vec<(String, Request)> {
     let mut bodies = Vec::new();
     let mut add = |name: &str, request: Request| bodies.push((name.to_owned(), request));
@@ -310,7 +311,7 @@ fn many_bodies_at_once_cost_no_more_than_the_service_may(backend: Backend) {
         for (name, request) in &bodies {
             let server = &server;
             scope.spawn(move || {
-                // A slow machine may leave a sender without an answer for too long. What it costs is
+                // A slow machine may leave a sender without an answer for too long, but the cost is
                 // the same.
                 let Ok(reply) = server.try_send(request) else {
                     return;

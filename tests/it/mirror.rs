@@ -18,9 +18,9 @@ use svc_model::json::{Json, Number};
 
 const ZEROS: &str = "0000000000000000000000000000000000000000";
 const ROUTE: &str = "/ingest/forge/push";
-/// How long anything may take that is to happen in the background.
+/// How long anything in the background may take.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long a push may take to be answered, on a machine that is busy with other tests.
+/// How long answering a push may take, on a machine that is busy with other tests.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 on_both_backends! {
@@ -99,7 +99,7 @@ fn text(value: &Json, path: &str) -> String {
         .to_owned()
 }
 
-/// A repository with one stamped commit, and the commits before it and itself.
+/// Returns a repository with one stamped commit, the commit before it, and the stamped one.
 fn stamped(session_id: &str) -> (Repository, String, String) {
     let repository = Repository::create();
     let base = repository.commit("base");
@@ -122,7 +122,7 @@ fn a_push_is_answered_at_once_and_leads_to_observations(backend: Backend) {
     assert!(Receipt::of(&deliver(&server, &first)).stored);
     eventually("the note is seen", || observations(&server) == 1);
     assert!(!Receipt::of(&deliver(&server, &first)).stored);
-    // The note comes after its push; the next one brings it, over another protocol.
+    // The note comes after its push. The next push brings it, over another protocol.
     repository.stamp(&base, &["late"]);
     let next = repository.commit("next");
     repository.push();
@@ -297,7 +297,7 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
         let refused = dig(&status, "mirrors.2.last_failure");
         refused == Some(&Json::from("clone_url_refused"))
     });
-    // Nobody takes the refused ones for up to date.
+    // Nobody mistakes the refused ones for being up to date.
     let (_, status) = shell(&server, &["mirror", "status"]);
     let states = [0, 1, 2].map(|mirror| text(&status, &format!("mirrors.{mirror}.state")));
     assert_eq!(states, ["refused", "idle", "refused"]);
@@ -322,7 +322,7 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
 }
 
 fn an_operator_refreshes_without_a_server(backend: Backend) {
-    // The server keeps no mirrors, so the push asks for none.
+    // The server keeps no mirrors, so the push requests none.
     let configuration = configuration(&[("SVC_MIRROR_PATH", "")]);
     let Some(server) = Server::start(backend, &configuration) else {
         return;

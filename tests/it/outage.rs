@@ -1,5 +1,5 @@
-//! The service outlives its database: what cannot be stored is not acknowledged, what needs no
-//! store is answered, and when the database is back so is the service.
+//! The service survives the loss of its database: what cannot be stored is not acknowledged, what
+//! needs no store is answered, and when the database is back, so is the service.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -85,8 +85,7 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
 }
 
-/// A server waits for an answer of its database no longer than this, and is then given time to say
-/// so.
+/// A server waits no longer than this for its database to answer, and then gets time to report it.
 const ANSWERED: Duration = Duration::from_secs(33);
 
 #[test]
@@ -129,7 +128,7 @@ fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
         thread::sleep(Duration::from_millis(50));
     }
 
-    // A server whose writer waits for an answer stops all the same.
+    // A server whose writer waits for an answer can still be stopped.
     network.fall_silent();
     let call = Call::new("s", "at the end").body();
     let mut waiting = TcpStream::connect(server.address()).expect("it listens");
@@ -144,7 +143,7 @@ fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
     assert!(server.stop().success(), "{}", server.log());
 }
 
-/// Whether a commit whose answer is lost was carried out, nobody can tell but by looking.
+/// Only looking it up shows whether a commit whose answer is lost was carried out.
 #[test]
 fn a_commit_whose_answer_is_lost_is_carried_out_once() {
     let Some((store, network)) = Store::behind_network() else {
@@ -168,13 +167,13 @@ fn a_commit_whose_answer_is_lost_is_carried_out_once() {
     assert_eq!(total, Some(Json::from(3_i64)), "each once");
 }
 
-/// Clients that send while the store is cut off, again and again.
+/// The number of clients that send while the store is repeatedly cut off.
 const SENDERS: usize = 4;
 const OUTAGES: u64 = 3;
 /// How long the next answer of a kind may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A store that is cut off in the middle of a load acknowledges nothing that it does not keep.
+/// A store that is cut off under load acknowledges nothing that it does not keep.
 #[test]
 fn what_was_acknowledged_around_an_outage_is_there() {
     let Some(store) = Store::create(Backend::Postgres) else {
@@ -212,7 +211,7 @@ fn what_was_acknowledged_around_an_outage_is_there() {
                 })
             })
             .collect();
-        // The load is under way before each outage, meets it, and goes on after it.
+        // The load runs before each outage, meets it, and continues after it.
         let passed = (0..OUTAGES).all(|_| {
             let before = more_of(&acknowledged);
             database.refuse_connections();
@@ -239,7 +238,7 @@ fn what_was_acknowledged_around_an_outage_is_there() {
     }
 }
 
-/// Waits until several more answers of a kind were counted, and returns whether they were.
+/// Waits until several more answers of a kind are counted, and returns whether they were.
 fn more_of(count: &AtomicU64) -> bool {
     let wanted = count.load(Ordering::Relaxed) + SENDERS as u64;
     let started = Instant::now();

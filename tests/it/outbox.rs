@@ -1,4 +1,4 @@
-//! A sender with an outbox against a service that is killed: each delivery becomes one fact.
+//! A sender with an outbox and a service that is killed: each delivery becomes exactly one fact.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,16 +16,16 @@ use svc_model::ingest::event::{Event, FilePath, RetriedTool, RetryLinkage, ToolD
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, VendorCIRequest};
 use svc_model::json::{self, Json};
 
-/// Deliveries of each kind.
+/// The number of deliveries of each kind.
 const DELIVERIES: usize = 60;
-/// Servers that are killed, one after another, on one store.
+/// The number of servers that are killed, one after another, on one store.
 const ROUNDS: u64 = 4;
 
 on_both_backends! {
     every_delivery_becomes_one_fact_however_often_the_service_dies,
 }
 
-/// A call that nothing names but the outbox.
+/// A call that only the outbox names.
 fn call(number: usize) -> GatewayIngestRequest {
     let payload = format!(
         r#"{{"model":"m","messages":[{{"role":"user","content":"say {number}"}}],"response":{{"choices":[]}}}}"#
@@ -44,7 +44,7 @@ fn outcome(number: usize) -> VendorCIRequest {
     json::from_slice(outcome.to_string().as_bytes()).expect("an outcome")
 }
 
-/// A decision, and the linkage of it to the refusal before.
+/// A decision, and its linkage to the earlier refusal.
 fn events(number: usize) -> [Event; 2] {
     let id = |text: &str| ForeignId::new(&format!("{text}-{number}")).expect("an id");
     let path = FilePath::new("src/pager.rs").expect("a path");
@@ -76,7 +76,7 @@ fn client(server: &Server) -> Client {
         .expect("a client")
 }
 
-/// The files that wait, and what is in them.
+/// The waiting files, with their contents.
 fn waiting(outbox: &Outbox) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(outbox.folder()).expect("a folder");
     entries
@@ -86,7 +86,7 @@ fn waiting(outbox: &Outbox) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// The number of facts of each kind, of which there are any.
+/// The number of facts of each kind, without zeros.
 fn facts(server: &Server) -> BTreeMap<String, String> {
     let counts = server.read_json("/v1/facts");
     let tables = dig(&counts, "tables").and_then(Json::as_object);
@@ -129,7 +129,7 @@ fn every_delivery_becomes_one_fact_however_often_the_service_dies(backend: Backe
             std::thread::sleep(Duration::from_millis(lifetime));
             server.kill();
         });
-        // The sender outlives the service by a moment, and ends in the middle of what it does.
+        // The sender outlives the service by a moment, and ends in the middle of its work.
         let end = async { tokio::time::sleep(Duration::from_millis(lifetime + 30)).await };
         runtime
             .block_on(outbox.run(&client, end))
@@ -147,7 +147,7 @@ fn every_delivery_becomes_one_fact_however_often_the_service_dies(backend: Backe
         drained.acknowledged
     };
     drain();
-    // As after a power cut that none of the removals outlived.
+    // As after a power cut that undid all removals.
     for (path, content) in &before {
         fs::write(path, content).expect("the file again");
     }

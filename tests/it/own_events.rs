@@ -1,4 +1,4 @@
-//! What a sender says with the client is what the service understands: exactly that fact.
+//! The service understands exactly what a sender says through the client: the same fact.
 
 use proptest::prelude::*;
 use svc_engine::capture::otlp::{self, CapturedLogs};
@@ -18,7 +18,7 @@ use svc_model::limit::{EDIT_TEXT_BYTES_MAX, IDENTITY_BYTES_MAX, PATH_BYTES_MAX};
 use svc_model::request::{Incoming, Request as _};
 use svc_model::time::Instant;
 
-/// Text of any characters, blanks and NUL among them.
+/// Text of any characters, including blanks and NUL.
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{1,12}",
@@ -45,7 +45,7 @@ fn path() -> impl Strategy<Value = FilePath> {
     text.prop_filter_map("a path", |text| FilePath::new(text).ok())
 }
 
-/// Any text at all: UTF-16 units, as an agent written in JavaScript may have them.
+/// Any text at all, in UTF-16 units, as an agent written in JavaScript may have it.
 fn edit_text() -> impl Strategy<Value = EditText> {
     let unit = prop_oneof![
         Just(0_u16),
@@ -134,7 +134,7 @@ fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// What the capture makes of the bytes that the client sends.
+/// Returns what the capture makes of the bytes that the client sends.
 fn understood(events: &[Event]) -> CapturedLogs {
     let written = LogsRequest::from(events).write().expect("finite numbers");
     assert!(written.headers.is_empty(), "JSON needs no header");
@@ -161,7 +161,7 @@ fn received_at() -> Instant {
     Instant::from_microseconds(7).expect("in range")
 }
 
-/// The facts that events are, with the ids that the service gave them.
+/// Returns the facts that events stand for, with the ids that the service assigned.
 fn meant(events: &[Event], understood: &CapturedLogs) -> CapturedLogs {
     let mut meant = CapturedLogs {
         report: understood.report.clone(),
@@ -306,7 +306,7 @@ fn linked(event: &Event, linkage: &RetryLinkage, given: Option<FactId>) -> fact:
     }
 }
 
-/// What an edit keeps beside its texts.
+/// Returns what is kept of an edit besides its texts.
 fn tool(name: Option<&str>) -> Json {
     let name = name.map_or(Json::Null, Json::from);
     Json::Object([("tool_name", name)].into_iter().collect())

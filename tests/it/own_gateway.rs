@@ -143,7 +143,7 @@ fn the_examples_of_the_published_schema_are_read(backend: Backend) {
         "{}",
         reply.text()
     );
-    // The id is not a UUID, and the call is dated by its payload.
+    // The id is not a UUID, and the call has the date in its payload.
     let inventory = server.read_json("/query/evidence?session_id=fix-the-pager");
     assert_eq!(
         dig(&inventory, "calls.0.observed_at").and_then(Json::as_str),
@@ -174,6 +174,6 @@ fn what_is_passed_over_leaves_one_line_with_its_reason(backend: Backend) {
     };
     assert_eq!(lines("gateway_ingest_skipped_no_session", "no_session"), 1);
     assert_eq!(lines("gateway_ingest_invalid_payload", "not_an_object"), 1);
-    // The words of the third stand in the name of the event too.
+    // The words of the third are also in the name of the event.
     assert_eq!(lines("gateway_ingest_invalid_payload", "reason"), 2);
 }

@@ -1,5 +1,5 @@
-//! The published schemas of what stands within a body, or in a note: they hold what is really written,
-//! and not what is ignored.
+//! The published schemas of what is inside a body or a note: they accept what is really written,
+//! and reject what is ignored.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Investigating by HTTP: from a failed run to its commit, from a commit to its Session.
+//! Investigating over HTTP: from a failed run to its commit, and from a commit to its Session.
 //!
-//! What each query answers is shown beside the engine; here is that the routes hold together.
+//! What each query answers is tested in the engine. Here it is tested that the routes fit together.
 
 use std::sync::Barrier;
 use std::thread;
@@ -30,10 +30,10 @@ on_both_backends! {
     a_large_outcome_is_in_the_answer_of_every_query,
 }
 
-/// The range in which the facts of these tests were received.
+/// The range in which these tests' facts were received.
 const RANGE: &str = "captured_after=2026-11-01T00:00:00Z&captured_before=2026-12-01T00:00:00Z";
 
-/// The facts of a store, beside the server that serves them.
+/// The facts in a store, written alongside the server that serves them.
 pub(crate) struct Facts(svc_engine::store::Store);
 
 impl Facts {
@@ -69,7 +69,7 @@ fn failed(number: u128, run: &str) -> Append {
     }))
 }
 
-/// A push of commit `c` and the observation of a Session at it.
+/// Returns a push of commit `c` and the observation of a Session at it.
 fn delivered(number: u128) -> [Append; 2] {
     let push = Push {
         repository: Some(repository(7)),
@@ -121,7 +121,7 @@ fn the_trail_leads_from_a_failure_to_its_session(backend: Backend) {
     assert_eq!(text(&found, "pushes.0.match_kind"), "after_sha");
     assert_eq!(text(&found, "ci_outcomes.0.run_id"), "run-1");
     assert_eq!(text(&found, "timeline.0.event_type"), "developer_decision");
-    // Neither content, nor users, nor paths, nor the sender's free text.
+    // No content, users, paths or free text of the sender.
     for private in [
         "ask", "answer", "src/a.rs", "let a", "user_id", "reason", "null",
     ] {
@@ -220,7 +220,7 @@ fn each_fault_of_a_query_has_its_text(backend: Backend) {
             "{path}"
         );
     }
-    // How many a page holds, and how the same moments and the same repository are written, is no
+    // The size of a page, and how the same moments and the same repository are written, are not
     // part of the question.
     let same = "captured_after=2026-11-01T02:00:00%2B02:00&captured_before=2026-12-01%2000:00Z&\
                 repository_provider=github&repository_host=GitHub.com&repository_id=7&limit=9";
@@ -297,7 +297,7 @@ fn an_odd_value_of_any_parameter_is_never_answered_with_a_failure(backend: Backe
                 let reply = server
                     .try_send(&Request::get(&path).bearer(OPERATOR_TOKEN))
                     .expect("an answer");
-                // Without a segment, or with two, it is another path.
+                // Without a segment, or with two, it is a different path.
                 let other_path =
                     parameter.place == Place::Path && (value.is_empty() || value.contains('/'));
                 assert!(
@@ -344,7 +344,7 @@ fn servers_of_one_token_read_each_others_cursors(backend: Backend) {
     );
 }
 
-/// Clients that ask at the same moment.
+/// The number of clients that ask at the same moment.
 const CLIENTS: usize = 12;
 
 fn at_once(server: &Server, path: &str) -> Vec<Reply> {
@@ -507,7 +507,7 @@ fn both_backends_answer_the_queries_with_equal_bytes() {
     for path in paths {
         let (first, second) = (sqlite.read(&path), postgres.read(&path));
         assert_eq!(first.status, 200, "{path}: {}", first.text());
-        // A dossier's links carry the moment of the request.
+        // The links in a dossier contain the moment of the request.
         assert_eq!(without_moments(&first), without_moments(&second), "{path}");
     }
 }

@@ -1,4 +1,4 @@
-//! The report commands over a real repository: what a person reads, and what is refused.
+//! The report commands on a real repository: what people see, and what is refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,13 +34,13 @@ on_both_backends!(
     lost_mirrors_are_told_wherever_a_report_is_read,
 );
 
-/// How long the push may take to be read in the background.
+/// How long reading the push in the background may take.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What the accepted call wrote, and what the file holds that was committed.
+/// What the accepted call wrote, which is also the content of the committed file.
 const WRITTEN: &str = "alpha = beta(gamma)\ndelta = epsilon(zeta)\n";
-/// What the merge left of it.
+/// What was left of it after the merge.
 const MERGED: &str = "alpha = beta(gamma)\n";
-/// A moment after everything, so that the reports say the same whenever they are made.
+/// A moment after everything, so that the reports are the same whenever they are made.
 const LATER: &str = "2261-01-01T00:00:00Z";
 
 /// A call of a Session that writes a file.
@@ -62,8 +62,8 @@ fn decision(session: &str, name: &str, decision: &str) -> Value {
     log_record("svc.tool_decision", &attributes)
 }
 
-/// Returns a server that knows of two calls: one was accepted, committed, tested and merged, of the
-/// other only that it was rejected.
+/// Returns a server that knows two calls. One was accepted, committed, tested and merged; of the
+/// other it knows only that it was rejected.
 fn world(backend: Backend) -> Option<(Server, Repository)> {
     let mut configuration = Configuration::default();
     let names = ["SVC_DEV_MODE", "SVC_ENABLE_CONSOLE", "SVC_ENABLE_MCP"];
@@ -145,14 +145,14 @@ fn observations(server: &Server) -> i64 {
     total.expect("a number")
 }
 
-/// Runs a report for a program.
+/// Runs a report with JSON output.
 fn read(server: &Server, arguments: &[&str]) -> Value {
     let text = done(&svc(server, &[arguments, &["--json"]].concat()));
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Runs a report of all there is, and returns its lines with one blank between words and a fixed word
-/// for each moment of receipt.
+/// Runs a report over everything, and returns its lines with one blank between words and a fixed
+/// word for each time of receipt.
 fn transcript(server: &Server, arguments: &[&str]) -> String {
     let text = done(&svc(server, &[arguments, &["--as-of", LATER]].concat()));
     let word = |word: &str| match word {
@@ -246,7 +246,7 @@ fn what_only_the_shell_reports_is_as_published(backend: Backend) {
     ] {
         let schema = schema(name);
         let arguments = [arguments, &["--json"]].concat();
-        // With the mirrors, and without: then most is left out, and counted.
+        // With the mirrors and without them. Without them, most is left out, and is counted.
         for mirrors in [&[][..], &[("SVC_MIRROR_PATH", "")]] {
             let printed = done(&svc_with(&server, mirrors, &arguments));
             let printed: Value = serde_json::from_str(&printed).expect("JSON");
@@ -312,7 +312,7 @@ fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
     ] {
         refused(&svc(&server, &[&["report"], arguments].concat()), status);
     }
-    // Nothing is known of another organization, and that is an answer.
+    // Nothing is known about another organization, which is a valid answer.
     for arguments in [
         &["model"][..],
         &["lifecycle"],
@@ -322,7 +322,7 @@ fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
     ] {
         let of_another = [&["report"], arguments, &["--org", "other"]].concat();
         done(&svc(&server, &of_another));
-        // A blank name is of no organization, and not of the one that is served.
+        // A blank name stands for no organization, rather than for the one that is served.
         for blank in ["", " ", "\t"] {
             let of_none = [&["report"], arguments, &["--org", blank]].concat();
             refused(&svc(&server, &of_none), 2);
@@ -348,7 +348,7 @@ fn the_moment_of_a_report_bounds_what_counts(backend: Backend) {
             .expect("Sessions")
             .len()
     };
-    // One of the two is of no call.
+    // One of the two has no call.
     assert_eq!(accepted(&[]), 2);
     assert_eq!(accepted(&["--since-days", "1"]), 1);
     let attributed = |arguments: &[&str]| {
@@ -414,7 +414,7 @@ fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
     }
 }
 
-/// A folder that is not mounted looks like one in which nothing ever was; the store knows better.
+/// A folder that is not mounted looks like one that never had anything, but the store knows better.
 fn lost_mirrors_are_told_wherever_a_report_is_read(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
@@ -487,7 +487,7 @@ fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
     let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
     let folder = tempfile::tempdir().expect("a folder");
     let git = folder.path().join("git");
-    // It answers no question about objects, and everything else.
+    // It answers everything except questions about objects.
     let script = "#!/bin/sh\ncase \" $* \" in *\" cat-file \"*) exec sleep 100;; esac\n\
                   PATH=${PATH#*:} exec git \"$@\"\n";
     fs::write(&git, script).expect("a script");

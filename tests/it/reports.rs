@@ -78,7 +78,7 @@ fn a_report_is_kept_by_nobody_and_its_path_has_one_method() {
     let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
     let (first, second) = ("2001-01-01T00:00:00Z", "2001-01-02T02:00:00%2B02:00");
     for report in REPORTS {
-        // The last of a repeated parameter counts, and one that is not declared does not.
+        // If a parameter is repeated, the last counts. Undeclared parameters are ignored.
         let query = format!(
             "as_of=x&any=1&{}",
             scope(first, second, "2261-12-31T00:00:00Z")

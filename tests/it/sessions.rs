@@ -19,13 +19,13 @@ on_both_backends! {
     a_new_session_is_named_in_the_log_once,
 }
 
-/// Returns the moment so many minutes before the present.
+/// Returns the moment this many minutes ago.
 fn minutes_ago(minutes: i64) -> Instant {
     let now = svc_engine::clock::Clock::system().now().microseconds();
     Instant::from_microseconds(now - minutes * 60_000_000).expect("in range")
 }
 
-/// A call of a Session, observed so many minutes ago.
+/// A call of a Session, observed this many minutes ago.
 fn observed(facts: &Facts, number: u128, session: &str, minutes: i64) -> Append {
     facts.encoded(InferenceCall {
         observed_at: minutes_ago(minutes),
@@ -102,7 +102,7 @@ fn pages_of_sessions_follow_each_other(backend: Backend) {
     let page = done(&svc(&server, &["sessions", "--limit", "2"]));
     let (shown, next) = page.split_once("\nnext:\n").expect("a next page");
     assert!(shown.contains("s3") && shown.contains("s2"), "{page}");
-    // What is printed works when it is pasted.
+    // The printed commands work when pasted.
     let command = next.lines().last().expect("a command").trim();
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let last = done(&svc(&server, &words));

@@ -1,5 +1,5 @@
-//! A hot standby: what can be read of it is read, what is to be stored is refused with its cause, and once
-//! it is promoted the servers that use it write.
+//! A hot standby: what it has can be read, what should be stored is refused with the cause, and
+//! once it is promoted, the servers that use it can write.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +18,10 @@ use crate::cli::{done, svc};
 use crate::full_store::{all_is_there, deliver, nothing_is_written, reads_go_on};
 
 const STANDBY: &str = "the database is a standby: promote it, or name the primary";
-/// A question that is read over two connections where two are free.
+/// A question that is read over two connections if two are free.
 const REPORT: &str = "/v1/reports/model-outcomes?cohort_start=2026-01-01T00:00:00Z\
     &cohort_end=2026-01-02T00:00:00Z&as_of=2026-01-03T00:00:00Z";
-/// How long a server may take to meet what has become of its database.
+/// How long a server may take to notice what happened to its database.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn measured() -> Configuration {
@@ -31,7 +31,7 @@ pub(crate) fn measured() -> Configuration {
     configuration
 }
 
-/// Returns what keeps a server from writing, as its metrics say.
+/// Returns what prevents a server from writing, according to its metrics.
 pub(crate) fn obstacles(server: &Server) -> Vec<String> {
     let log = server.log();
     let address = log.lines().find_map(|line| {
@@ -73,7 +73,7 @@ fn a_server_on_a_standby_reads_until_it_is_promoted_and_then_writes() {
     let doctor = svc(&reading, &["doctor"]).stdout_text();
     assert!(doctor.contains(STANDBY), "{doctor}");
 
-    // It answers of the state that it has.
+    // It answers with the state that it has.
     standby.pause_replay();
     let later = Call::new("s", "later");
     assert!(deliver(&writing, &later));
@@ -94,7 +94,8 @@ fn a_server_on_a_standby_reads_until_it_is_promoted_and_then_writes() {
     all_is_there(&reading, &calls);
 }
 
-/// A server whose database has a name that leads to the primary, and may lead to its standby.
+/// A server whose database has a name that leads to the primary and can be changed to lead to its
+/// standby.
 struct Failover {
     server: Server,
     network: Network,
@@ -103,7 +104,7 @@ struct Failover {
 }
 
 impl Failover {
-    /// Starts them; nothing if PostgreSQL is skipped in this run.
+    /// Starts them, or returns `None` if PostgreSQL is skipped in this run.
     fn prepare() -> Option<Self> {
         let primary = OwnCluster::create()?;
         let standby = primary.standby();
@@ -119,7 +120,7 @@ impl Failover {
     }
 }
 
-/// Clients that send while their database fails over.
+/// The number of clients that send while their database fails over.
 const SENDERS: usize = 3;
 
 #[test]
@@ -142,7 +143,7 @@ fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
                 let (server, ended) = (&server, &ended);
                 scope.spawn(move || {
                     let mut stored = Vec::new();
-                    // Senders send again what was not acknowledged.
+                    // Senders repeat what was not acknowledged.
                     for number in 0.. {
                         let call = Call::new("s", &format!("call-{sender}-{number}"));
                         let start = Instant::now();
@@ -182,7 +183,8 @@ fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
     all_is_there(&server, &stored);
 }
 
-/// What only the lost primary had is lost, and nothing of the server's memory of it is taken for stored.
+/// What only the lost primary had is lost, and the server does not take its memory of it for
+/// stored.
 #[test]
 fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
     let Some(Failover {
@@ -209,7 +211,7 @@ fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
     }
     reads_go_on(&server, 3);
 
-    // One connection that it has leads to the primary, and the next one to the standby.
+    // One of its connections leads to the primary, and the next one to the standby.
     primary.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'svc'",
     );
@@ -224,7 +226,7 @@ fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
     assert!(server.log().contains(STANDBY), "{}", server.log());
     standby.promote();
 
-    // Its text is one that the server has stored, as far as it remembers: the sender sends it again.
+    // As far as the server remembers, it has stored this text before: the sender sends it again.
     let after = call("after", again);
     assert!(!deliver(&server, &after) && deliver(&server, &after));
     assert!(server.log().contains("store.set_back"), "{}", server.log());

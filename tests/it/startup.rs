@@ -1,5 +1,5 @@
-//! A server that is configured wrongly does not start, and says everything that is wrong at once,
-//! by the names of the settings and never by their values.
+//! A server with a wrong configuration does not start, and reports everything that is wrong at
+//! once, by the names of the settings and never by their values.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use harness::server::{
     Backend, Configuration, FORGE_SECRET, Grant, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store,
 };
 
-/// Starts a server that must refuse, and returns what it said.
+/// Starts a server that must refuse to start, and returns what it printed.
 fn refusal(grant: Grant, variables: &[(&str, &str)]) -> String {
     let store = Store::create(Backend::Sqlite).expect("SQLite is never skipped");
     let variables = variables
@@ -174,7 +174,7 @@ fn what_the_shell_and_kubernetes_set_is_no_mistake() {
     drop(Server::start_on(&store, &configuration));
 }
 
-/// Runs the server in a home of its own, with nothing set but these variables. It must end by itself.
+/// Runs the server in a home of its own, with only these variables set. It must end by itself.
 fn run(
     home: &Path,
     arguments: &[&str],

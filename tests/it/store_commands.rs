@@ -1,4 +1,4 @@
-//! The commands that work on the store itself, on both backends.
+//! The commands that work directly on the store, on both backends.
 
 use harness::delivery::Call;
 use harness::server::{Backend, Configuration, Server, Store};
@@ -73,7 +73,7 @@ fn quarantine_is_a_log(backend: Backend) {
         inventory.contains("3 visible calls, 1 quarantined"),
         "{inventory}"
     );
-    // A planted call that is quarantined is a redelivery all the same, and stays hidden.
+    // Storing a quarantined demo call again is still a redelivery, and the call stays hidden.
     let again = done(&svc(&server, &["demo", "--small"]));
     assert!(again.contains("4 calls (0 new)"), "{again}");
 
@@ -122,7 +122,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
     };
     done(&svc(&server, &["demo", "--small"]));
     let url = server.base_url();
-    // What is named on the command line wins over the environment, which names a store.
+    // The command line takes precedence over the environment, which names a store.
     let remote = |arguments: &[&str]| svc(&server, &[arguments, &["--url", &url]].concat());
     let reason = ["--reason", "a leak"];
     let hide = |id: &str| remote(&[&["quarantine", "inference_calls", id][..], &reason].concat());
@@ -152,7 +152,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
     let released = json(&remote(&show));
     assert_eq!(at(&released, &["org_id"]), &Json::from("acme"));
     assert_eq!(at(&released, &["unchanged"]), &Json::from(false));
-    // At the shell of the store the same log says who did what.
+    // In the shell at the store, the same log says who did what.
     let direct = [
         "quarantine",
         "inference_calls",
@@ -186,7 +186,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
     );
 }
 
-/// Returns a server with the planted Session of four calls, and one call of another Session.
+/// Returns a server with the demo's Session of four calls, and one call of another Session.
 fn planted(backend: Backend) -> Option<Server> {
     let server = Server::start(backend, &Configuration::default())?;
     done(&svc(&server, &["demo", "--small"]));
@@ -340,7 +340,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
     let sql = |sql: &str| store::run_sql(&url, sql).expect("the statements run");
     let drop_table = |table: &str| match backend {
         Backend::Sqlite => sql(&format!("DROP TABLE {table}")),
-        // With the views of what is visible.
+        // Along with the views of what is visible.
         Backend::Postgres => sql(&format!("DROP TABLE {table} CASCADE")),
     };
     let quarantine = ["quarantine", "pushes", "p", "--reason", "r"];
@@ -365,7 +365,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
         );
     }
 
-    // A later service: what is known of its schema is read, nothing is written.
+    // A later version of the schema: what is known of it can be read, and nothing is written.
     run(&["db", "upgrade"]);
     sql("UPDATE _sqlx_migrations SET version = 999");
     assert_eq!(
@@ -379,7 +379,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
         assert!(said.contains("the schema is ahead"), "{said}");
     }
 
-    // An earlier one: what it lacks is not zero.
+    // An earlier version of the schema: what it lacks is not shown as zero.
     sql("UPDATE _sqlx_migrations SET version = 0");
     drop_table("repository_renames");
     assert_eq!(
@@ -402,7 +402,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
     assert!(said.contains("svc db upgrade"), "{said}");
 }
 
-/// A command for an organization without facts succeeds, so nobody would notice a forgotten setting.
+/// A command for an organization without facts succeeds, so a forgotten setting would go unnoticed.
 fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
     let Some(server) = planted(backend) else {
         return;

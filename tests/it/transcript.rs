@@ -52,7 +52,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::granting(&[SESSION])) else {
         return;
     };
-    // Nothing was found, which is no failure.
+    // Nothing was found, which is not a failure.
     let unknown = svc(&server, &["transcript", SESSION]);
     assert_eq!(
         (unknown.status.code(), &*unknown.stdout),
@@ -63,7 +63,8 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
         "{unknown:?}"
     );
 
-    // More parts than one request reads, one of which is an image, and one steers terminals.
+    // More parts than one request reads. One is an image, and one contains terminal control
+    // characters.
     let mut history: Vec<Value> = (0..40)
         .map(|n| said("user", &format!("word-{n:02}.")))
         .collect();
@@ -85,7 +86,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     expected.extend(words.iter().map(String::as_str));
     let second_call = format!("\ncall {second}  ");
     expected.extend([
-        // Also for a file or a pager, which would pass it to the terminal.
+        // Escaped for a file or a pager too, which would pass it on to the terminal.
         "    look \\u{1b}[31m here \n",
         "    answer-one.\n",
         &second_call,
@@ -100,7 +101,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     let all = done(&svc(&server, &["transcript", SESSION, "--all"]));
     assert_eq!(all.matches("word-07.").count(), 2);
 
-    // An agent reads what it is granted, and programs read one part a line.
+    // An agent reads what it was granted, and programs read one part per line.
     let agent = [("SVC_TOKEN", RETRIEVAL_TOKEN)];
     assert_eq!(
         done(&svc_with(&server, &agent, &["transcript", SESSION])),
@@ -114,7 +115,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     assert_eq!(parts.len(), 44);
     assert_eq!(parts[40]["part"]["content"], "look \u{1b}[31m here ");
 
-    // What is counted stands in the manifest, when it is asked for.
+    // The manifest contains the counts, if it is asked to.
     let manifest = |explain: &str| {
         let path = format!(
             "/query/evidence/manifest?session_id={SESSION}&inference_call_id={first}{explain}"
@@ -131,7 +132,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     let shown = done(&svc(&server, &["evidence", "manifest", SESSION, &first]));
     assert!(shown.contains(left_out), "{shown}");
 
-    // What to run next can be pasted.
+    // The suggested command can be pasted.
     let absent = format!("{first}:input:9:9");
     let told = refused(&svc(&server, &["evidence", "read", SESSION, &absent]), 1);
     let manifest = format!("svc evidence manifest {SESSION} {first}");
@@ -147,13 +148,13 @@ fn a_call_is_printed_whole_however_large_it_is(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
-    // Each fits a reply, and no two of them do.
+    // Each fits into a reply, but no two of them do.
     let large = ["a", "b", "c"].map(|letter| letter.repeat(700_000));
     let messages: Vec<Value> = large.iter().map(|text| said("user", text)).collect();
     let call = deliver(&server, "large", &messages, "yes.");
     deliver(&server, "other", &[said("user", "apart.")], "no.");
 
-    // A call is named by the beginning of its id too.
+    // A call can also be named by the beginning of its id.
     let told = done(&svc(&server, &["transcript", SESSION, &call[..24]]));
     in_order(&told, &[&large[0], &large[1], &large[2], "    yes.\n"]);
     assert!(!told.contains("apart."), "another call");

@@ -77,7 +77,7 @@ fn sources(counts: &CaptureCounts, now: Instant) -> String {
     table.render()
 }
 
-/// Returns why something was declined, when something was.
+/// Returns why deliveries were declined, if any were.
 fn reasons(counts: &CaptureCounts) -> Option<String> {
     let mut table = Table::new(["source", "declined", "reason", "count"]).numbers(&[3]);
     let mut any = false;
@@ -95,7 +95,7 @@ fn reasons(counts: &CaptureCounts) -> Option<String> {
     any.then(|| table.render())
 }
 
-/// Returns which requests were refused, when some were.
+/// Returns which requests were refused, if any were.
 fn refused(counts: &CaptureCounts) -> Option<String> {
     let mut table = Table::new(["path", "answered", "count"]).numbers(&[2]);
     let mut any = false;
@@ -110,7 +110,7 @@ fn refused(counts: &CaptureCounts) -> Option<String> {
     any.then(|| heading + &table.render())
 }
 
-/// Returns how often what was declined, and why.
+/// Returns how something was declined, why, and how often.
 fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
     let skipped = of
         .skipped

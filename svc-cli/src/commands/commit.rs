@@ -117,7 +117,7 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     lines
 }
 
-/// Returns the inferred calls, separate from what was observed; nothing if there are none.
+/// Returns the inferred calls, separate from what was observed; empty if there are none.
 pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
     if repository.inference_calls.is_empty() {
         return Vec::new();
@@ -155,7 +155,7 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
     lines
 }
 
-/// Returns why calls were not searched for, or not in all of the commit.
+/// Returns why calls were not searched for, or not in the whole commit.
 pub(super) fn not_looked_for(evidence: &CommitEvidence) -> Vec<String> {
     let skipped = evidence.inference_skipped.iter();
     let skipped = skipped.flat_map(|skipped| skipped.iter().collect::<Vec<_>>());
@@ -184,7 +184,7 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
 }
 
 /// Returns the commands to suggest next: the observed Sessions, then the inferred ones, and the
-/// status of the mirrors if one of them is the problem.
+/// status of the mirrors if a mirror is the problem.
 fn next(evidence: &CommitEvidence) -> Vec<String> {
     let observed = sessions(evidence);
     let guessed = guessed_sessions(evidence);

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::help;
 use crate::output::Output;
 
-/// The shells whose completions are made.
+/// The shells that completions exist for.
 const SHELLS: &[Shell] = &[Shell::Bash, Shell::Zsh, Shell::Fish];
 
 #[derive(Debug, Args)]

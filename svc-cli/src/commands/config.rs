@@ -43,7 +43,7 @@ pub(crate) struct Show {
     store: StoreOptions,
 }
 
-/// The settings, as a program reads them.
+/// The settings, for programs.
 #[derive(Debug, Serialize)]
 struct Shown {
     settings: Vec<Setting>,
@@ -52,7 +52,7 @@ struct Shown {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Setting {
     name: &'static str,
-    /// Null for a secret, and for a setting that is unset and has no default.
+    /// `None` for a secret, and for a setting that is unset and has no default.
     value: Option<String>,
     secret: bool,
     /// `flag`, the variable, the file, `login`, or `default`.
@@ -87,7 +87,7 @@ impl From<ShownSetting> for Setting {
     }
 }
 
-/// Returns which service this shell asks, and with which token.
+/// Returns which service this shell uses, and with which token.
 fn of_the_shell(options: &ServiceOptions) -> Result<Vec<Setting>, CommandError> {
     let credentials = Credentials::load()?;
     let url = service::url_with(options, &credentials)?;

@@ -18,7 +18,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
 
-/// Characters of a preview that are shown in a table.
+/// The characters of a preview that a table shows.
 const PREVIEW_CHARACTERS_MAX: usize = 60;
 
 #[derive(Debug, Subcommand)]
@@ -327,7 +327,7 @@ fn after_discovery(result: &DiscoveryResult, query: &Query) -> Vec<String> {
     )]
 }
 
-/// Returns a line that lists what was left out, or nothing.
+/// Returns a line that lists what was left out, or an empty text.
 fn left_out(counts: &[(&str, u64)]) -> String {
     let counts: Vec<_> = counts
         .iter()

@@ -15,7 +15,7 @@ pub(crate) enum Db {
     Upgrade(StoreOptions),
 }
 
-/// The schema, as a program reads it.
+/// The schema, for programs.
 #[derive(Debug, Serialize)]
 struct Schema {
     state: &'static str,

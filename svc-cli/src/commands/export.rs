@@ -18,9 +18,9 @@ use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::Output;
 
-/// How long it may take. Usually it ends when it is done, or when the operator interrupts it.
+/// The time limit. Usually the work is done, or the operator interrupts it, much earlier.
 const AT_MOST: Duration = Duration::from_hours(24);
-/// Bytes of lines that are written at a time.
+/// The number of bytes that are written at a time.
 const WRITTEN_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ pub(crate) struct Facts {
     store: StoreOptions,
 }
 
-/// The counts for a schema of any revision; `None` for a table that it lacks.
+/// The counts for a schema of any revision. `None` for a table that the schema lacks.
 #[derive(Debug, Serialize)]
 struct Counts {
     sessions: Option<u64>,
@@ -50,7 +50,7 @@ impl Facts {
 
 impl Counts {
     fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
-        // Without the log, it is unknown what is visible.
+        // Without the log, it is unknown which facts are visible.
         let has_log = snapshot.has_table("quarantine_log")?;
         let counts = has_log.then(|| snapshot.fact_counts()).transpose()?;
         let mut tables = Vec::with_capacity(FactTable::ALL.len());

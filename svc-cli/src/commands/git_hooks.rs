@@ -16,9 +16,9 @@ use crate::output::{Output, escape, is_executable, program_path};
 
 /// The line that identifies our hooks.
 const MARK: &str = "# Installed by: svc install git-hooks";
-/// The name that an existing hook is renamed to. It runs first.
+/// The suffix of the name that an existing hook is renamed to. It runs first.
 const BEFORE: &str = "before-svc";
-/// The start of the line that says where svc was when the hook was installed.
+/// The start of the line that records where svc was when the hook was installed.
 const INSTALLED: &[u8] = b"\ninstalled=";
 
 /// A hook: its name, and the parts of its script.
@@ -28,11 +28,11 @@ struct Hook {
     first: &'static str,
     /// Runs svc.
     then: &'static str,
-    /// What is said if svc is not found.
+    /// The message if svc is not found.
     undone: &'static str,
 }
 
-/// Neither hook blocks: a commit or a push succeeds whatever happens to its notes.
+/// Neither hook blocks anything: a commit or a push succeeds whatever happens to its notes.
 const HOOKS: [Hook; 2] = [
     Hook {
         name: "post-commit",
@@ -49,7 +49,8 @@ const HOOKS: [Hook; 2] = [
 ];
 
 impl Hook {
-    /// Returns the hook for a program that is installed here. A path may be any bytes but NUL.
+    /// Returns the hook's script for a program that is installed here. A path may contain any bytes
+    /// but NUL.
     fn text(&self, program: &Path) -> Vec<u8> {
         let Self {
             first,
@@ -86,7 +87,7 @@ exit 0
     }
 }
 
-/// Quotes a text for every POSIX shell, some of which know no escapes such as `\n`.
+/// Quotes a text for every POSIX shell. Some shells know no escapes such as `\n`.
 fn quoted(text: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in text {
@@ -99,7 +100,7 @@ fn quoted(text: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Returns the text at the start of these bytes that [`quoted`] quoted.
+/// Undoes [`quoted`] for the text at the start of these bytes.
 fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut rest = bytes.strip_prefix(b"'")?;
     let mut text = Vec::new();
@@ -117,7 +118,7 @@ fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns where the program was when this hook was installed. Older hooks do not say.
+/// Returns where the program was when this hook was installed. Older hooks do not record it.
 fn installed_program(hook: &[u8]) -> Option<PathBuf> {
     let at = position(hook, INSTALLED)?;
     let path = unquoted(&hook[at + INSTALLED.len()..])?;
@@ -128,14 +129,14 @@ fn position(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-/// Why a hook does not, or not always, do its work.
+/// Why a hook does not work, or not always.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It is not installed.
     Missing,
-    /// It does nothing where svc is not on PATH.
+    /// It does nothing if svc is not on PATH.
     Older,
-    /// The program that it runs where svc is not on PATH no longer exists.
+    /// The program that it runs if svc is not on PATH no longer exists.
     ProgramGone(PathBuf),
 }
 
@@ -203,7 +204,7 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     output.value(&installed, render)
 }
 
-/// Returns the hooks of the current repository that do not, or not always, do their work.
+/// Returns the hooks of the current repository that do not work, or not always.
 pub(super) fn faults() -> Result<Vec<(&'static str, Fault)>, CommandError> {
     let folder = repository::own_path("hooks")?;
     let fault = |hook: &Hook| {
@@ -228,9 +229,9 @@ fn is_ours(hook: &[u8]) -> bool {
     position(hook, MARK.as_bytes()).is_some()
 }
 
-/// Returns the program that the hooks run where svc is not on PATH.
+/// Returns the program that the hooks run if svc is not on PATH.
 fn program() -> PathBuf {
-    // If the system does not report the path of the running program, only the name is left.
+    // Without the system's report of the running program's path, only the name is left.
     program_path().unwrap_or_else(|| PathBuf::from("svc"))
 }
 
@@ -239,7 +240,7 @@ fn place(hook: &Hook, program: &Path, folder: &Path) -> Result<InstalledHook, Co
     let before = folder.join(format!("{}.{BEFORE}", hook.name));
     let present = match fs::read(&path) {
         Ok(present) => Some(present),
-        // A link that leads nowhere is somebody's hook too.
+        // A dangling link is somebody's hook too.
         Err(error) if error.kind() == io::ErrorKind::NotFound => is_there(&path).then(Vec::new),
         Err(error) => return Err(error.into()),
     };
@@ -270,12 +271,12 @@ fn place(hook: &Hook, program: &Path, folder: &Path) -> Result<InstalledHook, Co
         hook: hook.name,
         path: path.display().to_string(),
         action,
-        // Git, and the new hook, run only what they may.
+        // Git and the new hook run it only if it is executable.
         chained: is_executable(&before),
     })
 }
 
-/// Returns whether there is anything of this name, also a link that leads nowhere.
+/// Returns whether anything has this name, including a dangling link.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -316,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// The hook that was installed before the program's path was written into it.
+    /// A hook as it was installed before its script contained the program's path.
     const OLDER: &str = r#"#!/bin/sh
 # Installed by: svc install git-hooks
 before="$0.before-svc"

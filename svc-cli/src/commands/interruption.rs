@@ -7,8 +7,8 @@ use crate::error::CommandError;
 /// The exit code after a second Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Returns a cancellation that Ctrl-C triggers: running work is rolled back, and its child
-/// processes end. A second Ctrl-C ends this program at once.
+/// Returns a cancellation that Ctrl-C triggers. It rolls back running work and ends its child
+/// processes. A second Ctrl-C ends this program at once.
 pub(super) fn by_the_operator() -> Result<Cancellation, CommandError> {
     let cancellation = Cancellation::default();
     let switch = cancellation.clone();

@@ -37,9 +37,9 @@ struct Investigation {
     run: Exact<CiOutcomeAnswer>,
     /// Other runs of the same name and commit.
     other_runs: Vec<CiRun>,
-    /// What was delivered with the commit of the run; null if there is no such run.
+    /// What was delivered with the commit of the run; `None` if there is no such run.
     delivery: Option<CiDelivery>,
-    /// Null if there is no such run.
+    /// `None` if there is no such run.
     commit: Option<Exact<CommitEvidence>>,
     sessions: Vec<Examined>,
 }
@@ -50,7 +50,7 @@ struct Examined {
     session_id: SessionId,
     /// The commits of the run at which it was observed.
     commits: Vec<CommitSha>,
-    /// Null if the service refuses it.
+    /// `None` if the service refuses it.
     dossier: Option<Exact<SessionAnswer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<Refusal>,
@@ -138,13 +138,13 @@ async fn follow(
     Ok(investigation)
 }
 
-/// Asks for a Session. One that is too large does not hide the others.
+/// Asks about a Session. A Session that is too large does not hide the others.
 async fn examine(
     client: &Client,
     session_id: SessionId,
     commits: Vec<CommitSha>,
 ) -> Result<Examined, CommandError> {
-    // Already shown per commit.
+    // The commits are already shown.
     let request = SessionDossierRequest {
         session_id: session_id.clone(),
         explain: false,

@@ -12,9 +12,9 @@ use crate::credentials::{Credentials, Role, normalised};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The maximum length of a line that is read as a token.
+/// The maximum length in bytes of a line that is read as a token.
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
-/// How often the command prompts for the token.
+/// How many times the command prompts for a token.
 const PROMPTS_MAX: u32 = 3;
 /// How long the service may take to identify a token.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Login {
             )
             .hint("unset SVC_TOKEN and SVC_TOKEN_FILE, and log in again"));
         }
-        // Without a token, to check the URL before asking for a secret.
+        // Without a token at first, to check the URL before asking for a secret.
         let url = service::spelled_out(&self.url);
         let client = Client::builder(url).connection_from_env()?.build()?;
         let url = client.url().to_owned();
@@ -148,8 +148,8 @@ impl Login {
         }
     }
 
-    /// Returns the tokens that the service on this machine generated, if it is the service at this
-    /// URL and accepts them.
+    /// Returns the tokens that this machine's service generated, if it is the service at this URL
+    /// and accepts them.
     fn local(&self, url: &str) -> Result<Option<Vec<Proven>>, CommandError> {
         let Some(local) = svc_server::local_credentials() else {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Login {
     }
 }
 
-/// Asks the service to identify a token, and refuses a token whose authority does not fit the role.
+/// Asks the service to identify a token. Refuses a token whose authority does not fit the role.
 fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandError> {
     let client = service::connect(url.to_owned(), token.clone())?.with_timeout(PATIENCE);
     let probe = service::block_on(async {

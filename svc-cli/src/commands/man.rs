@@ -25,7 +25,7 @@ struct Written {
 impl Man {
     pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
         fs::create_dir_all(&self.folder)?;
-        // In a manual page, the commands are a separate section.
+        // A manual page has a separate section for the commands.
         let command = help::command().help_template("{all-args}{after-help}");
         clap_mangen::generate_to(command, &self.folder)?;
         let is_page = |entry: &fs::DirEntry| {

@@ -36,14 +36,14 @@ impl Mcp {
             let server = McpServer::new(Arc::new(asker));
             let running = match server.serve(stdio).await {
                 Ok(running) => running,
-                // An agent that checks whether the program starts, and sends nothing.
+                // An agent that only checks whether the program starts, and sends nothing.
                 Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
                 Err(error) => return Err(broken(&error)),
             };
             let ended = running.waiting().await;
             ended.map(drop).map_err(|error| broken(&error))
         });
-        // An agent that no longer reads is gone, which is no failure.
+        // An agent that no longer reads is gone, which is not a failure.
         let _ignored = writing.end();
         served
     }
@@ -121,7 +121,7 @@ impl Service for Asker {
     }
 }
 
-/// Turns an error into a refusal for an agent.
+/// Turns an error into a refusal for the agent.
 fn refusal(error: &Error) -> Refusal {
     Refusal {
         code: error.kind().code().to_owned(),

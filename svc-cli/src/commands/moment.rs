@@ -48,14 +48,14 @@ pub(crate) fn optional_moment(
     text.map(|text| moment(option, text, now)).transpose()
 }
 
-/// Which bound of a range that includes both is meant.
+/// Which bound of an inclusive range is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     First,
     Last,
 }
 
-/// Parses an inclusive boundary. A date is refused, because it leaves open which end of the day is
+/// Parses an inclusive bound. A date is refused, because it leaves open which end of the day is
 /// meant.
 pub(crate) fn boundary(
     option: &str,
@@ -73,7 +73,7 @@ pub(crate) fn boundary(
     moment(option, text, now)
 }
 
-/// Parses the boundary of an option that may be absent.
+/// Parses a bound that may be absent.
 pub(crate) fn optional_boundary(
     option: &str,
     text: Option<&str>,
@@ -83,7 +83,7 @@ pub(crate) fn optional_boundary(
         .transpose()
 }
 
-/// Returns the moment this long ago.
+/// Returns the moment that lies this long ago.
 fn before(length: &str, now: Instant) -> Result<Instant, &'static str> {
     const FORM: &str = "must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w";
     const TOO_LONG: &str = "must not be before 1970";

@@ -1,8 +1,8 @@
-//! Arguments whose value is one word of a closed set.
+//! Arguments whose value is a word of a closed set.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Returns the parser of such an argument: the words of all values, which its help lists.
+/// Returns the parser for such an argument. The help lists the words of all values.
 pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     word: fn(T) -> &'static str,

@@ -50,7 +50,7 @@ struct Shown {
     content: Content,
 }
 
-/// What an outbox holds, or why nobody can tell.
+/// What an outbox contains, or why that is unknown.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Content {
@@ -67,7 +67,7 @@ struct Known {
     refused: Vec<Refused>,
     /// Why sending has stopped until a person acts.
     stopped: Option<Reason>,
-    /// The programs that are using it, as far as the system tells.
+    /// The programs that are using it, as far as the system reports them.
     in_use: Vec<User>,
 }
 
@@ -234,7 +234,7 @@ struct Sent {
     service: String,
     delivered: u64,
     refused: u64,
-    /// How many are still waiting; nothing if nobody can tell.
+    /// How many are still waiting. `None` if that is unknown.
     waiting: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -302,7 +302,7 @@ fn send(kept: &Kept) -> Result<Sent, CommandError> {
         .and_then(|client| service::block_on(async { Ok(kept.outbox.drain(&client).await?) }));
     match drained {
         Err(error) => {
-            // Some of it may have been sent before.
+            // Some of it may have been sent before the error.
             let refused = kept.outbox.refused()?.len();
             sent.refused = refused.saturating_sub(refused_before) as u64;
             let left = kept.outbox.status()?.waiting + sent.refused;

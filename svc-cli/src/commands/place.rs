@@ -31,7 +31,7 @@ pub(crate) enum Place {
     Service(Client),
 }
 
-/// A store and the organization whose facts are meant.
+/// A store, and the organization whose facts are meant.
 pub(crate) struct Opened {
     pub(crate) ledger: Ledger,
     pub(crate) org_id: OrgId,
@@ -66,8 +66,8 @@ impl Opened {
 }
 
 impl Place {
-    /// Returns the place from the options, the environment, the configuration and the last login,
-    /// in this order of precedence.
+    /// Returns the place that the options, the environment, the configuration and the last login
+    /// select, in this order of precedence.
     pub(crate) fn find(
         service: &ServiceOptions,
         store: &StoreOptions,
@@ -106,8 +106,8 @@ impl Place {
     }
 }
 
-/// Returns whether the options, the environment, the configuration and the last login, in this order of
-/// precedence, select a service and not a store.
+/// Returns whether the options, the environment, the configuration and the last login, in this
+/// order of precedence, select a service rather than a store.
 pub(crate) fn asks_service(
     service: &ServiceOptions,
     store: &StoreOptions,
@@ -136,7 +136,7 @@ pub(crate) fn asks_service(
     })
 }
 
-/// Refuses a service that belongs to another organization than the given one.
+/// Refuses a service that belongs to a different organization.
 pub(crate) async fn check_organization(
     client: &Client,
     store: &StoreOptions,

@@ -120,7 +120,7 @@ pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
 }
 
 /// Returns the option that selects a repository, after a space: by its identity, which survives a
-/// rename, else by its name. A fact may have neither.
+/// rename, or else by its name. A fact may have neither.
 pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
         Some(identity) => {

@@ -5,8 +5,8 @@ use svc_model::repository::CommitSha;
 use super::note::repository;
 use crate::error::CommandError;
 
-/// Parses a commit: its full id, or inside a clone any name that git knows: `HEAD`, a branch, a
-/// short id.
+/// Parses a commit: its full id, or inside a clone any name that git knows, such as `HEAD`, a
+/// branch or a short id.
 pub(crate) fn commit(argument: &str, text: &str) -> Result<CommitSha, CommandError> {
     CommitSha::new(&full(text)).ok_or_else(|| {
         CommandError::argument(
@@ -17,7 +17,7 @@ pub(crate) fn commit(argument: &str, text: &str) -> Result<CommitSha, CommandErr
 }
 
 /// Returns the full id of the commit that git resolves this text to, or the text itself if there is
-/// none. A full id is returned without asking git.
+/// none. For a full id, git is not asked.
 pub(crate) fn full(text: &str) -> String {
     let is_full = CommitSha::new(text).is_some();
     let found = if is_full {

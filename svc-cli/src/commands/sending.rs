@@ -54,10 +54,10 @@ fn urls() -> Result<Vec<String>, CommandError> {
     Ok(urls)
 }
 
-/// What belongs to a service, by its URL, or why it cannot be had.
+/// Something that belongs to a service, given with the service's URL, or why it is not available.
 pub(crate) type OfService<T> = (String, Result<T, CommandError>);
 
-/// Returns a view of the outbox of each service.
+/// Returns a view of each service's outbox.
 pub(crate) fn views() -> Result<Vec<OfService<OutboxView>>, CommandError> {
     let view = |url: String| {
         let view = place(&url).and_then(|place| Ok(OutboxView::of(place)?));
@@ -70,8 +70,7 @@ pub(crate) fn views() -> Result<Vec<OfService<OutboxView>>, CommandError> {
 pub(crate) struct Kept {
     pub(crate) url: String,
     pub(crate) outbox: Outbox,
-    /// Whether this is the currently selected service: the token in the environment is used for no
-    /// other.
+    /// Whether this is the selected service. The token in the environment is used for no other.
     is_meant: bool,
 }
 
@@ -125,7 +124,7 @@ impl Kept {
         }
     }
 
-    /// Sends what is waiting, within a time limit; does nothing if another process is sending.
+    /// Sends what is waiting, within a time limit. Does nothing if another process is sending.
     pub(crate) async fn drain_within(
         &self,
         client: &Client,

@@ -10,7 +10,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, quote};
 
-/// Runs a future of a command to its end.
+/// Runs a command's future to its end.
 pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
@@ -20,11 +20,11 @@ pub(crate) fn block_on<T>(
     runtime.block_on(future)
 }
 
-/// Returns a client for the service named by the options, the environment or the last login, else
-/// for the one on this machine.
+/// Returns a client for the service that the options, the environment or the last login name, or
+/// else for the service of this machine.
 ///
-/// Its token comes from the environment, else from `svc login`, else from the secrets that the
-/// service on this machine generated. A generated token is sent to that service only.
+/// Its token comes from the environment, or else from `svc login`, or else from the secrets that
+/// this machine's service generated. A generated token is sent only to that service.
 pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
     client_for(options, Role::Operator)
 }
@@ -58,7 +58,7 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
             return Ok(connect(url, token)?);
         }
     }
-    // A URL that no service can have is told of first: no login would accept it.
+    // An invalid URL is reported first, because no login would accept it.
     Client::builder(url.clone())
         .connection_from_env()?
         .build()?;
@@ -70,7 +70,7 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
             "the tokens of the service on this machine are in {}",
             escape(&local.file.display().to_string())
         )),
-        // Another server of the store would have other secrets.
+        // Another server on the same store has other secrets.
         None if svc_server::running_here().is_some() => error,
         None => error
             .hint("to start a service on this machine, which generates its own tokens: svc serve"),
@@ -83,7 +83,7 @@ pub(crate) fn login(url: &str, role: Role) -> String {
         Role::Operator => "",
         Role::Capture => " --capture",
     };
-    // What stands before an @ may be a password.
+    // What precedes an @ may be a password.
     let url = if url.contains('@') {
         "URL".into()
     } else {
@@ -100,8 +100,8 @@ pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandErr
     Ok(client.url().to_owned())
 }
 
-/// Returns the URL of the selected service, see [`url_with`]. A given URL needs no login: a machine
-/// that sends may have no home to keep one in.
+/// Returns the URL of the selected service, see [`url_with`]. Credentials are not loaded if a URL
+/// is given, because a machine that only sends may have no home folder.
 fn url(options: &ServiceOptions) -> Result<String, CommandError> {
     match given(options)? {
         Some(url) => Ok(url),
@@ -109,8 +109,8 @@ fn url(options: &ServiceOptions) -> Result<String, CommandError> {
     }
 }
 
-/// Returns the URL of the selected service: the given one, else that of the last login, else that
-/// of the service on this machine.
+/// Returns the URL of the selected service: the given one, or else that of the last login, or else
+/// that of the service on this machine.
 pub(crate) fn url_with(
     options: &ServiceOptions,
     credentials: &Credentials,
@@ -118,7 +118,7 @@ pub(crate) fn url_with(
     Ok(named(options, credentials)?.unwrap_or_else(svc_server::local_url))
 }
 
-/// Returns the given URL, else that of the last login.
+/// Returns the given URL, or else that of the last login.
 pub(crate) fn named(
     options: &ServiceOptions,
     credentials: &Credentials,
@@ -144,8 +144,8 @@ pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
     }
 }
 
-/// Returns the URL from the command line or the environment; an empty one counts as unset. One that
-/// cannot be read is an error: the token is not for any other service.
+/// Returns the URL from the command line or the environment. An empty one counts as unset. One that
+/// cannot be read is an error, because the token is not meant for any other service.
 pub(crate) fn given(options: &ServiceOptions) -> Result<Option<String>, CommandError> {
     let url = options.url.as_deref().unwrap_or_default().trim();
     if !url.is_empty() {
@@ -154,8 +154,7 @@ pub(crate) fn given(options: &ServiceOptions) -> Result<Option<String>, CommandE
     Ok(environment::url()?.map(|url| spelled_out(&url)))
 }
 
-/// Returns a complete URL: a bare loopback address, such as `localhost:8301`, becomes a plain HTTP
-/// URL.
+/// Completes a URL: a bare loopback address, such as `localhost:8301`, becomes a plain HTTP URL.
 pub(crate) fn spelled_out(text: &str) -> String {
     let text = text.trim();
     let host = match text.rsplit_once(':') {

@@ -194,8 +194,9 @@ fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
     ]
 }
 
-/// Returns the commands to suggest next: the latest Session, and the next page. Where nothing was found, the
-/// list of all Sessions shows how users, models and repositories are written.
+/// Returns the commands to suggest next: the latest Session, and the next page. If nothing was
+/// found, suggests the list of all Sessions, which shows how users, models and repositories are
+/// written.
 fn next(list: &SessionList, request: &SessionsRequest, page: Option<String>) -> Vec<String> {
     if list.sessions.is_empty() && page.is_none() && is_narrowed(request) {
         return vec!["svc sessions".to_owned()];

@@ -17,15 +17,15 @@ pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandE
     })?)
 }
 
-/// Opens the facts of the chosen organization for a command. An organization that the store does not
-/// know looks like one without facts, so it is said when the store has others.
+/// Opens the facts of an organization for a command. An organization that the store does not know
+/// looks like one without facts, so the user is warned if the store has others.
 pub(crate) fn ledger(
     url: &DatabaseUrl,
     org_id: &OrgId,
     output: &mut Output,
 ) -> Result<Ledger, CommandError> {
     let ledger = Ledger::open(url, org_id.clone())?;
-    // What cannot be read is told of by the command itself.
+    // If they cannot be read, the command itself reports it.
     let others = ledger.organizations_instead().unwrap_or_default();
     if !others.is_empty() {
         let others: Vec<&str> = others.iter().map(OrgId::as_str).collect();
@@ -38,7 +38,7 @@ pub(crate) fn ledger(
     Ok(ledger)
 }
 
-/// Returns an option; an empty one counts as unset.
+/// Returns an option. An empty one counts as unset.
 pub(crate) fn given(option: Option<&str>) -> Option<String> {
     option
         .filter(|text| !text.trim().is_empty())

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, item_block, quote};
 
-/// Characters of the whole id of a call.
+/// The number of characters in a whole call id.
 const CALL_CHARACTERS: usize = 36;
 
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ impl Transcript {
             let mut left = 0;
             for call in &calls {
                 match printer.call(&mut source, call).await {
-                    // One call that is too large does not hide the others.
+                    // A call that is too large does not hide the others.
                     Err(Failed::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
                         printer.refused(call, &error);
                         left += 1;
@@ -139,7 +139,7 @@ impl From<CommandError> for Failed {
     }
 }
 
-/// Returns whether an error concerns this call only.
+/// Returns whether an error concerns one call only.
 fn is_of_call(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Declined(_) | ErrorKind::Oversize)
 }
@@ -148,7 +148,7 @@ fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
     InferenceCallId::new(text).map_err(|rule| CommandError::argument("the call", rule))
 }
 
-/// Says that there are no calls, which is no failure.
+/// Says that there are no calls, which is not a failure.
 fn nothing(inventory: &Inventory) -> String {
     let session = escape(inventory.session_id.as_str());
     if inventory.found {
@@ -158,7 +158,7 @@ fn nothing(inventory: &Inventory) -> String {
     }
 }
 
-/// Returns the calls whose ids have this prefix; without a prefix, all.
+/// Returns the calls whose ids have this prefix, or all calls without a prefix.
 fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
     let session = escape(inventory.session_id.as_str());
     let ids = inventory.calls.iter();
@@ -190,13 +190,13 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
     }
 }
 
-/// The conversation prefixes that were printed, each as a hash of its messages. A message is
+/// The conversation prefixes that have been printed, each as a hash of its messages. A message is
 /// printed again if it follows different messages than before.
 #[derive(Debug, Default)]
 struct Seen(HashSet<u64>);
 
 impl Seen {
-    /// Returns how many of a call's first messages were already printed.
+    /// Returns how many of a call's first messages have already been printed.
     fn printed(&mut self, manifest: &Manifest) -> usize {
         let mut begin = 0_u64;
         let mut printed = None;
@@ -219,7 +219,7 @@ impl Seen {
 
 struct Printer<'o> {
     output: &'o mut Output,
-    /// What was printed, if nothing is to be printed twice.
+    /// What has been printed, unless everything is to be printed.
     seen: Option<Seen>,
     is_first: bool,
 }
@@ -320,9 +320,9 @@ mod tests {
             printed(&[(input, "a"), (input, "b"), (input, "c"), (output, "d")]),
             2
         );
-        // Another conversation of the Session begins alike.
+        // Another conversation of the Session begins with the same messages.
         assert_eq!(printed(&[(input, "a"), (input, "x"), (output, "y")]), 1);
-        // The same words at another place are said again, and so is the same answer.
+        // The same words in another place are printed again, and so is the same answer.
         assert_eq!(printed(&[(input, "b"), (output, "b")]), 0);
         assert_eq!(printed(&[(input, "a"), (output, "b")]), 1);
     }

@@ -47,7 +47,7 @@ fn push(character: char, escaped: &mut String) {
     }
 }
 
-/// Returns whether a character changes the order or the lines of the text around it.
+/// Returns whether a character reorders the text around it, or breaks its lines.
 fn reorders(character: char) -> bool {
     matches!(
         character,

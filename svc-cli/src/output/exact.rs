@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use svc_client::RawReply;
 use svc_model::json::RawJson;
 
-/// A reply within a larger JSON value.
+/// A reply inside a larger JSON value.
 #[derive(Debug)]
 pub(crate) struct Exact<T> {
     pub(crate) value: T,
@@ -28,8 +28,8 @@ impl<T> From<RawReply<T>> for Exact<T> {
     }
 }
 
-/// Returns a JSON document in printable ASCII. Other characters in its strings are escaped, because
-/// a terminal might act on them. The document must be valid JSON, so that unescaped control
+/// Returns a JSON document in printable ASCII. Other characters in strings are escaped, because a
+/// terminal might act on them. The document must be valid JSON, so that unescaped control
 /// characters occur only between values.
 pub(super) fn printable(json: &[u8]) -> Cow<'_, [u8]> {
     if json.iter().all(|byte| matches!(byte, b' '..=b'~')) {

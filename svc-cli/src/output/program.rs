@@ -12,15 +12,16 @@ use super::quote;
 /// The program's name when it is installed.
 const NAME: &str = "svc";
 
-/// Returns how to call this program from any folder: its name if a shell finds it by name, else its
-/// path.
+/// Returns how to call this program from any folder: by its name if a shell finds it by name, or
+/// else by its path.
 pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| named(running().as_deref(), env::var_os("PATH").as_deref()))
 }
 
-/// Returns where this program is, for files that outlive it: where a shell finds it by name, which
-/// stays when a package manager replaces what a link leads to, else where it runs from.
+/// Returns where this program is, for files that outlive it. That is where a shell finds it by
+/// name, because this path stays valid when a package manager replaces the link's target, or else
+/// where it runs from.
 pub(crate) fn program_path() -> Option<PathBuf> {
     Some(lasting(running()?, env::var_os("PATH").as_deref()))
 }
@@ -39,7 +40,7 @@ fn lasting(running: PathBuf, path: Option<&OsStr>) -> PathBuf {
 }
 
 fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
-    // If the system does not report the path of the running program, only the name is left.
+    // Without the system's report of the running program's path, only the name is left.
     let Some(running) = running else {
         return NAME.to_owned();
     };
@@ -58,7 +59,7 @@ fn found(path: &OsStr) -> Option<PathBuf> {
     candidates.find(|file| is_executable(file))
 }
 
-/// Returns whether somebody may run a file as a program.
+/// Returns whether a file is executable for anybody.
 pub(crate) fn is_executable(file: &Path) -> bool {
     let metadata = fs::metadata(file);
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)

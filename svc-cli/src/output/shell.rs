@@ -14,7 +14,7 @@ pub(crate) fn quote(argument: &str) -> Cow<'_, str> {
     if escape(argument) == argument {
         return Cow::Owned(format!("'{}'", argument.replace('\'', r"'\''")));
     }
-    // A character that must not reach the terminal is escaped for the shell.
+    // Characters that must not reach the terminal are escaped for the shell.
     let mut quoted = String::from("$'");
     for character in argument.chars() {
         match character {

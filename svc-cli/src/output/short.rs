@@ -1,4 +1,4 @@
-//! Shortens ids, keeping each distinguishable from the others beside it.
+//! Shortens ids so that they can still be told apart.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ pub(crate) struct ShortIds {
 }
 
 impl ShortIds {
-    /// Chooses the shortest length, at least this many characters, at which different ids stay
+    /// Chooses the shortest length, but at least `least` characters, at which different ids stay
     /// different.
     pub(crate) fn of<T: AsRef<str>>(least: usize, ids: impl IntoIterator<Item = T>) -> Self {
         let ids: BTreeSet<String> = ids.into_iter().map(|id| id.as_ref().to_owned()).collect();

@@ -25,7 +25,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The output of a command. Colours are omitted where they are not wanted or cannot be shown.
+/// The output of a command. Colours are left out if they are not wanted or cannot be shown.
 pub(crate) struct Output {
     format: Format,
     /// How suggested commands call this program.
@@ -43,7 +43,7 @@ struct ErrorReport<'a> {
 struct ErrorBody<'a> {
     code: &'a str,
     message: &'a str,
-    /// The hints, in the order of the text.
+    /// The hints, in the order in which people see them.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hints: &'a [String],
     /// The id under which the service logs the request.
@@ -88,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Prints a value that this program made: as JSON, or as text for people.
+    /// Prints a value that this program created: as JSON, or as text for people.
     pub(crate) fn value<T: Serialize>(
         &mut self,
         value: &T,
@@ -127,7 +127,7 @@ impl Output {
         Ok(self.standard.flush()?)
     }
 
-    /// Prints a warning for people; programs find it in the JSON value itself.
+    /// Prints a warning for people. Programs find it in the JSON value itself.
     pub(crate) fn warning(&mut self, text: &str) {
         if self.format == Format::Text {
             let text = escape(text);
@@ -143,8 +143,8 @@ impl Output {
         }
     }
 
-    /// Prints suggested commands for the same service. A command begins with `svc` and is printed
-    /// in a form that works when pasted.
+    /// Prints suggested commands for the same service. A command begins with `svc`, and is printed
+    /// in a form that can be pasted.
     pub(crate) fn next(&mut self, service: &ServiceOptions, commands: &[String]) {
         if self.format == Format::Json || commands.is_empty() {
             return;

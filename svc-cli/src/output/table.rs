@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
 /// The width of the terminal, if there is one.
 static COLUMNS: OnceLock<u16> = OnceLock::new();
 
-/// The minimum width that tables are fitted to; anything narrower would be unreadable.
+/// The minimum width that tables are fitted to, because anything narrower is unreadable.
 const COLUMNS_MIN: u16 = 40;
 
 /// Fits every table to this many columns. Only the first call has an effect.

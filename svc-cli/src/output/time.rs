@@ -38,7 +38,7 @@ pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
 }
 
 /// Returns how much later a moment is than another, in words and in its largest whole unit: `3
-/// minutes`. Nothing if it is less than a second.
+/// minutes`. `None` if it is less than a second.
 pub(crate) fn later(before: Instant, at: Instant) -> Option<String> {
     let seconds = at.microseconds().abs_diff(before.microseconds()) / 1_000_000;
     let (count, unit) = match seconds {

@@ -1,10 +1,10 @@
-//! The way of the shell to a service on another machine.
+//! How the shell reaches a service on another machine.
 
 use std::fs;
 
 use super::first_use::svc;
 
-/// Asks a service that is nowhere, and returns what the shell says.
+/// Asks a service that does not exist, and returns what the shell prints.
 fn ask(variables: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().expect("a folder");
     let output = svc(home.path())

@@ -1,5 +1,5 @@
-//! The examples of the SDK against a service. That of an agent that resumes work is run in
-//! [`first_use`](super::first_use).
+//! The examples of the SDK, run against a service. The example of an agent that resumes work is run
+//! in [`first_use`](super::first_use).
 
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +40,7 @@ mod send_ci;
 #[path = "../../../svc-client/examples/triage.rs"]
 mod triage;
 
-/// What Jenkins says of a build.
+/// What Jenkins says about a build.
 fn build(name: &str, result: &str) -> Option<String> {
     let value = match name {
         "BUILD_RESULT" => result,
@@ -70,7 +70,7 @@ async fn a_failure_that_ci_sends_is_found_by_whoever_triages() {
     let failed = send_ci::outcome(|name| build(name, "FAILURE")).unwrap();
     let stored = send_ci::send(&pipeline, &failed).await.unwrap();
     assert_eq!(stored, CiResult::Failed);
-    // The first word about a run stays.
+    // The first report of a run is kept.
     let passed = send_ci::outcome(|name| build(name, "SUCCESS")).unwrap();
     let stored = send_ci::send(&pipeline, &passed).await.unwrap();
     assert_eq!(stored, CiResult::Failed);
@@ -127,7 +127,7 @@ async fn sessions_are_followed_as_they_come_and_each_is_seen_once() {
         reported.await.unwrap();
     }
     assert_eq!(ids(follower.look().await.unwrap()), ["s-1", "s-2"]);
-    // A Session that goes on is not new.
+    // A Session that continues is not new.
     for (session, call) in [("s-1", "call-2"), ("s-3", "call-1")] {
         let reported = outbox::report(&queue, &hook, session, call, "src/pager.rs");
         reported.await.unwrap();

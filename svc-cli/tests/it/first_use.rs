@@ -42,7 +42,7 @@ impl Service {
         Self { home, url, child }
     }
 
-    /// Returns a client with no token, or with one of those that the service generated.
+    /// Returns a client without a token, or with one of those that the service generated.
     pub(super) fn client(&self, token: Option<&str>) -> Client {
         let builder = Client::builder(&*self.url);
         let builder = match token {
@@ -72,7 +72,7 @@ impl Service {
         }
     }
 
-    /// Returns the home of its owner.
+    /// Returns the owner's home folder.
     pub(super) fn home(&self) -> &Path {
         self.home.path()
     }
@@ -81,7 +81,7 @@ impl Service {
         &self.url
     }
 
-    /// Ends the service as a machine does that fails.
+    /// Kills the service, as a machine that fails would.
     pub(super) fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
@@ -116,13 +116,13 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended, which is what most tests want.
+        // It may have ended already, as in most tests.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Returns the program, which knows nothing but its home.
+/// Returns the program, with nothing configured but its home.
 pub(super) fn svc(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
     command
@@ -146,7 +146,7 @@ async fn an_agent_resumes_what_the_demo_planted() {
 
     let agent = service.client(Some("SVC_RETRIEVAL_TOKEN"));
     let items = example::resume(&agent, "half-open window").await.unwrap();
-    // The best part and what stands around it: the file that was read before, the edit after.
+    // The best part and its surroundings: the file that was read before, and the edit after.
     assert!(items.len() >= 4, "{items:#?}");
     assert!(
         items
@@ -162,7 +162,7 @@ async fn an_agent_resumes_what_the_demo_planted() {
         Some(Part::Text { content }) => content.to_string_lossy().contains("A half-open window"),
         _ => false,
     }));
-    // An agent reads within its grant, and counts nothing.
+    // An agent reads within its grant, and may not read counts.
     assert!(agent.facts().await.unwrap_err().is_denied());
 
     let facts = service

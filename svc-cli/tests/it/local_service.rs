@@ -1,4 +1,4 @@
-//! How the shell finds the service of this machine, whatever port it listens on.
+//! How the shell finds this machine's service, whatever port it listens on.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn run(service: &Service, arguments: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-/// Returns how many services announce their address beside the database.
+/// Returns how many services announce their addresses beside the database.
 fn announcements(service: &Service) -> usize {
     let Ok(entries) = std::fs::read_dir(service.home().join(".local/share/svc")) else {
         return 0;
@@ -28,7 +28,7 @@ fn announcements(service: &Service) -> usize {
         .count()
 }
 
-/// Waits until the service can be found: it answers a moment before.
+/// Waits until the service can be found, because it answers a moment earlier.
 fn wait_until_found(service: &Service) {
     let begin = Instant::now();
     while announcements(service) == 0 {
@@ -37,7 +37,7 @@ fn wait_until_found(service: &Service) {
     }
 }
 
-/// Returns whether the shell takes this for the URL of the service of this machine.
+/// Returns whether the shell recognises this as the URL of this machine's service.
 fn takes(service: &Service, url: &str) -> bool {
     let (status, printed) = run(service, &["install", "otel-collector", "--print"]);
     assert_eq!(status, Some(0), "{printed}");

@@ -87,7 +87,7 @@ impl Person {
             .spawn()
             .expect("it starts");
         let mut stdin = child.stdin.take().expect("a piped input");
-        // A program need not read what it is given.
+        // A program may ignore its input.
         let _ignored = stdin.write_all(input.as_bytes());
         drop(stdin);
         child.wait_with_output().expect("it ends")
@@ -97,7 +97,7 @@ impl Person {
         self.run(Path::new(env!("CARGO_BIN_EXE_svc")), arguments, &[], "")
     }
 
-    /// Runs a command of the shell, which succeeds, and returns what it prints.
+    /// Runs a command of the shell, which must succeed, and returns what it prints.
     fn ok(&self, arguments: &[&str]) -> String {
         succeeded(&self.svc(arguments), arguments)
     }
@@ -119,12 +119,12 @@ impl Person {
         self.ok(&["note", "session", session_id, "--tool", "t"]);
     }
 
-    /// Writes a file as an agent that runs its hook.
+    /// Writes a file and runs the hook, as an agent does.
     fn write(&self, session_id: &str, file: &str) {
         let path = self.work.join(file);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         let mut written = fs::read_to_string(&path).unwrap_or_default();
-        // What two Sessions write is never one commit.
+        // Two Sessions must never write the same commit.
         written.extend([session_id, " wrote a line\n"]);
         fs::write(&path, written).expect("a file");
         let path = path.to_str().expect("a path").replace('\n', "\\n");
@@ -385,7 +385,7 @@ fn amended_and_rebased_commits_keep_their_notes() {
     let mut sessions = person.sessions("HEAD");
     sessions.sort();
     assert_eq!(sessions, ["one", "two"]);
-    // Somebody else's Session replays the commits: it did not write them.
+    // Another Session replays the commits, but did not write them.
     person.git(&["checkout", "-q", "-b", "other", &base]);
     person.commit("other");
     person.remember("three");
@@ -551,7 +551,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
     assert_eq!(person.sessions(&unrelated), NOBODY);
     let two = person.commit_files(&["one.py", "three.py"]);
     assert_eq!(person.sessions(&two), ["a", "c"]);
-    // What is committed is done; what is written later counts again.
+    // What is committed is done with. What is written later counts again.
     fs::write(person.work.join("one.py"), "by hand\n").expect("a file");
     let by_hand = person.commit_files(&["one.py"]);
     assert_eq!(person.sessions(&by_hand), NOBODY);
@@ -566,7 +566,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
 fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     let forge = Forge::new();
     let person = forge.clone("ann");
-    // As an older version wrote it.
+    // In the form that an older version wrote.
     let older = r#"{"tool":"t","session_id":"older"}"#;
     fs::write(person.work.join(".git/svc-sessions"), format!("{older}\n")).expect("a file");
     person.remember("outside");
@@ -577,7 +577,7 @@ fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     assert_eq!(person.sessions(&next), ["older", "outside"]);
     let last = person.commit("last");
     assert_eq!(person.sessions(&last), NOBODY);
-    // A file elsewhere is as good as none.
+    // A file elsewhere counts like no file.
     let elsewhere = forge.folder.path().join("elsewhere.md");
     fs::write(&elsewhere, "x").expect("a file");
     person.write("a", elsewhere.to_str().expect("a path"));
@@ -617,7 +617,7 @@ fn files_have_any_name_and_may_be_renamed_deleted_or_in_another_folder() {
     fs::write(person.work.join("sub/y.py"), "x").expect("a file");
     let third = person.commit_files(&["sub/y.py"]);
     assert_eq!(person.sessions(&third), ["g"]);
-    // A linked work tree has Sessions of its own.
+    // A linked work tree has its own Sessions.
     person.git(&["worktree", "add", "-q", "-b", "linked", "../linked"]);
     let linked = Person {
         work: forge.folder.path().join("linked"),

@@ -1,4 +1,4 @@
-//! What the shell says of the deliveries that wait on this machine.
+//! What the shell says about the deliveries that wait on this machine.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn an_outbox_that_is_locked_hides_no_other_and_is_said_to_be_in_use() {
 fn an_outbox_that_cannot_be_opened_does_not_keep_the_others_from_being_sent() {
     let home = tempfile::tempdir().expect("a folder");
     fill(home.path());
-    // It is no folder.
+    // It is not a folder.
     let broken = folder(home.path(), 0);
     fs::remove_dir_all(&broken).expect("it was there");
     fs::write(&broken, "").expect("a file");

@@ -1,4 +1,4 @@
-//! Parts that are asked for by the shell and by agents: all of them, or none.
+//! Parts that the shell and agents ask for: all of them, or none.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use super::first_use::svc;
 
 /// The reply of a service that leaves out all parts but the first.
 const SHORT: &str = r#"{"schema_version":1,"session_id":"s","quarantine_revision":0,"items":[{"reference":{"inference_call_id":"c","side":"input","message_index":0,"part_index":0},"observed_at":"2026-01-01T00:00:00Z","role":"user","finish_reason":null,"part":{"type":"text","content":"x"}}]}"#;
-/// Who asks, for an agent that checks first.
+/// The identity of the caller, for an agent that checks it first.
 const ME: &str =
     r#"{"org_id":"o","version":"0.1.0","authority":"operator","client_id":"operator"}"#;
 
@@ -18,7 +18,7 @@ fn start() -> String {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Whoever leaves has got what it needs.
+            // A client that leaves has received what it needs.
             drop(answer(stream));
         }
     });
@@ -47,7 +47,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// Returns whether a request has its head, and the body that it announces.
+/// Returns whether a request has its head and all of the body that it announces.
 fn is_whole(request: &[u8]) -> bool {
     let request = String::from_utf8_lossy(request).to_ascii_lowercase();
     let Some((head, body)) = request.split_once("\r\n\r\n") else {

@@ -21,7 +21,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
         .to_owned()
 }
 
-/// Runs the shell in a folder, and returns how it ended and all that it printed.
+/// Runs the shell in a folder. Returns its exit code and everything that it printed.
 fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let home = tempfile::tempdir().expect("a folder");
     let output = svc(home.path())
@@ -65,7 +65,7 @@ fn a_commit_is_named_as_git_names_it_wherever_one_is_taken() {
     ] {
         let named = if more.is_empty() { &["HEAD"][..] } else { more };
         let arguments = [command, named, &repository].concat();
-        // It gets as far as asking, and nobody answers there.
+        // It gets as far as asking, but nobody answers there.
         let (_, printed) = run(clone.path(), &arguments);
         assert!(printed.contains("cannot be reached"), "{printed}");
         let (status, printed) = run(outside.path(), &arguments);

@@ -1,4 +1,4 @@
-//! What the shell gives a person besides answers.
+//! What the shell offers a person besides answers.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         .expect("svc runs")
 }
 
-/// Returns what a command printed that succeeds.
+/// Returns what a successful command printed.
 fn printed(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let output = run(arguments, variables);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -32,7 +32,7 @@ fn every_shell_gets_completions_and_reads_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("svc");
         std::fs::write(&file, script).expect("a file");
-        // A shell that is not installed cannot say.
+        // A shell that is not installed cannot check.
         if let Ok(read) = Command::new(shell).arg("-n").arg(&file).output() {
             assert!(read.status.success(), "{shell}: {read:?}");
         }

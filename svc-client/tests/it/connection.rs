@@ -1,4 +1,5 @@
-//! The way to a service: behind a path, behind a proxy, under an authority of one's own.
+//! The connection to a service: below a path, behind a proxy, and with a private certificate
+//! authority.
 
 use std::error::Error as _;
 

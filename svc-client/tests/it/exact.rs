@@ -1,4 +1,4 @@
-//! Values come back as they were captured.
+//! Values are returned exactly as they were captured.
 
 use std::error::Error as _;
 

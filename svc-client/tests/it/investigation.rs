@@ -1,4 +1,4 @@
-//! Failures page after page, and links from one reply to the next.
+//! Failures page by page, and links from one reply to the next.
 
 use svc_client::ErrorKind;
 use svc_client::model::endpoint::{CiFailuresQuery, CommitQuery};

@@ -1,5 +1,6 @@
-//! A client goes on reading when the service is newer: with words, members and kinds that no version
-//! of it has yet. The replies are made from the published schemas, so every set of every reply is met.
+//! A client keeps reading when the service is newer: it meets words, members and kinds that no
+//! version of it has yet. The replies are generated from the published schemas, so every set in
+//! every reply is covered.
 
 use serde_json::{Map, Value, json};
 use svc_client::model::endpoint;
@@ -13,15 +14,15 @@ use svc_model::openapi;
 
 use super::routes::call_all;
 
-/// A word that no set has.
+/// A word that no set contains.
 const WORD: &str = "a_newer_word";
 /// More than any choice of kinds has.
 const KINDS_MAX: usize = 8;
 
-/// Makes replies as a schema describes them.
+/// Generates replies as a schema describes them.
 struct Replies<'a> {
     components: &'a Value,
-    /// Which of several kinds is made; behind the last of them one that nobody knows.
+    /// Which of several kinds to generate. The one after the last is a kind that nobody knows.
     kind: usize,
     /// Whether the service is newer than the schema.
     newer: bool,
@@ -34,7 +35,7 @@ impl Replies<'_> {
         };
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             let name = reference.rsplit('/').next().unwrap_or_default();
-            // It is what was asked for, given back: no word of it is new to who asked.
+            // It repeats what was asked for, so none of its words is new to the client.
             let newer = self.newer && name != "CommitAnchor";
             return Self { newer, ..*self }.make(&self.components[name]);
         }
@@ -74,7 +75,7 @@ impl Replies<'_> {
         let kinds: Vec<_> = kinds.iter().filter(|kind| kind["type"] != "null").collect();
         match kinds.get(self.kind) {
             Some(kind) => self.make(kind),
-            // Only what names its kind can be of a newer one.
+            // Only something that names its kind can be of a newer kind.
             None if self.newer && self.tag(kinds[0]).is_some() => {
                 let tag = self.tag(kinds[0]).expect("it was looked for");
                 json!({ tag: WORD, "content": [1.10, null] })
@@ -83,7 +84,7 @@ impl Replies<'_> {
         }
     }
 
-    /// Returns the member that says of which kind an object is.
+    /// Returns the member that says which kind an object is.
     fn tag<'k>(&'k self, kind: &'k Value) -> Option<&'k str> {
         let name = kind["$ref"]
             .as_str()
@@ -103,7 +104,7 @@ impl Replies<'_> {
             .flatten()
         {
             let member = match name.as_str() {
-                // The ranking of a newer service is another one; the shape of a reply is not.
+                // A newer service may rank differently, but the shape of a reply is the same.
                 "policy_version" if member["const"] == 1 && self.newer => json!(2),
                 _ => self.make(member),
             };
@@ -153,7 +154,7 @@ fn string(schema: &Map<String, Value>) -> Value {
     }
 }
 
-/// Returns the reply of each route that was asked, in the order of the requests.
+/// Returns the reply for each route that was asked, in the order of the requests.
 fn answers(asked: &FakeServer, kind: usize, newer: bool) -> Vec<(String, Vec<u8>)> {
     let document: Value = serde_json::from_str(&openapi::openapi_json()).expect("a document");
     let replies = Replies {
@@ -175,7 +176,7 @@ fn answers(asked: &FakeServer, kind: usize, newer: bool) -> Vec<(String, Vec<u8>
                     .zip(path.split('/'))
                     .all(|(expected, given)| expected == given || expected.starts_with('{'))
         };
-        // A route without parameters in its path goes before one with them.
+        // A route without path parameters takes precedence over one with them.
         let mut found: Vec<_> = routes.iter().filter(is_asked).collect();
         found.sort_by_key(|route| route.path.contains('{'));
         found[0].path
@@ -249,7 +250,7 @@ fn what_is_not_known_is_kept_as_it_came() {
         image.value().to_canonical(),
         br#"{"type":"image","bytes":1.10,"text":"\ud800"}"#
     );
-    // It can be asked for again just so.
+    // It can be used to ask again as it is.
     let reference = exact::to_vec(&item.reference, 1024).unwrap();
     assert!(
         String::from_utf8(reference)

@@ -1,4 +1,4 @@
-//! What a client makes of answers that are none of ours.
+//! How a client treats answers that are not the service's.
 
 use std::error::Error as _;
 

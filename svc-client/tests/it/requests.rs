@@ -1,4 +1,4 @@
-//! What goes out.
+//! What is sent.
 
 use svc_client::model::endpoint::{Compatibility, EvidenceInventory};
 use svc_client::model::evidence::InventoryRequest;

@@ -1,4 +1,4 @@
-//! The example of the front page, run.
+//! Runs the example on the front page.
 
 use svc_client::model::evidence::{EvidenceReadRequest, Part};
 use svc_client::model::json;

@@ -141,7 +141,7 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
 #[tokio::test]
 async fn every_route_has_a_method() {
     let mut routes = endpoint::all();
-    // Those are the forge's: nobody else can sign for it.
+    // These belong to the forge, and nobody else can sign for it.
     routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
     // The answers are refusals, so only the requests matter.

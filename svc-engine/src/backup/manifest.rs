@@ -8,7 +8,7 @@ use crate::store::backup::{FetchedMirror, KeptOrganization, TableFile};
 
 /// The name of the format.
 pub const FORMAT: &str = "svc-backup";
-/// The version of the format: of the manifest, of the blocks and of the values in them.
+/// The version of the format, which covers the manifest, the blocks and the values in them.
 pub const FORMAT_VERSION: u64 = 1;
 
 /// The manifest of a backup.
@@ -22,7 +22,7 @@ pub struct Manifest {
     pub svc_version: String,
     /// The backend of the store. A backup can be restored into either backend.
     pub backend: String,
-    /// The revision of the schema.
+    /// The revision of the database schema.
     pub schema_revision: i64,
     /// When the backup was started.
     pub taken_at: Instant,
@@ -30,11 +30,11 @@ pub struct Manifest {
     pub organizations: Vec<KeptOrganization>,
     /// The tables.
     pub tables: Vec<TableFile>,
-    /// The mirrors; absent if the backup excludes them.
+    /// The mirrors. `None` if the backup excludes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirrors: Option<Vec<MirrorFile>>,
-    /// The mirrors that the service had fetched and that are not in the backup: they were not in the
-    /// folder of the mirrors, or the backup excludes all of them.
+    /// The mirrors that the service had fetched but that are not in the backup, because they were
+    /// not in the folder of the mirrors or because the backup excludes all mirrors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mirrors_missing: Vec<FetchedMirror>,
 }
@@ -50,14 +50,14 @@ pub struct MirrorFile {
     pub file: String,
     /// The number of blocks.
     pub rows: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// The SHA-256 digest of the file in hexadecimal.
+    /// The SHA-256 digest of the file, in hexadecimal.
     pub sha256: String,
 }
 
 impl Manifest {
-    /// Returns the other files of the backup: name, bytes and digest.
+    /// Returns the backup's other files: name, bytes and digest.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64, &str)> {
         let tables = self.tables.iter();
         let tables = tables.map(|table| (&*table.file, table.bytes, &*table.sha256));

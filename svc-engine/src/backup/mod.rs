@@ -1,9 +1,9 @@
-//! Backups: a folder with everything that the service stores; how it is made, verified and
+//! Backups: folders with everything that the service stores. How they are made, verified and
 //! restored.
 //!
 //! | File | Content |
 //! |---|---|
-//! | `manifest.json` | what the backup contains, and a digest of each other file; written last |
+//! | `manifest.json` | what the backup contains, and a digest of each table and mirror; written last |
 //! | `tables/TABLE.rows` | the rows of a table, all tables from one snapshot |
 //! | `mirrors/NUMBER.rows` | a mirror, copied after the snapshot |
 //! | `SHA256SUMS` | the digests again, in the format of `sha256sum --check` |
@@ -63,22 +63,22 @@ pub enum BackupError {
     /// A file cannot be written or read.
     #[error("the folder of the backup")]
     Folder(#[from] io::Error),
-    /// Something with the name of the backup exists.
+    /// Something with the backup's name exists.
     #[error("there is something at {} already", .0.display())]
     Exists(PathBuf),
     /// The folder contains no backup, or an incomplete one.
     #[error("{} is no backup: it has no manifest that can be read", .0.display())]
     NoBackup(PathBuf),
-    /// The backup has a format of another version.
+    /// The backup has a different version of the format.
     #[error("the backup has format {0}, this version reads {FORMAT_VERSION}")]
     OtherFormat(u64),
-    /// The backup has another revision of the schema.
+    /// The backup has a different revision of the schema.
     #[error("the backup has revision {kept} of the schema, made by svc {version}; this version has {head}",
         head = SchemaState::head())]
     OtherRevision {
-        /// Its revision.
+        /// The backup's revision.
         kept: i64,
-        /// The version that created it.
+        /// The version of svc that created the backup.
         version: String,
     },
 }
@@ -88,25 +88,25 @@ pub enum BackupError {
 pub struct Restored {
     /// The backup.
     pub manifest: Manifest,
-    /// The replaced database file.
+    /// Where the replaced database file is now.
     pub replaced: Option<PathBuf>,
     /// Mirrors that were restored.
     pub mirrors_restored: u64,
-    /// Mirrors that existed already and were not changed.
+    /// Mirrors that already existed and were not changed.
     pub mirrors_kept: u64,
     /// Facts whose content had been erased from the replaced store, and was erased again after it
-    /// came back with the backup. Absent if the erasures of the replaced store could not be read.
+    /// came back with the backup. `None` if the erasures of the replaced store could not be read.
     pub erased_again: Option<u64>,
 }
 
-/// Backs up a store, and the mirrors if their folder is given, into a new folder. Servers may keep
-/// running. Mirrors that the store says were fetched and that are not in their folder are named in the
-/// manifest; the rest is kept all the same.
+/// Backs up a store into a new folder, along with the mirrors if their folder is given. Servers may
+/// keep running. Mirrors that were fetched according to the store but are not in their folder are
+/// named in the manifest, and everything else is still backed up.
 ///
 /// # Errors
 ///
-/// If the name is taken, or the store, a mirror or the folder cannot be used. Then nothing is left
-/// behind.
+/// If the name is taken, or if the store, a mirror or the folder cannot be used. Then nothing is
+/// left behind.
 pub fn back_up(
     url: &DatabaseUrl,
     mirrors: Option<&Path>,
@@ -211,7 +211,7 @@ fn keep_mirrors(
     Ok(files)
 }
 
-/// Returns the mirrors that were fetched and were not kept.
+/// Returns the mirrors that were fetched but are not in the backup.
 fn missing(mut fetched: Vec<FetchedMirror>, kept: &[MirrorFile]) -> Vec<FetchedMirror> {
     let kept: HashSet<_> = kept
         .iter()
@@ -261,13 +261,14 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
     Ok(manifest)
 }
 
-/// Restores a backup into an empty store or in place of a store, and its absent mirrors into a
-/// folder. The backup may be from either backend.
+/// Restores a backup into an empty store, or in place of a store if `replace` is set, and the
+/// mirrors that are absent into a folder. The backup may be from either backend.
 ///
 /// # Errors
 ///
-/// If the store is not empty, a file of the backup is damaged, or `SHA256SUMS` does not match. Then
-/// the store is unchanged.
+/// If the store is not empty and may not be replaced, if a file of the backup is damaged, or if
+/// `SHA256SUMS` does not match. Then the store is unchanged. A mirror that cannot be restored is an
+/// error too, but the store has been restored by then.
 pub fn restore(
     folder: &Path,
     url: &DatabaseUrl,
@@ -321,8 +322,8 @@ pub fn restore(
     Ok(restored)
 }
 
-/// Refuses a backup whose digests are not those of its files, before anything is restored of it. The
-/// tables are compared with theirs as they are read.
+/// Refuses a backup whose files do not match their digests, before anything of it is restored. The
+/// tables are checked later, as they are read.
 fn check_files(
     folder: &Path,
     manifest: &Manifest,
@@ -332,8 +333,8 @@ fn check_files(
     let damaged = |file: &str| CopyError::Damaged {
         file: file.to_owned(),
     };
-    match unsummed(folder, manifest)? {
-        Unsummed::Files(files) if files.is_empty() => {}
+    match unconfirmed(folder, manifest)? {
+        Unconfirmed::Files(files) if files.is_empty() => {}
         _ => return Err(damaged(SUMS).into()),
     }
     for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
@@ -345,17 +346,17 @@ fn check_files(
 }
 
 /// What `SHA256SUMS` does not confirm.
-enum Unsummed {
+enum Unconfirmed {
     /// There is no such file.
     All,
-    /// It does not say of these files what the manifest says.
+    /// For these files, it differs from the manifest.
     Files(Vec<String>),
 }
 
-fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Unsummed> {
+fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
     let sums = match fs::read_to_string(folder.join(SUMS)) {
         Ok(sums) => sums,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unsummed::All),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unconfirmed::All),
         Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(error),
     };
@@ -365,10 +366,10 @@ fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Unsummed> {
     let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
     let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
     let missing = missing.map(|(file, _, _)| file.to_owned());
-    Ok(Unsummed::Files(missing.collect()))
+    Ok(Unconfirmed::Files(missing.collect()))
 }
 
-/// Returns whether the file of a mirror is the one that was written.
+/// Returns whether a mirror's file is the one that was written.
 fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<bool, BackupError> {
     (watch.progress)(MIRRORS, 0);
     let read = read_archive(&folder.join(&file.file), |_, _| {
@@ -382,8 +383,8 @@ fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<b
         if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256)))
 }
 
-/// Returns the erasures of a store that a backup replaces; nothing if they cannot be read, because
-/// a store may be replaced because it is damaged.
+/// Returns the erasures in a store that a backup replaces. `None` if they cannot be read, because
+/// the store may be replaced for being damaged.
 fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
     match schema_state(url) {
         Ok(SchemaState::Absent) => Some(KeptErasures::default()),
@@ -393,10 +394,6 @@ fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
 }
 
 /// Verifies a backup: the digest of each file, and the invariants of stores.
-///
-/// # Errors
-///
-/// If the folder does not contain a complete backup, or the deadline passes.
 pub fn verify_backup(
     folder: &Path,
     watch: &mut Watch<'_>,
@@ -409,16 +406,16 @@ pub fn verify_backup(
         });
     }
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
-    match unsummed(folder, &manifest)? {
-        Unsummed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
-        Unsummed::Files(files) => {
+    match unconfirmed(folder, &manifest)? {
+        Unconfirmed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
+        Unconfirmed::Files(files) => {
             for file in files {
                 let said = "SHA256SUMS says otherwise";
                 findings.add(&file, None, Damage::FileDamaged, said);
             }
         }
     }
-    // Whoever excludes the mirrors knows it.
+    // Somebody who excludes the mirrors knows that they are missing.
     let missing = manifest.mirrors.as_ref().map(|_| &manifest.mirrors_missing);
     for missing in missing.into_iter().flatten() {
         let id = Some(&*missing.repository);

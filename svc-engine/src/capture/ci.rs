@@ -51,7 +51,7 @@ pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Co
     (outcome, counts)
 }
 
-/// Shortens a reason that grew beyond its bound when credentials were replaced. It ends with a
+/// Shortens a reason that redaction made longer than its limit. The shortened reason ends with a
 /// complete marker.
 fn shorten(reason: &mut Text) {
     let bytes = reason.as_bytes();

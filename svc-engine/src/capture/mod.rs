@@ -1,4 +1,4 @@
-//! Requests become facts: synchronous functions over values, without clock, I/O, randomness or
+//! Requests become facts: synchronous functions over values, with no clock, I/O, randomness or
 //! logging.
 //!
 //! What they need from outside (the organization, the time of receipt, fresh ids, and what to
@@ -19,14 +19,14 @@ use svc_model::time::Instant;
 use self::redaction::{Redactor, Secrets};
 use crate::clock::Ids;
 
-/// What capture knows about a delivery besides its content.
+/// What capture needs to know about a delivery besides its content.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt<'a> {
     /// The organization of the deployment.
     pub org_id: &'a OrgId,
     /// The time of receipt.
     pub received_at: Instant,
-    /// Generates ids for facts without a derived one.
+    /// Generates ids for facts whose id is not derived.
     pub ids: &'a Ids,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
@@ -35,12 +35,12 @@ pub struct Receipt<'a> {
 }
 
 impl Receipt<'_> {
-    /// Returns an id for a fact without a derived one.
+    /// Returns a fresh id for a fact whose id is not derived.
     pub fn fresh_id(&self) -> FactId {
         FactId::new(self.ids.fresh())
     }
 
-    /// Returns the redactor of the delivery; nothing if credentials are kept.
+    /// Returns a redactor for the delivery, or `None` if credentials are kept.
     fn redactor(&self) -> Option<Redactor> {
         match self.redaction {
             Redaction::On => Some(Redactor::new(self.secrets)),

@@ -1,9 +1,10 @@
-//! Numbers and identities in what others send, with any spelling and of any size.
+//! Numbers and identities in what others send: numbers may be spelled in any way and be of any
+//! size.
 
 use svc_model::id::{IdentityError, identity_text};
 use svc_model::json::{Number, Text};
 
-/// The number of characters kept of the id of a device or an account.
+/// The number of characters that are kept of a device's or an account's id.
 pub(super) const DEVICE_CHARACTERS: usize = 12;
 
 /// Returns an integer truncated toward zero, if it is in the range of `i64`.
@@ -41,7 +42,7 @@ pub(super) fn truncated_unsigned(number: &Number) -> Option<u64> {
     (0.0..END).contains(&whole).then_some(whole as u64)
 }
 
-/// Returns the identity in a text, trimmed; nothing if it is blank.
+/// Returns the identity in a text, trimmed; `None` if it is blank.
 ///
 /// # Errors
 ///
@@ -54,8 +55,8 @@ pub(super) fn identity(text: &Text) -> Result<Option<&str>, IdentityError> {
     }
 }
 
-/// Returns the user that a device of Claude Code is, whose id is 64 hexadecimal digits. Its requests and its
-/// telemetry spell the device differently, and are of one user.
+/// Returns the user for a Claude Code device id, which is 64 hexadecimal digits. Requests and
+/// telemetry spell the device differently but must give the same user.
 pub(super) fn device(id: &str) -> Option<String> {
     let is_id = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_id.then(|| format!("device_{}", &id[..DEVICE_CHARACTERS]))

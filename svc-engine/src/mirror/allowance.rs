@@ -11,7 +11,7 @@ pub(super) enum Stopped {
     /// Its deadline has passed, or it was cancelled.
     #[error(transparent)]
     Passed(#[from] Passed),
-    /// Less disk space is free than the reserve.
+    /// Less disk space is free than the reserve requires.
     #[error("less space is free than is kept in reserve")]
     DiskReserve,
 }
@@ -24,7 +24,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Allows everything until a deadline.
+    /// Allows the work to use everything until a deadline.
     pub(super) fn until(deadline: Deadline) -> Self {
         Self {
             deadline,
@@ -32,14 +32,14 @@ impl Allowance {
         }
     }
 
-    /// Keeps this many bytes free at a path during the work.
+    /// Stops the work when fewer than this many bytes are free at a path.
     #[must_use]
     pub(super) fn keeping_free(mut self, path: &Path, bytes: u64) -> Self {
         self.reserve = Some((path.to_owned(), bytes));
         self
     }
 
-    /// Returns the same allowance with at most this much time from now.
+    /// Returns the same allowance, ending at the latest after this much time.
     #[must_use]
     pub(super) fn within(&self, time: Duration) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Allowance {
     /// If the work must stop.
     pub(super) fn left(&self) -> Result<Duration, Stopped> {
         let Some(left) = self.deadline.remaining() else {
-            // The deadline may pass between the two checks.
+            // The deadline may have passed between the two checks.
             self.deadline.check()?;
             return Err(Passed::Time.into());
         };
@@ -69,7 +69,7 @@ impl Allowance {
 }
 
 /// Returns the bytes that this process may still write at a path or its nearest existing parent;
-/// nothing if the system does not report it.
+/// `None` if the system does not report it.
 pub fn free_space(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|folder| folder.exists())?;
     let space = rustix::fs::statvfs(existing).ok()?;

@@ -1,4 +1,4 @@
-//! A mirror as a single file, and back. It is copied while nobody changes the mirror.
+//! Copies a mirror into a single file, and restores it. The mirror is locked meanwhile.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -12,9 +12,9 @@ use crate::fact::Lifetime;
 use crate::private;
 use crate::store::backup::{ArchiveWriter, Written, read_archive};
 
-/// How long to wait for a running refresh: a little longer than one may take.
+/// How long to wait for a running refresh, which is a little longer than a refresh may take.
 const LOCK_WAIT: Duration = Duration::from_mins(3);
-/// The bytes of a block.
+/// The maximum bytes of a block.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Why a mirror was not copied or restored.
@@ -26,7 +26,7 @@ pub(crate) enum ArchiveError {
     /// A file cannot be read or written.
     #[error("a file of the mirror")]
     File(#[from] io::Error),
-    /// The file of the mirror is damaged.
+    /// The archive file is damaged.
     #[error("the file of the mirror is damaged")]
     Damaged,
 }
@@ -85,7 +85,7 @@ fn file(writer: &mut ArchiveWriter, name: &str, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Restores an absent mirror, and returns whether it was restored. An existing mirror is kept,
+/// Restores a mirror if there is none, and returns whether it did. An existing mirror is kept,
 /// because it is at least as new as the file.
 pub(crate) fn put_back(
     folder: &MirrorFolder,
@@ -100,7 +100,7 @@ pub(crate) fn put_back(
     }
     let root = folder.path(lifetime);
     private::create_folder(&root)?;
-    // A mirror exists once it has a head, so the head is written last.
+    // A mirror exists once it has a `HEAD`, so that file is written last.
     let mut head = Vec::new();
     let read = read_archive(from, |name, piece| {
         deadline.check().map_err(io::Error::other)?;

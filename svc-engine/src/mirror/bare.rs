@@ -1,7 +1,8 @@
 //! One mirror: a bare repository that is fetched and queried.
 //!
-//! Every query is one process, for any number of commits, notes or objects, which go in and come
-//! out as streams. The content of a repository is untrusted, so everything is read with a bound.
+//! Each query is one process, however many commits, notes or objects it is about; they go in and
+//! come out as streams. The content of a repository is untrusted, so everything is read with a
+//! limit.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,23 +23,23 @@ use crate::private;
 /// What is fetched besides the notes: branches, and the heads of pull requests.
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
 const PULL_REQUESTS: &str = "+refs/pull/*/head:refs/pull/*/head";
-/// The refs for heads of merged pull requests that were fetched by their ids.
+/// The refs for the heads of merged pull requests that were fetched by id.
 const MERGED_HEADS: &str = "refs/svc-merged";
-/// Bytes of one line that git answers.
+/// The maximum bytes of a line in git's answers.
 const LINE_BYTES_MAX: u64 = 1_024;
-/// The number of packs from which a mirror is repacked. Each fetch adds one.
+/// With this many packs, a mirror is repacked. Each fetch adds one.
 const PACKS_MAX: usize = 24;
 
-/// What a fetch checks and what it tolerates. An unreadable object is refused. Names, dates and
-/// modes that old programs wrote incorrectly occur in many good repositories. What would be
-/// dangerous in a work tree is harmless here.
+/// What a fetch checks and what it tolerates. Unreadable objects are refused. Names, dates and
+/// modes that old programs wrote incorrectly are tolerated, because many good repositories contain
+/// them. What would be dangerous in a work tree is harmless here.
 const FETCH_SETTINGS: [(&str, &str); 7] = [
     ("fetch.fsckObjects", "true"),
-    // One pack per fetch and no loose objects: packs are counted to decide when to repack.
+    // One pack per fetch and no loose objects, because the number of packs decides when to repack.
     ("fetch.unpackLimit", "1"),
     ("fetch.writeCommitGraph", "true"),
     ("fetch.showForcedUpdates", "false"),
-    // A stalled sender is given up before the deadline.
+    // Gives up on a stalled sender before the deadline.
     ("http.lowSpeedLimit", "1"),
     ("http.lowSpeedTime", "60"),
     ("protocol.version", "2"),
@@ -106,7 +107,7 @@ impl<'g> Mirror<'g> {
         Self { git, path }
     }
 
-    /// Creates the mirror if it is absent, for ids as long as this one.
+    /// Creates the mirror if there is none, for ids of the same length as `like`.
     pub(super) fn prepare(
         &self,
         lifetime: &Lifetime,
@@ -131,7 +132,7 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
-    /// Fetches everything that a mirror contains, and drops what the remote has dropped.
+    /// Fetches everything that a mirror contains, and prunes what the remote no longer has.
     pub(super) fn fetch(
         &self,
         remote: &Remote,
@@ -141,7 +142,7 @@ impl<'g> Mirror<'g> {
     ) -> Result<(), FetchError> {
         self.fetching(remote, &["--prune"])
             .args([BRANCHES, PULL_REQUESTS])
-            // Deliberately a pattern: a missing exact ref would fail the whole fetch.
+            // Deliberately a pattern: an exact ref that is missing would fail the whole fetch.
             .args(
                 notes
                     .iter()
@@ -151,8 +152,8 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
-    /// Fetches the head of a merged pull request by its id, and keeps it under a ref of our own.
-    /// The remote does not show it, so the next fetch would drop it under its original name.
+    /// Fetches the head of a merged pull request by id, and keeps it under a ref of our own. Under
+    /// its original name the next fetch would prune it, because the remote does not show it.
     pub(super) fn fetch_head(
         &self,
         remote: &Remote,
@@ -167,7 +168,7 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
-    /// Prepares a fetch, up to what is fetched.
+    /// Prepares a fetch. The caller adds the refspecs.
     fn fetching(&self, remote: &Remote, options: &[&str]) -> Call {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         let tolerated = TOLERATED.map(|it| (format!("fetch.fsck.{it}"), "ignore".to_owned()));
@@ -190,7 +191,7 @@ impl<'g> Mirror<'g> {
         }
     }
 
-    /// Records that the work was completed.
+    /// Records that the work is complete.
     pub(super) fn finish(&self) {
         if let Err(error) = unfinished::end(&self.path) {
             tracing::debug!(
@@ -200,8 +201,8 @@ impl<'g> Mirror<'g> {
         }
     }
 
-    /// Returns whether git can read the mirror: its settings, its refs and their commits, with ids
-    /// as long as this one.
+    /// Returns whether git can read the mirror: its settings, its refs and the objects they point
+    /// to, with ids of the same length as `like`.
     pub(super) fn is_sound(&self, like: ObjectId, allowance: &Allowance) -> Result<bool, GitError> {
         let format = self
             .git
@@ -239,7 +240,7 @@ impl<'g> Mirror<'g> {
         Ok(!answer.is_empty())
     }
 
-    /// Returns the kinds of objects, in the given order; an object is given by id or as
+    /// Returns the kinds of objects, in the order given. An object is named by its id or as
     /// `TREE:PATH`.
     pub(super) fn objects<N: std::fmt::Display>(
         &self,
@@ -266,7 +267,8 @@ impl<'g> Mirror<'g> {
             })
     }
 
-    /// Returns the newest commits reachable from one commit and not from another, newest first.
+    /// Returns the newest commits that are reachable from `after` but not from `before`, newest
+    /// first.
     pub(super) fn range(
         &self,
         before: ObjectId,
@@ -317,7 +319,7 @@ impl<'g> Mirror<'g> {
             })
     }
 
-    /// Calls `each` with the index and the bytes of every blob, in the given order.
+    /// Calls `each` with the index and the bytes of each blob, in the order given.
     pub(super) fn blobs(
         &self,
         blobs: &[ObjectId],
@@ -340,7 +342,7 @@ impl<'g> Mirror<'g> {
                         return Err(io::ErrorKind::InvalidData.into());
                     };
                     bytes.clear();
-                    // The line break that follows is not part of the object.
+                    // The line break after the object is not part of it.
                     output.take(length + 1).read_to_end(&mut bytes)?;
                     if bytes.pop() != Some(b'\n') || bytes.len() as u64 != length {
                         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -364,7 +366,7 @@ impl<'g> Mirror<'g> {
         self.pack_refs(lock, allowance)
     }
 
-    /// Packs the refs into one file. A first fetch writes one file for each.
+    /// Packs the refs into one file. A first fetch writes one file for each ref.
     pub(super) fn pack_refs(
         &self,
         lock: &Locked,
@@ -388,7 +390,7 @@ pub(super) enum PrepareError {
 }
 
 impl PrepareError {
-    /// Returns whether the work was stopped, or lacked disk space.
+    /// Returns whether the work was stopped, or ran out of disk space.
     pub(super) fn is_stopped(&self) -> bool {
         match self {
             Self::Git(error) => error.stopped().is_some() || error.lacked_space(),
@@ -396,7 +398,7 @@ impl PrepareError {
         }
     }
 
-    /// Returns whether the error output of git or of the remote contains one of these words.
+    /// Returns whether git's or the remote's error output contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match self {
             Self::Git(error) => error.says(words),
@@ -408,7 +410,7 @@ impl PrepareError {
 /// Why a fetch failed.
 pub(super) type FetchError = PrepareError;
 
-/// Returns names as lines, and their number.
+/// Returns names as lines, and how many there are.
 pub(super) fn lines<N: std::fmt::Display>(names: impl IntoIterator<Item = N>) -> (Vec<u8>, usize) {
     let mut lines = Vec::new();
     let mut count = 0;
@@ -419,7 +421,7 @@ pub(super) fn lines<N: std::fmt::Display>(names: impl IntoIterator<Item = N>) ->
     (lines, count)
 }
 
-/// Reads one answer of `cat-file`.
+/// Parses a line of `cat-file` output.
 fn read_object(line: &str) -> Option<Object> {
     let line = line.strip_suffix('\n')?;
     if line.ends_with(" missing") || line.ends_with(" ambiguous") {

@@ -7,22 +7,22 @@ use super::git::GitError;
 use super::remote::RemoteError;
 use crate::deadline::Passed;
 
-/// Why a mirror is behind its pushes, as a closed word for the log and the operator.
+/// Why a mirror is behind its pushes. The closed words are for the log and the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorFailure {
     /// git could not fetch, or could not read what it fetched.
     FetchFailed,
-    /// It took longer than a job may take.
+    /// The job took longer than it may.
     FetchTimeout,
-    /// Mirrors may not be fetched from the clone URL.
+    /// Mirrors may not be fetched from this clone URL.
     CloneUrlRefused,
     /// The name belongs to another repository, or to several.
     NameAmbiguous,
-    /// Notes were ignored because they are malformed. The others were read.
+    /// Malformed notes were ignored. The others were read.
     NoteInvalid,
-    /// Less disk space is free than the reserve.
+    /// Less disk space is free than the reserve requires.
     DiskReserve,
-    /// So many notes wait for a branch with their commits that the oldest were dropped.
+    /// Too many notes were waiting for a branch to reach their commits, so the oldest were dropped.
     NotesGivenUp,
     /// The store did not answer a query or a write of the refresh.
     StoreFailed,
@@ -41,12 +41,13 @@ impl MirrorFailure {
         Self::StoreFailed,
     ];
 
-    /// Returns the failure of a word; nothing if it is the word of a later version.
+    /// Returns the failure that a word names, or `None` if the word is from a later version.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Returns what an operator does about it; `refresh` is the command that refreshes the mirror.
+    /// Returns what an operator can do about it. `refresh` is the command that refreshes the
+    /// mirror.
     pub fn mend(self, refresh: &str) -> String {
         let mend = match self {
             Self::FetchFailed => "the service's log has what git said (mirror_refresh_failed)",
@@ -71,7 +72,7 @@ impl MirrorFailure {
         mend.to_owned()
     }
 
-    /// Returns the word.
+    /// Returns the failure's word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FetchFailed => "fetch_failed",
@@ -95,15 +96,15 @@ impl fmt::Display for MirrorFailure {
 /// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Setback {
-    /// It must not be repeated.
+    /// The attempt must not be repeated.
     Refused(MirrorFailure, String),
-    /// It may be repeated, after growing pauses.
+    /// The attempt may be repeated, after growing pauses.
     Failed(MirrorFailure, String),
-    /// It waits for disk space.
+    /// The job waits for disk space.
     NoSpace,
-    /// Another process uses the mirror.
+    /// Another process is using the mirror.
     Taken,
-    /// The service stops.
+    /// The service is stopping.
     Cancelled,
 }
 

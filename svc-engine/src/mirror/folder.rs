@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `repositories-v1/ORG/PROVIDER/HOST/ID` | the bare repository of an identified lifetime |
 //! | `ORG%2FOWNER%2FNAME` | the bare repository of a bare name |
-//! | `.locks/…` | the lock file of each, under the same path, held by whoever changes the mirror |
-//! | `.reading-locks/…` | a second one, shared by readers, and held exclusively for removing the mirror |
+//! | `.locks/…` | the lock file of each mirror, under the same path, held by whoever changes the mirror |
+//! | `.reading-locks/…` | a second lock file, shared by readers, and held exclusively to remove the mirror |
 //!
 //! Every part is percent-encoded except letters, digits, `_`, `.`, `-` and `~`. A mirror exists if
-//! it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
+//! it has a `HEAD`. A rename moves nothing, because an identity keeps its folder.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
@@ -30,9 +30,9 @@ use crate::private;
 const IDENTIFIED: &str = "repositories-v1";
 const LOCKS: &str = ".locks";
 const KEEPS: &str = ".reading-locks";
-/// The maximum bytes of a file name on every common file system.
+/// The maximum bytes of a file name, on every common file system.
 const FILE_NAME_BYTES_MAX: usize = 255;
-/// How often a lock is tried while somebody else holds it.
+/// How often to try a lock that somebody else holds.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The mirrors of one organization.
@@ -42,13 +42,13 @@ pub struct MirrorFolder {
     org_id: OrgId,
 }
 
-/// A mirror that nobody else uses while this is held.
+/// Exclusive use of a mirror, while this is held.
 #[derive(Debug)]
 pub(super) struct Locked {
     file: File,
 }
 
-/// A mirror that is not removed while this is held.
+/// Protection of a mirror from removal, while this is held.
 #[derive(Debug)]
 pub(super) struct Kept {
     _file: File,
@@ -57,7 +57,7 @@ pub(super) struct Kept {
 /// Why a mirror cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LockError {
-    /// Another process on this machine uses the mirror.
+    /// Another process on this machine is using the mirror.
     #[error("another process works on the mirror")]
     Taken,
     /// The work was stopped.
@@ -69,7 +69,7 @@ pub(super) enum LockError {
 }
 
 impl MirrorFolder {
-    /// Names the folder, which is created on demand.
+    /// Creates a handle to the folder. The folder itself is created when needed.
     pub fn new(root: &Path, org_id: OrgId) -> Self {
         Self {
             root: root.to_owned(),
@@ -92,20 +92,20 @@ impl MirrorFolder {
         self.path(lifetime).join("HEAD").is_file()
     }
 
-    /// Locks a mirror, with a limit for waiting for others on this machine.
+    /// Locks a mirror. `wait` limits how long to wait for others on this machine.
     pub(super) fn lock(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Locked, LockError> {
         let file = self.hold(LOCKS, lifetime, File::try_lock, wait)?;
         Ok(Locked { file })
     }
 
-    /// Protects a mirror from removal while it is read. Others may read it too, and it may be
-    /// fetched meanwhile, which only adds objects.
+    /// Protects a mirror from removal while it is read. Others may read it too, and a fetch may run
+    /// at the same time, because it only adds objects.
     pub(super) fn keep(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Kept, LockError> {
         let file = self.hold(KEEPS, lifetime, File::try_lock_shared, wait)?;
         Ok(Kept { _file: file })
     }
 
-    /// Removes a locked mirror, with a limit for waiting for its readers.
+    /// Removes a locked mirror. `wait` limits how long to wait for its readers.
     pub(super) fn remove(
         &self,
         lifetime: &Lifetime,
@@ -114,7 +114,8 @@ impl MirrorFolder {
     ) -> Result<(), LockError> {
         let alone = self.hold(KEEPS, lifetime, File::try_lock, wait)?;
         let path = self.path(lifetime);
-        // A mirror without its head is absent: after an interruption it is fetched anew.
+        // A mirror without a `HEAD` counts as absent: if this is interrupted, the mirror is fetched
+        // anew.
         for removed in [
             fs::remove_file(path.join("HEAD")),
             fs::remove_dir_all(&path),
@@ -128,7 +129,7 @@ impl MirrorFolder {
         Ok(())
     }
 
-    /// Opens and locks a lock file, with a limit for waiting.
+    /// Opens and locks a lock file. `wait` limits how long to wait.
     fn hold(
         &self,
         kind: &str,
@@ -146,8 +147,8 @@ impl MirrorFolder {
                 .write(true)
                 .open(&path)?;
             match try_lock(&file) {
-                // If the folder of the mirrors is removed, its lock file goes too, and the next
-                // process would lock another file.
+                // If the folder of the mirrors was removed, this lock file went with it, and the
+                // next process would lock a different file.
                 Ok(()) if is_at(&file, &path)? => return Ok(file),
                 Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error.into()),
@@ -160,7 +161,7 @@ impl MirrorFolder {
         }
     }
 
-    /// Returns the existing mirrors, ordered by name.
+    /// Returns the existing mirrors, ordered by their repositories.
     ///
     /// # Errors
     ///
@@ -187,12 +188,12 @@ impl MirrorFolder {
         Ok(mirrors)
     }
 
-    /// Returns the bare name of the mirror in this folder of the root.
+    /// Returns the bare name of the mirror in this folder under the root.
     fn named(&self, folder: &str) -> Option<Lifetime> {
         let decoded = decode(folder);
         let prefix = format!("{}/", self.org_id);
         let spelled = decoded.strip_prefix(&prefix).map(str::to_owned);
-        // A name that is too long for a folder is in the mirror's description.
+        // A name that is too long for a folder name is in the mirror's description.
         let described = || fs::read_to_string(self.root.join(folder).join("description")).ok();
         spelled
             .into_iter()
@@ -221,13 +222,13 @@ impl MirrorFolder {
 }
 
 impl Locked {
-    /// Returns the lock for another process, which then holds it too.
+    /// Returns a handle to the lock for another process, which then holds it too.
     pub(super) fn share(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
 
-/// Returns whether an open file is the one at a path.
+/// Returns whether an open file is the file at a path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let open = identity(file.metadata()?);
@@ -238,8 +239,8 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Returns a name that fits. A longer one is shortened and gets its hash; shortened names have
-/// exactly the maximum length, and no others do.
+/// Returns a name that fits. A longer one is cut and its hash is appended. Cut names have exactly
+/// the maximum length, and no other names do.
 fn shortened(encoded: String, text: &str) -> String {
     if encoded.len() < FILE_NAME_BYTES_MAX {
         return encoded;
@@ -282,7 +283,7 @@ fn decode(encoded: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the names of the folders in a folder; none when it is absent.
+/// Returns the names of the folders in a folder; empty if the folder is absent.
 fn entries(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -383,7 +384,8 @@ mod tests {
         let path = root.path().join(LOCKS).join(folder.relative(&lifetime));
         let first = folder.lock(&lifetime, &wait).unwrap();
         thread::scope(|scope| {
-            // It has opened the file before that is removed, and is given its lock after.
+            // The waiting thread has opened the file before it is removed, and gets its lock
+            // afterwards.
             let waiting = scope.spawn(|| folder.lock(&lifetime, &wait).unwrap());
             while fs::read_dir("/proc/self/fd")
                 .unwrap()
@@ -416,7 +418,7 @@ mod tests {
         assert!(matches!(removed, Err(LockError::Taken)));
         assert!(folder.exists(&lifetime));
         drop(readers);
-        // A program that another thread starts holds every file for a moment.
+        // A program that another thread starts holds every open file for a moment.
         folder.remove(&lifetime, &lock, &wait(5_000)).unwrap();
         assert!(!folder.path(&lifetime).exists());
         folder.remove(&lifetime, &lock, &wait(5_000)).unwrap();
@@ -441,7 +443,7 @@ mod tests {
             Err(LockError::Taken)
         ));
         drop(shared);
-        // A program that another thread starts holds every file for a moment.
+        // A program that another thread starts holds every open file for a moment.
         folder.lock(&lifetime("o/a"), &wait(5_000)).unwrap();
         let mode = fs::metadata(folder.root()).unwrap();
         assert_eq!(

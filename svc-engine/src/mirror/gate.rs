@@ -1,8 +1,8 @@
 //! Whether a mirror may be fetched for a push.
 //!
-//! A mirror is of one repository, and a fetch follows a name. So the delivered name must belong to
-//! this repository and to no other: once another repository has had it, nobody knows whose commits
-//! and notes would be fetched.
+//! A mirror belongs to one repository, but a fetch follows a name. So the delivered name must
+//! belong to this repository and to no other: once another repository has had the name, nobody
+//! knows whose commits and notes a fetch would bring.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::derive::repository::{Mention, Repositories};
 use crate::fact::{Lifetime, PullRequestMerge};
 use crate::store::{Store, StoreError, WaitingPush};
 
-/// The time limit for reading names.
+/// The time limit for looking up names.
 const READING_MAX: Duration = Duration::from_secs(30);
 
-/// Returns the first merges of a pushed repository received from a time on. Names are looked up among
-/// all facts that are stored: some may be ahead of this server's clock.
+/// Returns the first merges of a pushed repository that were received at or after `from`. Names are
+/// looked up among all stored facts, because some may be ahead of this server's clock.
 pub(super) fn merges(
     store: &Store,
     waiting: &WaitingPush,
@@ -42,8 +42,8 @@ pub(super) fn merges(
     snapshot.first_merges(lifetime, &names, (from, boundary), rows_max)
 }
 
-/// Returns for each push why it may not be fetched for; nothing if it may. All claims are read in
-/// one snapshot, from all facts that are stored.
+/// Returns for each push why the mirror may not be fetched for it, or `None` if it may. All claims
+/// are read in one snapshot, from all stored facts.
 pub(super) fn declines(
     store: &Store,
     waiting: &[WaitingPush],
@@ -67,7 +67,7 @@ pub(super) fn declines(
         });
         match &repositories {
             Some(repositories) => repositories.mirror(push).err(),
-            // A name that many repositories have had is of no use.
+            // A name that so many repositories have had is of no use.
             None => Some(RepositoryDecline::MirrorIdentityUnresolved),
         }
     };

@@ -1,4 +1,4 @@
-//! Removes mirrors without recent pushes, on an operator's request. Facts stay, and the next push
+//! Removes mirrors without recent pushes, at an operator's request. Facts stay, and the next push
 //! fetches the mirror again.
 
 use std::io;
@@ -15,22 +15,22 @@ use crate::store::{Ledger, Snapshot, StoreError};
 
 /// The version of the rule for keeping mirrors; it changes with `decide`.
 pub const GC_POLICY_VERSION: &str = "1";
-/// How long to wait for others who use a mirror.
+/// How long to wait for others who are using a mirror.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// How long mirrors are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
-    /// Now.
+    /// The current time.
     pub now: Instant,
-    /// Days since the last push.
+    /// How many days to keep a mirror after its last push.
     pub days: u32,
 }
 
-/// The result for a mirror, or the planned one.
+/// What happens to a mirror, or would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcAction {
-    /// It stays.
+    /// It is kept.
     Kept(GcReason),
     /// It is removed.
     Removed,
@@ -39,7 +39,7 @@ pub enum GcAction {
 /// Why a mirror is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcReason {
-    /// No visible push names it. Its pushes may be quarantined, and released later.
+    /// No visible push names it. Its pushes may be quarantined, and be released later.
     QuarantineAmbiguous,
     /// It was pushed to recently.
     WithinRetention,
@@ -48,7 +48,7 @@ pub enum GcReason {
 }
 
 impl GcReason {
-    /// Returns the word.
+    /// Returns the reason's word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::QuarantineAmbiguous => "quarantine_ambiguous",
@@ -58,16 +58,16 @@ impl GcReason {
     }
 }
 
-/// A mirror, as the collection found it.
+/// A mirror that the collection looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collected {
     /// The repository.
     pub lifetime: Lifetime,
-    /// A name of the repository, if a fact names it.
+    /// A name of the repository, if any fact gives one.
     pub repo: Option<RepositoryName>,
     /// When the last visible push was received.
     pub last_push_at: Option<Instant>,
-    /// The result.
+    /// What happened, or would happen.
     pub action: GcAction,
 }
 
@@ -82,8 +82,8 @@ pub enum GcError {
     Store(#[from] StoreError),
 }
 
-/// Looks at every mirror, in the order of their repositories, and removes the old ones if `apply` is
-/// the ledger of their store, which forgets them.
+/// Looks at every mirror, ordered by repository. If `apply` is given, the old mirrors are removed,
+/// and this ledger of the store forgets them.
 ///
 /// # Errors
 ///
@@ -102,7 +102,8 @@ pub fn collect(
         if let Some(ledger) = apply
             && action == GcAction::Removed
         {
-            // First, so that an interruption leaves a mirror too many and no claim of one.
+            // The ledger comes first, so that an interruption leaves an extra mirror rather than a
+            // false claim of one.
             ledger.forget_mirror(&lifetime)?;
             if remove(folder, &lifetime).is_err() {
                 action = GcAction::Kept(GcReason::RemoveFailed);
@@ -147,7 +148,7 @@ fn display_name(
     }
 }
 
-/// Removes a mirror while nobody works on it.
+/// Removes a mirror while nobody is using it.
 fn remove(folder: &MirrorFolder, lifetime: &Lifetime) -> Result<(), LockError> {
     let wait = Allowance::until(Deadline::after(LOCK_WAIT));
     let lock = folder.lock(lifetime, &wait)?;

@@ -1,9 +1,9 @@
-//! The git program, run so that only this service decides what it does.
+//! Runs the git program so that only this service decides what it does.
 //!
-//! Its environment is cleared, and it reads only the configuration given here: it runs no hooks,
-//! asks nobody for a password, uses only the protocol of the fetch, and starts no maintenance in
-//! the background. Settings are passed in the environment and never as arguments, which every
-//! process on the machine can read.
+//! Its environment is cleared, and it reads only the configuration given here. It runs no hooks,
+//! asks nobody for a password, uses only the protocol of the fetch, and starts no background
+//! maintenance. Settings are passed in the environment and never as arguments, which every process
+//! on the machine can read.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Read as _};
@@ -14,17 +14,17 @@ use super::allowance::Allowance;
 use super::process::{self, Conversation, Input, ProcessError};
 use crate::deadline::Deadline;
 
-/// The oldest git that is used: the first that a supported Linux ships with pinned addresses
-/// (2.37) and `cat-file --batch-command` (2.36).
+/// The oldest git that is accepted: the first in a supported Linux that has pinned addresses (2.37)
+/// and `cat-file --batch-command` (2.36).
 pub(super) const VERSION_MIN: (u32, u32) = (2, 39);
 /// The maximum bytes of an answer that is read as a whole.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The C library's messages for a full disk and a used-up quota.
+/// The C library's messages for a full disk and an exhausted quota.
 const NO_SPACE: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
 
-/// Variables of this process that git inherits: the search path, and the certificates that TLS
-/// trusts.
+/// The variables that git inherits from this process: the search path, and the certificates that
+/// TLS trusts.
 const INHERITED: [&str; 6] = [
     "PATH",
     "TMPDIR",
@@ -59,7 +59,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("transfer.bundleURI", "false"),
     ("fetch.recurseSubmodules", "no"),
     ("submodule.recurse", "false"),
-    // No maintenance in the background: a job repacks within its own time.
+    // No background maintenance: a job repacks within its own time.
     ("gc.auto", "0"),
     ("gc.autoDetach", "false"),
     ("maintenance.auto", "false"),
@@ -86,7 +86,7 @@ pub enum GitUnusable {
     Old(u32, u32),
 }
 
-/// Why git did not answer.
+/// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("git {what}: {cause}")]
 pub(super) struct GitError {
@@ -118,7 +118,7 @@ impl GitError {
         self.says(&NO_SPACE)
     }
 
-    /// Returns whether the error output of git or of the remote contains one of these words.
+    /// Returns whether git's or the remote's error output contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match &self.cause {
             ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),
@@ -126,8 +126,8 @@ impl GitError {
         }
     }
 
-    /// Returns git's own last error message, as one line without control characters. The remote's
-    /// messages are left out.
+    /// Returns git's own last error message, as one line without control characters. Messages from
+    /// the remote are left out.
     pub(super) fn complaint(&self) -> String {
         const CHARACTERS_MAX: usize = 300;
         let complaint = match &self.cause {
@@ -151,7 +151,7 @@ impl Git {
     ///
     /// # Errors
     ///
-    /// If there is no usable git.
+    /// If no usable git is installed.
     pub fn find(deadline: &Deadline) -> Result<Self, GitUnusable> {
         let given = |name| Some((name, std::env::var_os(name)?));
         let mut git = Self {
@@ -169,14 +169,14 @@ impl Git {
         Ok(git)
     }
 
-    /// Trusts the holders of certificates that this one signed.
+    /// Trusts certificates that this one has signed.
     #[cfg(test)]
     pub(super) fn trusting(mut self, certificate: &Path) -> Self {
         self.inherited.push(("GIT_SSL_CAINFO", certificate.into()));
         self
     }
 
-    /// Returns its version.
+    /// Returns git's version.
     pub fn version(&self) -> (u32, u32) {
         self.version
     }
@@ -206,7 +206,7 @@ impl Git {
         self.call_within(what, repository, None).on(repository)
     }
 
-    /// Prepares a call on a bare repository with a limit on its address space in bytes.
+    /// Prepares a call on a bare repository, with a limit in bytes on its address space.
     pub(super) fn on_within(&self, what: &'static str, repository: &Path, memory_max: u64) -> Call {
         let call = self.call_within(what, repository, Some(memory_max));
         call.on(repository)
@@ -254,7 +254,7 @@ impl Call {
         self
     }
 
-    /// Runs git and returns the result of `read` on its output.
+    /// Runs git and returns what `read` makes of its output.
     pub(super) fn run<T>(
         mut self,
         input: Input,

@@ -1,10 +1,10 @@
 //! The heads of merged pull requests that a fetch did not bring.
 //!
 //! A forge shows the head of a pull request, even one from a fork, as `refs/pull/N/head`, and each
-//! refresh fetches these refs. By then the ref may point elsewhere or be gone, while the forge
+//! refresh fetches these refs. By then the ref may point elsewhere or be gone, although the forge
 //! still has the merged commit. So each missing head is requested once by its id. The progress is
-//! kept in the mirror itself: a mirror that is created anew requests heads anew, and a head that
-//! the forge lacks is not requested again.
+//! kept in the mirror itself. So a mirror that is created anew requests the heads again, and a head
+//! that the forge lacks is not requested twice.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -25,28 +25,29 @@ use crate::deadline::Passed;
 use crate::fact::PullRequestMerge;
 use crate::store::StoreError;
 
-/// Merges that one refresh checks, and heads that it requests. The next one continues.
+/// The number of merges that one refresh checks, and of heads that it requests. The next refresh
+/// continues.
 pub(super) const MERGES_MAX: usize = 200;
 const ASKED_MAX: usize = 8;
-/// Refreshes after which a head is given up that could not be fetched although the forge may have
-/// it. Otherwise the heads behind it would wait forever.
+/// How many times fetching a head may fail, although the forge may have it, before the head is
+/// given up. Otherwise the heads behind it would wait forever.
 const TRIES_MAX: u32 = 3;
 /// The file in the mirror, and its maximum bytes.
 const FILE: &str = "svc-pull-requests";
 const BYTES_MAX: u64 = 192;
-/// What stands in it for an id that is absent.
+/// The file's text for an absent id.
 const NONE: &str = "-";
-/// The messages of git and its servers for an object that the remote lacks or does not serve.
+/// What git and its servers say about an object that the remote lacks or does not serve.
 const LACKING: [&str; 3] = [
     "not our ref",
     "unadvertised object",
     "couldn't find remote ref",
 ];
 
-/// The results for the heads that one refresh checked.
+/// What became of the heads that one refresh checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// Heads that were missing and were fetched.
+    /// Heads that were missing and have been fetched.
     pub(super) fetched: usize,
     /// Heads that the forge lacks.
     pub(super) absent: usize,
@@ -57,19 +58,19 @@ pub(super) struct Asked {
 /// The progress through the merges of a mirror, in order of receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heads {
-    /// When the next merge to check was received, or earlier.
+    /// The time of receipt of the next merge to check, or an earlier time.
     next: Instant,
-    /// The last one that was checked of those that were received then.
+    /// The last merge that was checked, among those received at that time.
     after: Option<FactId>,
-    /// How often fetching its head failed.
+    /// How many times fetching the next merge's head has failed.
     tries: u32,
-    /// The head that is being requested. git may be stopped after the head has arrived and before
-    /// its ref exists, so the head is requested again even if it is there.
+    /// The head that is being requested. git may be stopped after the head has arrived but before
+    /// its ref exists, so this head is requested again even if it is there.
     asking: Option<ObjectId>,
 }
 
 impl Heads {
-    /// Reads the progress of a mirror. If it is unreadable, it starts anew.
+    /// Reads a mirror's progress. Unreadable progress starts from the beginning.
     pub(super) fn of(mirror: &Path) -> Self {
         let read = || {
             let mut text = String::new();
@@ -120,18 +121,18 @@ impl Heads {
         }
     }
 
-    /// Returns the time of receipt from which on merges have to be checked.
+    /// Returns the time of receipt from which merges have to be checked.
     pub(super) fn from(self) -> Instant {
         self.next
     }
 
-    /// Returns whether a merge, received from then on, was checked.
+    /// Returns whether a merge, received at that time or later, has already been checked.
     fn is_behind(self, merge: &PullRequestMerge) -> bool {
         merge.captured_at == self.next && self.after.is_some_and(|after| merge.merge_id <= after)
     }
 
     /// Requests the missing heads of merges, given in order of receipt, and stores the progress.
-    /// The results so far are returned in any case.
+    /// `asked` counts the results so far, even on an error.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ impl Heads {
                 }
                 None
             } else {
-                // The requested head may still arrive.
+                // The requested head may come later in the list.
                 self.asking
             };
             self = Self {
@@ -209,7 +210,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Stores the progress, unless it is unchanged.
+    /// Stores the progress if it has changed.
     fn keep(self, kept: &mut Self, mirror: &Mirror<'_>) -> io::Result<()> {
         if self != *kept {
             self.write(&mirror.path)?;
@@ -219,7 +220,7 @@ impl Heads {
     }
 }
 
-/// Why heads were not requested.
+/// Why fetching heads stopped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HeadsError {
     #[error(transparent)]

@@ -1,5 +1,5 @@
-//! Mirrors: after a push the service fetches the repository, reads the notes of its commits, and
-//! appends the Sessions that they name as facts.
+//! Mirrors. After a push, the service fetches the repository, reads the notes of its commits, and
+//! stores the Sessions that they name as facts.
 
 mod allowance;
 mod archive;

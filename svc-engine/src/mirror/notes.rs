@@ -1,6 +1,6 @@
 //! The notes of a mirror, and which of them are new.
 //!
-//! A notes tree contains one file per commit, named after the commit; git spreads many files over
+//! A notes tree contains one file per commit, named after the commit. git spreads many files over
 //! folders. Other files in the tree are not notes and are skipped.
 
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use super::object_id::ObjectId;
 use super::process::Input;
 use crate::capture::notes::NotesRef;
 
-/// The maximum bytes of a path in a tree; a longer one is not a note.
+/// The maximum bytes of a path in a tree. A longer path is not a note's.
 const PATH_BYTES_MAX: usize = 256;
-/// The maximum number of changes between two states of the notes; nobody writes more.
+/// The maximum number of changes between two states of the notes. Nobody writes more.
 const CHANGES_MAX: usize = 500_000;
 
 /// A note in a notes tree.
@@ -37,7 +37,7 @@ pub(super) enum NotesError {
 }
 
 impl Mirror<'_> {
-    /// Returns the commits of notes refs.
+    /// Returns the commits that notes refs point to.
     pub(super) fn notes_tips(
         &self,
         refs: &[NotesRef],
@@ -62,14 +62,14 @@ impl Mirror<'_> {
         Ok(refs.iter().map(tip).collect())
     }
 
-    /// Returns the notes of commits in a state of the notes.
+    /// Returns the notes of some commits, in one state of the notes.
     pub(super) fn notes_of(
         &self,
         tip: ObjectId,
         commits: &[ObjectId],
         allowance: &Allowance,
     ) -> Result<Vec<Noted>, GitError> {
-        // git spreads many notes over folders: up to this depth for some ten million.
+        // git spreads many notes over folders. This depth is enough for some ten million.
         const DEPTH_MAX: usize = 3;
         let paths = commits.iter().flat_map(|commit| {
             let digits = commit.to_string();
@@ -92,8 +92,8 @@ impl Mirror<'_> {
             .collect())
     }
 
-    /// Returns the notes that are new or changed between two states of the notes, by commit; all
-    /// notes if there is no earlier state.
+    /// Returns the notes that are new or changed between two states of the notes, ordered by
+    /// commit. Without an earlier state, returns all notes.
     pub(super) fn new_notes(
         &self,
         before: Option<ObjectId>,
@@ -128,7 +128,7 @@ fn fanned_out(digits: &str, depth: usize) -> String {
     path + name
 }
 
-/// Reads the records of `diff-tree` or `ls-tree`; nothing if there are too many.
+/// Reads the records of `diff-tree` or `ls-tree`; `None` if there are too many.
 fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Vec<Noted>>> {
     let mut added = Vec::new();
     let mut removed = HashMap::new();
@@ -167,7 +167,7 @@ enum Change {
     Removed(Noted),
 }
 
-/// Reads `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS` and its path.
+/// Parses `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS` and its path.
 fn read_difference(record: &[u8], path: &[u8]) -> Option<Change> {
     let mut fields = record.strip_prefix(b":")?.split(|byte| *byte == b' ');
     let modes = [fields.next()?, fields.next()?];
@@ -185,7 +185,7 @@ fn read_difference(record: &[u8], path: &[u8]) -> Option<Change> {
     }
 }
 
-/// Reads `MODE TYPE ID<tab>PATH`.
+/// Parses `MODE TYPE ID<tab>PATH`.
 fn read_entry(record: &[u8]) -> Option<Change> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut fields = record[..tab].split(|byte| *byte == b' ');
@@ -199,14 +199,14 @@ fn read_entry(record: &[u8]) -> Option<Change> {
     }))
 }
 
-/// Returns the commit whose note is at a path of a notes tree; nothing for any other file.
+/// Returns the commit whose note is at a path of a notes tree; `None` for any other file.
 fn noted_commit(path: &[u8]) -> Option<ObjectId> {
     let digits: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
     ObjectId::parse(&digits)
 }
 
-/// Reads a record that ends with NUL, and returns whether there was one. Of a record that is too
-/// long, only the beginning is kept, which is not the path of a note.
+/// Reads a record that ends with NUL, and returns whether there was one. Only the beginning of a
+/// record that is too long is kept, and that is never the path of a note.
 fn read_record(output: &mut dyn BufRead, record: &mut Vec<u8>) -> io::Result<bool> {
     record.clear();
     let mut any = false;

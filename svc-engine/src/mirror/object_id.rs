@@ -2,7 +2,7 @@ use std::fmt;
 
 use svc_model::repository::CommitSha;
 
-/// The id of a git object, SHA-1 or SHA-256. It is small, because there may be many.
+/// The id of a git object, SHA-1 or SHA-256. It is small, because many may be kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
     length: u8,
@@ -29,7 +29,7 @@ impl ObjectId {
     ///
     /// # Panics
     ///
-    /// Never: the id of a commit is 40 or 64 digits.
+    /// Never: a commit id has 40 or 64 digits.
     pub fn of(commit: &CommitSha) -> Self {
         Self::parse(commit.as_str().as_bytes()).expect("a commit id is 40 or 64 digits")
     }
@@ -47,7 +47,7 @@ impl ObjectId {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// Returns git's name for the hash of the id.
+    /// Returns git's name for the hash algorithm of the id.
     pub(super) const fn format(self) -> &'static str {
         if self.length == 20 { "sha1" } else { "sha256" }
     }

@@ -1,9 +1,9 @@
 //! What the notes of a fetched mirror say.
 //!
-//! There are two questions. What do the notes on the pushed commits say? And what do the notes say
-//! that are new since the last refresh, on any commit that a branch reaches? The second finds notes
-//! that came after their commits, and those of pushes that were missed. Notes may arrive before their
-//! branch, so a note whose commit no branch reaches yet is read again later.
+//! Two questions are answered. What do the notes on the pushed commits say? And what do the notes
+//! say that are new since the last refresh, on any commit that a branch reaches? The second finds
+//! notes that came after their commits, and notes for pushes that were missed. Notes may arrive
+//! before their branch, so a note whose commit no branch reaches yet is read again later.
 
 use std::collections::HashSet;
 
@@ -18,22 +18,22 @@ use super::progress::{Going, Progress, RefProgress};
 use crate::capture::notes::NotesRef;
 use crate::store::{DeferredNote, WaitingPush};
 
-/// Commits of one push whose notes are read.
+/// The number of commits of one push whose notes are read.
 pub(super) const PUSH_COMMITS_MAX: usize = 20;
 
-/// How many new notes one refresh may read, whether a branch reaches their commits or not. The next
+/// How many new notes one refresh may read, whether or not a branch reaches their commits. The next
 /// refresh continues with the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotesBudget {
-    /// Notes.
+    /// The number of notes.
     pub notes: usize,
-    /// Bytes of notes.
+    /// Total bytes of the notes.
     pub bytes: u64,
-    /// Sessions that they name.
+    /// The number of Sessions that the notes name.
     pub sessions: usize,
-    /// Notes that wait for a branch to reach their commits. Every refresh checks all of them. When a
-    /// branch is squashed as it is merged, its notes would wait forever. So the number is limited: the
-    /// oldest are dropped, and the operator is told.
+    /// How many notes may wait for a branch to reach their commits. Every refresh checks all of
+    /// them, and the notes of a branch that is squash-merged would wait forever. So the oldest
+    /// beyond this number are dropped, and the operator is informed.
     pub waiting: usize,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Sighting {
     pub(super) commit: ObjectId,
     pub(super) session_id: SessionId,
     pub(super) notes: NotesRef,
-    /// The place of the push that brought the commit, if it was among the waiting ones.
+    /// The index of the push that brought the commit, if one of the waiting pushes did.
     pub(super) push: Option<usize>,
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Observed {
     pub(super) progress: Progress,
     /// New notes whose commits no branch reaches.
     pub(super) deferred: Vec<DeferredNote>,
-    /// Notes that waited and have been read now.
+    /// Notes that were waiting and have now been read.
     pub(super) reached: Vec<DeferredNote>,
-    /// Notes that were ignored.
+    /// The number of notes that were ignored.
     pub(super) invalid: usize,
     /// Whether notes are left for another refresh.
     pub(super) more: bool,
@@ -109,10 +109,10 @@ pub(super) fn observe(
     Ok(reading.observed)
 }
 
-/// What is known before notes are read.
+/// What is known before the notes are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'k> {
-    /// The pushes to look at, the oldest first.
+    /// The pushes to look at, oldest first.
     pub(super) pushes: &'k [WaitingPush],
     pub(super) progress: &'k Progress,
     pub(super) deferred: &'k [DeferredNote],
@@ -123,13 +123,13 @@ struct Reading<'r> {
     allowance: &'r Allowance,
     budget: NotesBudget,
     left: NotesBudget,
-    /// A Session counts once at a commit, even if several notes name it.
+    /// What has been seen: a Session counts once per commit, even if several notes name it.
     seen: HashSet<(ObjectId, SessionId)>,
     observed: Observed,
 }
 
 impl Reading<'_> {
-    /// Returns the commits of pushes, each with the place of the first push that brought it.
+    /// Returns the commits of pushes, each with the index of the first push that brought it.
     fn pushed_commits(&self, pushes: &[WaitingPush]) -> Result<Vec<(ObjectId, usize)>, GitError> {
         let ends: Vec<ObjectId> = pushes
             .iter()
@@ -162,8 +162,8 @@ impl Reading<'_> {
         Ok(commits)
     }
 
-    /// Reads the notes of pushed commits as they are now. They have their own budget, so they never
-    /// keep the new notes from being read.
+    /// Reads the current notes of pushed commits. They have their own budget, so they never keep
+    /// new notes from being read.
     fn pushed_notes(
         &mut self,
         notes: NotesRef,
@@ -181,7 +181,7 @@ impl Reading<'_> {
         self.left.notes = usize::MAX;
         self.read(notes, &noted)?;
         self.left = self.budget;
-        // A bad note is counted once: when it is new.
+        // An invalid note is counted only once, when it is new.
         self.observed.invalid = invalid;
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Reading<'_> {
         let read = self.read(notes, &noted)?;
         let unread: HashSet<ObjectId> = noted[read..].iter().map(|(it, _)| it.commit).collect();
         self.observed.more |= !unread.is_empty();
-        // A note that was removed no longer waits, either.
+        // A note that has been removed no longer waits either.
         let done: HashSet<ObjectId> = reached.into_iter().collect();
         self.observed.reached.extend(
             waiting
@@ -230,7 +230,7 @@ impl Reading<'_> {
     /// Reads the notes that are new since all notes were last read.
     fn new_notes(&mut self, notes: NotesRef, tip: ObjectId) -> Result<(), GitError> {
         let mut progress = self.still_there(self.observed.progress.of(notes))?;
-        // First the state that was read in part, then the current one.
+        // First the state that was partly read, then the current one.
         while progress.observed != Some(tip) {
             let target = progress.going.map_or(tip, |going| going.target);
             let after = progress.going.map(|going| going.after);
@@ -249,7 +249,7 @@ impl Reading<'_> {
                 .into_iter()
                 .filter(|noted| after.is_none_or(|after| noted.commit > after))
                 .collect();
-            // Reachability is checked for these only. Otherwise each of many refreshes in a row would
+            // Reachability is checked only for these. Otherwise many refreshes in a row would each
             // check all that are left.
             let next = &new[..new.len().min(self.left.notes)];
             let done = self.read_reached(notes, next)?;
@@ -271,7 +271,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Forgets states of the notes that this mirror lacks: it is new, or on another machine.
+    /// Forgets states of the notes that this mirror lacks because it is new or on another machine.
     fn still_there(&self, mut progress: RefProgress) -> Result<RefProgress, GitError> {
         let target = progress.going.map(|going| going.target);
         for (state, is_target) in [(progress.observed, false), (target, true)] {
@@ -287,8 +287,8 @@ impl Reading<'_> {
         Ok(progress)
     }
 
-    /// Reads the notes whose commits a branch reaches, and lets the others wait. Returns how many of
-    /// all notes were handled before the budget was used up.
+    /// Reads the notes whose commits a branch reaches, and lets the others wait. Returns how many
+    /// of all the notes were handled before the budget was used up.
     fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<usize, GitError> {
         let commits: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
         let reached = self.reached(&commits)?;
@@ -344,7 +344,7 @@ impl Reading<'_> {
         for ((noted, push), object) in noted.iter().zip(objects) {
             match object {
                 Object::Blob { bytes, .. } if bytes <= notes.bytes_max() as u64 => {
-                    // The first one is always read. Otherwise one large note would block all others.
+                    // The first note is always read. Otherwise a large one would block all others.
                     if bytes > self.left.bytes && self.left.bytes < self.budget.bytes {
                         break;
                     }

@@ -1,13 +1,13 @@
-//! A program that is never left behind.
+//! Runs programs that are never left behind.
 //!
-//! It runs in its own process group, so its helper processes end with it. Whoever waits for its
-//! output checks the allowance meanwhile, so a silent program cannot hold up anybody. When the
-//! allowance is used up, the whole group is asked to end, and killed a second later; a program that
-//! only reads is killed at once.
+//! A program runs in its own process group, so its helper processes end with it. The allowance is
+//! checked while waiting for output, so a silent program cannot hold anybody up. When the allowance
+//! is used up, the whole group is asked to end, and is killed a second later. A program that only
+//! reads is killed at once.
 //!
-//! A killed server cannot end anything. So a small shell leads the group, and a part of the shell
-//! reads from a pipe that only this process can write to and never does: when this process is gone
-//! for any reason, the pipe ends, and the group with it. Only a POSIX shell is needed.
+//! A server that is killed cannot end anything. So a small shell leads the group, and a part of it
+//! reads from a pipe that only this process can write to, and never does. When this process is gone
+//! for whatever reason, the pipe ends, and the group with it. Only a POSIX shell is needed.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -27,23 +27,23 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::allowance::{Allowance, Stopped};
 
-/// How long a program may take to end after it was asked to.
+/// How long a program may take to end after it has been asked to.
 const GRACE: Duration = Duration::from_secs(1);
 /// How often the allowance is checked while a program is silent.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes of output that are read at once.
+/// The number of bytes of output that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Maximum bytes of unanswered questions: the capacity of a pipe on every system.
+/// Maximum bytes of unanswered questions, which is the least capacity of a pipe on any system.
 const ASKED_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of the error output that are kept, from its beginning.
+/// The bytes of error output that are kept, from the beginning.
 const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
 /// The exit codes of a shell that cannot start a program.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
-/// Leads the group of a program: `LIFELINE MEMORY PROGRAM ARGUMENT…`.
+/// Leads a program's group: `LIFELINE MEMORY PROGRAM ARGUMENT…`.
 ///
-/// The shell closes everything that the program reads and writes, so that a pipe ends, and a lock
-/// is free, when the program is done with it. A trapped signal ends `wait` early, so `wait` is
+/// The shell closes the program's input and output on its own side, so that a pipe ends and a lock
+/// is freed when the program is done with them. A trapped signal ends `wait` early, so `wait` is
 /// repeated: the program may clean up before its leader ends and the rest is killed.
 const LEADER: &str = r#"
 lifeline=$1
@@ -72,11 +72,11 @@ wait "$watcher"
 exit "$status"
 "#;
 
-/// The lowest descriptor of the pipe: a shell uses lower ones for its own redirections.
+/// The lowest descriptor for the pipe. A shell uses lower ones for its own redirections.
 const LIFELINE_MIN: i32 = 10;
 
-/// The pipe that ends with this process. Its reading end is open in every started program, its
-/// writing end in none.
+/// The pipe that ends with this process. Every started program has its reading end open, and none
+/// has its writing end.
 static LIFELINE: LazyLock<io::Result<(OwnedFd, PipeWriter)>> = LazyLock::new(|| {
     let (reader, writer) = io::pipe()?;
     let reader = rustix::io::fcntl_dupfd_cloexec(&reader, LIFELINE_MIN)?;
@@ -87,40 +87,40 @@ static LIFELINE: LazyLock<io::Result<(OwnedFd, PipeWriter)>> = LazyLock::new(|| 
 /// The input of a program.
 #[derive(Debug)]
 pub(super) enum Input {
-    /// Nothing.
+    /// No input.
     Nothing,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// A file that stays open, with its lock, while any process of the group lives.
+    /// A file that stays open, and so keeps its lock, while any process of the group lives.
     Held(File),
 }
 
 /// Why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProcessError {
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("it cannot be started")]
     Start(#[source] io::Error),
-    /// Its allowance was used up.
+    /// Its allowance is used up.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// It failed.
+    /// The program failed.
     #[error("it ended without success")]
     Failed {
         /// Its error output.
         complaint: String,
     },
-    /// Its output is invalid.
+    /// The output is invalid.
     #[error("its output cannot be read")]
     Output(#[source] io::Error),
 }
 
-/// Prepares a program that ends with this process in any case. `memory_max` limits its address
-/// space in bytes.
+/// Prepares a program that always ends with this process. `memory_max` limits its address space in
+/// bytes.
 pub(super) fn supervised(program: impl AsRef<OsStr>, memory_max: Option<u64>) -> Command {
     let lifeline = match &*LIFELINE {
         Ok((reader, _)) => reader.as_raw_fd().to_string(),
-        // There is no such file, so nothing is watched; the program can still run.
+        // No such file exists, so nothing is watched, but the program can still run.
         Err(_) => "none".to_owned(),
     };
     let memory = memory_max.map_or("unlimited".to_owned(), |bytes| (bytes / 1_024).to_string());
@@ -131,7 +131,7 @@ pub(super) fn supervised(program: impl AsRef<OsStr>, memory_max: Option<u64>) ->
     command
 }
 
-/// Runs a supervised program and returns the result of `read` on its output.
+/// Runs a supervised program and returns what `read` makes of its output.
 pub(super) fn run<T>(
     command: &mut Command,
     input: Input,
@@ -154,11 +154,11 @@ pub(super) fn run<T>(
         return Err(stopped.into());
     }
     if result.is_err() {
-        // A little more output may follow, which is no reason for the program to fail.
+        // A little more output may follow, which should not make the program fail.
         let mut rest = output.by_ref().take(4 * PIECE_BYTES as u64);
         drop(io::copy(&mut rest, &mut io::sink()));
     }
-    // The rest is not needed: the program learns that when it writes.
+    // The rest is not needed, which the program notices when it writes.
     drop(output);
     let status = match &result {
         Ok(_) => running.end(allowance)?,
@@ -189,7 +189,7 @@ impl Conversation {
         allowance.left()?;
         let started = Running::start(command, Stdio::piped());
         let (mut running, stdout) = started.map_err(ProcessError::Start)?;
-        // It only reads, and has nothing to clean up.
+        // The program only reads and has nothing to clean up.
         running.ends_at_once = true;
         let stdin = running.child.stdin.take();
         let stdin = stdin.ok_or(ProcessError::Start(io::ErrorKind::BrokenPipe.into()))?;
@@ -201,9 +201,9 @@ impl Conversation {
         })
     }
 
-    /// Asks a question and returns the result of `read` on the answer. `read` must read the whole
-    /// answer. The question must be smaller than the capacity of a pipe, which is 4 KiB on every
-    /// system: the program has read every earlier question, so writing never blocks. After an
+    /// Asks a question and returns what `read` makes of the answer. `read` must read the whole
+    /// answer. The question must be smaller than the capacity of a pipe, which is at least 4 KiB on
+    /// every system. The program has read all earlier questions, so writing never blocks. After an
     /// error, no more questions are answered.
     pub(super) fn ask<T>(
         &mut self,
@@ -216,10 +216,10 @@ impl Conversation {
         answer.map_err(|error| self.why(error))
     }
 
-    /// Asks many questions of less than 4 KiB each, and passes on one answer after another, while
+    /// Asks many questions of less than 4 KiB each, and passes on one answer after another while
     /// the program works on the next ones. `read` gets the index of the question and must read the
-    /// whole answer. If it stops, the remaining questions and any later ones are not answered.
-    /// Returns the number of answers, including the one at which it stopped.
+    /// whole answer. If it stops, no remaining or later question is answered. Returns the number of
+    /// answers, including the one at which `read` stopped.
     pub(super) fn ask_all(
         &mut self,
         questions: &[Vec<u8>],
@@ -230,7 +230,7 @@ impl Conversation {
         let mut next = 0;
         for place in 0..questions.len() {
             let mut batch = Vec::new();
-            // Several at once: each write is a system call.
+            // Questions are written in batches, because each write is a system call.
             let is_low = waiting_bytes <= ASKED_BYTES_MAX / 2;
             while is_low
                 && let Some(question) = questions.get(next)
@@ -258,7 +258,7 @@ impl Conversation {
         Ok(questions.len())
     }
 
-    /// Returns the reason of a failed read.
+    /// Returns why a read failed.
     fn why(&mut self, error: io::Error) -> ProcessError {
         if let Some(stopped) = self.output.get_ref().stopped {
             return stopped.into();
@@ -283,7 +283,7 @@ struct Running {
     child: Child,
     group: Pid,
     ended: bool,
-    /// Whether it is killed without being asked to end first.
+    /// Whether the program is killed without being asked to end first.
     ends_at_once: bool,
     complaint: Receiver<Vec<u8>>,
 }
@@ -296,7 +296,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        // The id of the group is that of its first process.
+        // The group has the id of its first process.
         let group = Pid::from_child(&child);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (whole, complaint) = sync_channel(1);
@@ -307,7 +307,7 @@ impl Running {
             ends_at_once: false,
             complaint,
         };
-        // The thread ends with the pipe, at the latest with the group.
+        // The thread ends with the pipe, at the latest when the group does.
         if let Some(stderr) = stderr {
             start_thread(move || drop(whole.send(beginning(stderr))))?;
         }
@@ -336,7 +336,7 @@ impl Running {
         self.reap().map_err(ProcessError::Output)
     }
 
-    /// Returns whether the program has ended. It is not reaped, so its id is not reused.
+    /// Returns whether the program has ended. It is not reaped here, so its id is not reused.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::process::waitid(WaitId::Pid(self.group), options);
@@ -352,7 +352,7 @@ impl Running {
     }
 
     fn signal(&self, signal: Signal) {
-        // It fails if the group is gone, which is the aim.
+        // It fails if the group is gone, which is what we want.
         let _gone = rustix::process::kill_process_group(self.group, signal).is_err();
     }
 
@@ -394,7 +394,8 @@ fn start_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         .map(drop)
 }
 
-/// Reads everything and returns the beginning: a full pipe must not block the program.
+/// Reads everything and returns the beginning. All of it is read because a full pipe would block
+/// the program.
 fn beginning(mut stderr: impl Read) -> Vec<u8> {
     let mut kept = Vec::new();
     drop(
@@ -407,10 +408,10 @@ fn beginning(mut stderr: impl Read) -> Vec<u8> {
     kept
 }
 
-/// The output of a program within its allowance.
+/// A program's output, read within the allowance.
 #[derive(Debug)]
 struct Output {
-    /// Absent if the program has no output.
+    /// `None` if the program has no output.
     stdout: Option<ChildStdout>,
     allowance: Allowance,
     stopped: Option<Stopped>,
@@ -439,7 +440,7 @@ impl Read for Output {
             let timeout = Timespec::try_from(left.min(LOOK)).unwrap_or_default();
             let mut ready = [PollFd::new(stdout, PollFlags::IN)];
             match poll(&mut ready, Some(&timeout)) {
-                // There are bytes, or the other end is closed, so reading does not block.
+                // There are bytes or the other end is closed, so reading does not block.
                 Ok(1..) => match stdout.read(buffer) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     read => return read,

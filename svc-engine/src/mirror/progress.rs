@@ -1,5 +1,5 @@
-//! The progress through the notes of a mirror. It is stored with the job, as text, so any server
-//! can continue where another stopped, and in a restored database it is as old as the facts.
+//! The progress through a mirror's notes. It is stored as text with the job, so any server can
+//! continue where another one stopped. In a restored database it is as old as the facts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::capture::notes::NotesRef;
 /// The progress through the notes of one ref.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RefProgress {
-    /// The state of the notes that was completely observed.
+    /// The state of the notes that has been completely observed.
     pub(super) observed: Option<ObjectId>,
-    /// A later state that was observed up to a commit.
+    /// A later state that has been observed up to a commit.
     pub(super) going: Option<Going>,
 }
 
-/// A state of the notes that was partly observed, in the order of commits.
+/// A state of the notes that has been partly observed, in the order of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Going {
     pub(super) target: ObjectId,
@@ -28,8 +28,8 @@ pub(super) struct Going {
 pub(super) struct Progress(BTreeMap<NotesRef, RefProgress>);
 
 impl Progress {
-    /// Parses the text of an earlier refresh. Unreadable parts are observed again, which changes
-    /// nothing.
+    /// Parses the text of an earlier refresh. Notes are observed again where it is unreadable,
+    /// which changes nothing.
     pub(super) fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(parse_line).collect())
     }
@@ -54,8 +54,8 @@ fn parse_line(line: &str) -> Option<(NotesRef, RefProgress)> {
     Some((notes, RefProgress { observed, going }))
 }
 
-/// One line per ref: its name, the observed state, the target, and the commit reached; `-` where
-/// there is none.
+/// Writes one line per ref: its name, the observed state, the target, and the commit reached, with
+/// `-` for each that is absent.
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |id: Option<ObjectId>| id.map_or("-".to_owned(), |id| id.to_string());

@@ -1,13 +1,13 @@
-//! A mirror, read while the refresher works on it.
+//! Reads a mirror, also while the refresher works on it.
 //!
-//! A reader keeps a mirror from being removed, and shares it with other readers. A fetch at the same
-//! time only adds objects. Git does the reading: one process answers all questions about objects, and
-//! one writes all diffs, so a report on thousands of commits does not start thousands of processes.
-//! Both end with the reader, and with its deadline.
+//! A reader keeps a mirror from being removed, and shares it with other readers. A fetch at the
+//! same time only adds objects. Git does the reading: one process answers all questions about
+//! objects and another writes all diffs, so a report on thousands of commits does not start
+//! thousands of processes. Both end with the reader, and at its deadline.
 //!
 //! The content of a repository is untrusted. Sizes are checked before anything is read, bytes are
 //! counted, and git's memory is limited. What is too large or malformed is declined with a closed
-//! reason, never cut.
+//! reason, and never truncated.
 
 mod ancestry;
 mod changes;
@@ -41,20 +41,20 @@ use super::process::{Conversation, ProcessError};
 use crate::deadline::{Deadline, Passed};
 use crate::fact::Lifetime;
 
-/// Bytes of address space of a git that reads for a request. Real repositories need far less; a
-/// repository that is made to use up the memory of the machine is stopped.
+/// The address space, in bytes, of a git that reads for a request. Real repositories need far less.
+/// A repository that is made to exhaust the machine's memory is stopped.
 const GIT_MEMORY_MAX: u64 = 2 * 1024 * 1024 * 1024;
-/// Bytes of a commit, most of which are its message.
+/// The maximum bytes of a commit. Most of them are its message.
 const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of a path, less than a question may have.
+/// The maximum bytes of a path, which is less than a question may have.
 const PATH_BYTES_MAX: usize = 3 * 1024;
-/// What answers questions about objects.
+/// The git command that answers questions about objects.
 const CAT_FILE: &str = "cat-file";
-/// Bytes of the line before an object.
+/// The maximum bytes of the line before an object.
 const LINE_BYTES_MAX: u64 = 1_024;
 
-/// How git reads: in windows that fit into its memory, and without diffs of files that are too large
-/// to be written by hand. Names of files are not quoted.
+/// How git reads: in windows that fit into its memory, and without diffs of files that are too
+/// large to be written by hand. Names of files are not quoted.
 const SETTINGS: [(&str, &str); 4] = [
     ("core.bigFileThreshold", "8m"),
     ("core.packedGitWindowSize", "32m"),
@@ -62,25 +62,25 @@ const SETTINGS: [(&str, &str); 4] = [
     ("core.quotePath", "false"),
 ];
 
-/// Why something was not read, in one closed word.
+/// Why something was not read, as a closed word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadDecline {
-    /// It has more bytes than were asked for.
+    /// It has more bytes than the question allows.
     TooLarge,
-    /// The diff has more files than were asked for.
+    /// The diff has more files than the question allows.
     TooManyFiles,
-    /// The folder has more entries than were asked for.
+    /// The folder has more entries than the question allows.
     TooManyEntries,
     /// The history is longer than a walk may be.
     TooManyCommits,
-    /// No repository can have this path, or it is too long.
+    /// The path is too long, or no repository can contain it.
     Path,
     /// It is not a valid object of its kind.
     Malformed,
 }
 
 impl ReadDecline {
-    /// Returns the word.
+    /// Returns the reason's word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "too_large",
@@ -99,7 +99,7 @@ pub enum ReadError {
     /// The deadline has passed, or the work was cancelled.
     #[error(transparent)]
     Passed(#[from] Passed),
-    /// It is declined, and would be declined again.
+    /// The question is declined, and would be declined again.
     #[error("declined: {}", .0.as_str())]
     Declined(ReadDecline),
     /// Git gave no answer. Its complaint is for the log.
@@ -111,7 +111,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Returns an error that concerns one object only: others can still be read.
+    /// Returns an error that concerns one object only, so that others can still be read.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl ReadError {
         }
     }
 
-    /// Returns the same error for another object; nothing if no object can be read.
+    /// Returns the same error for another object; `None` if no object can be read any more.
     fn of_another(&self) -> Option<Self> {
         match self {
             Self::Declined(decline) => Some(Self::Declined(*decline)),
@@ -142,7 +142,7 @@ impl From<GitError> for ReadError {
     }
 }
 
-/// What an object is, and how large.
+/// The kind and the size of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
     id: ObjectId,
@@ -158,27 +158,27 @@ enum Kind {
     Tag,
 }
 
-/// One mirror, open for reading. Calls block, until the deadline that it was opened with.
+/// One mirror, open for reading. Calls block, at most until the deadline that it was opened with.
 #[derive(Debug)]
 pub struct MirrorReader {
     objects: Option<Conversation>,
     diffs: [Option<Conversation>; 2],
     renames: Option<Conversation>,
-    /// Places of commits in the history, which never change.
+    /// Where commits stand in the history, which never changes.
     links: HashMap<ObjectId, Link>,
     git: Git,
     path: PathBuf,
     allowance: Allowance,
-    // Dropped last: the programs above may read until they end.
+    // Dropped last, because the programs above may read until they end.
     _kept: Kept,
 }
 
 impl MirrorReader {
-    /// Opens the mirror of a repository; nothing if there is none.
+    /// Opens the mirror of a repository, or returns `None` if there is none.
     ///
     /// # Errors
     ///
-    /// If the deadline passes while the mirror is removed, or the folder cannot be used.
+    /// If the deadline passes while the mirror is being removed, or if the folder cannot be used.
     pub fn open(
         git: &Git,
         folder: &MirrorFolder,
@@ -214,7 +214,7 @@ impl MirrorReader {
         }))
     }
 
-    /// Returns a commit; nothing if the mirror has none with this id.
+    /// Returns a commit, or `None` if the mirror has none with this id.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl MirrorReader {
             .settings(SETTINGS.map(own))
     }
 
-    /// Returns what an object is.
+    /// Returns the kind and the size of an object.
     fn header(&mut self, id: &CommitSha) -> Result<Option<Header>, ReadError> {
         let id = id.as_str().as_bytes();
         let question = [b"info ", id, b"\0"].concat();
@@ -258,7 +258,7 @@ impl MirrorReader {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             let mut bytes = Vec::new();
-            // The line break after it is not part of the object.
+            // The line break after the object is not part of it.
             output.take(header.bytes + 1).read_to_end(&mut bytes)?;
             if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -298,7 +298,7 @@ fn why(what: &'static str, cause: ProcessError) -> ReadError {
     GitError::new(what, cause).into()
 }
 
-/// Reads the line before an object; nothing if there is none with this id.
+/// Reads the line before an object; `None` if there is no object with this id.
 fn read_header(output: &mut dyn BufRead, id: &[u8]) -> io::Result<Option<Header>> {
     let mut line = Vec::new();
     if output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {

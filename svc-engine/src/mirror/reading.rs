@@ -17,7 +17,7 @@ pub struct MirrorReading {
 }
 
 impl MirrorReading {
-    /// Names the folder of the mirrors.
+    /// Creates a handle to the folder of the mirrors.
     pub fn new(root: &Path, org_id: OrgId) -> Self {
         Self {
             folder: MirrorFolder::new(root, org_id),
@@ -25,7 +25,7 @@ impl MirrorReading {
         }
     }
 
-    /// Opens the mirror of a repository; nothing if there is none.
+    /// Opens the mirror of a repository, or returns `None` if there is none.
     ///
     /// # Errors
     ///

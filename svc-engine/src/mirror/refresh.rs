@@ -1,4 +1,4 @@
-//! Refreshing mirrors: the work and its results.
+//! Refreshes mirrors: the work and its results.
 
 mod attempt;
 
@@ -24,13 +24,14 @@ use crate::deadline::{Cancellation, Deadline};
 use crate::fact::{Lifetime, Push};
 use crate::store::{ClaimedJob, JobChoice, MirrorJobs, Store, StoreError};
 
-/// Pushes per refresh. The next one, which follows at once, continues.
+/// The number of pushes that one refresh handles. The next refresh follows at once and continues.
 const PUSHES_MAX: usize = 50;
-/// How long a job belongs to its server, which renews it during the work. The job of a dead server
-/// is taken again after that time, if the servers' clocks agree to some seconds.
+/// How long a job belongs to its server, which renews the lease during the work. After this time,
+/// another server takes over the job of a dead one, provided that their clocks agree to within some
+/// seconds.
 const LEASE: Duration = Duration::from_secs(45);
 const RENEWAL: Duration = Duration::from_secs(15);
-/// The pause of a job that found no disk space.
+/// The pause of a job that found too little disk space.
 pub(super) const SPACE_PAUSE: Duration = Duration::from_mins(1);
 
 /// How mirrors are kept.
@@ -38,27 +39,27 @@ pub(super) const SPACE_PAUSE: Duration = Duration::from_mins(1);
 pub struct MirrorConfig {
     /// The folder of the mirrors.
     pub path: PathBuf,
-    /// Where they may be fetched from.
+    /// Where mirrors may be fetched from.
     pub remotes: Remotes,
     /// The notes that are read.
     pub notes: Vec<NotesRef>,
     /// The time limit of a job.
     pub deadline: Duration,
-    /// The reserve of free bytes at the folder.
+    /// The number of bytes to keep free at the folder.
     pub reserve_bytes: u64,
     /// How many new notes one refresh may read.
     pub budget: NotesBudget,
-    /// Jobs that run at once.
+    /// The number of jobs that run at once.
     pub workers: usize,
-    /// The delay between a push and its fetch. Notes are often pushed right after their branch,
-    /// which forges do not report; notes that have arrived by then need no further push.
+    /// The delay between a push and its fetch. Notes are often pushed right after their branch, but
+    /// forges do not report them. Notes that have arrived by then need no further push.
     pub settle: Duration,
     /// How often to check for jobs that other processes made due.
     pub look: Duration,
 }
 
 impl MirrorConfig {
-    /// Returns the defaults for a folder.
+    /// Returns the default configuration for a folder.
     pub fn new(path: PathBuf, remotes: Remotes) -> Self {
         Self {
             path,
@@ -77,36 +78,36 @@ impl MirrorConfig {
 /// The result of a refresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshOutcome {
-    /// The mirror is as new as its forge.
+    /// The mirror is up to date with its forge.
     Refreshed {
-        /// New observations.
+        /// The number of new observations.
         stored: usize,
-        /// Known observations.
+        /// The number of observations that were already known.
         duplicates: usize,
-        /// Malformed notes, which were ignored.
+        /// The number of malformed notes, which were ignored.
         ignored: usize,
-        /// Whether the next refresh has to read more new notes.
+        /// Whether more new notes are left for the next refresh.
         more: bool,
     },
-    /// Its pushes may not be fetched for. It is not repeated.
+    /// The mirror may not be fetched for its pushes. The refresh is not repeated.
     Declined(MirrorFailure, String),
-    /// No visible push waits any more.
+    /// No visible push is waiting any more.
     Nothing,
-    /// It failed, and is repeated at this time, if at all.
+    /// The refresh failed. It is repeated at this time, if at all.
     Failed(MirrorFailure, String, Option<Instant>),
-    /// It waits for disk space, or for another process that uses the mirror.
+    /// The job waits for disk space, or for another process that uses the mirror.
     PutBack(Option<MirrorFailure>),
 }
 
-/// Gets the pushes that a refresh has read.
+/// Receives the pushes whose commits and notes a refresh has read.
 type Listener = dyn Fn(&[Push]) + Send + Sync;
 
-/// The listener for the pushes that refreshes have read.
+/// A listener for the pushes that refreshes have read.
 #[derive(Clone)]
 pub struct OnRefreshed(Arc<Listener>);
 
 impl OnRefreshed {
-    /// Creates a listener, which must not block.
+    /// Creates a listener from a function, which must not block.
     pub fn new(listener: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
@@ -154,7 +155,7 @@ impl Refresher {
         }
     }
 
-    /// Sets the listener for refreshes.
+    /// Sets the listener for completed refreshes.
     #[must_use]
     pub fn with_listener(mut self, on_refreshed: OnRefreshed) -> Self {
         self.on_refreshed = Some(on_refreshed);
@@ -166,7 +167,7 @@ impl Refresher {
         &self.config
     }
 
-    /// Claims the selected job that has waited longest, if one is due.
+    /// Claims the job that has waited longest, among those that `choice` selects and that are due.
     ///
     /// # Errors
     ///
@@ -201,12 +202,12 @@ impl Refresher {
             .claim_now(lifetime, now, later(now, LEASE), self.ids.fresh())
     }
 
-    /// Works on a claimed job until it is done, past its deadline, or cancelled. It blocks.
+    /// Works on a claimed job until it is done, past its deadline, or cancelled. Blocks.
     ///
     /// # Errors
     ///
-    /// If the store cannot even record the failure of the job. Then the job is taken again after
-    /// its lease.
+    /// If the store cannot even record that the job failed. The job is then taken again after its
+    /// lease.
     pub fn run(
         &self,
         job: &ClaimedJob,
@@ -226,7 +227,7 @@ impl Refresher {
     fn renew(&self, job: &ClaimedJob, ended: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(RENEWAL) {
             let renewed = self.jobs.renew(job, later(self.clock.now(), LEASE));
-            // Whoever takes the job repeats the work, and nothing is stored twice.
+            // If another server takes the job, it repeats the work, and nothing is stored twice.
             if !renewed.is_ok_and(|renewed| renewed) {
                 tracing::warn!(mirror = %job.lifetime, "mirror_lease_not_renewed");
             }
@@ -263,7 +264,7 @@ impl Refresher {
     }
 }
 
-/// Returns the time this long after another.
+/// Returns the instant this long after `now`.
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
     Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)

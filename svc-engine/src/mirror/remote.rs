@@ -29,7 +29,7 @@ use crate::deadline::Passed;
 
 /// The time limit for resolving a name.
 const RESOLUTION_MAX: Duration = Duration::from_secs(10);
-/// How often to check for a cancellation meanwhile.
+/// How often to check for a cancellation while resolving.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Which hosts a mirror may be fetched from.
@@ -52,7 +52,7 @@ pub(super) enum RemoteError {
     /// The host name does not resolve at the moment.
     #[error("the host does not resolve")]
     Unresolved(#[source] io::Error),
-    /// The allowance was used up.
+    /// The allowance is used up.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -60,7 +60,7 @@ pub(super) enum RemoteError {
 /// Returns the addresses of a name.
 pub type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// Decides where a mirror may be fetched from, and with which credential.
+/// Decides where mirrors may be fetched from, and with which credentials.
 #[derive(Clone)]
 pub struct Remotes {
     allowed: AllowedHosts,
@@ -78,7 +78,7 @@ impl fmt::Debug for Remotes {
 }
 
 impl Remotes {
-    /// Allows these hosts, with these tokens, and uses the resolver of the system.
+    /// Allows these hosts, with these tokens, and uses the system's resolver.
     pub fn new(allowed: AllowedHosts, tokens: BTreeMap<RepositoryHost, SecretString>) -> Self {
         Self {
             allowed,
@@ -102,7 +102,7 @@ impl Remotes {
         self
     }
 
-    /// Returns the arguments for fetching from a clone URL.
+    /// Returns git's arguments for fetching from a clone URL.
     pub(super) fn check(&self, url: &str, allowance: &Allowance) -> Result<Remote, RemoteError> {
         let url = match CloneUrl::parse(url) {
             Ok(url) => url,
@@ -174,8 +174,8 @@ impl Remotes {
     }
 }
 
-/// Returns whether a name is of this machine wherever it is used, whatever a resolver says, or whether
-/// it answers.
+/// Returns whether a name always means this machine, wherever it is used and whatever a resolver
+/// says.
 fn is_this_machine(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     last.eq_ignore_ascii_case("localhost")
@@ -191,7 +191,7 @@ mod tests {
         Allowance::until(Deadline::after(Duration::from_secs(30)))
     }
 
-    /// Names that are resolved for the tests.
+    /// Resolves some names for the tests.
     fn resolve(name: &str, _: u16) -> io::Result<Vec<IpAddr>> {
         let addresses: &[&str] = match name {
             "public.example" => &["93.184.216.34", "2606:2800:220:1::1"],

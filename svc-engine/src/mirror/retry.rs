@@ -8,11 +8,11 @@ use uuid::Uuid;
 const FIRST: Duration = Duration::from_secs(5);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_hours(1);
-/// The failures in a row after which a job waits for the next delivery. Reaching them takes some
-/// hours: longer than the usual outage of a forge.
+/// After this many failures in a row, a job waits for the next delivery. Reaching that takes some
+/// hours, longer than the usual outage of a forge.
 const ATTEMPTS_MAX: u64 = 20;
 
-/// Returns the pause after this many failures in a row; nothing after the last one.
+/// Returns the pause after this many failures in a row; `None` after the last one.
 ///
 /// The pause doubles and is shortened by up to half at random, so that jobs that failed together
 /// are not repeated together.

@@ -1,21 +1,21 @@
 //! What a killed program leaves in a mirror.
 //!
-//! git protects its files with lock files and receives data in temporary ones. If it is killed with
-//! its server, both remain: the lock files would block every later fetch, and the temporary files
-//! would take space forever. Whoever holds the lock of the mirror knows that nobody else uses it,
-//! so these files are removed: if a mark shows that the last work was not completed, and after each
-//! failure.
+//! git protects its files with lock files and receives data in temporary ones. If it is killed
+//! along with its server, both remain: the lock files would block every later fetch, and the
+//! temporary files would take up space forever. Whoever holds the lock of the mirror knows that
+//! nobody else uses it. So these files are removed after each failure, and when a mark shows that
+//! the last work was not completed.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The mark. It is in the mirror while work is in progress.
+/// The mark, which exists in the mirror while work is in progress.
 const MARK: &str = "svc-unfinished";
 /// The maximum depth of folders below `refs` that are searched.
 const DEPTH_MAX: usize = 64;
 
-/// Marks the start of work, and removes what earlier work left.
+/// Marks the start of work, and removes what earlier work left behind.
 pub(super) fn begin(repository: &Path) -> io::Result<()> {
     let mark = repository.join(MARK);
     if mark.exists() {
@@ -29,7 +29,7 @@ pub(super) fn end(repository: &Path) -> io::Result<()> {
     absent_is_fine(fs::remove_file(repository.join(MARK)))
 }
 
-/// Removes what incomplete work left.
+/// Removes what unfinished work left behind.
 pub(super) fn sweep(repository: &Path) -> io::Result<()> {
     let objects = repository.join("objects");
     for folder in [
@@ -52,13 +52,14 @@ pub(super) fn sweep(repository: &Path) -> io::Result<()> {
 }
 
 fn is_lock(name: &str) -> bool {
-    // No ref may end like this.
+    // No ref may have a name like this.
     Path::new(name)
         .extension()
         .is_some_and(|extension| extension == "lock")
 }
 
-/// Removes the files in a folder whose names are chosen, and in its folders up to a depth.
+/// Removes the files in a folder whose names `chosen` accepts, and those in its subfolders up to a
+/// depth.
 fn remove(folder: &Path, depth: usize, chosen: fn(&str) -> bool) -> io::Result<()> {
     for name in names(folder)? {
         let path = folder.join(&name);
@@ -79,7 +80,7 @@ fn remove(folder: &Path, depth: usize, chosen: fn(&str) -> bool) -> io::Result<(
     Ok(())
 }
 
-/// Returns the names in a folder that are text; none if the folder is absent.
+/// Returns the names in a folder that are valid text; empty if the folder is absent.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,11 +1,11 @@
 //! The workers of a server. Each claims a due job, refreshes its mirror, and takes the next job.
 //!
-//! One worker takes only repositories whose last refresh did not fail, so that a forge that hangs
+//! One worker takes only repositories whose last refresh did not fail, so that a hanging forge
 //! never occupies all workers.
 //!
-//! Jobs wait only in the store, so a stopped server loses none and any server can take any. A job
-//! never runs twice at once, because its row is claimed. Nobody waits for a worker. It wakes up
-//! when a push is stored, and checks regularly for jobs that other processes made due.
+//! Jobs wait only in the store, so a server that stops loses none, and any server can take any job.
+//! A job never runs twice at once, because its row is claimed. Nobody waits for a worker: it wakes
+//! up when a push is stored, and regularly checks for jobs that other processes made due.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ use crate::store::{JobChoice, MirrorJobs, RefreshRequest, Store};
 
 /// The time limit for looking for git.
 const PROBE_MAX: Duration = Duration::from_secs(10);
-/// The pause before looking for git, or querying the store, again.
+/// The pause before looking for git or querying the store again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// The workers of a server. Dropping them stops them.
@@ -39,7 +39,7 @@ impl fmt::Debug for Mirrors {
     }
 }
 
-/// Wakes workers, and stops them.
+/// Wakes workers, and tells them to stop.
 #[derive(Debug, Default)]
 struct Bell {
     rings: Mutex<u64>,
@@ -54,12 +54,12 @@ impl Bell {
         self.rung.notify_all();
     }
 
-    /// Returns how often it has rung.
+    /// Returns how often the bell has rung.
     fn rings(&self) -> u64 {
         *self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next ring, with a time limit.
+    /// Waits for the next ring, at most this long.
     fn wait(&self, heard: u64, at_most: Duration) {
         let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         let quiet = |rings: &mut u64| *rings == heard && !self.cancellation.is_cancelled();
@@ -68,7 +68,7 @@ impl Bell {
 }
 
 impl Mirrors {
-    /// Starts the workers, which report every refresh.
+    /// Starts the workers. Every completed refresh is reported to the listener.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// Returns the request for a refresh of what was pushed, to be stored with the push.
+    /// Returns the request to refresh the mirror for a push. The request is stored with the push.
     pub fn request(&self, push: &Push) -> RefreshRequest {
         RefreshRequest {
             push: push.clone(),
@@ -125,7 +125,7 @@ impl Mirrors {
         self.bell.ring();
     }
 
-    /// Stops the workers. Their jobs are returned and their programs killed. It takes about two
+    /// Stops the workers. Their jobs are returned and their programs killed, which takes about two
     /// seconds at most.
     pub fn stop(&self) {
         self.bell.cancellation.cancel();
@@ -185,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// Looks for git until it can be used. Jobs wait meanwhile.
+    /// Looks for git until a usable one is found. Jobs wait meanwhile.
     fn find_git(&self) -> Option<Git> {
         while !self.bell.cancellation.is_cancelled() {
             let deadline = Deadline::after(PROBE_MAX).cancelled_by(&self.bell.cancellation);
@@ -223,7 +223,7 @@ impl Worker {
         }
     }
 
-    /// Waits, unless it is stopped.
+    /// Pauses, unless the workers are told to stop.
     fn pause(&self, time: Duration) {
         let start = std::time::Instant::now();
         while !self.bell.cancellation.is_cancelled() {
@@ -268,9 +268,10 @@ mod tests {
         config
     }
 
-    /// A store, a forge with one stamped commit, and another that accepts and says nothing.
+    /// A store, a forge with one stamped commit, and another that accepts connections and stays
+    /// silent.
     struct Stage {
-        // Before the database that it is of: fields are dropped in order.
+        // Before the database that it belongs to, because fields are dropped in order.
         store: Arc<Store>,
         database: TestStore,
         forge: Repository,
@@ -308,7 +309,7 @@ mod tests {
             .unwrap()
         }
 
-        /// Stores a push of a repository and asks for its refresh.
+        /// Stores a push to a repository and requests its refresh.
         fn deliver(&self, repository_number: u32, branch: &str, url: &str) {
             let push_number = self
                 .store
@@ -344,13 +345,13 @@ mod tests {
             self.deliver(repository_number, branch, &url);
         }
 
-        /// Returns how the mirrors are, by repository.
+        /// Returns the state of each mirror, by repository.
         fn states(&self) -> Vec<MirrorStatus> {
             let now = Clock::system().now();
             self.store.snapshot_now().mirrors(now).unwrap()
         }
 
-        /// Counts the programs that run in the mirrors.
+        /// Counts the programs that are running in the mirrors.
         fn programs(&self) -> usize {
             processes::in_folder(self.database.folder()).len()
         }

@@ -1,4 +1,4 @@
-//! Facts with sensible defaults, made different where a test says so.
+//! Facts with sensible defaults, which a test changes where it matters.
 
 use svc_model::evidence::{LeftOut, Message, Part};
 use svc_model::facts::{AgentHarness, InteractionMode};
@@ -23,12 +23,12 @@ pub fn at(seconds: i64) -> Instant {
     Instant::from_microseconds(1_793_491_200_000_000 + seconds * 1_000_000).expect("in range")
 }
 
-/// Returns the fact id of this number.
+/// Returns the fact id with this number.
 pub fn id(number: u128) -> FactId {
     FactId::new(Uuid::from_u128(number))
 }
 
-/// Returns a message of one text part.
+/// Returns a message with one text part.
 pub fn text(role: &str, content: &str) -> Message {
     Message {
         role: Text::from(role),
@@ -39,7 +39,7 @@ pub fn text(role: &str, content: &str) -> Message {
     }
 }
 
-/// Returns a call of Session `s`: one question, one answer, no ids beside its own.
+/// Returns a call of Session `s`, with one question, one answer, and no ids besides its own.
 pub fn call(number: u128) -> CallBuilder {
     CallBuilder(InferenceCall {
         inference_call_id: id(number),
@@ -61,7 +61,7 @@ pub fn call(number: u128) -> CallBuilder {
     })
 }
 
-/// A call in the making.
+/// A call that is being built.
 #[derive(Clone, Debug)]
 pub struct CallBuilder(InferenceCall);
 
@@ -80,7 +80,7 @@ impl CallBuilder {
         self
     }
 
-    /// Sets the model's own id of the call, which is an alias too.
+    /// Sets the model's own id of the call, which becomes an alias too.
     #[must_use]
     pub fn model_call(mut self, model_call_id: &str) -> Self {
         self.0.model_call_id = Some(model_call_id.to_owned());
@@ -95,7 +95,7 @@ impl CallBuilder {
         self
     }
 
-    /// Sets what the model was sent.
+    /// Sets what was sent to the model.
     #[must_use]
     pub fn input(mut self, messages: Vec<Message>) -> Self {
         self.0.input_messages = messages;
@@ -159,7 +159,7 @@ pub fn outcome(number: u128, run_id: &str) -> CiOutcome {
     }
 }
 
-/// Returns the commit whose id is this digit forty times.
+/// Returns the commit id that consists of this digit.
 pub fn commit(digit: char) -> CommitSha {
     CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
 }
@@ -191,7 +191,7 @@ pub fn decision(number: u128) -> DeveloperDecision {
     }
 }
 
-/// Returns what became of the edit of a call of Session `s`.
+/// Returns the observation of an edit by a call of Session `s`.
 pub fn edit(number: u128, call_id: &str) -> EditObservation {
     EditObservation {
         observation_id: id(number),
@@ -212,7 +212,7 @@ pub fn edit(number: u128, call_id: &str) -> EditObservation {
     }
 }
 
-/// Returns the refused edit of a call of Session `s`.
+/// Returns the refused edit by a call of Session `s`.
 pub fn rejection(number: u128, call_id: &str) -> RejectedEdit {
     RejectedEdit {
         rejection_id: id(number),
@@ -228,7 +228,7 @@ pub fn rejection(number: u128, call_id: &str) -> RejectedEdit {
     }
 }
 
-/// Returns the linkage of two calls of Session `s`.
+/// Returns the linkage between two calls of Session `s`.
 pub fn linkage(number: u128, rejected_call_id: &str, accepted_call_id: &str) -> RetryLinkage {
     RetryLinkage {
         retry_linkage_id: id(number),
@@ -245,7 +245,7 @@ pub fn linkage(number: u128, rejected_call_id: &str, accepted_call_id: &str) -> 
     }
 }
 
-/// Returns a push of `main` in `own/repo` from commit `a` to `b`, without an identity.
+/// Returns a push to `main` in `own/repo`, from commit `a` to `b`, without an identity.
 pub fn push(number: u128) -> Push {
     Push {
         push_id: id(number),
@@ -277,7 +277,7 @@ pub fn pull_request() -> PullRequest {
     }
 }
 
-/// Returns that pull request as it was opened.
+/// Returns the opening of that pull request.
 pub fn revision(number: u128) -> PullRequestRevision {
     PullRequestRevision {
         revision_id: id(number),
@@ -288,7 +288,7 @@ pub fn revision(number: u128) -> PullRequestRevision {
     }
 }
 
-/// Returns that pull request as it was merged.
+/// Returns the merge of that pull request.
 pub fn merge(number: u128) -> PullRequestMerge {
     PullRequestMerge {
         merge_id: id(number),
@@ -300,7 +300,7 @@ pub fn merge(number: u128) -> PullRequestMerge {
     }
 }
 
-/// Returns the change of a repository's name from `own/old` to `own/new`.
+/// Returns the renaming of a repository from `own/old` to `own/new`.
 pub fn rename(number: u128, repository: RepositoryIdentity) -> RepositoryRename {
     RepositoryRename {
         rename_id: id(number),

@@ -1,4 +1,4 @@
-//! Repositories as people have them: a work tree, and the bare repository that it is pushed to.
+//! Repositories as people have them: a work tree, and the bare repository that it pushes to.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use tempfile::TempDir;
 /// The ref of the service's own notes.
 pub const NOTES: &str = "refs/notes/svc";
 
-/// A repository on a forge and the work tree of somebody who pushes to it; both are gone at the end.
+/// A repository on a forge, and the work tree of somebody who pushes to it. Both are removed on
+/// drop.
 #[derive(Debug)]
 pub struct Repository {
     folder: TempDir,
@@ -22,12 +23,12 @@ impl Default for Repository {
 }
 
 impl Repository {
-    /// Makes an empty one whose branch is `main`.
+    /// Creates an empty repository whose branch is `main`.
     pub fn create() -> Self {
         Self::create_with("sha1")
     }
 
-    /// Makes an empty one with ids of this kind.
+    /// Creates an empty repository with this object format.
     pub fn create_with(format: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let format = format!("--object-format={format}");
@@ -43,12 +44,12 @@ impl Repository {
         repository
     }
 
-    /// Returns the bare repository.
+    /// Returns the path of the bare repository.
     pub fn bare(&self) -> PathBuf {
         self.folder.path().join("forge.git")
     }
 
-    /// Returns the folder that the bare repository lies in.
+    /// Returns the folder that contains the bare repository.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -68,13 +69,14 @@ impl Repository {
         git(&self.folder.path().join("work"), arguments, input)
     }
 
-    /// Adds a commit to the present branch and returns its id.
+    /// Adds a commit to the current branch and returns its id.
     pub fn commit(&self, message: &str) -> String {
         self.run(&["commit", "-q", "--allow-empty", "-m", message]);
         self.run(&["rev-parse", "HEAD"])
     }
 
-    /// Adds a commit of this moment, in seconds of Unix time, to the present branch and returns its id.
+    /// Adds a commit of this time, in seconds of Unix time, to the current branch and returns its
+    /// id.
     pub fn commit_at(&self, message: &str, seconds: i64) -> String {
         let date = format!("{seconds} +0000");
         let done = command(&self.folder.path().join("work"))
@@ -87,7 +89,7 @@ impl Repository {
         self.run(&["rev-parse", "HEAD"])
     }
 
-    /// Gives a commit a note, whatever note it had.
+    /// Sets a commit's note, replacing any earlier one.
     pub fn note(&self, notes: &str, commit: &str, note: &str) {
         let blob = self.run_with(&["hash-object", "-w", "--stdin"], note);
         let notes = format!("--ref={notes}");
@@ -99,7 +101,7 @@ impl Repository {
         self.note(NOTES, commit, &stamp(session_ids));
     }
 
-    /// Pushes every branch and every note, whatever is there.
+    /// Forces a push of all branches and all notes.
     pub fn push(&self) {
         self.run(&[
             "push",
@@ -111,8 +113,8 @@ impl Repository {
         ]);
     }
 
-    /// Adds so many commits to `main`, each stamped as the work of Session `PREFIX-NUMBER`, pushes
-    /// them, and returns them, the oldest first.
+    /// Adds this many commits to `main`, each stamped as the work of Session `PREFIX-NUMBER`.
+    /// Pushes them and returns their ids, oldest first.
     pub fn add_stamped(&self, count: usize, prefix: &str) -> Vec<String> {
         let mut stream = Vec::new();
         let mut write = |text: String| stream.push(text);
@@ -151,7 +153,7 @@ impl Repository {
     }
 }
 
-/// Returns the note of a commit that these Sessions worked on.
+/// Returns a note for a commit that these Sessions worked on.
 pub fn stamp(session_ids: &[&str]) -> String {
     let sessions: Vec<String> = session_ids
         .iter()
@@ -166,8 +168,7 @@ fn data(text: &str) -> String {
     format!("data {}\n{text}\n", text.len())
 }
 
-/// Runs git as a person without any configuration and returns what it prints, without the last line
-/// break.
+/// Runs git without any user configuration and returns what it prints, without the last line break.
 pub fn git(folder: &Path, arguments: &[&str], input: &str) -> String {
     let mut child = command(folder)
         .args(arguments)
@@ -178,7 +179,7 @@ pub fn git(folder: &Path, arguments: &[&str], input: &str) -> String {
         .expect("git starts");
     let mut stdin = child.stdin.take().expect("a piped input");
     let input = input.as_bytes().to_vec();
-    // It need not read what it is given.
+    // git may ignore its input.
     let writing = std::thread::spawn(move || stdin.write_all(&input).is_ok());
     let output = child.wait_with_output().expect("git ends");
     writing.join().expect("the input is written");
@@ -191,7 +192,7 @@ pub fn git(folder: &Path, arguments: &[&str], input: &str) -> String {
     text.trim_end_matches('\n').to_owned()
 }
 
-/// Returns git as a person without any configuration would run it in a folder.
+/// Returns a git command in a folder, without any user configuration.
 pub fn command(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(folder);

@@ -1,4 +1,4 @@
-//! Servers of repositories: git's own daemon, its HTTP backend, and some that mean no good.
+//! Servers for repositories: git's own daemon, its HTTP backend, and some hostile ones.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use super::git;
 /// How long a server may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
 
-/// `git daemon` over the repositories of a folder. It ends when this is dropped.
+/// `git daemon` for the repositories in a folder. It ends on drop.
 #[derive(Debug)]
 pub struct Daemon {
     child: Child,
@@ -24,12 +24,12 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Serves the folder.
+    /// Serves a folder.
     pub fn start(folder: &Path) -> Self {
         Self::start_with(folder, &[])
     }
 
-    /// Serves the folder with further arguments.
+    /// Serves a folder with further arguments.
     pub fn start_with(folder: &Path, arguments: &[&str]) -> Self {
         loop {
             let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -53,14 +53,14 @@ impl Daemon {
                 }
                 thread::sleep(Duration::from_millis(5));
             }
-            // Somebody else may have taken the port.
+            // Another program may have taken the port.
             if child.try_wait().expect("it can be waited for").is_none() {
                 return Self { child, address };
             }
         }
     }
 
-    /// Returns where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -84,12 +84,12 @@ fn program(name: &str) -> PathBuf {
     Path::new(&folder).join(name)
 }
 
-/// One request that an HTTP server got.
+/// A request that an HTTP server received.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method and the path with its query.
     pub line: String,
-    /// The headers, their names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
 }
 
@@ -104,21 +104,21 @@ impl Request {
 /// What an HTTP server does with a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It hands the request to `git http-backend` over a folder.
+    /// Hands the request to `git http-backend` for a folder.
     Git(PathBuf),
-    /// It sends the client elsewhere.
+    /// Redirects the client.
     Redirect(String),
-    /// It asks for a credential unless this header is there.
+    /// Requires this `Authorization` header, and then serves the folder.
     Authorized(String, PathBuf),
-    /// It answers with these bytes, headers and all.
+    /// Answers with these bytes, which include the headers.
     Bytes(Vec<u8>),
-    /// It says nothing, for long.
+    /// Sends nothing for a long time.
     Nothing,
-    /// It says a little forever, a piece every so often.
+    /// Sends a few bytes again and again, forever, at this interval.
     Endless(Vec<u8>, Duration),
 }
 
-/// The certificate of [`Http::start_tls`], of the host `forge.test`. It vouches for itself.
+/// The certificate of [`Http::start_tls`], for the host `forge.test`. It is self-signed.
 pub const CERTIFICATE: &str = include_str!("tls/forge.test.pem");
 const KEY: &str = include_str!("tls/forge.test.key.pem");
 
@@ -131,14 +131,14 @@ pub struct Http {
 }
 
 impl Http {
-    /// Serves every request in one way.
+    /// Answers every request in the same way.
     pub fn start(answer: Answer) -> Self {
         Self::serving("http", any_port(), move |stream, kept| {
             serve(stream, &answer, kept)
         })
     }
 
-    /// Serves every request in one way, at an address that somebody knows already.
+    /// Answers every request in the same way, at an address that is already known.
     pub fn start_at(address: SocketAddr, answer: Answer) -> Self {
         let listener = TcpListener::bind(address).expect("the port");
         Self::serving("http", listener, move |stream, kept| {
@@ -146,7 +146,7 @@ impl Http {
         })
     }
 
-    /// Serves every request in one way, over TLS with [`CERTIFICATE`].
+    /// Answers every request in the same way, over TLS with [`CERTIFICATE`].
     pub fn start_tls(answer: Answer) -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes());
@@ -191,7 +191,7 @@ impl Http {
         }
     }
 
-    /// Returns where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -201,7 +201,7 @@ impl Http {
         format!("{}://{}/{repository}", self.scheme, self.address)
     }
 
-    /// Returns what it was asked so far.
+    /// Returns the requests received so far.
     pub fn requests(&self) -> Vec<Request> {
         let requests = self.requests.lock();
         requests.unwrap_or_else(PoisonError::into_inner).clone()
@@ -215,7 +215,7 @@ fn any_port() -> TcpListener {
 const REFUSED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
     Content-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// Serves one request; a client that goes away ends it.
+/// Serves one request. Ends if the client goes away.
 fn serve(stream: impl Read + Write, answer: &Answer, kept: &Mutex<Vec<Request>>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     let (request, body) = read(&mut stream)?;
@@ -297,7 +297,7 @@ fn read(reader: &mut BufReader<impl Read + Write>) -> Option<(Request, Vec<u8>)>
     Some((request, body))
 }
 
-/// Hands a request to `git http-backend` and its answer to the client.
+/// Hands a request to `git http-backend`, and the answer to the client.
 fn backend(folder: &Path, request: &Request, body: &[u8], writer: &mut impl Write) -> Option<()> {
     let mut words = request.line.split(' ');
     let (method, target) = (words.next()?, words.next()?);

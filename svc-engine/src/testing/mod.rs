@@ -1,4 +1,4 @@
-//! What tests stand on: throw-away stores on both backends, and facts with sensible defaults.
+//! What tests build on: throw-away stores on both backends, and facts with sensible defaults.
 #![expect(
     clippy::missing_panics_doc,
     reason = "a test panics when anything is not as it should be"

@@ -1,4 +1,4 @@
-//! OTLP exports in protobuf, written by hand: what the reader of them is held against.
+//! OTLP exports in protobuf, encoded by hand, to test the reader against.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use svc_model::json::{Json, Number, Object, Text};
 ///
 /// # Panics
 ///
-/// If a member has not the type that the protocol gives it.
+/// If a member does not have the type that the protocol requires.
 pub fn protobuf(export: &Json) -> Vec<u8> {
     let mut message = Message::default();
     message.each(1, object(export), "resourceLogs", resource_logs);
@@ -103,7 +103,7 @@ fn text(value: &Json) -> &Text {
     value.as_text().expect("a string")
 }
 
-/// Returns an integer, spelled as a number or as a string.
+/// Returns an integer that is written as a number or as a string.
 fn integer(value: &Json) -> i64 {
     match value {
         Json::String(digits) => digits.as_str().expect("text").parse().expect("digits"),
@@ -114,7 +114,7 @@ fn integer(value: &Json) -> i64 {
     }
 }
 
-/// A message in the making.
+/// A message that is being built.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 

@@ -1,16 +1,16 @@
-//! One real PostgreSQL cluster for a whole test run, brought up by the first test that needs it.
+//! One real PostgreSQL cluster for a whole test run, started by the first test that needs it.
 //!
-//! A test runner may run every test in a process of its own, so "once" cannot be a static: the
-//! processes agree through locks on files in a folder under the system's temporary folder. Every
-//! process that uses the cluster holds a shared lock on `users` until it ends, however it ends. A
-//! small shell, the guardian, waits until it can have that lock alone, and then stops the cluster
-//! and removes it. So a run that is killed leaves nothing behind either, and no test cleans up.
+//! A test runner may run every test in its own process, so a static cannot make it "once". Instead,
+//! the processes coordinate through locks on files in a folder under the system's temporary folder.
+//! Every process that uses the cluster holds a shared lock on `users` until it ends, however it
+//! ends. A small shell, the guardian, waits until it can lock `users` exclusively, and then stops
+//! the cluster and removes it. So even a killed run leaves nothing behind, and no test cleans up.
 //!
-//! `SVC_TEST_POSTGRES` says what to do: `auto` (the default: bring one up, or say in one line that
-//! there are no binaries and skip), `required` (fail instead of skipping), `off`, or the URL of a
-//! server that runs already, as a user who may create databases.
+//! `SVC_TEST_POSTGRES` says what to do: `auto` (the default: start a cluster, or print one line
+//! that the programs are missing, and skip), `required` (fail instead of skipping), `off`, or the
+//! URL of a running server, as a user who may create databases.
 //!
-//! The module needs nothing but the standard library, so it can move to wherever it is wanted.
+//! The module needs only the standard library, so it can move wherever it is needed.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
@@ -28,10 +28,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The variable that says which PostgreSQL the tests use.
 pub const VARIABLE: &str = "SVC_TEST_POSTGRES";
 
-/// Seconds for which a cluster without users is kept, so that the next test finds it.
+/// How many seconds an unused cluster is kept, so that the next test finds it.
 const IDLE_SECONDS: &str = "10";
 
-/// The guardian: `$1` is the lock, `$2` the time to wait, `$3` the folder, the rest stops the server.
+/// The guardian. `$1` is the lock, `$2` the time to wait, `$3` the folder, and the rest stops the
+/// server.
 const GUARDIAN: &str = r#"
 lock=$1 idle=$2 folder=$3
 shift 3
@@ -45,34 +46,34 @@ done
 /// Whether the cluster waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It does not: right for every test in which the machine itself goes on.
+    /// It does not. This is right for every test that the machine itself survives.
     Relaxed,
-    /// It does, as an operator's would: right for figures.
+    /// It does, as an operator's cluster would. This is right for measurements.
     Full,
 }
 
 /// A PostgreSQL server in which databases can be created.
 #[derive(Debug)]
 pub struct Cluster {
-    /// The URL up to the database, with the slash.
+    /// The URL up to the database name, including the slash.
     prefix: String,
-    /// What follows the database in the URL.
+    /// What follows the database name in the URL.
     suffix: String,
-    /// The database to connect to for creating others.
+    /// The database to connect to in order to create others.
     administration: String,
     psql: PathBuf,
-    /// Held so that the guardian knows of this process.
+    /// Held so that the guardian sees that this process uses the cluster.
     _in_use: Option<File>,
 }
 
-/// A database of its own, dropped at the end.
+/// A database of its own, dropped when this is.
 #[derive(Debug)]
 pub struct Database<'a> {
     cluster: &'a Cluster,
     name: String,
 }
 
-/// Returns the cluster of this run, or nothing if there is none; the reason is then printed once.
+/// Returns the cluster of this run, or `None` if there is none. The reason is then printed once.
 pub fn shared() -> Option<&'static Cluster> {
     static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
     SHARED
@@ -88,8 +89,8 @@ pub fn shared() -> Option<&'static Cluster> {
         .as_ref()
 }
 
-/// Returns the server's programs, for servers of a test's own; nothing if they are skipped in this run, and
-/// the reason is then printed.
+/// Returns the server's programs, for tests with servers of their own. `None` if they are skipped
+/// in this run; the reason is then printed.
 pub fn binaries() -> Option<Binaries> {
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     match (wanted.as_str(), Binaries::find()) {
@@ -101,16 +102,17 @@ pub fn binaries() -> Option<Binaries> {
 }
 
 fn skip<T>(reason: &str) -> Option<T> {
-    // Past the test runner, which hides what a passing test prints.
+    // Written directly to standard error, past the test runner, which hides what a passing test
+    // prints.
     let line = format!("PostgreSQL is skipped: {reason} ({VARIABLE}=auto|required|off|URL)\n");
     let _ignored = std::io::stderr().write_all(line.as_bytes());
     None
 }
 
-/// Brings the cluster of this run up, or finds it up.
+/// Starts the cluster of this run, or finds it running.
 pub fn bring_up(binaries: &Binaries, durability: Durability) -> Cluster {
     let place = Place::new(durability);
-    // Waits here while the guardian stops a cluster that nobody used.
+    // Blocks while the guardian is stopping an unused cluster.
     let in_use = place.file("users");
     in_use.lock_shared().expect("the lock of the users");
     let starting = place.file("starting");
@@ -129,7 +131,7 @@ pub fn bring_up(binaries: &Binaries, durability: Durability) -> Cluster {
 }
 
 impl Cluster {
-    /// Returns the running server of this URL.
+    /// Returns a handle to the running server at this URL.
     pub fn at(url: &str) -> Self {
         let (address, suffix) = url.split_at(url.find('?').unwrap_or(url.len()));
         let authority = address.find("://").map_or(0, |scheme| scheme + 3);
@@ -156,7 +158,7 @@ impl Cluster {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("svc_test_{}_{count}", std::process::id());
-        // An earlier process of the same number may have been killed before it cleaned up.
+        // An earlier process with the same id may have been killed before it cleaned up.
         self.execute(&format!("drop database if exists {name} with (force)"));
         self.execute(&format!("create database {name}"));
         Database {
@@ -165,16 +167,17 @@ impl Cluster {
         }
     }
 
-    /// Runs one statement in the database for administration.
+    /// Runs one statement in the administration database.
     pub fn execute(&self, statement: &str) {
         self.run(&self.administration, statement);
     }
 
-    /// Runs one statement in the database for administration and returns what it prints, a row a line.
+    /// Runs one statement in the database for administration and returns what it prints, one row
+    /// per line.
     ///
     /// # Errors
     ///
-    /// What the server says against it, or that there is none.
+    /// The server's error message, or that there is no server.
     pub fn try_query(&self, statement: &str) -> Result<String, String> {
         self.try_run(&self.administration, statement)
     }
@@ -207,12 +210,12 @@ impl Cluster {
 }
 
 impl Database<'_> {
-    /// Returns the URL by which a program connects.
+    /// Returns the URL for connecting to the database.
     pub fn url(&self) -> String {
         self.cluster.url(&self.name)
     }
 
-    /// Ends every connection to it and takes no new one: an outage, for whoever uses it.
+    /// Ends all connections to the database and accepts no new ones, as in an outage.
     pub fn refuse_connections(&self) {
         let name = &self.name;
         self.cluster
@@ -229,7 +232,7 @@ impl Database<'_> {
             .execute(&format!("alter database {name} allow_connections true"));
     }
 
-    /// Keeps a copy of it as it is now. Every connection to it is ended.
+    /// Copies the database as it is now. Ends all connections to it.
     pub fn back_up(&self) {
         let name = &self.name;
         self.refuse_connections();
@@ -238,8 +241,8 @@ impl Database<'_> {
         self.accept_connections();
     }
 
-    /// Sets it back to the copy, as a standby that lags or a backup does. Every connection to it is
-    /// ended.
+    /// Resets the database to the copy, as a lagging standby or a backup would. Ends all
+    /// connections to it.
     pub fn restore(&self) {
         let name = &self.name;
         self.refuse_connections();
@@ -249,7 +252,7 @@ impl Database<'_> {
             .execute(&format!("alter database {name}_copy rename to {name}"));
     }
 
-    /// Runs one statement in it and returns what it prints, a row a line.
+    /// Runs one statement in the database and returns what it prints, one row per line.
     pub fn query(&self, statement: &str) -> String {
         self.cluster.run(&self.name, statement)
     }
@@ -271,7 +274,7 @@ impl Drop for Database<'_> {
 pub struct Binaries(PathBuf);
 
 impl Binaries {
-    /// Looks in the search path and where Debian and Fedora put them, the newest version first.
+    /// Looks in the search path, and where Debian and Fedora put them, newest version first.
     ///
     /// # Errors
     ///
@@ -317,7 +320,7 @@ impl Binaries {
         self.0.join(name)
     }
 
-    /// Returns the command line of a program of the server, which refuses to run as root.
+    /// Returns the command line for one of the server's programs, which refuse to run as root.
     fn server_program(&self, name: &str) -> Vec<OsString> {
         let mut line = as_owner();
         line.push(self.program(name).into_os_string());
@@ -325,7 +328,7 @@ impl Binaries {
     }
 }
 
-/// Returns what a command line begins with, so that its program runs as the user of the server.
+/// Returns the beginning of a command line that runs a program as the server's user.
 pub fn as_owner() -> Vec<OsString> {
     let words: &[&str] = if is_root() {
         &["runuser", "-u", "postgres", "--"]
@@ -335,7 +338,7 @@ pub fn as_owner() -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// Returns the ids of the user of the server and of its group.
+/// Returns the ids of the server's user and group.
 pub fn owner() -> Option<(u32, u32)> {
     if is_root() {
         user_id("postgres")
@@ -345,7 +348,7 @@ pub fn owner() -> Option<(u32, u32)> {
     }
 }
 
-/// Where the cluster of one user and one workspace lies.
+/// Where the cluster of one user and one workspace is kept.
 struct Place {
     folder: PathBuf,
     locks: PathBuf,
@@ -379,7 +382,7 @@ impl Place {
         self.folder.join("data")
     }
 
-    /// Returns the port of the cluster if it runs.
+    /// Returns the port of the cluster, if it is running.
     fn running(&self) -> Option<u16> {
         let port = fs::read_to_string(self.folder.join("port"))
             .ok()?
@@ -390,7 +393,7 @@ impl Place {
     }
 
     fn start(&self, binaries: &Binaries, durability: Durability) -> u16 {
-        // What an interrupted run of the machine left.
+        // Left behind when the machine was interrupted.
         let _ignored = fs::remove_dir_all(&self.folder);
         fs::create_dir_all(&self.folder).expect("a folder for the cluster");
         if let Some((user, group)) = is_root().then(|| user_id("postgres")).flatten() {
@@ -398,7 +401,7 @@ impl Place {
         }
         self.initialize(binaries);
         let port = free_port();
-        // Statistics that come while a test runs change the plans that are checked.
+        // Statistics that are gathered during a test would change the plans that it checks.
         let upkeep = match durability {
             Durability::Relaxed => "-c fsync=off -c full_page_writes=off -c autovacuum=off",
             Durability::Full => "-c fsync=on -c synchronous_commit=on",
@@ -417,8 +420,8 @@ impl Place {
         port
     }
 
-    /// Creates the cluster with a linguistic default order where the server has one: then a
-    /// statement that forgets to order by bytes is found, which the C order would hide.
+    /// Creates the cluster with a linguistic default collation, where the server has one. A
+    /// statement that forgets to order by bytes is then found; the C collation would hide it.
     fn initialize(&self, binaries: &Binaries) {
         let arguments = [
             "--no-sync",
@@ -439,7 +442,7 @@ impl Place {
         }
     }
 
-    /// Starts the guardian, detached from the test that happens to be first.
+    /// Starts the guardian, detached from the test that happens to run first.
     fn guard(&self, binaries: &Binaries) {
         let mut guardian = Command::new("sh");
         guardian
@@ -467,7 +470,7 @@ impl Place {
             .arg(self.data())
             .args(arguments)
             .current_dir("/");
-        // The server outlives this process and must hold none of its streams.
+        // The server outlives this process and must not hold any of its streams.
         command.stdin(Stdio::null());
         ServerCommand {
             command,
@@ -476,7 +479,7 @@ impl Place {
     }
 }
 
-/// A command whose failure shows the log of the server.
+/// A command whose failure shows the server's log.
 struct ServerCommand {
     command: Command,
     log: PathBuf,
@@ -494,7 +497,8 @@ impl ServerCommand {
     }
 
     fn try_run(mut self) -> Result<(), String> {
-        // Files, not pipes: a server that inherits a pipe keeps its reader waiting.
+        // Files rather than pipes, because a server that inherits a pipe would keep its reader
+        // waiting.
         let output = self.log.with_extension("output");
         let file = File::create(&output).map_err(|error| error.to_string())?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;

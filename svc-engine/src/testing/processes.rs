@@ -1,29 +1,29 @@
-//! What runs on this machine, to prove that nothing was left behind.
+//! The processes on this machine, to prove that nothing was left behind.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// One process, as Linux describes it.
+/// A process, as Linux describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Its id.
     pub id: u32,
-    /// The number of its parent.
+    /// The id of its parent.
     pub parent: u32,
-    /// The number of its group.
+    /// The id of its process group.
     pub group: u32,
     /// The name of its program.
     pub program: String,
 }
 
-/// Returns the processes that run. One that has ended and waits for its parent does not.
+/// Returns the running processes. A process that has ended but was not reaped is not running.
 pub fn running() -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("a list of processes");
     entries
         .filter_map(|entry| {
             let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            // It may end at any time.
+            // The process may end at any time.
             let status = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
             let (before, after) = status.rsplit_once(") ")?;
             let mut fields = after.split(' ');
@@ -39,7 +39,7 @@ pub fn running() -> Vec<Process> {
         .collect()
 }
 
-/// Returns the processes that run in a folder or beneath it.
+/// Returns the processes that run in a folder or below it.
 pub fn in_folder(folder: &Path) -> Vec<Process> {
     let mut processes = running();
     processes.retain(|process| {
@@ -49,13 +49,13 @@ pub fn in_folder(folder: &Path) -> Vec<Process> {
     processes
 }
 
-/// Returns whether no process of a group runs any more, within a few seconds: a killed one takes a
-/// moment to be gone.
+/// Waits a few seconds, and returns whether no process of a group is running any more. A killed
+/// process takes a moment to disappear.
 pub fn group_is_gone(group: u32) -> bool {
     soon(|| running().iter().all(|process| process.group != group))
 }
 
-/// Returns whether no process runs in a folder any more, within a few seconds.
+/// Waits a few seconds, and returns whether no process is running in a folder any more.
 pub fn folder_is_left(folder: &Path) -> bool {
     soon(|| in_folder(folder).is_empty())
 }

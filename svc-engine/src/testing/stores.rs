@@ -14,11 +14,11 @@ use crate::store::{
 pub enum Backend {
     /// A SQLite file.
     Sqlite,
-    /// A database of the PostgreSQL cluster of the run.
+    /// A database in the PostgreSQL cluster of this run.
     Postgres,
 }
 
-/// A database of its own, empty at first, gone at the end.
+/// A database of its own, empty at first, and removed on drop.
 #[derive(Debug)]
 pub struct TestStore {
     url: DatabaseUrl,
@@ -27,7 +27,7 @@ pub struct TestStore {
 }
 
 impl TestStore {
-    /// Makes an empty database; nothing if the backend is skipped in this run.
+    /// Creates an empty database, or returns `None` if the backend is skipped in this run.
     pub fn create(backend: Backend) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let (url, database) = match backend {
@@ -47,23 +47,23 @@ impl TestStore {
         })
     }
 
-    /// Returns where it is.
+    /// Returns the URL of the database.
     pub fn url(&self) -> &DatabaseUrl {
         &self.url
     }
 
-    /// Returns a folder that is gone at the end.
+    /// Returns a folder that is removed on drop.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    /// Opens the store of an organization on it, which keeps the moments of the facts as they are
+    /// Opens an organization's store in the database. It keeps the times of facts as they are
     /// given.
     pub fn open(&self, org_id: &str) -> Store {
         self.try_open(org_id).expect("a store")
     }
 
-    /// Opens the store of an organization on it, which keeps the moments of the facts as they are
+    /// Opens an organization's store in the database. It keeps the times of facts as they are
     /// given.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl TestStore {
         Store::open_with_given_moments(&self.config(org_id))
     }
 
-    /// Opens the store of an organization on it, which stamps facts as a server does.
+    /// Opens an organization's store in the database. It stamps facts as a server does.
     pub fn open_stamping(&self, org_id: &str) -> Store {
         Store::open(&self.config(org_id)).expect("a store")
     }
@@ -87,12 +87,12 @@ impl TestStore {
         }
     }
 
-    /// Returns the rows of a selection of texts.
+    /// Returns the rows of a query for texts.
     pub fn rows(&self, sql: &str, columns: usize) -> Vec<Vec<String>> {
         crate::store::text_rows(&self.url, sql, columns).expect("rows")
     }
 
-    /// Keeps a copy of the database as it is now, in place of an earlier one.
+    /// Copies the database as it is now, replacing an earlier copy.
     pub fn back_up(&self) {
         if let Some(database) = &self.database {
             database.back_up();
@@ -105,7 +105,7 @@ impl TestStore {
         self.run(&format!("VACUUM INTO '{}'", copy.display()));
     }
 
-    /// Sets the database back to the copy, under whoever uses it.
+    /// Resets the database to the copy, while others may be using it.
     pub fn restore(&self) {
         if let Some(database) = &self.database {
             database.restore();
@@ -147,19 +147,19 @@ impl TestStore {
         }
     }
 
-    /// Changes rows behind the back of every store, and returns how many.
+    /// Changes rows behind the back of every store. Returns how many.
     pub fn change(&self, sql: &str) -> u64 {
         crate::store::change_rows(&self.url, sql).expect("changed rows")
     }
 
-    /// Opens the ledger of an organization on it.
+    /// Opens an organization's ledger in the database.
     pub fn ledger(&self, org_id: &str) -> Ledger {
         Ledger::open(&self.url, OrgId::new(org_id).expect("an organization")).expect("a ledger")
     }
 }
 
 impl Store {
-    /// Appends a delivery and waits, from a thread without a runtime.
+    /// Appends a delivery and waits for it, from a thread without a runtime.
     pub fn append_now(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
         tokio::runtime::Builder::new_current_thread()
             .build()
@@ -167,13 +167,13 @@ impl Store {
             .block_on(self.append(delivery))
     }
 
-    /// Opens a snapshot with time enough for any test.
+    /// Opens a snapshot with enough time for any test.
     pub fn snapshot_now(&self) -> Snapshot<'_> {
         self.snapshot(&Deadline::after(Duration::from_mins(1)))
             .expect("a snapshot")
     }
 
-    /// Opens a snapshot over two connections with time enough for any test.
+    /// Opens a snapshot over two connections, with enough time for any test.
     pub fn snapshot_of_two_now(&self) -> Snapshot<'_> {
         self.snapshot_of_two(&Deadline::after(Duration::from_mins(1)))
             .expect("a snapshot")

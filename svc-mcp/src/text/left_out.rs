@@ -1,4 +1,4 @@
-//! What an answer lacks, a line for each reason, with the call that shows it.
+//! What an answer lacks, with a line for each reason and the call that shows it.
 
 use svc_model::json::Object;
 use svc_model::limit::{CONTEXT_ITEMS_MAX, CONTEXT_REPLY_BYTES_HIGH};
@@ -32,7 +32,8 @@ pub(super) fn of_sessions(body: &Object, max_bytes: u64) -> Vec<String> {
     bounds.into_iter().flatten().chain(unsearched).collect()
 }
 
-/// Writes what a search of one Session left out. `opening` is the call that lists its calls.
+/// Writes what a search of one Session left out. `opening` is the call that lists the Session's
+/// calls.
 pub(super) fn of_parts(body: &Object, max_bytes: u64, opening: &str) -> Vec<String> {
     let matching = |count| counted(count, "matching part", "matching parts");
     let larger = if max_bytes < CONTEXT_REPLY_BYTES_HIGH {
@@ -65,7 +66,7 @@ pub(super) fn of_parts(body: &Object, max_bytes: u64, opening: &str) -> Vec<Stri
     bounds.into_iter().flatten().chain(unsearched).collect()
 }
 
-/// Writes what no search looks at. `browse` says how to find it nevertheless.
+/// Writes what no search covers. `browse` says how to find it anyway.
 fn unsearched(body: &Object, browse: &str) -> Vec<String> {
     let quarantined = object(body, "coverage")
         .and_then(|coverage| positive(coverage, "quarantined_inference_calls"));
@@ -94,7 +95,7 @@ fn unsearched(body: &Object, browse: &str) -> Vec<String> {
     .collect()
 }
 
-/// Writes what the capture left out of a call; `explain` is the call that shows it if this answer
+/// Writes what the capture left out of a call. `explain` is the call that shows it if this answer
 /// does not.
 pub(super) fn of_call(body: &Object, explain: &str) -> String {
     let Some(left_out) = object(body, "left_out") else {

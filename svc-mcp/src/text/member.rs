@@ -17,16 +17,16 @@ pub(super) fn number(body: &Object, name: &str) -> Option<u64> {
     body.get(name)?.as_number()?.as_u64()
 }
 
-/// Writes a count, or that it is not known.
-pub(super) fn told(count: Option<u64>) -> String {
+/// Writes a count, or that it is unknown.
+pub(super) fn count_or_unknown(count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| count.to_string())
 }
 
-/// Writes how many there are, with the noun for that number.
+/// Writes how many there are, with the noun in the right number.
 pub(super) fn counted(count: impl Into<Option<u64>>, one: &str, many: &str) -> String {
     let count = count.into();
     let noun = if count == Some(1) { one } else { many };
-    format!("{} {noun}", told(count))
+    format!("{} {noun}", count_or_unknown(count))
 }
 
 pub(super) fn list<'a>(body: &'a Object, name: &str) -> &'a [Json] {
@@ -60,7 +60,7 @@ pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(plain)
 }
 
-/// Quotes an identity whole: cut, it would name nothing.
+/// Quotes an identity in full, because a truncated one would identify nothing.
 pub(super) fn id(body: &Object, name: &str) -> String {
     let text = body.get(name).and_then(Json::as_text);
     text.map_or_else(
@@ -83,7 +83,7 @@ pub(super) fn json(value: &Json) -> String {
     one_line(&String::from_utf8_lossy(&value.to_canonical()))
 }
 
-/// Escapes what JSON allows in a string but some readers take for the end of a line.
+/// Escapes characters that JSON allows in a string but some readers take for the end of a line.
 pub(super) fn one_line(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for character in json.chars() {

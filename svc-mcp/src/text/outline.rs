@@ -1,4 +1,4 @@
-//! A long reply in short: its numbers first, then the beginning of its lists.
+//! The outline of a long reply: its numbers first, then the beginning of its lists.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use svc_model::json::{Json, Object};
 use super::WHOLE_CHARACTERS_MAX;
 use super::member::{counted, is_word, json, plain, quote};
 
-/// The maximum number of characters of a value that is written whole.
+/// The maximum number of characters of a value that is written in full.
 const VALUE_CHARACTERS_MAX: usize = 1_000;
 /// The maximum number of entries of a list that are written.
 const ENTRIES_MAX: usize = 10;
-/// The members of entries by whose values a list is counted.
+/// The members by whose values the entries of a list are counted.
 const COUNTED: [&str; 5] = ["event_type", "accepted", "explicit", "result", "model"];
-/// The maximum number of values that are counted one by one.
+/// The maximum number of values with a count of their own.
 const VALUES_MAX: usize = 8;
 /// The maximum number of characters of a name in a place.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Writes the members of a reply, those at the top first, so that nothing that is told of the whole
-/// gives way to the entries of a list.
+/// Writes the members of a reply, top level first, so that the entries of a list never displace
+/// what describes the whole.
 pub(super) fn outline(body: &Object) -> String {
     let mut text = format!(
         "This is too long to show whole: here are its numbers, and at most {ENTRIES_MAX} entries of \
@@ -42,7 +42,7 @@ pub(super) fn outline(body: &Object) -> String {
                 format!("\n- {place}: {}", list(entries))
             }
             Json::String(text) => format!("\n- {place}: {}", quote(text)),
-            // No number or word is as long.
+            // No number or word is that long.
             Json::Null | Json::Bool(_) | Json::Number(_) => continue,
         };
         let characters = line.chars().count();
@@ -66,7 +66,7 @@ fn members<'a>(before: &str, object: &'a Object) -> impl Iterator<Item = (String
     })
 }
 
-/// Writes how many entries a list has, and how many with each value of the counted members.
+/// Writes how many entries a list has, and how many have each value of the counted members.
 fn list(entries: &[Json]) -> String {
     let mut text = counted(entries.len() as u64, "entry", "entries");
     for member in COUNTED {

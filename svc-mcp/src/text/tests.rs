@@ -65,7 +65,7 @@ fn what_was_opened_is_quoted_whole_while_it_fits() {
     assert!(twin.contains(&format!("\"{long}\"\n")) && twin.contains(&short));
     assert!(!twin.contains("more characters"));
 
-    // Too much in all: what is short stays whole, and the others share the rest.
+    // Too much in total: the short text stays in full, and the others share the rest.
     let twin = opened(&[long.clone(), short.clone(), long]);
     assert!(twin.contains(&format!("\"{short}\"\n")));
     assert_eq!(twin.matches("\" and 4616 more characters\n").count(), 2);

@@ -21,7 +21,8 @@ use crate::dispatch::query_parameters;
 use crate::handler::Handler;
 use crate::{body, observe, places, problem};
 
-/// The policy of a page: it may load our style sheet and icon, and submit forms to the console.
+/// The content security policy of a page: it may load our style sheet and icon, and submit forms to
+/// the console.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
     form-action 'self'; frame-ancestors 'none'";
 /// The maximum size of a form in bytes. The sign-in form is the largest.
@@ -34,7 +35,7 @@ const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(super) enum Referrer {
     /// Never.
     Never,
-    /// Only to this service, and only so that the browser sends the origin of a form.
+    /// Only to this service, and only so that the browser sends a form's origin.
     Here,
 }
 
@@ -90,7 +91,7 @@ impl Asked {
         )
         .await;
         let form = match content.and_then(body::Content::decoded) {
-            // It is too small to need a memory reservation.
+            // The form is too small to need a memory reservation.
             Ok((form, _memory)) => form,
             Err(problem) => return Err(refusal(&problem, caller.as_ref())),
         };

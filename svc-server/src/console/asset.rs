@@ -12,12 +12,12 @@ use svc_model::problem::Problem;
 use super::answer::{Asked, Referrer, protect, refusal};
 use super::text::hexadecimal;
 
-/// Bytes of the digest in a name.
+/// Bytes of the digest in a file's name.
 const DIGEST_BYTES: usize = 8;
 
 /// A file that pages load.
 pub(super) struct Asset {
-    /// Its path.
+    /// The path of the file.
     pub(super) path: String,
     content_type: &'static str,
     content: &'static str,
@@ -46,7 +46,7 @@ pub(super) static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("icon", ".svg", "image/svg+xml", icon)
 });
 
-/// Answers with a file, by its current name.
+/// Answers with the file of the given current name.
 pub(super) async fn asset(asked: Asked) -> Response {
     let asset = [&STYLE, &ICON]
         .into_iter()

@@ -1,8 +1,8 @@
 //! The limit on failed sign-in attempts.
 //!
 //! Behind a proxy, all requests come from one address, so strangers share their attempts. A browser
-//! that has signed in before has separate attempts, through a signed cookie, so strangers cannot
-//! lock it out. Only the number of attempts is kept.
+//! that has signed in before is recognised by a signed cookie and has attempts of its own, so
+//! strangers cannot lock it out. Only the number of attempts is kept.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,12 +18,12 @@ const TRIES: u32 = 10;
 /// The time until another attempt is allowed.
 const PAUSE: Duration = Duration::from_secs(6);
 
-/// The browser that tries to sign in.
+/// The browser that is used to sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Browser {
-    /// One that has signed in before.
+    /// A browser that has signed in before.
     Known,
-    /// Any other.
+    /// Any other browser.
     Strange,
 }
 
@@ -40,7 +40,7 @@ impl Attempts {
         self.of(browser).take(now)
     }
 
-    /// Returns an attempt, because the token was correct.
+    /// Gives an attempt back, because the token was correct.
     pub(super) fn give_back(&self, browser: Browser) {
         self.of(browser).give_back();
     }
@@ -53,7 +53,7 @@ impl Attempts {
     }
 }
 
-/// The time at which all attempts are available again; each attempt postpones it by a pause.
+/// The time at which all attempts are available again. Each attempt postpones it by a pause.
 #[derive(Default)]
 struct Tries(Mutex<Option<Instant>>);
 
@@ -75,7 +75,7 @@ impl Tries {
     }
 }
 
-/// Identifies browsers that have signed in before, by a random id with a signature. It grants no
+/// Recognises browsers that have signed in before by a random id with a signature. It grants no
 /// authority.
 pub(super) struct KnownBrowsers(Hmac<Sha256>);
 
@@ -99,7 +99,7 @@ impl KnownBrowsers {
         format!("{id}.{signature}")
     }
 
-    /// Returns whether the cookies are from a known browser.
+    /// Returns whether the cookies belong to a known browser.
     pub(super) fn tell(&self, cookies: &[&str]) -> Browser {
         if cookies.iter().any(|cookie| self.is_signed(cookie)) {
             Browser::Known

@@ -12,9 +12,9 @@ pub(super) struct Hosts(Vec<Host>);
 /// How a page reached the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// Plain, on this machine.
+    /// Over plain HTTP, on this machine.
     Loopback,
-    /// Encrypted.
+    /// Over an encrypted connection.
     Https,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Scheme {
 pub(super) enum ForeignForm {
     /// It was not sent from a page of this console, as far as its headers show.
     Origin,
-    /// It came over plain HTTP from another machine.
+    /// It was sent over plain HTTP from another machine.
     PlainHttp,
 }
 
@@ -32,14 +32,14 @@ impl Hosts {
         Self(hosts.to_vec())
     }
 
-    /// Returns whether the host of a request is among these.
+    /// Returns whether these hosts include the one that a request names.
     pub(super) fn name(&self, headers: &HeaderMap) -> bool {
         Host::of(headers).is_some_and(|host| self.has(&host))
     }
 
     fn has(&self, host: &Host) -> bool {
         let is_it = |known: &Host| {
-            // A browser omits the default port of a scheme.
+            // A browser omits a scheme's default port.
             let is_left_out = host.port.is_none() && matches!(known.port, Some(80 | 443));
             let is_port = known.port.is_none() || known.port == host.port || is_left_out;
             known.name == host.name && is_port
@@ -49,7 +49,7 @@ impl Hosts {
 
     /// Checks that a form was sent from a page of this console.
     ///
-    /// Current browsers send this information; for others, the origin must be the host of the
+    /// Current browsers send this information. For others, the origin must be the host of the
     /// request.
     pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
         let origin = Origin::of(headers).ok_or(ForeignForm::Origin)?;
@@ -72,7 +72,7 @@ impl Hosts {
     }
 }
 
-/// Returns whether the browser was sent here by another site.
+/// Returns whether another site sent the browser here.
 pub(super) fn is_led_from_elsewhere(headers: &HeaderMap) -> bool {
     one(headers, &FETCH_SITE).is_some_and(|site| matches!(site, "cross-site" | "same-site"))
 }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(check(&https), Ok(Scheme::Https));
         let plain = [("host", "svc.example"), ("origin", "http://svc.example")];
         assert_eq!(check(&plain), Err(ForeignForm::PlainHttp));
-        // A proxy may name another host; the browser says that the page is ours.
+        // A proxy may name another host, but the browser says that the page is ours.
         let proxied = |site| {
             check(&[
                 local,

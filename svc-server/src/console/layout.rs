@@ -23,7 +23,7 @@ pub(super) enum Section {
     Share,
     Quarantine,
     SignOut,
-    /// None of them.
+    /// None of the sections.
     Other,
 }
 
@@ -46,9 +46,9 @@ const SECTIONS: [(Section, &str, &str); 11] = [
 pub(super) struct Page {
     pub(super) section: Section,
     title: String,
-    /// The pages above it, from the first.
+    /// The pages above this one, from the top.
     trail: Vec<(String, Link)>,
-    /// The problem that prevents showing the page's content.
+    /// The problem for which the page's content cannot be shown.
     pub(super) problem: Option<Problem>,
     body: Markup,
 }
@@ -144,9 +144,9 @@ fn around(title: &str, navigation: &Markup, content: &Markup) -> Markup {
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Column {
-    /// Of texts.
+    /// A column of texts.
     Text(&'static str),
-    /// Of numbers, aligned by their last digit.
+    /// A column of numbers, aligned by their last digit.
     Number(&'static str),
 }
 
@@ -222,7 +222,7 @@ pub(super) enum Kind<'a> {
     Known(&'a [String]),
     /// With a date.
     Date,
-    /// With one of these, each by its value and name.
+    /// With one of these options, each given by its value and name.
     One(&'a [(&'a str, &'a str)]),
 }
 

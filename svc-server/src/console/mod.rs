@@ -3,8 +3,8 @@
 //! A page calls the functions of the routes, as agents' tools do, and shows their answers. It is
 //! read-only. There are no scripts: a page is a document with our style sheet and nothing else.
 //!
-//! One list names every page, and who may open it. For each request, the host is checked first,
-//! then the sign-in, then the page runs; one place writes the answer with the common headers.
+//! One list names every page and who may open it. For each request, the host is checked, then the
+//! sign-in, then the page runs. One place writes the answer, with the common headers.
 
 mod answer;
 mod asset;
@@ -57,11 +57,11 @@ impl Console {
 /// One page or form of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsoleRoute {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path; parameters in braces.
+    /// The path, with parameters in braces.
     pub path: &'static str,
-    /// Whether it is open to those who have not signed in.
+    /// Whether it is open to people who have not signed in.
     pub is_open: bool,
 }
 
@@ -76,7 +76,7 @@ macro_rules! pages {
             }),+]
         }
 
-        /// Returns each of them with its handler.
+        /// Returns every page and form with its handler.
         pub(crate) fn handlers() -> Vec<(ConsoleRoute, Handler)> {
             let handlers = [$(pages!(@bind $access $function)),+];
             routes().into_iter().zip(handlers).collect()

@@ -1,5 +1,6 @@
 //! Plots: shares as bars with intervals, differences of shares, distributions of scores, and events
-//! over time. Each is drawn into a box that scales with the page, with its numbers beside it as text.
+//! over time. Each is drawn into a box that scales with the page, with its numbers beside it as
+//! text.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +28,7 @@ impl Share {
     }
 }
 
-/// Formats a share: its rate, its counts and its 95 % interval. There is no rate if the total is
-/// zero.
+/// Formats a share: its rate, its counts and its 95 % interval. Without a total, there is no rate.
 pub(super) fn rate(count: u64, total: u64) -> String {
     let share = Proportion::new(count, total);
     let counts = format!("{} of {}", whole(count), whole(total));
@@ -73,7 +73,7 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
 }
 
 /// Draws the distribution of scores from 0 to 1: a box from the 10th to the 90th percentile, a line
-/// at the median, a point at the mean.
+/// at the median, and a point at the mean.
 pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> Markup {
     figure(
         caption,
@@ -99,9 +99,9 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
 /// A difference of two rates, from -1 to 1.
 pub(super) struct Difference {
     pub(super) label: String,
-    /// The difference; absent if one of the rates has no cases.
+    /// The difference, or `None` if one of the rates has no cases.
     pub(super) at: Option<f64>,
-    /// Its interval.
+    /// Its confidence interval.
     pub(super) interval: Option<(f64, f64)>,
     /// The threshold to compare it with.
     pub(super) threshold: Option<f64>,
@@ -109,8 +109,8 @@ pub(super) struct Difference {
     pub(super) text: String,
 }
 
-/// Draws differences of rates: a line at each difference, a whisker for its interval, dashes at the
-/// threshold.
+/// Draws differences of rates: a line at each difference, a whisker for its interval, and dashes at
+/// the threshold.
 pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
     figure(
         caption,
@@ -169,7 +169,7 @@ fn figure(caption: &str, low: &str, high: &str, rows: Vec<(Markup, Markup, Strin
     }
 }
 
-/// Returns a coordinate of the drawing, whose whole width is 1000.
+/// Returns a coordinate in the drawing, which is 1000 wide.
 fn place(share: f64) -> String {
     format!("{:.1}", share.clamp(0.0, 1.0) * 1000.0)
 }

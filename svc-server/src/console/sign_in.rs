@@ -16,8 +16,8 @@ use super::{Console, refused};
 use crate::log_limit::LogLimit;
 use crate::observe;
 
-/// A cookie's names: over an encrypted connection, where the browser binds it to this host, and
-/// over a plain one on this machine.
+/// The names of a cookie. One is for encrypted connections, where the browser binds the cookie to
+/// this host, and one for plain connections on this machine.
 pub(super) struct Cookie {
     https: &'static str,
     loopback: &'static str,
@@ -50,7 +50,7 @@ pub(super) fn cookies<'h>(headers: &'h HeaderMap, cookie: &Cookie) -> Vec<&'h st
 }
 
 impl Cookie {
-    /// Sets the cookie in an answer; without a time it ends with the browser.
+    /// Sets the cookie in an answer. Without a time, it lasts until the browser is closed.
     fn set(&self, response: &mut Response, scheme: Scheme, value: &str, seconds: Option<u64>) {
         let (name, more) = match scheme {
             Scheme::Https => (self.https, "; Secure"),
@@ -70,7 +70,8 @@ pub(super) fn link(path: &str, query: &str) -> Link {
     match (path, query) {
         ("/console", "") => sign_in,
         (path, "") => sign_in.with("to", path),
-        // Encoded once more, it would be too long for a head, even for this service.
+        // A longer one, encoded once more, would be too long for a request head, even for this
+        // service's.
         (path, query) if query.len() > WAY_BACK_BYTES_MAX => sign_in.with("to", path),
         (path, query) => sign_in.with("to", &format!("{path}?{query}")),
     }

@@ -15,7 +15,7 @@ use crate::auth::Caller;
 
 /// How long a sign-in lasts without activity.
 pub(super) const IDLE: Duration = Duration::from_mins(30);
-/// How long a sign-in lasts at most.
+/// The maximum duration of a sign-in.
 pub(super) const WHOLE: Duration = Duration::from_hours(12);
 /// The maximum number of sign-ins at once. The least recently active one is dropped first.
 const SIGNED_IN_MAX: usize = 64;
@@ -58,7 +58,8 @@ impl SignedIn {
         id
     }
 
-    /// Returns the caller that has signed in with one of these ids, and counts it as active.
+    /// Returns the caller that has signed in with one of these ids, and records that the caller is
+    /// active.
     pub(super) fn find(&self, ids: &[&str], now: Instant) -> Option<Caller> {
         let mut all = self.all(now);
         let key = ids

@@ -31,7 +31,8 @@ pub(super) fn inert_text(text: &Text) -> String {
 }
 
 fn push(character: char, shown: &mut String) {
-    // Besides control characters, those that change the text direction, and invisible ones.
+    // Besides control characters, these are characters that change the text direction, and
+    // invisible ones.
     let steers = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -122,7 +123,7 @@ pub(super) fn any_ago(at: Option<Instant>, now: Instant, otherwise: &str) -> Mar
     }
 }
 
-/// Returns a word of a closed set with spaces.
+/// Returns a word of a closed set, with spaces.
 pub(super) fn words(word: &str) -> String {
     inert(word).replace('_', " ")
 }
@@ -144,7 +145,7 @@ pub(super) fn counts<K: Copy + Ord + std::fmt::Display>(counts: &Counts<K>) -> S
 pub(super) fn hexadecimal<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
     let mut digits = String::new();
     for byte in bytes {
-        // A string takes everything.
+        // Writing to a string never fails.
         let _written = write!(digits, "{byte:02x}");
     }
     digits

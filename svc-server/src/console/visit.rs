@@ -57,8 +57,8 @@ impl Visit {
         given.unwrap_or(default)
     }
 
-    /// Reads the request of a route from the address, as the route itself would. A date means
-    /// midnight UTC.
+    /// Reads a route's request from the address, as the route itself would. A date means midnight
+    /// UTC.
     pub(super) fn request<E: Endpoint>(
         &self,
         defaults: &[(&str, String)],
@@ -88,7 +88,7 @@ impl Visit {
     }
 
     /// Calls a route with a request: checks authority, does the work, and limits the reply to the
-    /// route's cap.
+    /// route's maximum.
     pub(super) async fn ask<E, A>(
         &self,
         function: impl FnOnce(Exchange, E::Request) -> A,
@@ -106,7 +106,7 @@ impl Visit {
         Ok(reply)
     }
 
-    /// Asks the engine for what no route offers, with operator authority.
+    /// Asks the engine, with operator authority, for something that no route offers.
     pub(super) async fn ask_engine<T, A>(&self, ask: impl FnOnce(Engine) -> A) -> Result<T, Problem>
     where
         A: Future<Output = Result<T, svc_engine::error::Error>>,
@@ -116,7 +116,7 @@ impl Visit {
         ask(self.app.engine.clone()).await.map_err(Problem::from)
     }
 
-    /// Returns the service itself, for information that does not need the store.
+    /// Returns the service itself, for information that needs no store.
     pub(super) fn app(&self) -> &App {
         &self.app
     }

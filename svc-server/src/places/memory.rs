@@ -23,8 +23,8 @@ impl BodyMemory {
         self.held.iter().map(Held::bytes).sum()
     }
 
-    /// Reserves memory up to this many bytes in all. If not enough is free, it waits, or makes
-    /// others give way.
+    /// Reserves memory up to this many bytes in total. If not enough is free, waits or makes others
+    /// give way.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl BodyMemory {
     }
 
     /// Moves the reservation out of the strangers' memory, because the sender is known now. If
-    /// there is no room it stays there: the body is complete, so it is held only briefly.
+    /// there is no room, it stays there: the body is complete, so the memory is held only briefly.
     pub(crate) fn sender_is_known(&mut self) {
         if let Some(held) = self.place.shared.known_bytes.try_acquire(self.bytes()) {
             self.held = vec![held];
@@ -115,7 +115,7 @@ impl BodyMemory {
             if now >= until {
                 return Err(NoRoom);
             }
-            // Another body may stall without freeing anything, so it looks again after a while.
+            // Another body may stall without freeing anything, so look again after a while.
             let again = until.min(now + (still / 4).max(Duration::from_millis(10)));
             drop(timeout_at(again, freed).await);
         }
@@ -146,7 +146,7 @@ impl Drop for BodyMemory {
     }
 }
 
-/// A body that waits for memory. Its sender's deadline does not run meanwhile.
+/// A body that is waiting for memory. Its sender's deadline does not run meanwhile.
 struct Waiting<'p>(&'p Place);
 
 impl<'p> Waiting<'p> {

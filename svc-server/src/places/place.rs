@@ -1,4 +1,4 @@
-//! The place of a connection, as those see it who serve its requests.
+//! The place of a connection, as the code that serves its requests sees it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::progress::Phase;
 use super::{Places, Record, Shared};
 use crate::limits::Limits;
 
-/// A handle to the place of a connection, for reporting the progress of its requests.
+/// A handle to a connection's place, for reporting the progress of its requests.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(super) shared: Arc<Shared>,
@@ -17,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns the place of a request that did not arrive over a connection of the service.
+    /// Returns a place for a request that did not arrive over a connection of the service.
     pub(crate) fn detached() -> Self {
         let places = Places::new(Limits::service());
         let record = Record::new(0);
@@ -47,7 +47,7 @@ impl Place {
         self.record.end();
     }
 
-    /// Records that the server stops.
+    /// Records that the server is stopping.
     pub(crate) fn stop(&self) {
         self.record.progress().stopping = Some(Instant::now());
     }
@@ -83,7 +83,7 @@ impl Place {
             .enter(Phase::Replying { complete: false });
     }
 
-    /// Records that the whole answer was handed over.
+    /// Records that the whole answer was handed over for sending.
     pub(crate) fn reply_handed_over(&self) {
         let mut progress = self.record.progress();
         if let Phase::Replying { complete } = &mut progress.phase {
@@ -96,7 +96,7 @@ impl Place {
         self.record.progress().last = Instant::now();
     }
 
-    /// Records that everything handed over was sent.
+    /// Records that everything that was handed over has been sent.
     pub(crate) fn all_sent(&self) {
         let mut progress = self.record.progress();
         if progress.phase == (Phase::Replying { complete: true }) {
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Records that further bytes are dropped.
+    /// Records that any further bytes are dropped.
     pub(crate) fn lingers(&self) {
         self.record.progress().enter(Phase::Lingering);
     }
@@ -114,7 +114,7 @@ impl Place {
         self.record.progress().phase == Phase::Waiting
     }
 
-    /// Returns the memory of a body that is about to arrive; it is empty.
+    /// Returns the memory, empty so far, for a body that is about to arrive.
     pub(crate) fn body_memory(&self) -> BodyMemory {
         BodyMemory {
             place: self.clone(),

@@ -1,4 +1,4 @@
-//! What a connection does, and how long it may take.
+//! What a connection is doing, and how long it may take.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use tokio::time::Instant;
 
 use crate::limits::Limits;
 
-/// How long the answer to a body past its deadline may take before its connection is cut.
+/// How long the answer to a body past its deadline may take before the connection is cut.
 const ANSWER_FOR: Duration = Duration::from_secs(2);
 
 /// How far received bytes may raise a standing above the present: enough for a short pause of the
-/// sender, too little to earn a lead.
+/// sender, but too little to earn a lead.
 const LEAD_MAX: Duration = Duration::from_secs(1);
 
-/// What a connection does.
+/// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The head of the next request is incomplete.
     Waiting,
     /// A body is arriving.
     Receiving,
-    /// The request is complete and being answered, which has deadlines of its own.
+    /// The request is complete and is being answered, which has deadlines of its own.
     Working,
-    /// An answer is being sent; `complete` once all of it was handed over.
+    /// An answer is being sent. `complete` is true once all of it has been handed over.
     Replying { complete: bool },
     /// The answer was sent, and further bytes are dropped.
     Lingering,
@@ -35,9 +35,9 @@ pub(super) struct Progress {
     pub(super) since: Instant,
     /// When bytes were last received or sent.
     pub(super) last: Instant,
-    /// The standing among those who may have to give way: the lowest goes first.
+    /// The standing among those who may have to give way. The lowest goes first.
     pub(super) standing: Instant,
-    /// The received bytes of the body.
+    /// The bytes of the body received so far.
     pub(super) bytes: u64,
     /// Bytes of memory that the body holds.
     pub(super) held: usize,
@@ -68,7 +68,7 @@ impl Progress {
         self.phase = phase;
         self.since = Instant::now();
         self.last = self.since;
-        // A new request starts with the highest lead, so that a newcomer does not give way to
+        // A new request starts with the maximum lead, so that a newcomer does not give way to
         // somebody who has just stopped sending.
         self.standing = match phase {
             Phase::Receiving => self.since + LEAD_MAX,
@@ -84,7 +84,7 @@ impl Progress {
         self.standing = (self.standing.max(now) + earned).min(now + LEAD_MAX);
     }
 
-    /// Returns the deadline of the phase; nothing while the connection waits for the service.
+    /// Returns the deadline of the phase; `None` while the connection waits for the service.
     pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
         let due = match (self.phase, self.known) {
             (Phase::Working, _) => return None,

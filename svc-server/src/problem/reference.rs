@@ -1,4 +1,4 @@
-//! The tables of docs/reference/errors.md: the requests whose repetition is not harmless, and the
+//! The tables of docs/reference/errors.md: the requests that are not harmless to repeat, and the
 //! published description of each problem with what to do about it.
 
 use std::fmt::Write as _;
@@ -109,7 +109,7 @@ fn sentence(reason: &str) -> Option<String> {
     Some(found?["description"].as_str()?.to_owned())
 }
 
-/// Returns the value of `detail`, and its published description if there is one.
+/// Returns the value of `detail`, with its published description if there is one.
 fn detail_and_meaning(problem: &Problem) -> (String, String) {
     match problem.body().detail {
         Detail::Text(text) => (format!("`\"{text}\"`"), String::new()),
@@ -132,14 +132,14 @@ fn detail_and_meaning(problem: &Problem) -> (String, String) {
     }
 }
 
-/// Returns the routes of which a request must not simply be sent again.
+/// Returns the routes whose requests must not simply be sent again.
 fn repetitions() -> String {
     let mut table = String::from("| Request | Sent again |\n|---|---|\n");
     for route in endpoint::all() {
         let what = match route.repeat {
             Repeat::Safe => continue,
             Repeat::WhenNamed => {
-                // A batch has no place for the name of one delivery.
+                // A batch has no place for the id of a single delivery.
                 let id = if route.path == IngestGatewayBatch::PATH {
                     "`litellm_call_id` of the payload"
                 } else {
@@ -154,7 +154,7 @@ fn repetitions() -> String {
                 .to_owned(),
         };
         let method = route.method.as_str();
-        // Writing to a text never fails.
+        // Writing to a string never fails.
         let _ = writeln!(table, "| `{method} {}` | {what} |", route.path);
     }
     table
@@ -167,7 +167,7 @@ fn problems() -> String {
         let (detail, sentence) = detail_and_meaning(&problem);
         let status = status(&problem).as_u16();
         let what = [sentence.as_str(), problem.advice().client()].join(" ");
-        // Writing to a text never fails.
+        // Writing to a string never fails.
         let _ = writeln!(table, "| {status} | {detail} | {} |", what.trim());
     }
     table

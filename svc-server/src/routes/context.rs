@@ -27,9 +27,9 @@ fn reach(exchange: &Exchange) -> Result<Reach, Problem> {
     }
 }
 
-/// Returns what the caller may read, if it may include the Session. Where the token alone decides,
-/// the caller is refused before the question takes a slot: whether the Session exists is not
-/// disclosed.
+/// Returns what the caller may read, provided that it may include the Session. If the token alone
+/// decides, the caller is refused before the question takes a slot, so it does not learn whether
+/// the Session exists.
 async fn among(app: &App, reach: Reach, session_id: &SessionId) -> Result<Reach, Problem> {
     let is_possible = match &reach {
         Reach::All => true,

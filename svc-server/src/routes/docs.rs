@@ -15,7 +15,8 @@ use svc_model::endpoint::Method;
 use super::Routes;
 use crate::handler::Handler;
 
-/// The policy of the pages: they may load the files beside them and call this service.
+/// The content security policy of the pages: they may load the files beside them and call this
+/// service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HTML: &str = "text/html; charset=utf-8";

@@ -1,4 +1,4 @@
-//! Deliveries of a forge's webhooks. Pings and skipped events never touch the store, so they are
+//! Deliveries of a forge's webhooks. Pings and skipped events never need the store, so they are
 //! answered even while it is down.
 
 use svc_engine::capture::forge::{self, Delivery, ForgeFact, Notes};

@@ -12,14 +12,14 @@ fn is_configured(app: &App, token: &TokenName) -> bool {
     app.token_names.binary_search(token).is_ok()
 }
 
-/// Returns the client in whose name a change is recorded.
+/// Returns the client under whose name a change is recorded.
 fn client(exchange: &Exchange) -> Result<String, Problem> {
     // The routes require the operator, so there is a caller.
     let caller = exchange.caller.as_ref().ok_or(Problem::Unauthorized)?;
     Ok(caller.client_id.clone())
 }
 
-/// Logs a change, and adds whether this server has the token.
+/// Logs a change, and adds to the receipt whether this server has the token.
 fn recorded(exchange: &Exchange, client: &str, receipt: GrantReceipt) -> GrantReceipt {
     let entry = &receipt.entry;
     tracing::info!(

@@ -9,8 +9,8 @@ use crate::auth::Rights;
 use crate::dispatch::Exchange;
 use crate::settings::Grant;
 
-/// It does not query the database, which may come back. A writer that is gone does not come back,
-/// so the service must be restarted.
+/// Does not query the database, which may come back. A writer that is gone does not come back, so
+/// then the service must be restarted.
 pub(super) async fn health(exchange: Exchange, _: NoParameters) -> Result<Health, Problem> {
     if !exchange.app.engine.is_writing() {
         return Err(Problem::StoreUnavailable);

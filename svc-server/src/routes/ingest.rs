@@ -78,7 +78,7 @@ fn invalid_payload() -> Problem {
     ))
 }
 
-/// Appends the one fact of a delivery and counts it.
+/// Appends the only fact of a delivery, and counts the delivery.
 pub(super) async fn append_one(
     app: &App,
     source: CaptureSource,
@@ -136,7 +136,7 @@ pub(super) fn skipped(app: &App, source: CaptureSource, at: Instant, reason: Ski
     without_facts(app, &counted);
 }
 
-/// Counts a delivery of no facts.
+/// Counts a delivery without facts.
 fn without_facts(app: &App, counted: &Counted) {
     app.counts.delivered(&counted.totals);
     app.engine.count(counted);
@@ -208,7 +208,7 @@ pub(super) async fn gateway_batch(
                 };
                 match prepare(&exchange, request, receipt, made_at) {
                     Ok(prepared) => Ok(Ok(prepared)),
-                    // The whole batch is refused; none of it is stored.
+                    // The whole batch is refused, and none of it is stored.
                     Err(GatewayError::TooLarge) => Err(Problem::TooManyValues),
                     Err(GatewayError::UnsupportedProvider | GatewayError::InvalidPayload) => {
                         rejected(RejectedPayload::InvalidPayload)
@@ -281,7 +281,7 @@ pub(super) async fn ci(
     Ok(appended)
 }
 
-/// Returns the request for the stored outcome of the reported run.
+/// Returns the request for the outcome that is stored for the reported run.
 fn retained(request: &VendorCIRequest) -> CiOutcomeRequest {
     CiOutcomeRequest {
         provider: request.provider,

@@ -22,8 +22,9 @@ use crate::counts::count;
 use crate::dispatch::{Exchange, bind};
 use crate::handler::Handler;
 
-/// Stores an export. Its facts are one transaction. An export whose records make no facts is only
-/// counted, without waiting for the store; one without records waits, because it is a question.
+/// Stores an export. Its facts are stored in one transaction. An export whose records give no facts
+/// is only counted, without waiting for the store. An export without records does wait, because it
+/// is a question.
 async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, Problem> {
     let app = &exchange.app;
     let receipt = app.engine.receipt();
@@ -40,7 +41,7 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
         && report.records.malformed == 0
         && report.malformed_containers == 0;
     let outcomes = if is_empty {
-        // Whoever sends nothing, as `svc doctor` does, asks whether deliveries are stored.
+        // A sender of nothing, such as `svc doctor`, asks whether deliveries are stored.
         app.engine.count_now(&counted).await?;
         Vec::new()
     } else {
@@ -65,7 +66,7 @@ fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
     (facts, captured.report)
 }
 
-/// Returns the counts of an export besides its facts.
+/// Returns the counts of an export, apart from its facts.
 fn counted(at: Instant, report: &LogsReport) -> Counted {
     let mut counted = Counted::new(CaptureSource::Logs, at);
     let records = &mut counted.totals.log_records;
@@ -97,7 +98,7 @@ fn note(
     if !report.redactions.is_empty() {
         tracing::info!(redactions = %report.redactions, "fact_redacted");
     }
-    // Most tool calls do not edit files; any other reason suggests a misconfigured sender.
+    // Most tool calls do not edit files. Any other reason suggests a misconfigured sender.
     let usual = |((_, reason), _): (&(LogEvent, LogSkip), &u64)| *reason == LogSkip::NotAnEditTool;
     if report.records.malformed > 0 || !report.skipped.iter().all(usual) {
         let skipped = report.skipped.iter().map(|((event, reason), count)| {
@@ -116,7 +117,7 @@ fn note(
     );
 }
 
-/// Returns the handler of the route: a protobuf request gets a protobuf answer.
+/// Returns the handler of the route. A request in protobuf gets an answer in protobuf.
 pub(super) fn handler() -> Handler {
     let inner = bind::<Logs, _, _>(logs);
     Arc::new(move |app, request: HttpRequest| {
@@ -138,7 +139,7 @@ fn says_protobuf(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.to_str().is_ok_and(is_protobuf))
 }
 
-/// `google.rpc.Status`, as used by OTLP over HTTP: the error message for people.
+/// `google.rpc.Status`, as OTLP over HTTP uses it: the error message for people.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Status {
     #[prost(string, tag = "2")]

@@ -1,4 +1,4 @@
-//! The routes: each endpoint is bound to the one engine call that answers it.
+//! The routes. Each endpoint is bound to the one engine call that answers it.
 
 pub(crate) mod capture;
 mod context;
@@ -39,7 +39,7 @@ use crate::dispatch::bind;
 use crate::handler::{Handler, refusing};
 use crate::observe::{self, Route};
 
-/// What requests of unknown paths are counted as.
+/// What requests for unknown paths are counted as.
 const NO_ROUTE: Route = Route {
     name: "none",
     is_closed: false,
@@ -60,7 +60,7 @@ macro_rules! bindings {
     };
 }
 
-// A route that is missing here does not compile below, where all are added.
+// A route that is missing here is a compile error below, where all are added.
 bindings! {
     HealthProbe => identity::health;
     Me => identity::me;
@@ -114,10 +114,11 @@ impl Bound for Logs {
 /// What answers a path.
 #[derive(Default)]
 struct Methods {
-    /// Whether one of them needs a credential.
+    /// Whether any of the methods needs a credential.
     is_closed: bool,
-    /// Whether `HEAD` is answered as `GET` without the body. Browsers and load balancers ask so for pages
-    /// and for the health of the service; the interface has no such method for anything else.
+    /// Whether `HEAD` is answered like `GET` but without the body. Browsers and load balancers use
+    /// it for pages and for the health of the service. The interface has no such method for
+    /// anything else.
     answers_head: bool,
     handlers: Vec<(Method, Handler)>,
 }
@@ -182,7 +183,7 @@ pub(crate) fn router(app: &App) -> Router {
             handlers,
         } = methods;
         let allow: &'static str = match handlers.as_slice() {
-            // `HEAD` is not named, also where it is answered.
+            // `HEAD` is not listed, even where it is answered.
             [(Method::Get, _)] => "GET",
             [(Method::Post, _)] => "POST",
             _ => "GET, POST",

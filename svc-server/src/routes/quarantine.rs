@@ -19,7 +19,7 @@ pub(super) async fn release(
     change(exchange, request, QuarantineAction::Release).await
 }
 
-/// Records a change under the name of the client whose token it came with.
+/// Records a change under the name of the client whose token the request has.
 async fn change(
     exchange: Exchange,
     request: QuarantineRequest,

@@ -13,7 +13,7 @@ pub(crate) enum AddressError {
     Unknown,
 }
 
-/// Parses an address or a name of this machine. If a name such as `localhost` has several
+/// Parses an address, or a name of this machine. If a name such as `localhost` has several
 /// addresses, the IPv4 one is used, because clients try it first.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, AddressError> {
     let text = text.trim();

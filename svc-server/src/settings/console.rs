@@ -10,12 +10,12 @@ use crate::host::Host;
 /// How the console is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConsoleSettings {
-    /// The hosts that requests may name. They keep a page in a browser from leading here by a name of
-    /// its own.
+    /// The hosts that requests may name. They keep a web page from reaching the console through a
+    /// host name of its own.
     pub(crate) hosts: Vec<Host>,
 }
 
-/// Reads the settings; nothing if it is not served.
+/// Reads the settings. `None` if the console is not served.
 pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<ConsoleSettings> {
     let enabled = reader.boolean(env::ENABLE_CONSOLE, false);
     let hosts = reader.parsed(

@@ -5,11 +5,11 @@ use svc_model::id::SessionId;
 /// The Sessions that context routes may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// None: context routes are closed.
+    /// None, so the context routes are closed.
     None,
-    /// One, which requests need not name.
+    /// One Session, which requests need not name.
     Single(SessionId),
-    /// Several, sorted.
+    /// Several Sessions, sorted.
     Plural(Vec<SessionId>),
 }
 

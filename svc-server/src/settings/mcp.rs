@@ -10,18 +10,19 @@ use super::reader::Reader;
 use crate::env;
 use crate::host::Host;
 
-/// How the Model Context Protocol is served. Both lists keep a page in a browser from using the
-/// reader's place in a network: it comes with an origin, or with a host name that it made lead here.
+/// How the Model Context Protocol is served. Both lists keep a web page from using its reader's
+/// position in a network: such a page comes with an origin, or with a host name that it made
+/// resolve to this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct McpSettings {
     /// The hosts that requests may name.
     pub(crate) hosts: Vec<Host>,
-    /// The origins that requests may come from, besides the host that they name; a request without an
-    /// origin does not come from a page.
+    /// The origins that requests may come from, besides the host that they name. A request without
+    /// an origin does not come from a page.
     pub(crate) origins: Vec<String>,
 }
 
-/// Reads the settings; nothing if it is not served.
+/// Reads the settings. `None` if the protocol is not served.
 pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSettings> {
     let enabled = reader.boolean(env::ENABLE_MCP, false);
     let hosts = reader.parsed(
@@ -40,11 +41,11 @@ pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSet
     })
 }
 
-/// Reads a JSON array of one item or more.
+/// Reads a JSON array of one or more items.
 pub(super) fn list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
     let items: Option<Vec<T>> = items.iter().map(|item| parse(item.as_str()?)).collect();
-    // An empty list would let every host in.
+    // An empty list would allow every host.
     items.filter(|items| !items.is_empty())
 }
 

@@ -46,7 +46,7 @@ pub(super) fn read(
     let path = std::path::absolute(path)
         .inspect_err(|_| reader.mistake(env::MIRROR_PATH, "must be a path"))
         .ok()?;
-    // Else every fetch would fail, and the log would be the only place that says so.
+    // Otherwise every fetch would fail, and only the log would say why.
     if path.exists() && !path.is_dir() {
         reader.mistake(env::MIRROR_PATH, "must be a folder; it is a file");
     }
@@ -63,7 +63,7 @@ pub(super) fn read(
     Some(config)
 }
 
-/// Creates the folder of the mirrors if it is absent, and checks that it can be written.
+/// Creates the folder of the mirrors if it is absent, and checks that it is writable.
 pub(super) fn check(folder: &Path) -> io::Result<()> {
     private::create_folder(folder)?;
     let needed = Access::WRITE_OK | Access::EXEC_OK;
@@ -89,7 +89,7 @@ pub(super) fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString
     let token = |(host, token): (svc_model::json::Text, Json)| {
         let host = RepositoryHost::new(host.as_str()?.trim())?;
         let token = token.as_str()?.trim();
-        // It becomes part of a request line.
+        // It becomes part of a header line.
         let plain = !token.is_empty() && token.bytes().all(|byte| (0x20..0x7f).contains(&byte));
         plain.then(|| (host, SecretString::from(token)))
     };

@@ -53,7 +53,7 @@ pub enum LogFormat {
 /// The settings of a server.
 #[derive(Debug)]
 pub struct Settings {
-    /// Where the server listens.
+    /// The address that the server listens on.
     pub listen: SocketAddr,
     /// The address for Prometheus metrics.
     pub metrics_listen: Option<SocketAddr>,
@@ -61,9 +61,9 @@ pub struct Settings {
     pub engine: EngineConfig,
     /// The operator's token.
     pub(crate) operator_token: SecretString,
-    /// Ingest tokens by client, including the legacy one.
+    /// Ingest tokens by client, including the client `legacy`.
     pub(crate) ingest_tokens: BTreeMap<String, SecretString>,
-    /// The token of agents that read context.
+    /// The token for agents that read context.
     pub(crate) retrieval_token: Option<SecretString>,
     /// The named retrieval tokens, which read what is granted to their names in the store.
     pub(crate) retrieval_tokens: BTreeMap<TokenName, SecretString>,
@@ -79,13 +79,13 @@ pub struct Settings {
     pub(crate) mcp: Option<McpSettings>,
     /// The settings of the console, if enabled.
     pub(crate) console: Option<ConsoleSettings>,
-    /// What is logged.
+    /// The log level, or log directives.
     pub log: String,
-    /// The form of log lines.
+    /// The format of log lines.
     pub log_format: LogFormat,
     /// Whether the rules for secrets and for the hosts of mirrors are disabled.
     pub(crate) dev_mode: bool,
-    /// The private file of generated secrets, if they are used.
+    /// The private file of generated secrets, if it is used.
     pub secrets_file: Option<std::path::PathBuf>,
 }
 
@@ -198,7 +198,7 @@ impl Settings {
         engine.cache_bytes = cache_bytes;
         engine.redaction = redaction;
         engine.secrets = redaction::secrets(source, &secrets);
-        // Servers of one deployment share the token, so they accept each other's cursors.
+        // Servers of one deployment share this token, so they accept each other's cursors.
         let operator = secrets.operator.expose_secret().as_bytes();
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         engine.mirror = mirror;
@@ -224,7 +224,7 @@ impl Settings {
     }
 }
 
-/// Complete settings for tests, with changes.
+/// Complete settings for tests, which can be changed.
 #[cfg(test)]
 mod testing {
     use super::{Settings, SettingsError, Source, env};
@@ -234,7 +234,7 @@ mod testing {
     pub(super) const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
     pub(super) const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
 
-    /// Reads complete settings with these in place of the usual ones.
+    /// Reads complete settings, with these in place of the usual ones.
     pub(super) fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         let mut given = vec![
             (env::DATABASE_URL, "sqlite:///tmp/x.db"),

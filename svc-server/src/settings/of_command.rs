@@ -1,4 +1,4 @@
-//! The settings of commands that work on the store themselves, without a server.
+//! The settings of commands that work directly on the store, without a server.
 
 use svc_engine::mirror::MirrorConfig;
 use svc_engine::store::DatabaseUrl;
@@ -9,7 +9,7 @@ use super::{Overrides, SettingsError, mirrors};
 use crate::env;
 use crate::source::Strictness;
 
-/// The settings for a command that works on the store itself: the store and the organization. No
+/// The settings for a command that works directly on the store: the store and the organization. No
 /// secrets are needed or created.
 #[derive(Debug)]
 pub struct StoreSettings {
@@ -30,7 +30,7 @@ pub enum Origin {
     Environment,
     /// In the configuration file.
     File,
-    /// Nowhere.
+    /// Nowhere, so it has its default.
     Default,
 }
 
@@ -57,7 +57,7 @@ impl StoreSettings {
 pub struct MirrorSettings {
     /// The store.
     pub store: StoreSettings,
-    /// The configuration of mirrors, if enabled.
+    /// The configuration of mirrors, if they are enabled.
     pub mirror: Option<MirrorConfig>,
 }
 

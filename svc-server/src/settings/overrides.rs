@@ -1,22 +1,22 @@
-//! Settings from a caller.
+//! Settings that a caller provides.
 
 use crate::env;
 use crate::source::{Source, Strictness};
 
-/// Settings from a caller, which override the environment.
+/// Settings that a caller provides. They override the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// Where the server listens.
+    /// The address that the server listens on.
     pub listen: Option<String>,
     /// The database.
     pub database_url: Option<String>,
     /// The organization.
     pub org_id: Option<String>,
-    /// The one Session of the grant.
+    /// The only Session of the grant.
     pub retrieval_session_id: Option<String>,
     /// The folder of the mirrors.
     pub mirror_path: Option<String>,
-    /// Seconds after a push until its repository is fetched.
+    /// The seconds between a push and the fetch of its repository.
     pub mirror_settle_seconds: Option<String>,
     /// Whether mirrors may also be fetched from this machine.
     pub dev_mode: Option<String>,

@@ -1,4 +1,4 @@
-//! Reads settings one by one and keeps every error.
+//! Reads settings one by one, and collects all errors.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ const DEFAULT_FORGE_HOST: &str = "github.com";
 /// The default organization.
 const DEFAULT_ORG: &str = "default";
 
-/// Reads settings and collects errors.
+/// Reads settings, and collects errors.
 pub(super) struct Reader<'s> {
     pub(super) source: &'s Source,
     pub(super) mistakes: Vec<String>,
@@ -57,8 +57,8 @@ impl<'s> Reader<'s> {
         value
     }
 
-    /// Reads a setting whose parse error describes the problem. The error must not repeat the
-    /// value.
+    /// Reads a setting with a parser whose error describes the problem. The error must not repeat
+    /// the value.
     pub(super) fn checked<T, E: fmt::Display>(
         &mut self,
         name: &str,

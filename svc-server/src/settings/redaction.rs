@@ -12,7 +12,7 @@ use crate::env;
 use crate::source::Source;
 
 /// Returns every secret in the settings: the tokens, the webhook secrets, the clone tokens, and the
-/// password of the database.
+/// database password.
 pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets {
     // An unreadable setting is reported where it is used.
     let text = |name| source.get(name).ok().flatten();
@@ -30,7 +30,7 @@ pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets 
         .map(|secret| secret.expose_secret().to_owned())
         .collect();
     for token in fetched_with.values() {
-        // A user and a password.
+        // A user name and a password.
         if let Some((_, password)) = token.expose_secret().split_once(':') {
             known.insert(password.to_owned());
         }

@@ -12,7 +12,7 @@ use super::Grant;
 use super::reader::Reader;
 use crate::env;
 
-/// Words that are placeholders, not secrets.
+/// Words that are placeholders rather than secrets.
 const PLACEHOLDERS: [&str; 8] = [
     "",
     "changeme",
@@ -183,7 +183,7 @@ fn check(
     characters: Characters,
 ) {
     let Some(secret) = secret.map(ExposeSecret::expose_secret) else {
-        // One that is set and cannot be read is an error already, and not a missing one.
+        // A secret that is set but cannot be read is already reported, and is not missing.
         if reader.source.is_missing(name) {
             reader.mistake(name, "must be set");
         }

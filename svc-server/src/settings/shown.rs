@@ -9,15 +9,15 @@ use crate::source::{Source, Strictness, config_folder};
 /// A setting of the server: its value in this process, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownSetting {
-    /// The name of its variable.
+    /// The name of the setting's variable.
     pub name: &'static str,
-    /// Its value, or its default in words; nothing if it is a secret.
+    /// The value, or the default in words. `None` for a secret.
     pub value: Option<String>,
     /// Whether it is a secret.
     pub secret: bool,
-    /// Its origin.
+    /// The origin of the value.
     pub origin: Origin,
-    /// The flag, variable or file that sets it; nothing for a default.
+    /// The flag, variable or file that sets it. `None` for a default.
     pub given_by: Option<String>,
 }
 
@@ -39,7 +39,7 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
         None
     });
     let value = match given {
-        // The password is left out, the only secret part.
+        // Only the password is secret, and it is left out.
         Some(url) if variable.name == env::DATABASE_URL => {
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }

@@ -1,4 +1,4 @@
-//! `config.toml`: one key per setting; every error is reported with its line.
+//! `config.toml`: one key per setting. Every error is reported with its line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,8 +9,9 @@ use toml::de::{DeTable, DeValue};
 use super::names;
 use crate::env::{self, Form};
 
-/// Reads the settings of a file, by key. Lists and tables become JSON text, as in variables. Errors
-/// are added without values, and the places of the keys for errors that are found later.
+/// Reads the settings in a file, by key. Lists and tables become JSON text, as in variables. Errors
+/// are added to `mistakes` without values, and the places of the keys to `places`, for errors that
+/// are found later.
 pub(super) fn read(
     text: &str,
     path: &str,
@@ -61,7 +62,7 @@ fn form_of(key: &str) -> Form {
     variable.map_or(Form::Text, |variable| variable.form)
 }
 
-/// Returns a value in the form of its variable.
+/// Returns a value in the form that its variable has.
 fn setting(form: Form, value: DeValue<'_>) -> Result<String, &'static str> {
     let (accepted, expected) = match form {
         Form::Text => (false, "must be a text, a number, true or false"),

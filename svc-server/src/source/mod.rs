@@ -1,4 +1,4 @@
-//! The sources of settings: flags, environment, files.
+//! The sources of settings: flags, environment and files.
 
 mod file;
 mod names;
@@ -10,17 +10,17 @@ pub(crate) use self::names::Strictness;
 use crate::env;
 use crate::settings::Origin;
 
-/// Looks up settings by the name of their variable.
+/// Looks up settings by the names of their variables.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     flags: BTreeMap<&'static str, String>,
     environment: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
-    /// Where each key of the file is: the file and the line.
+    /// Where each key stands: the file and the line.
     places: BTreeMap<String, String>,
     /// Generated settings.
     embedded: BTreeMap<&'static str, String>,
-    /// Whether settings that are not set might have been generated, had nothing else been wrong.
+    /// Whether settings that are not set might have been generated if nothing else had been wrong.
     unprovided: bool,
 }
 
@@ -68,7 +68,7 @@ impl Source {
         source
     }
 
-    /// Provides a setting that is not set anywhere else.
+    /// Provides a setting that is set nowhere else.
     pub(crate) fn embed(&mut self, name: &'static str, value: String) {
         self.embedded.insert(name, value);
     }
@@ -78,15 +78,15 @@ impl Source {
         self.unprovided = true;
     }
 
-    /// Returns whether a setting is set nowhere, as far as that can be told.
+    /// Returns whether a setting is set nowhere, as far as that is known.
     pub(crate) fn is_missing(&self, name: &str) -> bool {
         !self.unprovided && !self.is_given(name)
     }
 
-    /// Returns a setting as its error names it: by its variable, or by its key in the configuration
+    /// Returns a setting as an error names it: by its variable, or by its key in the configuration
     /// file, with the file and the line.
     pub(crate) fn shown(&self, name: &str) -> String {
-        // The name of a token may follow, in brackets.
+        // The name of a token may follow in brackets.
         let (variable, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
         let Some(known) = env::find(variable).filter(|_| self.origin(variable) == Origin::File)
         else {
@@ -105,7 +105,7 @@ impl Source {
         self.get(name).map_or(true, |value| value.is_some())
     }
 
-    /// Returns the origin of a setting. A variable that names an unreadable file counts as well.
+    /// Returns the origin of a setting. A variable that names an unreadable file counts too.
     pub(crate) fn origin(&self, name: &str) -> Origin {
         let is_set = |value: &String| !value.is_empty();
         let variable = env::find(name);
@@ -190,12 +190,12 @@ fn folder(variable: &str, beneath_home: &str) -> Option<PathBuf> {
     Some(folder.join("svc"))
 }
 
-/// Returns the folder of configuration, `$XDG_CONFIG_HOME/svc`; nothing without a home.
+/// Returns the configuration folder, `$XDG_CONFIG_HOME/svc`, or `None` without a home.
 pub fn config_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 
-/// Returns the folder of data, `$XDG_DATA_HOME/svc`; nothing without a home.
+/// Returns the data folder, `$XDG_DATA_HOME/svc`, or `None` without a home.
 pub fn data_folder() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")
 }

@@ -1,20 +1,22 @@
-//! Unknown names: refused, with a suggestion.
+//! Refuses unknown names, with a suggestion.
 
 use crate::env;
 
-/// The maximum edit distance for a suggestion: a letter or two, or a missing `S`.
+/// The maximum edit distance for a suggestion, which allows for a wrong letter or two, or a missing
+/// `S`.
 const EDITS_MAX: usize = 3;
 
-/// The letters of a name that begins another one: fewer begin too many.
+/// The minimum length of a text that counts as the beginning of a name. Shorter ones begin too many
+/// names.
 const BEGUN_MIN: usize = 3;
 
 /// Which unknown variables are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// All, because a server's environment is its own.
+    /// All of them, because a server's environment is its own.
     All,
     /// Only those that look like a misspelled setting, because a user's environment may contain
-    /// variables of other programs.
+    /// other programs' variables.
     Misspelled,
 }
 
@@ -49,7 +51,7 @@ pub(super) fn mistake_of_key(key: &str) -> Option<String> {
     if keys.any(|known| known == key) {
         return None;
     }
-    // A key may be any text; a long one, or one with control characters, is not repeated.
+    // A key may be any text. A long one, or one with control characters, is not repeated.
     let plain = key.len() <= 64 && key.chars().all(|c| c.is_ascii_graphic());
     let shown = if plain { key } else { "a key" };
     let mut text = format!("{shown} is unknown");
@@ -61,7 +63,7 @@ pub(super) fn mistake_of_key(key: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns whether a variable is set by the tests, or by Kubernetes for a service whose name begins
+/// Returns whether the tests set a variable, or Kubernetes does for a service whose name begins
 /// with `svc`, such as `SVC_SERVICE_HOST` or `SVC_PORT_8000_TCP_ADDR`.
 fn is_foreign(name: &str) -> bool {
     let in_port = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
@@ -72,8 +74,8 @@ fn is_foreign(name: &str) -> bool {
         || name.split("_PORT_").skip(1).any(in_port)
 }
 
-/// Returns the known name that was probably meant: one that the text begins, else one that differs in
-/// little. The prefix that all variables have makes none of them nearer.
+/// Returns the known name that was probably meant: one that begins with the text, or else one that
+/// differs little. The prefix that all variables share makes no name more similar.
 fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let own = |name: &str| name.strip_prefix(env::PREFIX).unwrap_or(name).len();
     let begun = |known: &str| {

@@ -1,9 +1,10 @@
-//! Conversations between a coding agent and a model: what grows from call to call.
+//! Conversations between a coding agent and a model, which grow from call to call.
 //!
-//! An agent sends its whole history with every call. A [`Conversation`] is therefore an opening (system prompt and
-//! task) and turns; the call of a turn carries the opening and all turns before it, and its reply is what the turn
-//! begins with. Each message can be written twice over: as a gateway sends it (the chat completions form) and in the
-//! canonical form, by whose size the service measures evidence.
+//! An agent sends its whole history with every call. So a [`Conversation`] is an opening (system
+//! prompt and task) and turns. The call of a turn sends the opening and all earlier turns, and its
+//! reply is the beginning of the turn. Each message can be written in two forms: as a gateway sends
+//! it (the chat completions form), and in the canonical form, whose size is how the service
+//! measures evidence.
 
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ pub(crate) enum Part {
     },
 }
 
-/// What a tool answered: lines of text, or an object as JSON text.
+/// What a tool returned: lines of text, or an object as JSON text.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolOutput {
     Lines(String),
@@ -38,7 +39,7 @@ pub(crate) struct Message {
     pub(crate) parts: Vec<Part>,
 }
 
-/// What the model answers in a turn, and what the agent adds before it asks again.
+/// What the model answers in a turn, and what the agent adds before its next call.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) reply: Message,
@@ -52,10 +53,10 @@ pub(crate) struct Conversation {
     pub(crate) turns: Vec<Turn>,
 }
 
-/// How a conversation is to look.
+/// What a conversation should look like.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Texts of two plans with distinct seeds have nothing in common but their vocabulary.
+    /// Texts of two plans with different seeds share only their vocabulary.
     pub(crate) seed: u64,
     /// Where the numbering of the session's distinguishing words begins.
     pub(crate) first_word: u32,
@@ -63,14 +64,14 @@ pub(crate) struct Plan {
     pub(crate) turns: usize,
     /// Multiplies the length of every text.
     pub(crate) scale: f64,
-    /// Turns whose reply is a tool call without a sentence before it.
+    /// The turns whose reply is a tool call without a sentence before it.
     pub(crate) silent: Vec<usize>,
-    /// Every so many turns the user says something; 0 for never.
+    /// After how many turns the user says something, again and again; 0 for never.
     pub(crate) user_every: usize,
 }
 
 impl Conversation {
-    /// Writes the conversation of a plan.
+    /// Writes the conversation for a plan.
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut author = Author::new(plan.seed, plan.first_word);
         let sized = |bytes: u64| (bytes as f64 * plan.scale) as usize;
@@ -117,7 +118,7 @@ impl Conversation {
         Self { opening, turns }
     }
 
-    /// The messages that the call of a turn sends.
+    /// Returns the messages that the call of a turn sends.
     pub(crate) fn input(&self, turn: usize) -> impl Iterator<Item = &Message> {
         let history = self.turns[..turn]
             .iter()
@@ -125,7 +126,7 @@ impl Conversation {
         self.opening.iter().chain(history)
     }
 
-    /// How many part occurrences the calls of these turns have, output included.
+    /// Counts the part occurrences of the calls of these turns, including output.
     pub(crate) fn part_occurrences(&self, turns: Range<usize>) -> usize {
         turns
             .map(|turn| {
@@ -137,10 +138,10 @@ impl Conversation {
             .sum()
     }
 
-    /// How many bytes the canonical messages of these turns have over all their calls.
+    /// Returns the bytes of the canonical messages of these turns, over all their calls.
     pub(crate) fn canonical_bytes(&self, turns: &Range<usize>) -> usize {
         let weigh = |message: &Message| message.canonical(None).len() + 1;
-        // Two brackets, a comma less than there are messages.
+        // Two brackets, and one comma fewer than messages.
         let mut input: usize = 1 + self.opening.iter().map(weigh).sum::<usize>();
         let mut total = 0;
         for (index, turn) in self.turns.iter().enumerate() {
@@ -153,17 +154,17 @@ impl Conversation {
     }
 }
 
-/// A session of Claude Code as a gateway records it: a long system prompt, the same two dozen tools in every call, and
-/// long results.
+/// A session of Claude Code as a gateway records it: a long system prompt, the same two dozen tools
+/// in every call, and long results.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub(crate) conversation: Conversation,
-    /// The tools of every call: a JSON array.
+    /// The tools of every call, as a JSON array.
     pub(crate) tools: String,
 }
 
 impl Recorded {
-    /// Writes a session whose texts have so many times their ordinary length.
+    /// Writes a session whose texts have this many times their ordinary length.
     pub(crate) fn new(turns: usize, scale: f64) -> Self {
         let plan = Plan {
             seed: 17,
@@ -174,7 +175,7 @@ impl Recorded {
             user_every: 6,
         };
         let mut conversation = Conversation::new(&plan);
-        // Prompt and tools are long, and they grow with no session.
+        // The prompt and the tools are long, but do not grow with the session.
         let mut author = Author::new(18, 50_000);
         conversation.opening[0].parts = vec![Part::Text(author.prose(14_000))];
         let tools: Vec<String> = (0..24).map(|index| tool(&mut author, index)).collect();
@@ -185,7 +186,7 @@ impl Recorded {
     }
 }
 
-/// Writes the description of a tool: what it is for, at length, and the schema of its arguments.
+/// Writes the definition of a tool: a long description and the schema of its arguments.
 fn tool(author: &mut Author, index: usize) -> String {
     let mut out = format!(
         "{{\"type\": \"function\", \"function\": {{\"name\": \"Tool{index}\", \"description\": "
@@ -207,7 +208,7 @@ fn tool(author: &mut Author, index: usize) -> String {
     out
 }
 
-/// Why every reply of these conversations ended.
+/// The finish reason of every reply in these conversations.
 pub(crate) const FINISH_REASON: &str = "tool_calls";
 
 fn tool_use(author: &mut Author, id: String, sized: impl Fn(u64) -> usize) -> (Part, ToolOutput) {
@@ -259,7 +260,8 @@ fn tool_use(author: &mut Author, id: String, sized: impl Fn(u64) -> usize) -> (P
 }
 
 impl Message {
-    /// The message as a gateway sends it, in the chat completions form, with the spacing of Python's writer.
+    /// Returns the message as a gateway sends it, in the chat completions form, with the spacing of
+    /// Python's JSON writer.
     pub(crate) fn wire(&self) -> String {
         let mut out = format!("{{\"role\": \"{}\", ", self.role);
         if let [Part::ToolResult { id, content }] = self.parts.as_slice() {
@@ -309,7 +311,7 @@ impl Message {
         out
     }
 
-    /// The message in the canonical form of stored evidence: compact ASCII JSON.
+    /// Returns the message in the canonical form of stored evidence: compact ASCII JSON.
     pub(crate) fn canonical(&self, finish_reason: Option<&str>) -> String {
         let mut out = format!("{{\"role\":\"{}\",\"parts\":[", self.role);
         for (index, part) in self.parts.iter().enumerate() {
@@ -374,7 +376,7 @@ fn object(members: &[(&'static str, String)]) -> String {
     out
 }
 
-/// Writes a JSON string in ASCII, as Python's writer does by default.
+/// Writes a JSON string in ASCII, as Python's JSON writer does by default.
 pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -393,7 +395,7 @@ pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Finds the scale at which something that grows almost in proportion to it has a wanted size.
+/// Finds the scale at which something that grows almost proportionally to it has a wanted size.
 pub(crate) fn scale_for(wanted: f64, measure: impl Fn(f64) -> f64) -> f64 {
     let mut scale = 1.0;
     for _ in 0..6 {

@@ -10,9 +10,9 @@ use tokio::net::TcpListener;
 
 use crate::Failure;
 
-/// What it answers to exports of logs.
+/// Its answer to exports of logs.
 const EMPTY: &str = "{}";
-/// What it answers to everything else, as long as what the service answers.
+/// Its answer to everything else, which is as long as the service's.
 const REPLY: &str = "{\"fact_id\":\"00000000-0000-4000-a000-000000000000\",\"stored\":true}";
 
 /// Serves on `SVC_LISTEN` until the process is ended.

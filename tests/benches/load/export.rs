@@ -1,17 +1,18 @@
 //! The body of `POST /v1/logs`: what Claude Code exports every few seconds.
 //!
-//! Its exporter writes compact OTLP/JSON. A decision is about a kilobyte, the result of its tool more: it
-//! carries the tool's input, each value of which Claude Code cuts at 512 characters.
+//! Its exporter writes compact OTLP/JSON. A decision is about a kilobyte. The result of its tool is
+//! larger, because it contains the tool's input, each value of which Claude Code truncates at 512
+//! characters.
 
 use crate::template::{Shape, Source, marker};
 use crate::text::{Author, put};
 
-/// Edits of one export; each is two records.
+/// The edits in one export. Each is two records.
 pub(crate) const EDITS: usize = 5;
-/// Records of one export.
+/// The records in one export.
 pub(crate) const RECORDS: usize = 2 * EDITS;
 
-/// The salt of the marker that is the id of a session.
+/// The salt of the marker that is a session's id.
 const SESSION_SALT: u32 = 1;
 /// The first salt of the markers of an export's calls.
 const CALL_SALT: u32 = 100;
@@ -70,7 +71,7 @@ pub(crate) fn export(seed: u64) -> String {
     )
 }
 
-/// The attributes that every event has.
+/// Returns the attributes that every event has.
 fn common(author: &mut Author, event: &str, sequence: u32) -> String {
     let mut attributes = String::new();
     text(&mut attributes, "user.id", &"7f3a9c51".repeat(8));
@@ -100,7 +101,7 @@ fn common(author: &mut Author, event: &str, sequence: u32) -> String {
     attributes
 }
 
-/// The input of an edit, as JSON.
+/// Returns the input of an edit, as JSON.
 fn input(author: &mut Author) -> String {
     let path = format!("/home/dev/shop/{}", author.path());
     let old: String = author.code(420).chars().take(512).collect();

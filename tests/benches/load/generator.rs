@@ -1,7 +1,8 @@
-//! The load: connections that each send the next request as soon as the last was answered.
+//! The load: connections that each send the next request as soon as the last one is answered.
 //!
-//! Each thread drives its share of the connections on one single-threaded runtime, so that a wake-up serves all
-//! sockets that became ready. Requests come from a [`Player`], which only patches bytes.
+//! Each thread drives its share of the connections on one single-threaded runtime, so that one
+//! wake-up serves all sockets that became ready. Requests come from a [`Player`], which only
+//! patches bytes.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -18,12 +19,12 @@ use crate::http::{expect_stored, reply_head};
 use crate::payload::{Request, SingleCall};
 use crate::session::SessionCalls;
 
-/// The requests of one connection, without end.
+/// The endless requests of one connection.
 pub(crate) trait Player: Send {
     /// Prepares the next request.
     fn next(&mut self) -> Request<'_>;
 
-    /// Checks the answer to it.
+    /// Checks the answer to the request.
     fn expect(&self, status: u16, body: &[u8]) -> Result<(), Failure> {
         expect_stored(status, body)
     }
@@ -36,11 +37,11 @@ pub(crate) struct Numbers {
     calls: AtomicU64,
 }
 
-/// Numbers that each load has for itself: more than it can send.
+/// How many numbers each load has for itself, which is more than it can send.
 const NUMBERS_PER_LOAD: u64 = 1 << 36;
 
 impl Default for Numbers {
-    /// Returns the numbers of one more load: several may be sent to one server.
+    /// Returns the numbers for one more load, because several may be sent to one server.
     fn default() -> Self {
         static LOADS: AtomicU64 = AtomicU64::new(0);
         let first = LOADS.fetch_add(1, Ordering::Relaxed) * NUMBERS_PER_LOAD;
@@ -61,7 +62,7 @@ impl Numbers {
     }
 }
 
-/// Sessions of one sender, one after the other, each of as many calls.
+/// The sessions of one sender, one after the other, each with the same number of calls.
 #[derive(Debug)]
 pub(crate) struct SessionNumbers {
     calls_each: u64,
@@ -89,7 +90,7 @@ impl SessionNumbers {
     }
 }
 
-/// Plays calls of one template each.
+/// Plays calls that are one template each.
 #[derive(Debug)]
 pub(crate) struct SinglePlayer {
     templates: Vec<SingleCall>,
@@ -99,7 +100,7 @@ pub(crate) struct SinglePlayer {
 }
 
 impl SinglePlayer {
-    /// Plays sessions of so many calls.
+    /// Plays sessions of this many calls.
     pub(crate) const fn new(
         templates: Vec<SingleCall>,
         calls_of_session: u64,
@@ -130,8 +131,8 @@ impl Player for SinglePlayer {
 #[derive(Debug)]
 pub(crate) struct SessionPlayer {
     pub(crate) calls: SessionCalls,
-    /// The turn to send next. Connections begin at different turns, as agents do, so that the mean body is the same at
-    /// every moment of the run.
+    /// The turn to send next. Connections begin at different turns, as agents do, so that the mean
+    /// body size is the same throughout the run.
     pub(crate) next: usize,
     pub(crate) begun: bool,
     pub(crate) numbers: Arc<Numbers>,
@@ -159,10 +160,10 @@ pub(crate) struct Window {
 /// What the connections counted inside the window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Microseconds of each reply, sorted.
+    /// The latencies of all replies in microseconds, sorted.
     pub(crate) latencies: Vec<u32>,
     pub(crate) body_bytes: u64,
-    /// Requests and bytes of bodies before, in and after the window.
+    /// Requests and body bytes before, in and after the window.
     pub(crate) all_requests: u64,
     pub(crate) all_body_bytes: u64,
 }
@@ -175,7 +176,7 @@ impl Counts {
         self.all_body_bytes += other.all_body_bytes;
     }
 
-    /// The latency that a share of the replies did not exceed.
+    /// Returns the latency that this share of the replies did not exceed.
     pub(crate) fn percentile(&self, share: f64) -> Duration {
         let rank = (self.latencies.len() as f64 * share).ceil() as usize;
         let index = rank.clamp(1, self.latencies.len().max(1)) - 1;

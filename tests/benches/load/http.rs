@@ -1,7 +1,8 @@
-//! As much of HTTP/1.1 as a load generator needs: replies with a content length, on connections that stay open.
+//! As much of HTTP/1.1 as a load generator needs: replies with a content length, on connections
+//! that stay open.
 //!
-//! A general client would spend more processor time per request than the server may; nothing here allocates per
-//! request once the buffers have grown.
+//! A general client would use more processor time per request than the server may. Nothing here
+//! allocates per request once the buffers have grown.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -20,7 +21,7 @@ pub(crate) struct ReplyHead {
     pub(crate) end: usize,
 }
 
-/// Reads the head of a reply, once it is complete.
+/// Parses the head of a reply, once it is complete.
 pub(crate) fn reply_head(bytes: &[u8]) -> Result<Option<ReplyHead>, Failure> {
     let Some(head_length) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
         return if bytes.len() > 16_384 {
@@ -65,7 +66,7 @@ pub(crate) fn expect_stored(status: u16, body: &[u8]) -> Result<(), Failure> {
     .into())
 }
 
-/// Checks that a reply says that an export was taken, whatever became of its records.
+/// Checks that a reply says that an export was accepted, whatever became of its records.
 pub(crate) fn expect_taken(status: u16, body: &[u8]) -> Result<(), Failure> {
     if status == 200 && body == b"{}" {
         return Ok(());
@@ -77,7 +78,7 @@ pub(crate) fn expect_taken(status: u16, body: &[u8]) -> Result<(), Failure> {
     .into())
 }
 
-/// A reply, and how long it took from the first byte sent to the last one read.
+/// A reply, and the time from the first byte sent to the last byte read.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -86,14 +87,14 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Returns the status and how the body begins.
+    /// Returns the status and the beginning of the body.
     pub(crate) fn describe(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let text: String = text.chars().take(400).collect();
         format!("status {}: {text}", self.status)
     }
 
-    /// Returns the body as JSON when the status is 200.
+    /// Returns the body as JSON, if the status is 200.
     pub(crate) fn json(&self) -> Result<serde_json::Value, Failure> {
         if self.status != 200 {
             return Err(format!(

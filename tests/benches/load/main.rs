@@ -5,10 +5,11 @@
 //! cargo run --release -p svc-tests --bin load -- all --backend both
 //! ```
 //!
-//! Starts the release build of `svc-server` as a process of its own, on a database on a disk, plays HTTP to it from
-//! here and prints one line for each figure, with its goal where it has one. Server, database and generator share the
-//! machine's processors, so the `baseline` scenario shows what is left when a server does nothing: the same requests
-//! against a handler that only reads them.
+//! Starts the release build of `svc-server` as a process of its own, on a database on a disk, plays
+//! HTTP to it from here and prints one line for each figure, with its goal where it has one.
+//! Server, database and generator share the machine's processors, so the `baseline` scenario shows
+//! what is left when a server does nothing: the same requests against a handler that only reads
+//! them.
 //!
 //! | Module | Holds |
 //! |---|---|
@@ -57,7 +58,7 @@ use clap::{Parser, ValueEnum};
 use crate::report::Report;
 use crate::scenario::Bench;
 
-/// Whatever ends the program: it is read by a person.
+/// Whatever ends the program. A person reads it.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What to measure.
@@ -73,7 +74,8 @@ enum Scenario {
     GatewaySessions,
     /// CI results, each of another run.
     Ci,
-    /// Exports of ten log records of Claude Code: five decisions and the results that complete them.
+    /// Exports of ten log records of Claude Code: five decisions and the results that complete
+    /// them.
     Logs,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
@@ -87,8 +89,8 @@ enum Scenario {
     Reports,
     /// Bytes on disk for the bytes sent: small calls, a session of Claude Code, one of 200 turns.
     Disk,
-    /// Rate, latency and bytes on disk while a store grows to millions of calls: in sessions of twenty calls, and each of
-    /// another session. Not part of all.
+    /// Rate, latency and bytes on disk while a store grows to millions of calls: in sessions of
+    /// twenty calls, and each of another session. Not part of all.
     Growth,
     /// Resident memory at rest and after load.
     Memory,
@@ -148,7 +150,8 @@ pub(crate) struct Arguments {
     /// Connections that send at the same time.
     #[arg(long, default_value_t = 32)]
     pub(crate) connections: usize,
-    /// How often a load is repeated, each time on a new database; the run of median rate is reported.
+    /// How often a load is repeated, each time on a new database; the run of median rate is
+    /// reported.
     #[arg(long, default_value_t = 3)]
     pub(crate) repetitions: usize,
     /// Threads of the generator.
@@ -157,7 +160,8 @@ pub(crate) struct Arguments {
     /// The share of the whole organization that is investigated.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) population: f64,
-    /// Calls that a growing store ends with; it is measured empty, at a fifth, at two fifths and at the end.
+    /// Calls that a growing store ends with; it is measured empty, at a fifth, at two fifths and at
+    /// the end.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) calls: u64,
     /// The server's program [default: svc-server beside this program].

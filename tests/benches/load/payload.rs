@@ -1,8 +1,9 @@
-//! Request bodies of `POST /ingest/gateway`, `POST /ingest/ci` and `POST /v1/logs`.
+//! Request bodies for `POST /ingest/gateway`, `POST /ingest/ci` and `POST /v1/logs`.
 //!
-//! The gateway's payload is LiteLLM's standard logging object (`payload.json` beside this file is its frame): some two
-//! kilobytes of metadata that differ a little from call to call, and the model's entry of the price map, which is the
-//! same in every call of a model and larger than many a conversation.
+//! The gateway's payload is LiteLLM's standard logging object; `payload.json` beside this file is
+//! its frame. It contains about two kilobytes of metadata that differ a little from call to call,
+//! and the model's entry in the price map. The entry is the same in every call of a model, and
+//! larger than many conversations.
 
 use crate::Failure;
 use crate::conversation::Message;
@@ -14,14 +15,14 @@ use crate::text::Author;
 /// The frame of a payload, with names in `@` where something is filled in.
 const FRAME: &str = include_str!("payload.json");
 
-/// The salt of the UUID that names a session.
+/// The salt of the UUID that is a session's id.
 const SESSION_SALT: u32 = 0;
 
-/// A price map's entries, short and whole.
+/// The entries of a price map, shortened and complete.
 const MODEL_MAP_SHORT: &str = include_str!("model_map_short.json");
 const MODEL_MAP_FULL: &str = include_str!("model_map_full.json");
 
-/// How much of the price map's entry a payload carries.
+/// How much of the price map's entry a payload contains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ModelMap {
     /// About 250 bytes.
@@ -39,12 +40,12 @@ impl ModelMap {
     }
 }
 
-/// The session id that the calls of a session number carry.
+/// Returns the session id in the calls of a session number.
 pub(crate) fn session_id(number: u64) -> String {
     uuid(number, SESSION_SALT)
 }
 
-/// A request: its HTTP head and body, in up to three pieces that go out in one write.
+/// A request: its HTTP head and body, in up to three pieces that are sent in one write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'bytes> {
     /// The pieces, in order.
@@ -60,7 +61,7 @@ impl Request<'_> {
     }
 }
 
-/// One call that fits into one template: the bodies of the scenario of small ones.
+/// A call that is one template, as in the scenarios with small calls.
 #[derive(Clone, Debug)]
 pub(crate) struct SingleCall {
     template: Template,
@@ -70,8 +71,8 @@ pub(crate) struct SingleCall {
 }
 
 impl SingleCall {
-    /// Builds a gateway call whose body has exactly the wanted size, and whose messages are all another
-    /// session's.
+    /// Builds a gateway call whose body has exactly the wanted size, and whose messages are all
+    /// different for another session.
     pub(crate) fn gateway(seed: u64, body_length: usize, bearer: &str) -> Self {
         let instructions = Author::new(seed, 0).prose(240);
         let body = padded(seed, body_length, &instructions, |messages, reply| {
@@ -80,8 +81,8 @@ impl SingleCall {
         Self::new("/ingest/gateway", &body, bearer)
     }
 
-    /// Builds a gateway call of exactly the wanted size of which only the last message and the answer are
-    /// new: what comes before is the same in every call.
+    /// Builds a gateway call of exactly the wanted size in which only the last message and the
+    /// answer are new. The rest is the same in every call.
     pub(crate) fn new_turn(seed: u64, body_length: usize, bearer: &str) -> Self {
         let instructions = fixed(Author::new(0, 0).prose(240));
         let body = padded(seed, body_length, &instructions, |messages, reply| {
@@ -90,7 +91,7 @@ impl SingleCall {
         Self::new("/ingest/gateway", &body, bearer)
     }
 
-    /// Builds a CI result of a repository.
+    /// Builds a CI result for a repository.
     pub(crate) fn ci(repository: u64, bearer: &str) -> Self {
         let body = format!(
             "{{\"provider\":\"ci_a\",\"run_id\":\"build-{run}\",\"run_attempt\":1,\"repo\":\"acme/service-{repository:02}\",\
@@ -129,7 +130,7 @@ impl SingleCall {
         (self.expect)(status, body)
     }
 
-    /// Returns the request of a session and a call.
+    /// Returns the request for a session and a call.
     pub(crate) fn request(&mut self, session: u64, call: u64) -> Request<'_> {
         self.template.patch_session(session);
         self.template.patch_call(call);
@@ -140,7 +141,8 @@ impl SingleCall {
     }
 }
 
-/// Builds a payload alone, of exactly the wanted size: one line of what a gateway's own logger sends.
+/// Builds only a payload, of exactly the wanted size: one line of what a gateway's own logger
+/// sends.
 pub(crate) fn payload_line(seed: u64, length: usize) -> Template {
     let instructions = Author::new(seed, 0).prose(240);
     let line = padded(seed, length, &instructions, |messages, reply| {
@@ -151,7 +153,7 @@ pub(crate) fn payload_line(seed: u64, length: usize) -> Template {
     Template::new(line)
 }
 
-/// Writes a call of three messages, and adds words until it has the wanted size.
+/// Writes a call with three messages, and adds words until it has the wanted size.
 fn padded(
     seed: u64,
     length: usize,
@@ -177,7 +179,7 @@ fn padded(
     let missing = length
         .checked_sub(body(&task, &reply).len())
         .unwrap_or_else(|| panic!("the smallest body has {} bytes", body(&task, &reply).len()));
-    // Half to each text: one byte of plain words is one byte of body.
+    // Half goes to each text. One byte of plain words is one byte of body.
     task.extend(plain_words().take(missing / 2));
     reply.extend(plain_words().take(missing - missing / 2));
     let body = body(&task, &reply);
@@ -189,7 +191,7 @@ fn padded(
     body
 }
 
-/// Returns a text that is the same in every session and every call.
+/// Makes a text the same in every session and every call.
 fn fixed(text: String) -> String {
     let mut template = Template::new(text);
     template.patch_session(0);
@@ -197,7 +199,7 @@ fn fixed(text: String) -> String {
     String::from_utf8(template.bytes().to_vec()).expect("texts are text")
 }
 
-/// The head of a request on a connection that stays open.
+/// Returns the head of a request on a connection that stays open.
 pub(crate) fn head(path: &str, bearer: &str, body_length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {bearer}\r\n\
@@ -218,7 +220,8 @@ pub(crate) fn envelope(messages: &str, reply: &str, map: ModelMap, tools: &str) 
     out
 }
 
-/// Appends a document with Python's spacing: a blank after a comma, none inside brackets, no line breaks.
+/// Appends a document with Python's spacing: a blank after each comma, none inside brackets, no
+/// line breaks.
 fn push_joined(out: &mut String, document: &str) {
     for line in document.lines() {
         out.push_str(line);

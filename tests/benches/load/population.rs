@@ -1,8 +1,8 @@
 //! An organization that has used the service for half a year, written through the store.
 //!
-//! Everything about a fact follows from its number, so whoever measures knows what to ask for without reading it back.
-//! One repository has a fifth of all pushes, as a shared one does; a tenth of the others is known by name alone, and
-//! some were renamed half-way.
+//! Everything about a fact is derived from its number, so the benchmarks know what to ask for
+//! without reading it back. One repository has a fifth of all pushes, as a shared one would. A
+//! tenth of the others is known by name alone, and some were renamed half-way.
 
 use std::time::{Duration, Instant as Moment};
 
@@ -25,32 +25,32 @@ use svc_model::time::Instant;
 use crate::Failure;
 use crate::sink::Sink;
 
-/// Repositories of the organization. The first is the shared one.
+/// The number of repositories in the organization. The first is the shared one.
 const REPOSITORIES: u64 = 400;
-/// Of a hundred pushes, those to the shared repository.
+/// The percentage of pushes to the shared repository.
 const SHARED_PERCENT: u64 = 20;
-/// CI outcomes of each push.
+/// The CI outcomes of each push.
 pub(crate) const RUNS: u64 = 5;
 /// The workflows, one for each outcome of a push.
 pub(crate) const WORKFLOWS: [&str; RUNS as usize] =
     ["lint", "unit tests", "integration", "package", "deploy"];
-/// Pushes for each Session that was observed.
+/// The number of pushes per observed Session.
 const PUSHES_PER_SESSION: u64 = 8;
-/// Calls of a Session.
+/// The calls of a Session.
 const CALLS: u64 = 10;
-/// Decisions and edit observations of a Session.
+/// The decisions and edit observations of a Session.
 const DECISIONS: u64 = 4;
 const EDITS: u64 = 2;
-/// Commits and calls of the one large Session.
+/// The commits and calls of the one large Session.
 pub(crate) const LARGE_COMMITS: u64 = 100;
 pub(crate) const LARGE_CALLS: u64 = 490;
-/// Pull requests that the runs of one repository are of.
+/// The number of pull requests that the runs of one repository belong to.
 const PULL_REQUESTS: u64 = 2_000;
 /// When it begins, and the time between two pushes.
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 const INTERVAL_MICROSECONDS: i64 = 75_000_000;
 
-/// The kinds of fact, as they make ids distinct.
+/// The kinds of facts, which keep their ids distinct.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Push = 1,
@@ -65,17 +65,17 @@ pub(crate) enum Kind {
     Retry,
 }
 
-/// An organization of a size.
+/// An organization of a given size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Population {
-    /// Pushes; each has [`RUNS`] outcomes.
+    /// The number of pushes. Each has [`RUNS`] outcomes.
     pub(crate) pushes: u64,
-    /// Sessions, beside the large one.
+    /// The number of Sessions besides the large one.
     pub(crate) sessions: u64,
     begin: Instant,
 }
 
-/// A repository at the time of a push.
+/// A repository, as it was named at the time of a push.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) name: RepositoryName,
@@ -83,7 +83,8 @@ pub(crate) struct Named {
 }
 
 impl Population {
-    /// Returns this share of an organization with 200,000 pushes, 1,000,000 outcomes and 240,000 calls.
+    /// Returns this share of an organization with 200,000 pushes, 1,000,000 outcomes and 240,000
+    /// calls.
     pub(crate) fn new(share: f64) -> Result<Self, Failure> {
         let of = |whole: f64| (whole * share).round() as u64;
         let population = Self {
@@ -102,13 +103,13 @@ impl Population {
         self.after(push, 0)
     }
 
-    /// Returns a moment after a push. All of them are long before 2262.
+    /// Returns the moment this many microseconds after a push. All are long before 2262.
     fn after(&self, push: u64, microseconds: i64) -> Instant {
         let since = push as i64 * INTERVAL_MICROSECONDS + microseconds;
         Instant::from_microseconds(self.begin.microseconds() + since).unwrap_or(self.begin)
     }
 
-    /// Returns the number of a push's repository.
+    /// Returns the number of the repository of a push.
     fn repository_number(push: u64) -> u64 {
         let draw = mix(push, 11);
         if draw % 100 < SHARED_PERCENT {
@@ -118,12 +119,12 @@ impl Population {
         }
     }
 
-    /// Returns the repository of a push, under the name that it had then.
+    /// Returns the repository of a push, under its name at that time.
     pub(crate) fn repository(&self, push: u64) -> Named {
         Self::named(Self::repository_number(push), push >= self.pushes / 2)
     }
 
-    /// Returns a repository; `later` after it was renamed, if it ever was.
+    /// Returns a repository. If `later`, it is named as after its renaming, if it was ever renamed.
     fn named(number: u64, later: bool) -> Named {
         let word = if Self::is_renamed(number) && !later {
             "former"
@@ -151,31 +152,31 @@ impl Population {
         Self::named(0, true)
     }
 
-    /// Returns a push to a repository that is known by name alone, near this one.
+    /// Returns a push near this one whose repository is a wanted one.
     pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&Named) -> bool) -> Option<u64> {
         (push..self.pushes)
             .chain(0..push)
             .find(|push| wanted(&self.repository(*push)))
     }
 
-    /// Returns the commit of a push. What the first push stands on is the commit before push 0.
+    /// Returns the commit of a push. The first push is based on the commit before push 0.
     pub(crate) fn commit(push: u64) -> CommitSha {
         let low = push as u32;
         let digits = format!("{:016x}{:016x}{low:08x}", mix(push, 21), mix(push, 22));
         CommitSha::new(&digits).expect("40 digits")
     }
 
-    /// Returns the id of the run of a push.
+    /// Returns the id of one of the runs of a push.
     pub(crate) fn run_id(push: u64, run: u64) -> String {
         format!("{}", 7_000_000_000 + push * RUNS + run)
     }
 
-    /// Returns the attempt of a run, when its system counts them.
+    /// Returns the attempt of a run, if its system counts attempts.
     pub(crate) const fn run_attempt(run: u64) -> Option<i64> {
         if run < 3 { Some(1) } else { None }
     }
 
-    /// Returns the system of a run.
+    /// Returns the CI system of a run.
     pub(crate) const fn run_provider(run: u64) -> CiProvider {
         if run < 3 {
             CiProvider::ForgeActions
@@ -205,19 +206,19 @@ impl Population {
         session * PUSHES_PER_SESSION % self.pushes
     }
 
-    /// Returns about how many facts there are.
+    /// Returns the approximate number of facts.
     pub(crate) const fn facts(&self) -> u64 {
         self.pushes * (1 + RUNS) + self.sessions * (CALLS + DECISIONS + EDITS + 2)
     }
 
-    /// Returns commits at which a Session was observed.
+    /// Returns some commits that a Session was observed at.
     pub(crate) fn some_observed_commits(&self, count: usize) -> Vec<CommitSha> {
         let session = |number: usize| mix(number as u64, 76) % self.sessions;
         let commits = (0..count).map(|number| Self::commit(self.first_push(session(number))));
         commits.collect()
     }
 
-    /// Writes it into a database.
+    /// Writes the organization into a database.
     pub(crate) fn write(&self, url: &str) -> Result<Duration, Failure> {
         let begin = Moment::now();
         let mut sink = Sink::open(url)?;
@@ -372,7 +373,8 @@ impl Population {
         Ok(())
     }
 
-    /// The Session that comes near every bound of a dossier: long work in the shared repository.
+    /// Writes the Session that comes close to every bound of a dossier: long work in the shared
+    /// repository.
     fn large(&self, sink: &mut Sink) -> Result<(), Failure> {
         let session = Self::large_session();
         for call in 0..LARGE_CALLS {
@@ -437,7 +439,7 @@ impl Population {
     }
 }
 
-/// What the forge says of a run, in part.
+/// Returns part of what the forge says about a run.
 fn run_description(push: u64, run: u64) -> Json {
     let text = format!(
         "{{\"id\":{},\"event\":\"push\",\"run_number\":{push},\"status\":\"completed\",\
@@ -447,7 +449,7 @@ fn run_description(push: u64, run: u64) -> Json {
     Json::parse(text.as_bytes()).expect("JSON")
 }
 
-/// Gives an outcome its id.
+/// Sets the id of an outcome.
 trait WithId {
     fn with_id(self, outcome_id: FactId) -> Self;
 }
@@ -458,7 +460,7 @@ impl WithId for CiOutcome {
     }
 }
 
-/// Returns the id of a fact. Like a random one it lies anywhere in an index.
+/// Returns the id of a fact. Like a random id, it may be anywhere in an index.
 pub(crate) fn fact_id(kind: Kind, number: u64) -> FactId {
     let (high, low) = (mix(number, kind as u64), mix(number, 100 + kind as u64));
     let random = (u128::from(high) << 64) | u128::from(low);
@@ -466,7 +468,7 @@ pub(crate) fn fact_id(kind: Kind, number: u64) -> FactId {
     FactId::new(uuid::Builder::from_random_bytes(bytes).into_uuid())
 }
 
-/// Returns bits that look random and follow from the number and the purpose.
+/// Returns bits that look random but are derived from the number and the purpose.
 pub(crate) const fn mix(number: u64, purpose: u64) -> u64 {
     let mut bits = number
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,4 +1,5 @@
-//! The server as a process of its own, and what the kernel knows about a process. Linux only: it reads `/proc`.
+//! The server as a separate process, and what the kernel knows about processes. Linux only, because
+//! it reads `/proc`.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::Failure;
 use crate::http::Client;
 
-/// Ticks in which Linux reports processor time to programs, on every architecture.
+/// The ticks per second in which Linux reports processor time to programs, on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// How long a server may take to start, and to stop.
@@ -21,24 +22,24 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
-    /// Settings; those of the caller's own environment are not passed on.
+    /// Settings. Those in the caller's own environment are not passed on.
     pub(crate) settings: Vec<(&'static str, String)>,
-    /// Where it runs and its log goes.
+    /// The folder that it runs in and logs to.
     pub(crate) folder: PathBuf,
 }
 
-/// A running server. Dropping it kills it; [`Server::stop`] lets it finish.
+/// A running server. Dropping it kills it, and [`Server::stop`] lets it finish.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// From the start of the process to the first good answer of `/health`.
+    /// The time from the start of the process to the first good answer from `/health`.
     pub(crate) start_time: Duration,
     log: PathBuf,
 }
 
 impl Server {
-    /// Starts a server on a free port and waits for its health.
+    /// Starts a server on a free port and waits until it is healthy.
     pub(crate) fn start(launch: &Launch) -> Result<Self, Failure> {
         let address = free_address()?;
         let log = launch.folder.join("server.log");
@@ -68,7 +69,8 @@ impl Server {
             log,
         };
         loop {
-            // A refused connection costs microseconds, so the wait in between decides how exact the figure is.
+            // A refused connection costs microseconds, so the pause between attempts determines the
+            // precision.
             if healthy(address) {
                 server.start_time = begin.elapsed();
                 return Ok(server);
@@ -126,7 +128,7 @@ impl Drop for Server {
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns the address of a port that was free a moment ago.
 pub(crate) fn free_address() -> Result<SocketAddr, Failure> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
@@ -163,17 +165,19 @@ pub(crate) fn run(command: &mut Command) -> Result<String, Failure> {
     .into())
 }
 
-/// Seconds of processor time that a process has used, with those of its children that have ended.
+/// Returns the seconds of processor time that a process has used, including its children that have
+/// ended.
 pub(crate) fn processor_seconds(process: u32) -> Result<f64, Failure> {
     Ok(Statistics::read(process)?.ticks / TICKS_PER_SECOND)
 }
 
-/// Seconds of processor time of a process and all its living children.
+/// Returns the seconds of processor time of a process and all its living children.
 pub(crate) fn family_processor_seconds(process: u32) -> Result<f64, Failure> {
     let mut ticks = Statistics::read(process)?.ticks;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
-        // A child may end while the folder is read: what it used then counts for its parent the next time.
+        // A child may end while the folder is read. What it used is then counted for its parent
+        // next time.
         if let Some(Ok(child)) = name.to_str().map(str::parse)
             && let Ok(statistics) = Statistics::read(child)
             && statistics.parent == process
@@ -193,7 +197,7 @@ struct Statistics {
 impl Statistics {
     fn read(process: u32) -> Result<Self, Failure> {
         let text = fs::read_to_string(format!("/proc/{process}/stat"))?;
-        // The program's name, in brackets, may hold anything; the fields after it are numbers.
+        // The program's name, in brackets, may contain anything. The fields after it are numbers.
         let (_, fields) = text
             .rsplit_once(") ")
             .ok_or("a process without statistics")?;
@@ -211,7 +215,7 @@ impl Statistics {
     }
 }
 
-/// Bytes of a process in memory, now and at most so far.
+/// The bytes of a process in memory: now, and the maximum so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) resident: u64,
@@ -235,7 +239,7 @@ impl Memory {
     }
 }
 
-/// The file system that holds a path: the type of the mount with the longest matching name.
+/// Returns the file system that a path is on: the type of the mount with the longest matching name.
 pub(crate) fn file_system(path: &Path) -> Result<String, Failure> {
     let path = path.canonicalize()?;
     let mounts = fs::read_to_string("/proc/self/mounts")?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
-    /// Printed for what it tells; nothing has to be reached.
+    /// The figure is for information only.
     None,
 }
 
@@ -22,10 +22,10 @@ pub(crate) enum Unit {
     Kibibytes,
     Bytes,
     Microseconds,
-    /// One part of so many: a share written as its inverse.
+    /// One part of this many: a share written as its inverse.
     OnePartOf,
     Count,
-    /// So many times another figure.
+    /// This many times another figure.
     Times,
 }
 
@@ -47,7 +47,7 @@ impl Unit {
     }
 }
 
-/// Prints figures and remembers whether one missed its goal.
+/// Prints figures, and counts those that missed their goals.
 #[derive(Debug)]
 pub(crate) struct Report {
     scenario: &'static str,
@@ -67,7 +67,7 @@ impl Report {
         }
     }
 
-    /// Says what the lines that follow are about.
+    /// Begins the figures of a scenario and a backend.
     pub(crate) fn begin(&mut self, scenario: &'static str, backend: &'static str) {
         self.scenario = scenario;
         self.backend = backend;
@@ -81,7 +81,7 @@ impl Report {
     /// Prints a figure.
     pub(crate) fn figure(&mut self, name: &str, value: f64, unit: Unit, goal: Goal) {
         let (wanted, met) = match goal {
-            // So many times less is written as a share, which is to be small.
+            // Such a factor is written as a share, which should be small.
             Goal::AtLeast(least) if matches!(unit, Unit::OnePartOf) => {
                 (format!("<= {}", unit.write(least)), Some(value >= least))
             }
@@ -113,7 +113,7 @@ impl Report {
         self.figure(name, value.as_secs_f64() * 1e3, Unit::Milliseconds, goal);
     }
 
-    /// How many figures missed their goals.
+    /// Returns how many figures missed their goals.
     pub(crate) fn missed(&self) -> usize {
         self.missed
     }
@@ -132,7 +132,7 @@ fn line(
         .to_owned()
 }
 
-/// The middle of some durations; the lower of the two middle ones.
+/// Returns the median of some durations, or the lower of the two middle ones.
 pub(crate) fn median(mut values: Vec<Duration>) -> Duration {
     values.sort_unstable();
     values
@@ -141,7 +141,7 @@ pub(crate) fn median(mut values: Vec<Duration>) -> Duration {
         .unwrap_or_default()
 }
 
-/// A whole number with its thousands apart.
+/// Returns a whole number with its thousands separated.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::with_capacity(digits.len() + 4);

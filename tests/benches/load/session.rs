@@ -1,10 +1,11 @@
-//! Request bodies of the calls of one session: each sends all that was said before it.
+//! Request bodies for the calls of one session. Each sends everything that was said before it.
 
 use crate::conversation::{Conversation, Plan, scale_for};
 use crate::payload::{ModelMap, Request, envelope, head};
 use crate::template::Template;
 
-/// The calls of a growing session: one copy of the messages, of which each call sends a longer prefix.
+/// The calls of a growing session: one copy of the messages, of which each call sends a longer
+/// prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionCalls {
     messages: Template,
@@ -31,8 +32,8 @@ impl SessionCalls {
         Self::with_tools(conversation, calls, map, "", bearer)
     }
 
-    /// Builds the calls of the last `calls` turns of a conversation whose every call names the same tools: a JSON array,
-    /// or nothing.
+    /// Builds the calls of the last `calls` turns of a conversation in which every call has the
+    /// same tools: a JSON array, or none.
     pub(crate) fn with_tools(
         conversation: &Conversation,
         calls: usize,
@@ -76,12 +77,12 @@ impl SessionCalls {
         self.calls.len()
     }
 
-    /// Bytes of all bodies.
+    /// Returns the bytes of all bodies.
     pub(crate) fn body_bytes(&self) -> usize {
         self.calls.iter().map(|call| call.body_length).sum()
     }
 
-    /// Makes every message another session's.
+    /// Makes every message belong to another session.
     pub(crate) fn begin_session(&mut self, session: u64) {
         self.messages.patch_session(session);
         for call in &mut self.calls {
@@ -106,7 +107,7 @@ impl SessionCalls {
     }
 }
 
-/// The plan of a session whose bodies have a wanted mean size.
+/// Returns the plan of a session whose bodies have a wanted mean size.
 pub(crate) fn plan_of_mean_body(turns: usize, mean_body: usize) -> Plan {
     let plan = |scale| Plan {
         seed: 1,

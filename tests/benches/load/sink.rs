@@ -1,4 +1,5 @@
-//! Facts written through the store, with moments of their own: a history that nobody has the time to wait for.
+//! Writes facts through the store with times of their own, to create a history that nobody has time
+//! to wait for.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::Failure;
 use crate::scenario::ORGANIZATION;
 
-/// Facts of one append, and appends that are under way at once.
+/// The facts per append, and the appends that run at once.
 const BATCH: usize = 1_000;
 const UNDER_WAY: usize = 6;
 
@@ -24,7 +25,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Opens a database, which is made when it is new.
+    /// Opens a database, and creates it if it is new.
     pub(crate) fn open(url: &str) -> Result<Self, Failure> {
         let store = Arc::new(Store::open_with_given_moments(&StoreConfig {
             url: DatabaseUrl::parse(url).map_err(|_| "no URL of a database")?,
@@ -43,7 +44,7 @@ impl Sink {
         })
     }
 
-    /// Adds a call that is received at a moment.
+    /// Adds a call that was received at this moment.
     pub(crate) fn call(&mut self, call: InferenceCall, at: Instant) -> Result<(), Failure> {
         let encoded = self.store.encode(call, at);
         self.add(Append::InferenceCall(Box::new(encoded)))

@@ -1,5 +1,6 @@
-//! The databases that the server is measured on: files in a scratch folder, and a PostgreSQL cluster of this program's
-//! own. Both keep what they acknowledge: nothing here switches a safeguard off.
+//! The databases that the server is measured on: files in a scratch folder, and a PostgreSQL
+//! cluster of this program's own. Both keep what they acknowledge, and nothing here disables a
+//! safeguard.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +14,7 @@ use crate::process::{family_processor_seconds, file_system, free_address, run, s
 use crate::report::median;
 use crate::{Backend, Failure};
 
-/// A folder for everything that a run writes, removed when it ends.
+/// A folder for everything that a run writes, removed when the run ends.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: PathBuf,
@@ -22,7 +23,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder, and refuses one that lives in memory: there, syncing costs nothing.
+    /// Creates the folder. Refuses one in memory, where syncing costs nothing.
     pub(crate) fn new(parent: Option<&Path>, keep: bool) -> Result<Self, Failure> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         fs::create_dir_all(&parent)?;
@@ -45,7 +46,7 @@ impl Scratch {
         })
     }
 
-    /// Makes a folder in it.
+    /// Creates a folder inside it.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.folder.join(name);
         fs::create_dir(&folder)?;
@@ -95,7 +96,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Creates a cluster in a folder and starts it.
+    /// Creates a cluster in a folder, and starts it.
     pub(crate) fn start(folder: &Path) -> Result<Self, Failure> {
         let programs = programs()?;
         let data = folder.join("data");
@@ -185,7 +186,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // INT is its fast shutdown: it ends the connections and waits for nobody.
+        // SIGINT is PostgreSQL's fast shutdown: it ends the connections and waits for nobody.
         if self.postmaster != 0 {
             signal(self.postmaster, "INT").ok();
         } else {
@@ -195,7 +196,8 @@ impl Drop for Cluster {
     }
 }
 
-/// The folder of PostgreSQL's programs: the one on the path, else the newest of Debian's.
+/// Returns the folder of PostgreSQL's programs: the one on the path, or else the newest of
+/// Debian's.
 fn programs() -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -225,7 +227,7 @@ fn programs() -> Result<PathBuf, Failure> {
         })
 }
 
-/// One empty database, made for one server.
+/// An empty database for one server.
 #[derive(Debug)]
 pub(crate) enum Store<'cluster> {
     Sqlite {
@@ -238,7 +240,7 @@ pub(crate) enum Store<'cluster> {
 }
 
 impl<'cluster> Store<'cluster> {
-    /// Makes a database in a folder, or in the cluster under the folder's name.
+    /// Creates a database in a folder, or in the cluster under the folder's name.
     pub(crate) fn create(
         backend: Backend,
         folder: &Path,
@@ -259,7 +261,7 @@ impl<'cluster> Store<'cluster> {
         }
     }
 
-    /// The URL that the server is given.
+    /// Returns the URL that the server is given.
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite { file } => format!("sqlite://{}", file.display()),
@@ -269,7 +271,7 @@ impl<'cluster> Store<'cluster> {
         }
     }
 
-    /// Processor time of the database's own processes; SQLite works inside the server.
+    /// Returns the processor time of the database's own processes. SQLite works inside the server.
     pub(crate) fn processor_seconds(&self) -> Result<f64, Failure> {
         match self {
             Self::Sqlite { .. } => Ok(0.0),
@@ -277,10 +279,11 @@ impl<'cluster> Store<'cluster> {
         }
     }
 
-    /// Bytes on disk. The server must have stopped.
+    /// Returns the bytes on disk. The server must have stopped.
     ///
-    /// SQLite: the file and its write-ahead log, if a clean shutdown left one. PostgreSQL: the database's size after
-    /// dead rows were cleared away and pages written; its write-ahead log is recycled and not counted.
+    /// For SQLite: the file and its write-ahead log, if a clean shutdown left one. For PostgreSQL:
+    /// the size of the database after dead rows were removed and pages were written. Its
+    /// write-ahead log is recycled and not counted.
     pub(crate) fn bytes(&self) -> Result<u64, Failure> {
         match self {
             Self::Sqlite { file } => {

@@ -1,18 +1,20 @@
 //! Request bytes that are built once and made distinct by patching them in place.
 //!
-//! Building a believable body costs far more than sending it, and the generator shares its processors with the
-//! server it measures. So every body is built before the clock starts, with *markers* where something must differ
-//! from one request to the next: an id, an instant, or a word in the middle of a message. A marker has the width of
-//! what replaces it, hence patching never moves a byte and never changes a content length.
+//! Building a realistic body costs far more than sending it, and the generator shares its
+//! processors with the server that it measures. So every body is built before the clock starts,
+//! with *markers* where something must differ from one request to the next: an id, an instant, or a
+//! word in the middle of a message. A marker is as wide as what replaces it, so patching never
+//! moves a byte and never changes a content length.
 //!
-//! A marker is `~`, a letter for its shape, five digits of salt and more `~` up to its width. The tilde is never
-//! escaped in JSON, however deep the text is nested, and no other text of this program holds one. An upper-case letter
-//! takes its value from the number of the session, a lower-case one from the number of the call.
+//! A marker is `~`, a letter for its shape, five digits of salt, and more `~` up to its width. JSON
+//! never escapes the tilde, however deeply the text is nested, and no other text of this program
+//! contains one. An upper-case letter takes its value from the session's number, and a lower-case
+//! one from the call's.
 
 /// What a marker becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// A word of 13 letters and digits: distinct for every number.
+    /// A word of 13 letters and digits, different for every number.
     Word,
     /// A UUID in its hyphenated form.
     Uuid,
@@ -20,11 +22,11 @@ pub(crate) enum Shape {
     Commit,
     /// An integer of five digits after two blanks.
     Integer,
-    /// An RFC 3339 instant, a millisecond later with every call.
+    /// An RFC 3339 instant, which is a millisecond later with every call.
     Instant,
-    /// The same instant as seconds of the Unix epoch; the salt is a number of milliseconds to add.
+    /// The same instant in seconds of Unix time. The salt is a number of milliseconds to add.
     Epoch,
-    /// The same instant in nanoseconds of the Unix epoch; the salt is a number of microseconds to add.
+    /// The same instant in nanoseconds of Unix time. The salt is a number of microseconds to add.
     Nanoseconds,
 }
 
@@ -51,7 +53,7 @@ impl Shape {
         }
     }
 
-    /// The bytes it occupies, as a marker and as a value.
+    /// Returns the bytes that the shape takes up, both as a marker and as a value.
     const fn width(self) -> usize {
         match self {
             Self::Word => 13,
@@ -152,20 +154,20 @@ impl Template {
         &self.bytes
     }
 
-    /// How many places make the text of one session differ from another's.
+    /// Returns how many places make the text of one session differ from another's.
     #[cfg(test)]
     pub(crate) fn session_slot_count(&self) -> usize {
         self.session_slots.len()
     }
 
-    /// Gives the slots of a session their values.
+    /// Sets the values of a session's slots.
     pub(crate) fn patch_session(&mut self, number: u64) {
         for slot in &self.session_slots {
             fill(&mut self.bytes, *slot, number);
         }
     }
 
-    /// Gives the slots of a call their values.
+    /// Sets the values of a call's slots.
     pub(crate) fn patch_call(&mut self, number: u64) {
         for slot in &self.call_slots {
             fill(&mut self.bytes, *slot, number);
@@ -173,7 +175,8 @@ impl Template {
     }
 }
 
-/// Returns the UUID that a slot of this salt gets: what a server must be told in advance, such as a granted session.
+/// Returns the UUID that a slot with this salt gets, for what a server must know in advance, such
+/// as a granted session.
 pub(crate) fn uuid(number: u64, salt: u32) -> String {
     let mut bytes = vec![0; Shape::Uuid.width()];
     fill(
@@ -188,7 +191,7 @@ pub(crate) fn uuid(number: u64, salt: u32) -> String {
     String::from_utf8(bytes).expect("a UUID is ASCII")
 }
 
-/// A bijection of 64 bits that leaves no likeness between neighbours.
+/// Returns a bijection of 64 bits that leaves no similarity between neighbours.
 pub(crate) fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -222,7 +225,7 @@ fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
             target[19] = b'a';
         }
         Shape::Integer => {
-            // Blanks before a number are legal, a zero is not.
+            // Blanks before a number are legal, but a zero is not.
             target[..2].fill(b' ');
             decimal(&mut target[2..], 10_000 + bits % 90_000);
         }
@@ -250,7 +253,7 @@ fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
     }
 }
 
-/// Writes a number from its low bits up, `width` bits a character.
+/// Writes a number from its lowest bits up, with `width` bits per character.
 fn digits(target: &mut [u8], mut bits: u64, width: u32, alphabet: &[u8]) {
     let mask = (1 << width) - 1;
     for byte in target {

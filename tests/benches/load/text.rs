@@ -1,18 +1,19 @@
 //! Text that looks like a coding agent's work: prose, source code, test output.
 //!
-//! Storage compresses and retrieval tokenises what it is given, so the text has to behave like the real thing: words
-//! of uneven frequency, identifiers made of them, indentation, line breaks, quotes, a little of other scripts. It
-//! compresses about as well as source code does. Every few hundred bytes stands a marker of the session (see
-//! [`crate::template`]), at least one in each text, which is what makes every message of every session distinct.
+//! Storage compresses text and retrieval tokenises it, so it has to behave like the real thing:
+//! words of uneven frequency, identifiers made of them, indentation, line breaks, quotes, and a
+//! little of other scripts. It compresses about as well as source code. Every few hundred bytes
+//! there is a marker of the session (see [`crate::template`]), and at least one in each text, which
+//! makes every message of every session distinct.
 
 use std::fmt::{self, Write as _};
 
 use crate::template::{Shape, Source, marker, mix};
 
-/// Bytes between two markers of a text.
+/// The bytes between two markers in a text.
 const MARKER_EVERY: usize = 300;
 
-/// Bytes between two topic words of a text.
+/// The bytes between two topic words in a text.
 const TOPIC_EVERY: u64 = 400;
 
 #[rustfmt::skip]
@@ -45,7 +46,7 @@ const PROSE: &[&str] = &[
     "again", "now", "here", "let", "me", "check",
 ];
 
-/// Words that appear here and there, never in ordinary text: what an agent would search for.
+/// Words that appear here and there, but never in ordinary text: what an agent would search for.
 #[rustfmt::skip]
 pub(crate) const TOPICS: &[&str] = &[
     "pager", "cursor", "boundary", "overlap", "quorum", "backpressure", "tombstone", "checkpoint",
@@ -94,12 +95,13 @@ impl Random {
         low + self.below(high - low)
     }
 
-    /// Any word of a list, all alike.
+    /// Returns any word of a list, all with the same probability.
     fn any(&mut self, words: &'static [&'static str]) -> &'static str {
         words[self.below(words.len() as u64) as usize]
     }
 
-    /// A word of a list, the first ones more often than the last, as in any language.
+    /// Returns a word of a list. The first ones are more frequent than the last, as in any
+    /// language.
     fn pick(&mut self, words: &'static [&'static str]) -> &'static str {
         let count = words.len() as u64;
         let index = self.below(count).min(self.below(count));
@@ -107,7 +109,7 @@ impl Random {
     }
 }
 
-/// Writes texts; no two of its texts carry the same marker.
+/// Writes texts. No two of its texts contain the same marker.
 #[derive(Clone, Debug)]
 pub(crate) struct Author {
     pub(crate) random: Random,
@@ -116,7 +118,7 @@ pub(crate) struct Author {
 }
 
 impl Author {
-    /// Makes an author whose markers are numbered from `first_word`.
+    /// Creates an author whose markers are numbered from `first_word`.
     pub(crate) fn new(seed: u64, first_word: u32) -> Self {
         Self {
             random: Random::new(seed),
@@ -125,13 +127,13 @@ impl Author {
         }
     }
 
-    /// Returns a marker that nothing else of this author has.
+    /// Returns a marker that no other text of this author has.
     pub(crate) fn word(&mut self) -> String {
         self.salt += 1;
         marker(Source::Session, Shape::Word, self.salt)
     }
 
-    /// Returns `call_` and a word, as tool calls are named.
+    /// Returns `call_` and a word, which is how tool calls are named.
     pub(crate) fn tool_call_id(&mut self) -> String {
         format!("call_{}", self.word())
     }
@@ -146,7 +148,7 @@ impl Author {
         )
     }
 
-    /// Sentences of about so many bytes.
+    /// Returns sentences of about this many bytes.
     pub(crate) fn prose(&mut self, bytes: usize) -> String {
         self.text(bytes, |author, text| {
             let words = author.random.between(5, 16);
@@ -169,13 +171,13 @@ impl Author {
         })
     }
 
-    /// Source code of about so many bytes.
+    /// Returns source code of about this many bytes.
     pub(crate) fn code(&mut self, bytes: usize) -> String {
         let mut depth = 0;
         self.text(bytes, |author, text| author.code_line(text, &mut depth))
     }
 
-    /// A test run's output of about so many bytes.
+    /// Returns a test run's output of about this many bytes.
     pub(crate) fn output(&mut self, bytes: usize) -> String {
         self.text(bytes, |author, text| {
             match author.random.below(5) {
@@ -223,7 +225,7 @@ impl Author {
     }
 
     fn text(&mut self, bytes: usize, mut line: impl FnMut(&mut Self, &mut String)) -> String {
-        // Every text has draws of its own, so a longer one only goes on where a shorter one ends.
+        // Every text has random numbers of its own, so a longer text continues a shorter one.
         let own = Random::new(self.random.bits());
         let outer = std::mem::replace(&mut self.random, own);
         let mut text = String::with_capacity(bytes + 200);

@@ -1,4 +1,4 @@
-//! Bodies that are not requests: not JSON, too large, broken.
+//! Bodies that are not requests: not JSON, too large, or broken.
 
 use harness::http::{Framing, Request};
 use harness::random::Random;
@@ -12,7 +12,7 @@ on_both_backends! {
     a_broken_body_is_never_answered_with_a_failure,
 }
 
-/// Random changes of each valid body.
+/// The number of random changes to each valid body.
 const MUTATIONS: usize = 300;
 
 fn nested(open: &str, close: &str, depth: usize) -> Vec<u8> {
@@ -49,7 +49,7 @@ fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backe
     ];
     let other_values = ["null", "true", "1", "NaN", "\"text\"", "-1e400"];
     for route in target.routes() {
-        // The one route for which no 400 is documented says it with 422.
+        // The only route without a documented 400 answers with 422.
         let wanted = if route.endpoint.statuses.contains(&400) {
             400
         } else {
@@ -66,7 +66,7 @@ fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backe
                 reply.text()
             );
         }
-        // A route that takes any object refuses every other value as it does what is not JSON.
+        // A route that takes any object refuses every other value as it refuses what is not JSON.
         let (other, empty) = if route.takes_any_object() {
             (400, 200)
         } else {
@@ -128,7 +128,7 @@ fn a_body_over_its_cap_is_413_whoever_sends_it(backend: Backend) {
             let reply = target.server.send(&request);
             assert_eq!(reply.status, 401, "{} {framing:?}, {cap} bytes", route.path);
         }
-        // Blanks around it bring a valid body to the cap exactly.
+        // Blanks around it make a valid body exactly as large as the cap.
         let mut body = route.body.to_canonical();
         body.resize(cap, b' ');
         let reply = target.post(&route, body.clone());

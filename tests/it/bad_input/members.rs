@@ -1,4 +1,4 @@
-//! Members with a wrong type, absent ones, and undeclared ones.
+//! Members of a wrong type, absent members, and undeclared ones.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ fn a_member_of_a_wrong_type_is_refused_and_stores_nothing(backend: Backend) {
                 statuses.insert(target.try_body(&route, &body).status);
             }
         }
-        // Whatever came before, a valid body is still taken.
+        // Whatever came before, a valid body is still accepted.
         let reply = target.post(&route, route.body.to_canonical());
         assert_eq!(reply.status, 200, "{}: {}", route.path, reply.text());
     }
@@ -68,7 +68,7 @@ fn an_undeclared_member_is_refused_and_stores_nothing(backend: Backend) {
     };
     let secret = "undeclared-and-private";
     for route in target.routes() {
-        // The payload of a gateway is the gateway's: anything may be in it.
+        // A gateway's payload is the gateway's own, so anything may be in it.
         if route.path.starts_with("/ingest/gateway/") || route.takes_any_object() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! No input whatever is a reason to fail: a body is stored, or it is refused with a documented
-//! status and nothing of it is stored. It is never a 5xx, and never silence.
+//! No input makes the service fail. A body is stored, or it is refused with a documented status and
+//! nothing of it is stored. The answer is never a 5xx, and there is always an answer.
 
 mod bodies;
 mod members;

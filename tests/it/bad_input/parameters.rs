@@ -56,7 +56,7 @@ fn an_odd_parameter_is_never_answered_with_a_failure(backend: Backend) {
                 .try_send(&request.bearer(OPERATOR_TOKEN))
                 .expect("an answer");
             let documented = reply.status == 200 || endpoint.statuses.contains(&reply.status);
-            // An empty segment is another path; some of these are not requests at all.
+            // An empty segment is another path, and some of these are not requests at all.
             let other_path = in_path && matches!(reply.status, 400 | 404 | 405);
             assert!(
                 (documented || other_path) && reply.status < 500,

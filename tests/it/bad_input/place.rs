@@ -1,4 +1,4 @@
-//! Places inside a JSON value, and changing the value at one of them.
+//! Places inside a JSON value, and replacing the value at one of them.
 
 use harness::pattern::shown;
 use svc_model::json::Json;
@@ -35,7 +35,7 @@ pub(super) fn places(value: &Json) -> Vec<Vec<Step>> {
     all
 }
 
-/// Returns the value with another at a place, or without any when there is none.
+/// Returns the value with another one at a place, or with the place removed if none is given.
 pub(super) fn with(value: &Json, place: &[Step], other: Option<&Json>) -> Json {
     let mut changed = value.clone();
     let (step, rest) = place.split_first().expect("a place inside");

@@ -1,4 +1,4 @@
-//! A server under bad input, and what must hold of all its answers.
+//! A server that gets bad input, and what must hold for all its answers.
 
 use harness::delivery::{Call, Webhook};
 use harness::http::Reply;
@@ -13,7 +13,7 @@ use super::valid;
 /// The Session of every valid body.
 pub(super) const SESSION: &str = "bad-input";
 
-/// A server under bad input, and a route with a valid body for it.
+/// A server that gets bad input, and what its valid bodies refer to.
 pub(super) struct Target {
     pub(super) server: Server,
     pub(super) call: String,
@@ -29,7 +29,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Returns the event that a webhook's route gets its valid body for.
+    /// Returns the event that a webhook route gets its valid body for.
     pub(super) fn event(&self) -> Option<&'static str> {
         if self.endpoint.access != Access::Signature {
             return None;
@@ -42,8 +42,8 @@ impl Route {
         })
     }
 
-    /// Returns whether the body is another's document, of which no member is required or refused: a
-    /// forge's event, an export of logs.
+    /// Returns whether the body is somebody else's document, which has no required or forbidden
+    /// members: a forge's event, or an export of logs.
     pub(super) fn takes_any_object(&self) -> bool {
         self.event().is_some() || self.endpoint.path == "/v1/logs"
     }
@@ -90,23 +90,23 @@ impl Target {
         routes
     }
 
-    /// Posts a body as one who may, so that nothing but the body can be refused.
+    /// Posts a body with a sufficient credential, so that only the body can be refused.
     pub(super) fn post(&self, route: &Route, body: impl Into<Vec<u8>>) -> Reply {
         let Some(event) = route.event() else {
             return self.server.ask(&route.path, body);
         };
         let delivery = Webhook::unnamed(body).header("x-forge-event", event);
-        // One name for all, so that a rename is repeated rather than another one.
+        // The same name for all, so that a rename is a repetition rather than a new one.
         self.server
             .send(&delivery.named("bad-input").to(&route.path))
     }
 
-    /// Returns what is stored, as counts.
+    /// Returns the counts of what is stored.
     pub(super) fn facts(&self) -> Vec<u8> {
         self.server.read("/v1/facts").body
     }
 
-    /// Posts a body that may be bad, and checks all that holds of every answer.
+    /// Posts a body that may be bad, and checks everything that holds for every answer.
     pub(super) fn try_body(&self, route: &Route, body: &[u8]) -> Reply {
         let before = self.facts();
         let reply = self.post(route, body);
@@ -145,7 +145,8 @@ impl Target {
         reply
     }
 
-    /// Reads everything that is stored for the Session: whatever got in must not break a read.
+    /// Reads everything that is stored for the Session. Whatever was accepted must not break a
+    /// read.
     pub(super) fn read_everything(&self) {
         let inventory = self
             .server

@@ -67,7 +67,7 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
         "/query/context/selected" => {
             json!({"schema_version": 1, "query": "pager", "session_id": SESSION})
         }
-        // About no stored fact, so that nothing else is hidden by it.
+        // Not about a stored fact, so that it hides nothing else.
         "/v1/quarantine" | "/v1/release" => json!({
             "table": "pushes", "fact_id": "none", "reason": "a try", "force": true,
         }),
@@ -75,7 +75,7 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
             "token": "review", "session_id": SESSION, "reason": "a try",
         }),
         "/v1/grants/remove" => json!({"grant_id": target.grant, "reason": "a try"}),
-        // Who was never revoked cannot be restored.
+        // A token that was never revoked cannot be restored.
         "/v1/grants/revoke" | "/v1/grants/restore" => {
             json!({"token": "revoked", "reason": "a try"})
         }

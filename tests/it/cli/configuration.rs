@@ -66,7 +66,7 @@ fn a_token_is_named_and_never_shown() {
     assert!(done(&svc_with(&server, &ingest, &["me"])).contains("client        alice\n"));
 }
 
-/// Runs `svc` as somebody whose configuration is this file, with these variables and no others.
+/// Runs `svc` as somebody with this configuration file, and with these variables only.
 fn configured(config: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let home = tempfile::tempdir().expect("a home");
     let folder = home.path().join(".config/svc");
@@ -87,11 +87,11 @@ fn the_configuration_means_the_same_to_every_command() {
     let (url, store) = (server.base_url(), server.store().url().to_owned());
     let address = url.trim_start_matches("http://");
     let token = [("SVC_TOKEN", OPERATOR_TOKEN)];
-    // Where a server of this machine listens is where its commands look for it.
+    // Commands look for this machine's server where it listens.
     let listens = format!("listen = \"{address}\"\n");
     let me = done(&configured(&listens, &token, &["me"]));
     assert!(me.contains("organization  acme\n"), "{me}");
-    // The store of the configuration is the one that every command works on.
+    // Every command works on the store in the configuration.
     let stored = format!("database_url = \"{store}\"\norg_id = \"acme\"\n");
     let planted_calls = "inference_calls                   4        4\n";
     assert!(done(&configured(&stored, &[], &["facts"])).contains(planted_calls));
@@ -103,7 +103,7 @@ fn the_configuration_means_the_same_to_every_command() {
     );
     let log = done(&configured(&stored, &[], &["quarantine-log"]));
     assert!(log.contains(LAST_CALL), "{log}");
-    // What is given on the command line wins over all of it, and over the environment.
+    // The command line takes precedence over the configuration and the environment.
     let nowhere = [
         ("SVC_TOKEN", OPERATOR_TOKEN),
         ("SVC_DATABASE_URL", "sqlite:///nowhere/at.all"),

@@ -108,7 +108,7 @@ fn the_demo_plants_an_organization_with_a_repository_once() {
     let (again, _) = demo();
     assert_eq!(again, [0_u64; 3].map(Json::from));
 
-    // What it says to paste next is what the folder holds.
+    // The commands that it suggests work on what the folder contains.
     let url = at(&planted, &["own", "database_url"]).as_str().unwrap();
     let mirrors = at(&planted, &["own", "mirrors"]).as_str().unwrap();
     let report = svc(&[
@@ -156,7 +156,7 @@ fn the_demo_leaves_the_mirror_of_another_service_as_it_is() {
     let first = json(&svc(&["demo", "--json"]));
     assert_eq!(at(&first, &["organization", "mirrored"]), &Json::from(true));
 
-    // A service that may not fetch from a folder goes on with the store.
+    // A service that may not fetch from a folder continues with the store.
     let server = Server::start_on(&store, &Configuration::default());
     let mut again = server.shell();
     again.env("HOME", home.path()).envs(secrets.clone());

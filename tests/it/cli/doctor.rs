@@ -38,13 +38,13 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // What the doctor sends is not evidence.
+    // What `svc doctor` sends is not evidence.
     let again = done(&doctor(OPERATOR_TOKEN, &[]));
     assert!(again.contains("agents' events    warning"), "{again}");
     let checks = json(&doctor(OPERATOR_TOKEN, &["--json"]));
     assert_eq!(at(&checks, &["failed"]), &Json::from(0_u64));
 
-    // What follows from a store without tables is not a second failure.
+    // The consequences of a store without tables are not a second failure.
     let empty = home.path().join("empty.db");
     std::fs::write(&empty, "").unwrap();
     let url = format!("sqlite://{}", empty.display());
@@ -55,7 +55,7 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     assert!(text.contains("fix: svc db upgrade"), "{text}");
     assert!(text.contains("unknown: the store cannot be read"), "{text}");
 
-    // Nothing that svc could do makes a database of another file.
+    // Nothing that svc could do turns this file into a database.
     let letter = home.path().join("letter.db");
     std::fs::write(&letter, "Dear database! ".repeat(400)).unwrap();
     let url = format!("sqlite://{}", letter.display());
@@ -68,14 +68,14 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     let refused = doctor(UNKNOWN_TOKEN, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();
-    // The environment's token goes before a stored one.
+    // The environment's token takes precedence over a stored one.
     let mend = format!(
         "fix: set SVC_TOKEN to an operator token, or unset SVC_TOKEN and SVC_TOKEN_FILE and run: svc login {}",
         server.base_url()
     );
     assert!(text.contains(&mend), "{text}");
 
-    // A forge that signs with another secret.
+    // A forge that signs with a different secret.
     let body = b"{}".to_vec();
     let forged = Request::post("/ingest/forge/push", body).header("x-github-event", "push");
     let forged = forged.header("x-hub-signature-256", format!("sha256={}", "0".repeat(64)));

@@ -93,7 +93,7 @@ pub(crate) fn refused(output: &Output, status: i32) -> String {
     error
 }
 
-/// Checks that a text has none of the secrets of the tests.
+/// Checks that a text contains none of the tests' secrets.
 pub(crate) fn shows_no_secret(text: &str) {
     for secret in [
         OPERATOR_TOKEN,

@@ -50,9 +50,9 @@ fn what_is_named_to_run_next_works_where_it_is_pasted() {
     let elsewhere = OsString::from("/usr/bin:/bin");
     let path = programs::path(programs::SHELL);
     let path = fs::canonicalize(path).expect("the program");
-    // One has installed the program, the other has only built it.
+    // One person has installed the program, and the other has only built it.
     for (program, search) in [("svc", &installed), (&*path.to_string_lossy(), &elsewhere)] {
-        // From another machine than the store's, so each command names the service.
+        // As from a machine other than the store's, so each command names the service.
         let lines = [
             format!("session {DEMO} --url {url}"),
             format!("context discover half-open window --url {url}"),
@@ -86,7 +86,7 @@ fn what_the_demo_names_to_run_next_works_without_an_installed_program() {
         let report = pasted(line, home.path(), &search, &[]);
         assert_eq!(report.status.code(), Some(0), "{line}: {report:?}");
     }
-    // The service never ends by itself; it is enough that the pasted command starts it.
+    // The service never ends by itself. It is enough that the pasted command starts it.
     let line = format!("{} --listen 127.0.0.1:0", serves[0]);
     let line = format!("timeout --preserve-status --signal=TERM 5 env {line}");
     let served = pasted(&line, home.path(), &search, &[]);

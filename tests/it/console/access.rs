@@ -1,4 +1,4 @@
-//! Who may open which page: every page of the list with every credential, against a table.
+//! Who may open which page: every page in the list with every credential, compared with a table.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use harness::server::{
 
 use super::{assert_protected, form, open, signed_in, start};
 
-/// One page, and what is answered to whom: nobody, and who has signed in.
+/// Each page, and the status for a visitor who has not signed in and for one who has.
 const TABLE: &[(&str, u16, u16)] = &[
-    // Of a name that is none of today's.
+    // With a name that is not a current one.
     ("GET /console/assets/{name}", 404, 404),
     ("GET /console/sign-in", 200, 303),
     ("POST /console/sign-in", 401, 401),
@@ -21,7 +21,7 @@ const TABLE: &[(&str, u16, u16)] = &[
     ("GET /console/sessions", 303, 200),
     ("GET /console/session", 303, 200),
     ("GET /console/calls", 303, 200),
-    // Of a call that is not there.
+    // For a call that does not exist.
     ("GET /console/call", 303, 409),
     ("GET /console/part", 303, 409),
     ("GET /console/failures", 303, 200),
@@ -111,7 +111,7 @@ fn only_who_has_signed_in_gets_a_page_and_no_token_in_a_header_helps() {
                 check("a made-up cookie", &with, *nobody);
             }
         }
-        // Each is asked by somebody new, since one of them signs out.
+        // Each is opened by a new visitor, because one of the pages signs out.
         let cookies = signed_in(&server);
         check("signed in", &request.header("cookie", &cookies), *operator);
     }
@@ -174,7 +174,7 @@ fn assets_are_named_by_their_content_and_kept() {
         let kept = reply.header("cache-control").expect("how long");
         assert_eq!(kept, "public, max-age=31536000, immutable");
     }
-    // Nothing comes from elsewhere, and nothing runs.
+    // Nothing is loaded from elsewhere, and nothing runs.
     for never in ["<script", "javascript:", "http://", "https://", " style="] {
         assert!(!page.contains(never), "{never}");
     }

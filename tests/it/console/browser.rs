@@ -1,7 +1,8 @@
-//! The whole flow in a real browser: every page is looked at by a person's means, and by axe.
+//! The whole flow in a real browser: every page is used as a person would use it, and checked by
+//! axe.
 //!
-//! It runs where Chromium is installed, and where npm brings the driver and axe into a folder that is
-//! kept. Elsewhere the test says what is missing and ends.
+//! This runs where Chromium is installed, and where npm can install the driver and axe into a
+//! folder that is kept. Elsewhere the test says what is missing and ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use super::{SESSION, start};
 
 const PACKAGES: [&str; 2] = ["puppeteer-core@24.43.1", "axe-core@4.14.1"];
-/// Where Debian and others put the browser.
+/// Where Debian and others install the browser.
 const PROGRAMS: [&str; 3] = [
     "/usr/bin/chromium",
     "/usr/bin/chromium-browser",
@@ -114,7 +115,7 @@ fn a_person_gets_to_every_page_and_axe_finds_nothing() {
     for nothing in ["violations", "wide", "foreign", "errors"] {
         assert_eq!(seen[nothing], json!([]), "{nothing}");
     }
-    // axe is there, and finds what is wrong.
+    // axe is there, and finds an error.
     assert_eq!(seen["proof"], json!(["html-has-lang"]));
     assert_eq!(
         seen["led"],
@@ -123,7 +124,7 @@ fn a_person_gets_to_every_page_and_axe_finds_nothing() {
     assert_eq!(seen["after"], "/console/sessions?limit=5");
     let wrong = seen["wrong"].as_str().unwrap_or_default();
     assert!(wrong.contains("unauthorized"), "{wrong}");
-    // No script could read a cookie, if there were one.
+    // No script could read a cookie, even if there were a script.
     assert_eq!(seen["visible"], "");
     for cookie in seen["cookies"].as_array().expect("cookies") {
         assert_eq!(cookie["httpOnly"], true, "{cookie}");

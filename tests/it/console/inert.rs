@@ -1,4 +1,4 @@
-//! What somebody captured or sent is shown as it is, and does nothing.
+//! What somebody captured or sent is shown as it is, and has no effect.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,10 +13,10 @@ on_both_backends! {
     content_is_shown_on_its_own_page_only,
 }
 
-/// What a browser must never see as an element or as an attribute. It fits a name of a repository and a
-/// branch.
+/// What a browser must never treat as an element or an attribute. It fits into the name of a
+/// repository or a branch.
 const HOSTILE: &str = "\"'><svc-x onload=alert(1)><\\svc-x>&quot;&lt;";
-/// How each begins when it is shown.
+/// How it begins when it is shown.
 const SHOWN: &str = "&lt;svc-x onload=alert(1)&gt;";
 
 fn hostile(name: &str) -> String {
@@ -65,7 +65,7 @@ fn plant(server: &Server) {
     assert_eq!(delivered.status, 200, "{}", delivered.text());
 }
 
-/// Opens every page that can be got to from some, and returns them by their addresses.
+/// Opens every page that can be reached from these, and returns the pages by address.
 fn every_page(server: &Server, from: &[String]) -> BTreeMap<String, String> {
     let cookies = signed_in(server);
     let mut waiting: VecDeque<String> = from.iter().cloned().collect();
@@ -87,7 +87,7 @@ fn nothing_that_was_captured_is_interpreted(backend: Backend) {
         return;
     };
     plant(&server);
-    // What a person enters comes back in the form, and what cannot be found is named by nobody.
+    // What a person enters is shown again in the form, and what cannot be found is not named.
     let entered = encoded(&hostile("entered"));
     let mut from = vec!["/console".to_owned()];
     for path in [
@@ -115,7 +115,7 @@ fn nothing_that_was_captured_is_interpreted(backend: Backend) {
         for never in ["<svc-x", "'><", "&quot;><", "<script", "onload=alert(1)>"] {
             assert!(!page.contains(never), "{address}: {never}\n{page}");
         }
-        // Outside of the addresses no quote stands alone: each opens or closes an attribute.
+        // Outside of addresses, every quote belongs to a pair, which opens and closes an attribute.
         assert_eq!(page.matches('"').count() % 2, 0, "{address}");
     }
     let shows = |path: &str| {
@@ -169,9 +169,9 @@ fn content_is_shown_on_its_own_page_only(backend: Backend) {
         .iter()
         .find(|(_, page)| page.contains("a-sentence"))
         .expect("a page");
-    // What would steer a display is spelled out.
+    // What would control a display is spelled out.
     assert!(page.contains("holds\\u{202e}\\u{1b}[2J</pre>"), "{page}");
-    // Nothing leads to the content before somebody follows it.
+    // Nothing loads the content before somebody follows a link to it.
     for never in [
         "<iframe",
         "<object",

@@ -1,4 +1,4 @@
-//! The console: who may open it, what it shows, and that what it shows does nothing.
+//! The console: who may open it, what it shows, and that what it shows has no effect.
 
 mod access;
 mod browser;
@@ -36,7 +36,7 @@ fn form(server: &Server, path: &str, fields: &[(&str, &str)]) -> Request {
         .header("origin", server.base_url())
 }
 
-/// Returns a value as it stands in a query or a form.
+/// Returns a value as it is written in a query or a form.
 fn encoded(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
     text.bytes()
@@ -69,14 +69,14 @@ pub(crate) fn signed_in(server: &Server) -> String {
     cookies(&reply)
 }
 
-/// Opens a page as one who has signed in.
+/// Opens a page as a signed-in user.
 pub(crate) fn open(server: &Server, cookies: &str, path: &str) -> Reply {
     let reply = server.send(&Request::get(path).header("cookie", cookies));
     assert_protected(path, &reply);
     reply
 }
 
-/// Checks what a browser may do with an answer.
+/// Checks what an answer lets a browser do.
 fn assert_protected(path: &str, reply: &Reply) {
     assert_eq!(
         reply.header("content-security-policy"),
@@ -95,7 +95,7 @@ fn assert_protected(path: &str, reply: &Reply) {
         assert_eq!(reply.header(name), Some(value), "{path}: {name}");
     }
     let referrer = reply.header("referrer-policy").expect("a policy");
-    // Where a form is, the browser names the origin of it, and to nobody else.
+    // On a page with a form, the browser sends the origin, but only to this service.
     let has_form = reply.text().contains("method=\"post\"");
     let expected = if has_form {
         "same-origin"
@@ -108,7 +108,7 @@ fn assert_protected(path: &str, reply: &Reply) {
     }
 }
 
-/// Returns the addresses that a page leads to within the console.
+/// Returns the addresses within the console that a page links to.
 fn links(page: &str) -> Vec<String> {
     let hrefs = page.split("href=\"").skip(1);
     let hrefs = hrefs.filter_map(|rest| rest.split('"').next());

@@ -1,4 +1,4 @@
-//! What the pages show is what the routes answer.
+//! The pages show what the routes answer.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Ba
         "/ingest/gateway",
         "{\"provider\":\"gateway_a\",\"payload\":{}}",
     );
-    // A mirror that writes meanwhile may hold the last counts back for a moment.
+    // A mirror that writes at the same time may delay the last counts a little.
     let begun = Instant::now();
     let mut shown = words(&page(&server, &cookies, "/console"));
     while !shown.contains("gateway skipped no_session 1") && begun.elapsed() < SOON {
@@ -86,7 +86,7 @@ fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Ba
         "inference calls 1 0 1",
         "ci outcomes 1 0 1",
         "pushes 1 0 1",
-        // Stored 1, one a day at least, of three deliveries, one of them a duplicate.
+        // One stored, at least one a day, of three deliveries, one of which is a duplicate.
         "gateway just now just now 1.0 3 1 1 1 0 0",
         "Never delivered: forge pull request, forge ci, forge repository, forge other.",
         "gateway skipped no_session 1",
@@ -129,7 +129,7 @@ fn pages_of_sessions_follow_each_other_and_a_filter_stays(backend: Backend) {
         let heading = format!("Session {}", name.replace('&', "&amp;"));
         assert!(seen.iter().any(|page| page.contains(&heading)), "{heading}");
     }
-    // A cursor is good for its own question.
+    // A cursor is valid only for its own question.
     let cursor = address.split("cursor=").nth(1).expect("a cursor");
     let other = format!("/console/sessions?model=b&limit=2&cursor={cursor}");
     let reply = open(&server, &cookies, &other);
@@ -263,7 +263,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
             assert!(shown.contains(said), "{path}: {said}\n{shown}");
         }
     }
-    // The same numbers as those of the route.
+    // The same numbers as the route's.
     let now = svc_engine::clock::Clock::system().now();
     let before = svc_model::time::Instant::from_microseconds(now.microseconds() - 86_400_000_000);
     let before = before.expect("a moment");
@@ -289,7 +289,7 @@ fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: 
     let choose = page(&server, &cookies, address);
     assert!(words(&choose).contains("Choose two models."), "{choose}");
     assert!(links(&choose).contains(&format!("{address}?model_a=a+%3Cmodel%3E")));
-    // The report of the models leads to the comparison of the two that were called most.
+    // The report of models links to the comparison of the two models with the most calls.
     let models = page(&server, &cookies, "/console/models?days=7");
     let link = links(&models);
     let link = link
@@ -384,7 +384,7 @@ fn sessions_with_accepted_work_are_listed_by_what_is_known_of_them(backend: Back
     );
     let beyond = format!("{address}&from=18446744073709551615");
     let beyond = words(&page(&server, &cookies, &beyond));
-    // The report of some days is of the Sessions of their calls, of which there is none yet.
+    // The report of some days covers the Sessions of those days' calls, and there are none yet.
     let recent = words(&page(&server, &cookies, "/console/abandonment"));
     assert!(recent.contains("committed no rate (0 of 0)"), "{recent}");
     server.deliver("/ingest/gateway", Call::new("s/007", "one").body());
@@ -549,7 +549,7 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
         );
         assert!(said.contains(next), "{path}: {said}");
     }
-    // The request id is there as everywhere, and the path is counted without what it is of.
+    // The request id is returned as everywhere, and the path is counted without its parameters.
     let request = Request::get("/console/session?session_id=x").header("cookie", &cookies);
     let reply = server.send(&request.header("x-request-id", "mine"));
     assert_eq!(reply.header("x-request-id"), Some("mine"));

@@ -50,7 +50,7 @@ fn a_cookie_is_for_the_browser_alone_and_for_this_site() {
         assert!(!cookie.contains("Secure") && cookie.starts_with("svc-"));
         assert!(!cookie.contains(OPERATOR_TOKEN));
     }
-    // Behind a proxy with TLS, which passes on the origin.
+    // Behind a proxy with TLS, which passes the origin on.
     let mut configuration = super::configured();
     configuration.variables.insert(
         "SVC_CONSOLE_HOSTS".into(),
@@ -183,7 +183,7 @@ fn signing_out_is_at_once_here_or_everywhere() {
     let status = |cookies: &str| open(&server, cookies, "/console").status;
     out(&one, "here");
     assert_eq!([&one, &two, &three].map(|it| status(it)), [303, 200, 200]);
-    // Whoever is not in signs out nobody.
+    // Somebody who has not signed in cannot sign anybody out.
     out("svc-console=x", "everywhere");
     assert_eq!(status(&two), 200);
     out(&two, "everywhere");

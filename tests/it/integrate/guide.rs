@@ -1,4 +1,4 @@
-//! The commands, requests and snippets of the guide do what it says.
+//! The commands, requests and snippets in the guide do what it says.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -46,14 +46,14 @@ fn every_shell_block_of_the_guide_is_shell() {
 #[test]
 fn the_commands_of_the_guide_do_what_they_say() {
     let server = start(&Configuration::default());
-    // A job of GitLab in a clone, which is where all of them make sense.
+    // A job of GitLab in a clone, where all of the commands make sense.
     let job = Job::new(jobs()[1].1).with(&[("SVC_URL", &server.base_url())]);
     let git = "git -c init.defaultBranch=main init --quiet .";
     done(&job.bash(git));
     let mut run = 0;
     for block in blocks("sh") {
         let of_svc = |line: &&str| line.starts_with("svc ");
-        // A script of another system is run as that system runs it, in a test of its own.
+        // A script for another system is run as that system would run it, in a test of its own.
         if block.starts_with("#!") {
             continue;
         }
@@ -62,7 +62,7 @@ fn the_commands_of_the_guide_do_what_they_say() {
             let mut line = line.replace("https://svc.example", &server.base_url());
             let mut command = job.command("bash");
             if line.starts_with("svc login ") {
-                // No terminal is there to ask for the token.
+                // There is no terminal to ask for the token.
                 line.push_str(" --with-token");
             } else {
                 command.env("SVC_TOKEN", OPERATOR_TOKEN);
@@ -87,7 +87,7 @@ fn the_requests_of_the_guide_are_answered() {
     let server = start(&Configuration::default());
     let job = Job::new(&[]).of(&server);
     let requests = blocks("sh").into_iter().filter(|block| {
-        // Those to a forge are looked at below.
+        // Requests to a forge are checked below.
         block.contains("curl") && block.contains("$SVC_URL")
     });
     let mut sent = 0;
@@ -107,7 +107,7 @@ fn the_requests_of_the_guide_are_answered() {
     assert_eq!(decisions, &Json::from(1_u64));
 }
 
-/// Puts a program into the home of a job that keeps what it is given.
+/// Puts a program into a job's home that records its input.
 fn stand_in(job: &Job, program: &str) {
     let folder = job.home.path().join("bin");
     let path = folder.join(program);
@@ -179,13 +179,13 @@ fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
     let token = [("SVC_TOKEN", INGEST_TOKEN)];
     let url = [("SVC_URL", &*server.base_url())];
 
-    // The hook of Buildkite is a script, and knows the service by itself.
+    // The Buildkite hook is a script, and knows the service by itself.
     let buildkite = Job::new(jobs()[4].1).with(&token);
     assert!(
         done(&buildkite.bash(&print("buildkite"))).starts_with("buildkite run e44f9784 failed")
     );
 
-    // The others hold their command in a file of another language.
+    // The others contain their command in a file of another language.
     for (source, job, command, reported) in [
         (
             "gitlab-ci",
@@ -208,7 +208,7 @@ fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
     ] {
         assert!(print(source).contains(command), "{source}");
         let job = Job::new(jobs()[job].1).with(&token).with(&url);
-        // What Jenkins itself puts in place.
+        // What Jenkins itself fills in.
         let command = command.replace("${currentBuild.currentResult}", "FAILURE");
         let said = done(&job.bash(&command));
         assert!(said.starts_with(reported), "{said}");
@@ -231,7 +231,7 @@ fn the_guide_names_every_word_and_every_neutral_name() {
     ] {
         assert!(GUIDE.contains(table), "{table}");
     }
-    // The page of the SDK shows a program that is compiled and run.
+    // The page about the SDK shows a program that is compiled and run.
     let example = include_str!("../../../svc-client/examples/call.rs");
     let block = format!("```rust\n{example}```\n");
     assert!(GUIDE.contains(&block), "put this into sdk.md:\n{block}");

@@ -51,7 +51,7 @@ fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
     assert_eq!(fs::read_dir(job.home.path()).unwrap().count(), 0);
 }
 
-/// What Cursor tells its hook after a file was written.
+/// What Cursor sends to its hook after a file was written.
 const WRITTEN: &str = r#"{"conversation_id":"c-1","generation_id":"g","hook_event_name":"postToolUse",
     "cursor_version":"3.1.0","workspace_roots":["/w"],"tool_name":"Write","tool_use_id":"tool_1",
     "tool_input":{"file_path":"/w/a.rs","content":"fn main() {}"},"tool_output":"{}","duration":12}"#;
@@ -69,7 +69,7 @@ fn a_write_of_cursor_is_a_decision_and_never_fails_the_editor() {
         output.stderr_text()
     };
     let job = Job::new(&[]).of(&server);
-    // Told twice, at two moments, it is one decision.
+    // Reported twice, at two times, it is one decision.
     assert_eq!(hook(&job, WRITTEN), "");
     assert_eq!(hook(&job, WRITTEN), "");
     assert_eq!(hook(&job, &WRITTEN.replace("Write", "Read")), "");

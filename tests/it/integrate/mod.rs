@@ -1,5 +1,5 @@
-//! Configuring the sources of evidence, as a user would: reports of pipelines, snippets, hooks, and the
-//! commands in the guide.
+//! Configuring the sources of evidence, as a user would: reports of pipelines, snippets, hooks, and
+//! the commands in the guide.
 
 mod guide;
 mod install;
@@ -18,7 +18,7 @@ use crate::cli::{COMMAND_MAX, at};
 
 const SHA: &str = "ffac537e6cbbf934b08745a378932722df287a53";
 
-/// A job of a CI system, which knows nothing but its variables.
+/// A CI job, which knows only its variables.
 struct Job {
     home: TempDir,
     variables: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ impl Job {
         job.with(variables)
     }
 
-    /// Returns a job of the same home with more variables.
+    /// Returns a job with the same home and more variables.
     fn with(mut self, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter();
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -71,14 +71,14 @@ impl Job {
     }
 }
 
-/// The name of a system on the wire, the variables of a job of it, and what its report is given.
+/// A system's name on the wire, the variables of one of its jobs, and the arguments of its report.
 type Example = (
     &'static str,
     &'static [(&'static str, &'static str)],
     &'static [&'static str],
 );
 
-/// Returns a job of each system, each of which failed.
+/// Returns a job of each system. All of them failed.
 fn jobs() -> Vec<Example> {
     vec![
         (

@@ -159,7 +159,7 @@ fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong(
     );
 }
 
-/// Returns how many deliveries wait in the outboxes of a job.
+/// Returns how many deliveries wait in each outbox of a job.
 fn waiting(job: &Job) -> Vec<(String, u64)> {
     let status = json(&job.svc(&["outbox", "status", "--json"]));
     let services = status.as_array().expect("a list").iter();
@@ -182,7 +182,7 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
     let url = server.base_url();
     let report = ["ci", "report", "--soft-fail"];
     let job = Job::new(jobs()[1].1).of(&server);
-    // The service is away: on its port nobody listens.
+    // The service is away: nobody listens on its port.
     let away = "http://127.0.0.1:1";
     let job = job.with(&[("SVC_URL", away)]);
     assert_eq!(job.svc(&report).status.code(), Some(0));
@@ -206,13 +206,13 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
     assert_eq!(said.status.code(), Some(1), "{said:?}");
     assert!(said.stdout_text().contains("2 still waiting"), "{said:?}");
 
-    // Each service has an outbox of its own: what waits for one never goes to another.
+    // Each service has its own outbox. What waits for one never goes to another.
     let job = job.with(&[("SVC_URL", &url)]);
     done(&job.svc(&report));
     assert_eq!(ci_outcomes(&server), 1);
     assert_eq!(waiting(&job), [(away.to_owned(), 2)]);
 
-    // The service comes back where it was. The next report brings what waited with it.
+    // The service is back in its old place. The next report also delivers what was waiting.
     let kept = job.home.path().join(".local/share/svc/outbox");
     let names: Vec<_> = fs::read_dir(&kept)
         .expect("the outboxes")
@@ -281,6 +281,6 @@ fn a_report_uses_the_capture_token_of_a_login() {
     done(&process::run(&mut command, INGEST_TOKEN.as_bytes(), COMMAND_MAX).unwrap());
     done(&job.svc(&["ci", "report"]));
     assert_eq!(ci_outcomes(&server), 1);
-    // It was stored for sending, so it is not used for asking.
+    // The token was stored for sending, so it is not used for asking.
     refused(&job.svc(&["facts"]), 1);
 }

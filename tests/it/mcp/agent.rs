@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 /// How an agent reaches the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// `svc mcp` in between.
+    /// Through `svc mcp`.
     Stdio,
     /// The server's own endpoint.
     Http,
@@ -32,21 +32,22 @@ pub(super) fn enable(configuration: &mut Configuration) {
     variables.insert("SVC_ENABLE_MCP".into(), "true".into());
 }
 
-/// Starts a server that serves the protocol; nothing if the backend is skipped in this run.
+/// Starts a server that serves the protocol, or returns `None` if the backend is skipped in this
+/// run.
 pub(super) fn start(backend: Backend, sessions: &[&str]) -> Option<Server> {
     Server::start(backend, &serving(sessions))
 }
 
-/// An agent that is connected. Its program, if it has one, ends with it.
+/// A connected agent. Its program, if it has one, ends with it.
 pub(crate) struct Agent {
     running: RunningService<RoleClient, ()>,
     _program: Option<tokio::process::Child>,
-    // Dropped last: the others need it.
+    // Dropped last, because the others need it.
     runtime: Runtime,
 }
 
 impl Agent {
-    /// Connects with the newest revision that both know.
+    /// Connects with the newest revision that both sides know.
     pub(crate) fn connect(server: &Server, transport: Transport, token: &str) -> Self {
         Self::speaking(server, transport, token, &ProtocolVersion::LATEST)
     }
@@ -103,13 +104,13 @@ impl Agent {
         }
     }
 
-    /// Returns what the service said of itself.
+    /// Returns the protocol version that the service reported.
     pub(super) fn version(&self) -> ProtocolVersion {
         let info = self.running.peer_info().expect("what the service is");
         info.protocol_version.clone()
     }
 
-    /// Returns the tools as they are listed.
+    /// Returns the tools as listed.
     pub(super) fn tools(&self) -> Vec<Value> {
         let tools = self.runtime.block_on(self.running.list_all_tools());
         let tools = tools.expect("the tools").into_iter();
@@ -143,7 +144,7 @@ impl Agent {
         result.structured_content.expect("a structured result")
     }
 
-    /// Calls a tool that must refuse, and returns what it said in parts.
+    /// Calls a tool that must refuse, and returns the refusal in structured form.
     pub(super) fn refused(&self, name: &str, arguments: Value) -> Value {
         let result = self.call(name, arguments);
         assert_eq!(result.is_error, Some(true), "{name}: {}", text(&result));
@@ -167,7 +168,7 @@ impl Agent {
         Ok(text.to_owned())
     }
 
-    /// Returns the forms of the addresses of resources.
+    /// Returns the templates of resource addresses.
     pub(super) fn templates(&self) -> Vec<String> {
         let templates = self
             .runtime

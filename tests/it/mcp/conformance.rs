@@ -1,8 +1,8 @@
-//! The protocol's own conformance suite, and its inspector, where they can be installed.
+//! The protocol's own conformance suite and its inspector, where they can be installed.
 //!
-//! Most scenarios of the suite call a server that was written for it: tools such as
-//! `test_simple_text`, prompts, a resource that can be subscribed to. What this service does not offer
-//! it cannot do wrong; each such scenario stands in a list, with the reason. All others have to pass.
+//! Most scenarios of the suite call a server that was written for it, with tools such as
+//! `test_simple_text`, prompts, and a resource to subscribe to. This service cannot fail at what it
+//! does not offer, so each such scenario is in a list, with the reason. All others must pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::foreign::{SESSION, install_npm, planted};
 
 const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
-/// Both need a later one than distributions have.
+/// Both need a later version than distributions have.
 const NODE: &str = "node@22.23.3";
 
 /// How long the suite may take for one revision.
@@ -27,7 +27,7 @@ const SUITE_MAX: Duration = Duration::from_mins(2);
 /// How long the inspector may take.
 const INSPECTOR_MAX: Duration = Duration::from_mins(1);
 
-/// Scenarios by how their names begin, and why they say nothing of this service.
+/// Scenarios that say nothing about this service, by how their names begin, and why.
 const NOT_OURS: [(&str, &str); 13] = [
     ("tools-call-", "calls a tool of the suite's own server"),
     ("input-required-result-", "no tool asks back"),
@@ -56,7 +56,7 @@ const NOT_OURS: [(&str, &str); 13] = [
     ("tasks-", "an extension that this service does not speak"),
 ];
 
-/// Single checks of the other scenarios, and why they say nothing of this service.
+/// Single checks in the other scenarios that say nothing about this service, and why.
 const CHECKS_NOT_OURS: [(&str, &str); 5] = [
     (
         "sep-2549-prompts-list-caching-hints",
@@ -80,7 +80,7 @@ const CHECKS_NOT_OURS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Scenarios that are of this service, by revision.
+/// Scenarios that apply to this service, by revision.
 const OURS: [(&str, &[&str]); 2] = [
     (
         "2025-11-25",
@@ -106,7 +106,7 @@ const OURS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The checks of each scenario: their names, what they found, and why.
+/// The checks of each scenario: names, results and reasons.
 type Found = BTreeMap<String, Vec<(String, String, String)>>;
 
 fn run_suite(server: &Server, folder: &Path, revision: &str) -> Found {
@@ -146,7 +146,8 @@ fn the_conformance_suite_finds_nothing_in_what_is_offered() {
                 continue;
             }
             for (check, how, why) in checks {
-                // Two scenarios of the older revision warn that no session is kept, as they may.
+                // Two scenarios of the older revision warn that no session is kept, which is
+                // allowed.
                 let is_wrong = how == "FAILURE" || how == "WARNING" && !check.ends_with("-session");
                 let is_ours = CHECKS_NOT_OURS.iter().all(|(known, _)| check != known);
                 if is_wrong && is_ours {

@@ -1,5 +1,5 @@
 //! Clients that others wrote, on both transports. They are installed from their registries into a
-//! folder that is kept; where that cannot be, the test says so and ends.
+//! folder that is kept. Where that is impossible, the test says so and ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn folder(client: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Runs the steps that install a client, and says why when it cannot be.
+/// Runs the steps that install a client. Returns why it cannot be installed, if so.
 fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
     let done = folder.join("installed");
     if done.exists() {
@@ -66,7 +66,7 @@ fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String>
     fs::write(done, "").map_err(|error| error.to_string())
 }
 
-/// Installs packages of npm, of which the first names the folder, and returns the folder.
+/// Installs npm packages, the first of which names the folder, and returns the folder.
 pub(super) fn install_npm(packages: &[&str]) -> Result<PathBuf, String> {
     let folder = folder(packages[0]);
     let mut add = vec!["npm", "install", "--silent", "--no-audit", "--no-fund"];
@@ -75,7 +75,8 @@ pub(super) fn install_npm(packages: &[&str]) -> Result<PathBuf, String> {
     install(packages[0], &folder, &steps).map(|()| folder)
 }
 
-/// Has a client ask, and checks what it got. Returns the revision that it spoke, if it says so.
+/// Makes a client ask, and checks what it receives. Returns the revision that it used, if it says
+/// so.
 fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport) -> Option<String> {
     let (word, target) = match transport {
         Transport::Http => ("http", format!("{}/mcp", server.base_url())),

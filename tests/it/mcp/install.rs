@@ -1,4 +1,5 @@
-//! How an agent is set up: what `svc install mcp-AGENT` prints, and what the guide says, works.
+//! How an agent is set up: what `svc install mcp-AGENT` prints works, and so does what the guide
+//! says.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,7 +17,7 @@ use crate::cli::{COMMAND_MAX, svc};
 const GUIDE: &str = include_str!("../../../docs/agents.md");
 const SESSION: &str = "session-of-the-guide";
 
-/// Puts programs into a folder that say with which arguments they were called, one a line.
+/// Puts programs into a folder that record the arguments they are called with, one per line.
 fn recorders(folder: &Path) {
     for name in ["claude", "codex", "code"] {
         let program = folder.join(name);
@@ -26,7 +27,8 @@ fn recorders(folder: &Path) {
     }
 }
 
-/// Runs a line as a person would, where the agents' programs are recorders and `svc` is the real one.
+/// Runs a line as a person would, but with recorders in place of the agents' programs. `svc` is the
+/// real one.
 fn run(server: &Server, folder: &Path, line: &str) -> String {
     let shell = server.shell();
     let svc = Path::new(shell.get_program()).parent().expect("a folder");
@@ -49,7 +51,7 @@ fn run(server: &Server, folder: &Path, line: &str) -> String {
     output.stdout_text()
 }
 
-/// Checks that an agent with this URL and header gets through.
+/// Checks that an agent with this URL and header can connect.
 fn connects(server: &Server, url: &str, authorization: &str) {
     assert_eq!(url, format!("{}/mcp", server.base_url()));
     let token = authorization.strip_prefix("Bearer ").expect("a token");
@@ -72,7 +74,7 @@ fn one_line_sets_up_each_agent() {
         text.lines().next().unwrap_or_default().to_owned()
     };
     let token = format!("Bearer {RETRIEVAL_TOKEN}");
-    // Editors put the variable in themselves.
+    // Editors fill in the variable themselves.
     let connects_by = |given: &Value| {
         let header = given["headers"]["Authorization"]
             .as_str()
@@ -127,7 +129,7 @@ fn what_the_guide_says_of_tools_works() {
         answers.push(run(&server, folder.path(), &block));
     }
     assert_eq!(answers.len(), 5, "one a block of the section");
-    // The last two speak the protocol themselves.
+    // The last two use the protocol directly.
     let message = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let over_http = message(&answers[3]);
     assert_eq!(

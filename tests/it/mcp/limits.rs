@@ -1,4 +1,4 @@
-//! What is around the tools: who may use them, from where, how much at once, and what is logged.
+//! What surrounds the tools: who may use them, from where, how many at once, and what is logged.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ fn who_may_not_read_may_not_use_the_tools() {
         assert_eq!(reply.status, status, "{}", reply.text());
         assert_eq!(reply.header("cache-control"), Some("no-store"));
     }
-    // Over standard input it is said in band, because there is no other place.
+    // Over standard input it is reported in band, because there is no other place.
     let agent = Agent::connect(&server, Transport::Stdio, INGEST_TOKEN);
     assert!(agent.tools().is_empty());
     let parts = agent.refused("find_evidence", json!({"query": "pager"}));
@@ -94,7 +94,7 @@ fn a_page_that_was_led_here_is_refused() {
     assert_eq!(given("origin", "null"), 403);
     assert_eq!(given("origin", "http://localhost:3000"), 403);
     assert_eq!(given("origin", "https://agents.example"), 200);
-    // A page of the service itself was not led here, and names the very port.
+    // A page of the service itself comes from here, and names exactly this port.
     let own = server.base_url();
     assert_eq!(given("origin", &own), 200);
     assert_eq!(
@@ -169,7 +169,7 @@ fn over_standard_input_each_line_is_answered() {
         "clientInfo": {"name": "test", "version": "1"},
     }});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    // The last one ends with the input.
+    // The last line ends with the input.
     let last = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
     let lines = format!("{hello}\n{ready}\n{{\n[]\n5\n{{\"id\":7}}\n{last}");
     let mut input = program.stdin.take().expect("its input");
@@ -208,7 +208,7 @@ fn an_operator_loses_no_tool_while_the_service_is_away() {
     let [operator, retrieval] = [OPERATOR_TOKEN, RETRIEVAL_TOKEN]
         .map(|token| Agent::connect(&server, Transport::Stdio, token));
     server.kill();
-    // A client may keep this list for good.
+    // A client may keep this list forever.
     for agent in [&operator, &retrieval] {
         assert_eq!(agent.tools().len(), 8);
     }
@@ -306,7 +306,7 @@ fn what_a_caller_calls_things_is_in_no_error_and_in_no_line_of_the_log() {
         ("prompts/get", json!({"name": named}), 1_000),
         ("tools/call", json!({"name": named}), 1_000),
         ("resources/subscribe", json!({"uri": uri}), 1_000),
-        // Its address is its own, and goes back to it.
+        // The address is the caller's own, and is returned to it.
         ("resources/read", json!({"uri": uri}), 2_000),
     ] {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});

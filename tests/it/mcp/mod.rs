@@ -1,4 +1,5 @@
-//! Agents over the Model Context Protocol: `svc mcp` and `/mcp` answer what the HTTP routes answer.
+//! Agents that use the Model Context Protocol: `svc mcp` and `/mcp` answer what the HTTP routes
+//! answer.
 
 pub(crate) mod agent;
 mod conformance;
@@ -179,7 +180,7 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
             cohort,
             format!("/v1/reports/accepted-work-lifecycle?{range}"),
         ),
-        // Of a Session outside the grant, as an operator may.
+        // About a Session outside the grant, which an operator may read.
         (
             "open_evidence",
             json!({"session_id": SESSION}),
@@ -250,7 +251,7 @@ fn a_refusal_comes_back_with_its_code_and_what_to_do(backend: Backend) {
             assert_eq!(parts["code"], *code, "{transport:?} {tool} {parts}");
             assert_eq!(parts["status"], *status, "{transport:?} {tool} {parts}");
         }
-        // What is not a call of a tool at all is an error of the protocol.
+        // What is not a tool call at all is an error of the protocol.
         let error = agent.try_call("run_shell", serde_json::Map::new());
         assert!(format!("{error:?}").contains("-32602"), "{error:?}");
         for (uri, code) in [
@@ -355,7 +356,7 @@ fn a_grant_that_changes_holds_for_tools_at_once(backend: Backend) {
         let open = json!({"session_id": SESSION});
         let code = |tool, arguments| agent.refused(tool, arguments)["code"].clone();
         assert_eq!(code("open_evidence", open.clone()), "outside_grant");
-        // The configured set is another token's.
+        // The configured set belongs to another token.
         assert_eq!(
             code("open_evidence", json!({"session_id": OTHER})),
             "outside_grant"

@@ -8,7 +8,7 @@ use super::{SIMILAR, read};
 
 const IDENTITY: &str = "repository_provider=github&repository_host=github.com&repository_id=7";
 
-/// Checks what the commit query says of each commit.
+/// Checks what the commit query says about each commit.
 pub(super) fn check(server: &Server, commits: &Commits) {
     let evidence = |commit: &str| {
         read(
@@ -31,7 +31,7 @@ pub(super) fn check(server: &Server, commits: &Commits) {
                 )
             })
             .collect();
-        // Calls stand by their ids, which say nothing here.
+        // Calls are ordered by their ids, which mean nothing here.
         calls.sort_by(|left, right| left.0.cmp(&right.0).then(left.2.total_cmp(&right.2)));
         calls
     };
@@ -39,8 +39,9 @@ pub(super) fn check(server: &Server, commits: &Commits) {
     let (one, four) = ("s1 m1", "s3 m1");
     let of_s2 = "s2 m2";
     let (note, guess) = ("git_notes", "jaccard");
-    // Each with its calls, the decisions about them, its observed Sessions, and the Sessions of calls
-    // that were not observed at it. Only calls one, two and four were decided about and are found.
+    // Each with its calls, the decisions about them, its observed Sessions, and the Sessions of
+    // calls that were not observed at it. Only calls one, two and four have decisions that are
+    // found.
     for (commit, found, decisions, observed, unobserved) in [
         (
             &commits.feature,
@@ -56,7 +57,7 @@ pub(super) fn check(server: &Server, commits: &Commits) {
             vec!["s2"],
             0,
         ),
-        // Call three, about which nobody decided.
+        // Call three, which has no decision.
         (&commits.second, vec![call(of_s2, guess, 1.0)], 0, vec![], 1),
         (
             &commits.forced,
@@ -71,7 +72,7 @@ pub(super) fn check(server: &Server, commits: &Commits) {
             vec![call(of_s2, guess, SIMILAR), call(of_s2, guess, 1.0)],
             1,
             vec![],
-            // Both calls are of one Session.
+            // Both calls belong to one Session.
             1,
         ),
         (
@@ -105,12 +106,12 @@ pub(super) fn check(server: &Server, commits: &Commits) {
         // Every section of every diff was read.
         assert_eq!(evidence.get("inference_skipped"), None, "{evidence:#}");
     }
-    // No push brought these two: the first was there before, the second is of the fork.
+    // No push brought these two: the first was there before, and the second belongs to the fork.
     for commit in [&commits.base, &commits.fork_head] {
         let none = json!({"commit_sha": commit, "attributed": false});
         assert_eq!(evidence(commit), none);
     }
-    // Without a selector, the repository is the one that pushed a branch to it.
+    // Without a selector, the repository is the one that pushed a branch to the commit.
     let anywhere = read(
         server,
         &format!("/query/commit/{}?explain=true", commits.rebased),

@@ -27,7 +27,7 @@ pub(super) struct Commits {
     pub(super) fork_head: String,
 }
 
-/// A forge with one repository, and the service that it tells of it.
+/// A forge with one repository, and the service that it reports to.
 pub(super) struct Forge<'s> {
     pub(super) server: &'s Server,
     pub(super) repository: Repository,
@@ -60,7 +60,7 @@ impl Forge<'_> {
         Receipt::of(&self.server.send(&Webhook::new(event, body).to(&route)))
     }
 
-    /// Pushes what there is, and tells of one branch of it.
+    /// Pushes everything, and reports one branch of it.
     fn push(
         &self,
         name: &str,
@@ -76,7 +76,8 @@ impl Forge<'_> {
         self.hook("push", "push", &body)
     }
 
-    /// Tells of a pull request against `main` at `base`. Its head is of a repository with this number.
+    /// Reports a pull request against `main` at `base`. Its head is in a repository with this
+    /// number.
     fn pull_request(&self, action: &str, number: u32, head: (u32, &str), more: &Value) {
         let (head_number, head_sha) = head;
         let base = self.repository.run(&["rev-parse", "base"]);
@@ -121,7 +122,7 @@ impl Forge<'_> {
         }
     }
 
-    /// Waits until so many Sessions were observed at commits.
+    /// Waits until this many Sessions have been observed at commits.
     fn observed(&self, count: u64) {
         self.eventually(&format!("{count} observations"), || {
             let facts = read(self.server, "/v1/facts");
@@ -129,7 +130,7 @@ impl Forge<'_> {
         });
     }
 
-    /// Plays the history of the table above.
+    /// Plays the history in the table of this module.
     pub(super) fn play(&self) -> Commits {
         let repository = &self.repository;
         let base = self.commit("base", &[("README", "read me")]);
@@ -150,14 +151,14 @@ impl Forge<'_> {
         self.observed(2);
         self.pull_request("opened", 2, (7, &second), &json!({}));
 
-        // The branch begins anew, with a shorter parser.
+        // The branch begins again, with a shorter parser.
         self.checkout("rework", &base);
         let forced = self.commit("both", &[("parser.py", SHORTER), ("lexer.py", LEXER)]);
         self.push("own/app", "rework", (&second, &forced), true);
         let moved = json!({"before": second, "after": forced});
         self.pull_request("synchronize", 2, (7, &forced), &moved);
 
-        // Pull request 1 is squashed, and its file lies elsewhere by then.
+        // Pull request 1 is squashed, and its file has moved by then.
         self.checkout("main", &base);
         let squashed = self.commit("a pager (#1)", &[("src/pager.py", PAGER)]);
         self.push("own/app", "main", (&base, &squashed), false);
@@ -175,11 +176,11 @@ impl Forge<'_> {
         });
         self.hook("repository", "repository", &renamed);
 
-        // The head of pull request 3 is there, and no ref leads to it.
+        // The head of pull request 3 exists, but no ref leads to it.
         self.checkout("away", &base);
         let fork_head = self.commit("net", &[("net.py", NET)]);
-        // Not even for a moment: a refresh that is on its way would fetch it with the branches, and
-        // nobody would ask for it any more.
+        // Not even for a moment, because a refresh at that time would fetch it along with the
+        // branches, and it would no longer be requested.
         let work = repository.folder().join("work");
         let work = work.to_str().expect("a plain path");
         let fetch = ["fetch", "-q", "--no-write-fetch-head", work, "away"];

@@ -10,8 +10,9 @@ pub(super) fn check(report: &Value) {
         let count = |name: &&str| report[panel][*name].as_u64().expect("a count");
         names.iter().map(count).collect()
     };
-    // Calls one, two and four were accepted and each is of an observed commit. One is in pull request 1,
-    // two in pull request 2; four's commit N is the squashed one, and no head holds it.
+    // Calls one, two and four were accepted, and each is linked to an observed commit. One is in
+    // pull request 1, two in pull request 2. Four's commit N is a squashed one, and no head
+    // contains it.
     let accepted = &report["accepted_work"];
     assert_eq!(accepted["accepted_calls"], 3);
     for (stage, count, denominator) in [
@@ -74,7 +75,7 @@ pub(super) fn check(report: &Value) {
             ("modified_or_deleted_edits", 1, 2),
             ("external_line_changes", 1, 1),
             ("abandoned_sessions", 0, 3),
-            // Of the attributed commits F and Q were checked.
+            // Of the attributed commits, F and Q were checked.
             ("failed_ci_resolutions", 1, 2),
         ]
     );

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::REMAINED;
 use crate::cli::{done, svc};
 
-/// Checks what remained of attributed files. Of the nine, five are at observed commits: those of F, R1,
-/// Q and N. The others are three edges: R2, S and Q'.
+/// Checks what remained of attributed files. Of the nine, five are at observed commits: those of F,
+/// R1, Q and N. The others are three edges: R2, S and Q'.
 ///
 /// | File | In | At the head | At the merge |
 /// |---|---|---|---|
@@ -47,7 +47,7 @@ pub(super) fn check_history(server: &Server) {
         ("scored_rows", 4),
         ("joined_pull_requests", 2),
         ("scored_pull_requests", 2),
-        // One's file of F; two's of R1 and of Q. Call three's was decided about by nobody.
+        // One's file in F, and two's in R1 and Q. Nobody made a decision about call three.
         ("explicit_accept_rows", 3),
     ] {
         assert_eq!(report[name], count, "{name}");
@@ -61,7 +61,7 @@ pub(super) fn check_history(server: &Server) {
         json!({"session_commit_unobserved": 3})
     );
     assert_eq!(report["unchecked_pull_requests"], json!([]));
-    // Every pushed commit adds to code, and each file has a call.
+    // Every pushed commit adds code, and each file has a call.
     assert_eq!(report["attribution_skips"], json!({}));
     scores_are(&report);
 }

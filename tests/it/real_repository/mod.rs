@@ -1,9 +1,10 @@
-//! One repository from its first branch to its merged pull requests, as a forge would tell of it: real
-//! commits over git's own protocol, signed webhooks, calls, decisions and runs. Every number below was
-//! counted by hand, and how is written beside it.
+//! One repository from its first branch to its merged pull requests, as a forge would report it:
+//! real commits over git's own protocol, signed webhooks, calls, decisions and runs. Every number
+//! below was counted by hand, as the text beside it explains.
 //!
-//! The repository is `own/app`, number 7, and is renamed to `own/new` before the last push. Each text
-//! is one line of words that no other text has, so two texts are similar by the words they share alone.
+//! The repository is `own/app`, number 7, and is renamed to `own/new` before the last push. Each
+//! text is one line of words that no other text has, so two texts are similar only by the words
+//! that they share.
 //!
 //! | Commit | Parent | Adds | Brought by | Note |
 //! |---|---|---|---|---|
@@ -17,8 +18,8 @@
 //! | `N` | `Q'` | `net.py`: NET | push of `main`: pull request 3, squashed | `s3`, late |
 //! | `H` | `base` | `net.py`: NET | nothing: the head of pull request 3, of a fork | - |
 //!
-//! The forge shows no ref that leads to `H`. Until it is fetched by its id, nobody can tell whether `H`
-//! holds any of the commits.
+//! The forge shows no ref that leads to `H`. Until `H` is fetched by its id, it is unknown whether
+//! it contains any of the commits.
 //!
 //! | Call | Session | Model | Wrote | Decided |
 //! |---|---|---|---|---|
@@ -28,7 +29,7 @@
 //! | `four` | `s3` | `m1` | NET | accepted |
 //! | `five` | `s4` | `m3` | nothing of this | rejected |
 //!
-//! So these files are attributed, nine in all: a note where the commit has one, else a guess.
+//! So nine files are attributed: by a note where the commit has one, or else by a guess.
 //!
 //! | Commit | File | Call | How | Score |
 //! |---|---|---|---|---|
@@ -75,7 +76,7 @@ const LEXER: &str = "lexer token next peek char skip";
 
 const NET: &str = "socket listen accept close read write";
 
-/// What remained of PARSER where SHORTER stands.
+/// How much of PARSER remained where SHORTER is.
 const REMAINED: f64 = 31.0 / 41.0;
 
 /// How similar the call that wrote PARSER is to a file with SHORTER.
@@ -114,8 +115,8 @@ fn every_number_of_a_real_repository_is_the_one_counted_by_hand(backend: Backend
         read(&server, &path)["report"].clone()
     };
 
-    // Pull request 3 is merged last, when no push follows that would bring its head. So the service has
-    // to ask for it, by its id: before that nobody can tell of any commit whether it was merged.
+    // Pull request 3 is merged last, when no further push would bring its head. So the service must
+    // request it by its id. Until then, it is unknown for every commit whether it was merged.
     forge.merged(3, (8, &commits.fork_head), &commits.fork_squashed);
     forge.eventually("the head of the fork is fetched", || {
         let membership = &lifecycle()["merge_durability"]["membership"];
@@ -128,8 +129,8 @@ fn every_number_of_a_real_repository_is_the_one_counted_by_hand(backend: Backend
     merges::check_history(&server);
     shell::check(&server, &commits);
 
-    // One line for each refresh, and none that failed. The head was asked for by its id, and found. It can
-    // be read before git has ended, which the line waits for.
+    // One line for each refresh, none of which failed. The head was requested by its id, and found.
+    // It can be read before git has ended, which the line waits for.
     for line in ["mirror_heads_fetched", "attributions_derived"] {
         forge.eventually(line, || server.log().contains(line));
     }

@@ -1,4 +1,4 @@
-//! What the shell shows of the same.
+//! What the shell shows of the same evidence.
 
 use harness::http::Request;
 use harness::server::{OPERATOR_TOKEN, Server};
@@ -7,7 +7,7 @@ use super::forge::Commits;
 use super::{SIMILAR, read};
 use crate::cli::{done, svc};
 
-/// Checks that the shell shows guesses apart, and passes on the bytes of the service.
+/// Checks that the shell shows guesses separately, and passes on the service's bytes.
 pub(super) fn check(server: &Server, commits: &Commits) {
     let shown = done(&svc(server, &["commit", &commits.rebased]));
     let evidence = read(

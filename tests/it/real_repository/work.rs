@@ -56,7 +56,7 @@ pub(super) fn deliver(server: &Server) {
     assert_eq!(server.deliver("/v1/logs", records).status, 200);
 }
 
-/// Reports the runs of CI: `F` passed, `Q` failed, and nobody checked the others.
+/// Reports the CI runs: `F` passed, `Q` failed, and nobody checked the others.
 pub(super) fn check(server: &Server, commits: &Commits) {
     for (run, commit, result) in [
         ("run-1", &commits.feature, "passed"),

@@ -18,7 +18,7 @@ pub(crate) use self::verify::Verify;
 use crate::error::{CommandError, chain};
 use crate::output::Fields;
 
-/// Returns what a backup holds, as a person reads it.
+/// Returns what a backup contains, for people.
 fn contents(manifest: &Manifest) -> Fields {
     let mut fields = Fields::default();
     fields.add("taken", manifest.taken_at.to_string());
@@ -64,7 +64,7 @@ pub(super) fn shown_bytes(bytes: u64) -> String {
     format!("{mebibytes:.1} MiB")
 }
 
-/// Returns a path as an argument gave it.
+/// Returns the path that an argument gave.
 fn folder(text: &str) -> PathBuf {
     match text.trim_end_matches('/') {
         "" => text.into(),
@@ -111,7 +111,7 @@ impl From<BackupError> for CommandError {
     }
 }
 
-/// Returns why the work ended: its operator ended it, or something failed.
+/// Returns why the work ended: the operator interrupted it, or something failed.
 fn ended(error: BackupError, was_interrupted: bool, left: &str) -> CommandError {
     let stopped = matches!(
         &error,

@@ -25,14 +25,14 @@ pub(crate) struct Restore {
     options: MirrorOptions,
 }
 
-/// What was restored, as a program reads it.
+/// What was restored, for programs.
 #[derive(Debug, Serialize)]
 struct Done {
     store: String,
     replaced: Option<String>,
     mirrors_restored: u64,
     mirrors_kept: u64,
-    /// Facts whose content is erased again, because it had been.
+    /// Facts whose content was erased again, because it had been erased before.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_again: Option<u64>,
     manifest: Manifest,

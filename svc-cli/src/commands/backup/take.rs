@@ -21,7 +21,7 @@ pub(crate) struct Backup {
     options: MirrorOptions,
 }
 
-/// The backup, as a program reads it.
+/// The backup, for programs.
 #[derive(Debug, Serialize)]
 struct Taken {
     folder: String,
@@ -67,8 +67,8 @@ impl Backup {
     }
 }
 
-/// Says which mirrors were not found. The backup is complete otherwise, but what a job runs every night
-/// is looked at only when it fails.
+/// Returns an error that names the mirrors that were not found. The backup is complete otherwise,
+/// but nobody looks at a nightly job unless it fails.
 fn without(missing: &[FetchedMirror], folder: &Path) -> CommandError {
     const NAMED_MAX: usize = 10;
     let folder = folder.display();

@@ -24,7 +24,7 @@ pub(crate) struct Verify {
     store: StoreOptions,
 }
 
-/// What was found, as a program reads it.
+/// What was found, for programs.
 #[derive(Debug, Serialize)]
 struct Verified {
     of: String,

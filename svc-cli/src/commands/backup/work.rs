@@ -1,4 +1,4 @@
-//! A long-running command: its deadline, and the progress shown on a terminal.
+//! A long-running command: its deadline, and its progress on a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::commands::interruption::by_the_operator;
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// How long it may take. Usually it ends when it is done, or when the operator interrupts it.
+/// The time limit. Usually the work is done, or the operator interrupts it, much earlier.
 const AT_MOST: Duration = Duration::from_hours(24);
 /// How often the progress is printed.
 const EVERY: Duration = Duration::from_millis(250);
 /// Moves to the beginning of the line and clears it.
 const EMPTY: &str = "\r\u{1b}[2K";
 
-/// What an interruption of a command that writes leaves.
+/// What is left when a command that writes is interrupted.
 pub(super) const REMOVED: &str = "everything written so far was removed";
 
-/// Runs work that Ctrl-C interrupts, and prints its progress on standard error. `left` is what an
+/// Runs work that Ctrl-C interrupts, and prints its progress to standard error. `left` says what an
 /// interruption leaves.
 pub(super) fn run<T>(
     output: &Output,

@@ -20,9 +20,9 @@ use crate::options::ServiceOptions;
 use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
 use crate::product::product;
 
-/// Characters of a text that are shown in a table.
+/// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 48;
-/// Characters that a commit id is shortened to, unless another id has the same prefix.
+/// The characters that a commit id is shortened to, unless another id has the same prefix.
 const COMMIT_CHARACTERS: usize = 10;
 
 #[derive(Debug, Args)]
@@ -243,7 +243,7 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
     ]
 }
 
-/// Returns the requested repository as it is shown to people.
+/// Returns the requested repository, for people.
 fn shown(selector: &RepositorySelector) -> String {
     let name = selector.repo.iter().map(|name| escape(name.as_str()));
     let identity = selector.identity.iter().map(|identity| {
@@ -257,7 +257,7 @@ fn shown(selector: &RepositorySelector) -> String {
     name.chain(identity).collect::<Vec<_>>().join(", ")
 }
 
-/// Explains what to change when runs cannot be assigned to their repository.
+/// Says what to change if runs cannot be assigned to their repository.
 fn explain(failures: &CiFailures, output: &mut Output) {
     if failures.repository_skipped.is_some() {
         output.note(

@@ -1,4 +1,4 @@
-//! CI runs: reported by a pipeline, looked up by an operator.
+//! CI runs: pipelines report them, and operators look them up.
 
 mod failures;
 mod outcome;

@@ -10,9 +10,9 @@ use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, Table, escape, one_line, quote, relative};
 use crate::product::product;
 
-/// Characters of a reason that are shown.
+/// The characters of a reason that are shown.
 const REASON_CHARACTERS_MAX: usize = 400;
-/// Characters of a workflow's name that are shown in a table.
+/// The characters of a workflow's name that a table shows.
 const WORKFLOW_CHARACTERS_MAX: usize = 48;
 
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ pub(crate) fn not_stored(run: &str) -> String {
     format!("no visible run {} is stored\n", escape(run))
 }
 
-/// Returns an outcome as named values, the result first.
+/// Returns an outcome as named values, with the result first.
 pub(crate) fn fields(
     outcome: &CiOutcomeRecord,
     attempts: Option<&[Option<i64>]>,
@@ -115,7 +115,7 @@ pub(crate) fn attempt_of(attempt: Option<i64>) -> String {
     attempt.map_or_else(String::new, |attempt| format!(" attempt {attempt}"))
 }
 
-/// Returns the other runs of the same name, if there are any.
+/// Returns the other runs of the same name, if any.
 pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
     if others.is_empty() {
         return None;
@@ -138,15 +138,15 @@ pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
 /// Returns the command that shows the commit of an outcome.
 pub(crate) fn commit_command(outcome: &CiOutcomeRecord) -> String {
     let identity = outcome.repository_identity.as_ref();
-    commit::command(&outcome.commit_sha, told_repo(outcome), identity)
+    commit::command(&outcome.commit_sha, unique_name(outcome), identity)
 }
 
-/// Returns the name that selects the repository of an outcome, or nothing if another repository has
-/// had the same name.
-fn told_repo(outcome: &CiOutcomeRecord) -> &str {
+/// Returns the name that selects the repository of an outcome, or an empty text if another
+/// repository has had the same name.
+fn unique_name(outcome: &CiOutcomeRecord) -> &str {
     let link = outcome.commit_query.request();
-    let is_told = link.is_some_and(|link| !link.repository.is_empty());
-    if is_told { &outcome.repo } else { "" }
+    let is_unique = link.is_some_and(|link| !link.repository.is_empty());
+    if is_unique { &outcome.repo } else { "" }
 }
 
 /// Returns the arguments that name exactly this run.
@@ -158,7 +158,7 @@ pub(crate) fn run_flags(outcome: &CiOutcomeRecord) -> String {
         "{} --system {}{attempt}{}",
         quote(&outcome.run_id),
         product(&outcome.provider),
-        repository::flags(told_repo(outcome), outcome.repository_identity.as_ref())
+        repository::flags(unique_name(outcome), outcome.repository_identity.as_ref())
     )
 }
 

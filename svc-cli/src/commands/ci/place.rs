@@ -1,4 +1,4 @@
-//! How a person names a run: by its id, or by the URL of a page of the CI system.
+//! How people name a run: by its id, or by the URL of a page of the CI system.
 
 use svc_model::ingest::CiProvider;
 use svc_model::query::RunUrl;
@@ -20,7 +20,7 @@ pub(super) enum Name {
     Url(String),
 }
 
-/// The candidates and the attempt that a text names.
+/// The candidates that a text names, and the attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) candidates: Vec<Candidate>,
@@ -38,7 +38,7 @@ impl Named {
     }
 }
 
-/// Reads an id, or the URL of a page about a run or one of its jobs.
+/// Parses an id, or the URL of a page about a run or one of its jobs.
 pub(super) fn read(text: &str) -> Named {
     let text = text.trim();
     let anything = |name| Candidate {
@@ -91,7 +91,7 @@ fn actions(host: &str, segments: &[&str], named: &mut Named) {
     };
     named.attempt = after(segments, "attempts").and_then(|attempt| attempt.parse().ok());
     let repo = match segments {
-        // A run id of GitHub is unique across its repositories.
+        // GitHub's run ids are unique across its repositories.
         [owner, name, ..] if host != "github.com" => Some(format!("{owner}/{name}")),
         _ => None,
     };
@@ -134,7 +134,7 @@ fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
     else {
         return;
     };
-    // The page of the build itself; the console and test pages are below it.
+    // The page of the build itself; its console and test pages are below it.
     if let Some(end) = page.rfind(&format!("/{number}/")) {
         let build = &page[..=end + number.len()];
         named.add(CiProvider::CiA, Name::Url(build.to_owned()));

@@ -45,18 +45,18 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns the run as it was given.
+    /// Returns the run as the user gave it.
     pub(crate) fn run(&self) -> &str {
         &self.run
     }
 
-    /// Returns the moment up to which facts count, when one was given.
+    /// Returns the moment up to which facts count, if one was given.
     pub(crate) fn as_of(&self, now: Instant) -> Result<Option<Instant>, CommandError> {
         optional_boundary("--as-of", self.as_of.as_deref(), now)
     }
 
-    /// Looks up the run: the answer about it, other runs of the same name, and what was delivered
-    /// with its commit. If no such run is stored, the answer says so.
+    /// Looks up the run. Returns the answer about it, other runs of the same name, and what was
+    /// delivered with its commit. If no such run is stored, the answer says so.
     pub(crate) async fn find(
         &self,
         client: &Client,
@@ -101,8 +101,8 @@ impl RunOptions {
         })
     }
 
-    /// Chooses among the runs of this name: the one with exactly this id, else the latest one that
-    /// did not pass.
+    /// Chooses among the runs of this name: the run with exactly this id, or else the latest one
+    /// that did not pass.
     async fn choose(
         &self,
         client: &Client,
@@ -157,7 +157,7 @@ pub(crate) struct FoundRun {
     pub(crate) run: RawReply<CiOutcomeAnswer>,
     /// Other runs of the same name: other jobs of the same pipeline or build.
     pub(crate) others: Vec<CiRun>,
-    /// What was delivered with their common commit.
+    /// What was delivered with the commit that they have in common.
     pub(crate) delivery: Option<CiDelivery>,
 }
 
@@ -165,7 +165,7 @@ fn run_id(text: &str) -> Result<RunId, CommandError> {
     RunId::new(text).map_err(|rule| CommandError::argument("the id of the run", rule))
 }
 
-/// Refuses runs of several systems, repositories or commits, because the name is then ambiguous.
+/// Refuses runs from several systems, repositories or commits, because the name is ambiguous then.
 fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
     let providers: BTreeSet<&Open<CiProvider>> =
         runs.iter().map(|run| &run.outcome.provider).collect();

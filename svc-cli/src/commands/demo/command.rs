@@ -91,7 +91,7 @@ impl Demo {
     }
 }
 
-/// Finds the story by keywords; nothing if its Session is not granted to agents.
+/// Finds the story by keywords; `None` if its Session is not granted to agents.
 async fn discover(client: &Client) -> Result<Option<RawReply<DiscoveryResult>>, CommandError> {
     let query =
         Query::new(story::QUERY).map_err(|rule| CommandError::argument("the query", rule))?;
@@ -112,7 +112,7 @@ fn found(discovery: &DiscoveryResult) -> Option<&Reference> {
     Some(&candidate.preview.as_ref()?.reference)
 }
 
-/// Reads the part that was found, and what the last call answered.
+/// Reads the part that was found, and the last call's answer.
 async fn read(
     client: &Client,
     found: Option<Reference>,

@@ -1,6 +1,7 @@
-//! A conversation as a gateway logs it: one payload for each answer of the model.
+//! A conversation as a gateway logs it, with one payload for each answer of the model.
 //!
-//! Like a real agent it sends its whole history with every call, so each call holds the ones before it.
+//! Like a real agent, it sends its whole history with every call, so each call contains the earlier
+//! ones.
 
 use svc_model::id::{SessionId, UserId};
 use svc_model::ingest::{Capture, GatewayIngestRequest, GatewayProvider};
@@ -19,7 +20,7 @@ pub(super) struct Conversation {
     pub(super) first_capture: u128,
     /// When the first call was observed, in microseconds of Unix time.
     pub(super) observed_us: i64,
-    /// How long a turn takes.
+    /// How long a turn takes, in microseconds.
     pub(super) turn_us: i64,
     pub(super) messages: Vec<Json>,
 }
@@ -52,7 +53,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the payload that a gateway would log for the call.
+    /// Returns the payload that a gateway would log for a call.
     fn payload(&self, turn: u32, history: &[Json], answer: &Json) -> Object {
         let asks = answer
             .as_object()

@@ -20,7 +20,7 @@ use crate::options::ServiceOptions;
 pub(super) struct Place {
     client: Client,
     embedded: Option<Running>,
-    /// The secret that signs its webhooks, if this machine knows it.
+    /// The secret that signs webhooks for the service, if this machine knows it.
     webhook_secret: Option<SecretString>,
     own: Option<Own>,
 }
@@ -31,7 +31,8 @@ pub(super) struct Own {
     pub(super) mirrors: PathBuf,
     /// The store, if it is not the default one.
     pub(super) database_url: Option<String>,
-    /// Whether agents may read the demo's Session by its setting alone, without another token.
+    /// Whether agents may read the demo's Session because of the service's settings alone, without
+    /// another token.
     #[serde(skip)]
     pub(super) can_retrieve: bool,
     /// The folder for the demo's repository.
@@ -48,7 +49,7 @@ impl Place {
         self.embedded.is_some()
     }
 
-    /// Returns whether the service that the demo started has read all pushes.
+    /// Returns whether a service that the demo started has read all pushes.
     pub(super) async fn has_read_all_pushes(&self) -> bool {
         let Some(running) = &self.embedded else {
             return false;
@@ -83,8 +84,8 @@ impl Place {
     }
 }
 
-/// Returns the service that the options name; else the one running on this machine; else one
-/// started for the demo on the embedded store.
+/// Returns the service that the options name, or else the one that is running on this machine, or
+/// else one that is started for the demo on the embedded store.
 pub(super) async fn place(
     options: &ServiceOptions,
     folder: Option<&Path>,
@@ -122,9 +123,9 @@ fn webhook_secret() -> Option<SecretString> {
         .or_else(|| Some(svc_server::local_credentials()?.webhook_secret))
 }
 
-/// Returns the settings of a service for the demo: those of `svc serve`, on a free port, and with
-/// mirrors of the demo's repository. Unless configured otherwise, agents may read the demo's
-/// Session; returns whether this setting was made.
+/// Returns the settings of a service for the demo: those of `svc serve`, but on a free port and
+/// with mirrors of the demo's repository. Unless configured otherwise, they let agents read the
+/// demo's Session; also returns whether they do.
 fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
     let overrides = Overrides {
         listen: Some("127.0.0.1:0".to_owned()),
@@ -146,7 +147,7 @@ fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
     Ok((settings, true))
 }
 
-/// Returns where a service started by the demo keeps its data: all in one folder, or beside the
+/// Returns where a service that the demo starts keeps its data: all in one folder, or beside the
 /// default store.
 fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     let (root, database_url) = match folder {
@@ -175,7 +176,7 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     })
 }
 
-/// Returns the data folder of this user.
+/// Returns the user's data folder.
 pub(super) fn data() -> Result<PathBuf, CommandError> {
     svc_server::data_folder().ok_or_else(|| {
         CommandError::refused("no_home", "there is no folder for the demo's data")
@@ -183,7 +184,7 @@ pub(super) fn data() -> Result<PathBuf, CommandError> {
     })
 }
 
-/// Returns a client of the service of this machine, when one runs.
+/// Returns a client for the service of this machine, if it is running.
 async fn running() -> Option<Client> {
     let url = svc_server::local_url();
     let once = Client::builder(&*url)

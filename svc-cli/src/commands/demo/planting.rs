@@ -22,7 +22,7 @@ use super::story;
 use crate::commands::evidence;
 use crate::error::CommandError;
 
-/// How long the mirror of the repository may take.
+/// How long to wait for the mirror of the repository.
 const MIRROR_MAX: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 const REASON: &str = "svc demo: what a quarantined call looks like";
@@ -63,8 +63,9 @@ pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, C
     }
     client.ingest_events(&organization.events).await?;
     let before = client.facts().await?.tables.session_commit_observations;
-    // A push that comes again is fetched again, and a service that the demo did not start may not
-    // fetch from a folder: its mirror, which has all of them, would be refused from then on.
+    // A push that is delivered again is fetched again. A service that the demo did not start may
+    // not fetch from a folder, so its mirror, which already has all of them, would be refused from
+    // then on.
     let has_read = begun.is_some() && before.total >= organization.notes && !place.is_embedded();
     if let Some(secret) = place.webhook_secret() {
         for webhook in &organization.webhooks {
@@ -103,7 +104,8 @@ fn is_stored(receipt: &Open<IngestReceipt>) -> Result<bool, CommandError> {
     }
 }
 
-/// Returns when the organization began, if it was loaded before: it begins at the same moment again.
+/// Returns when the organization began, if it was loaded before, so that it begins at the same
+/// moment again.
 async fn begun(client: &Client) -> Option<Instant> {
     let request = InventoryRequest {
         session_id: first_session(),
@@ -128,12 +130,12 @@ fn folder(place: &Place) -> Result<PathBuf, CommandError> {
 pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     let sessions = client.facts().await?.sessions;
     let planted = client.session_facts(&first_session()).await?;
-    // The story has one Session.
+    // The story is one Session.
     Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
 }
 
-/// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a service
-/// that may not fetch from a folder. Returns how many notes it has read.
+/// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a
+/// service that may not fetch from a folder. Returns how many notes it has read.
 async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
     let begun = Moment::now();
     loop {
@@ -155,7 +157,7 @@ async fn quarantine(client: &Client) -> Result<(), CommandError> {
         .session_inference_calls(&quarantined_session())
         .await?;
     let Some(call) = calls.inference_calls.first() else {
-        // It was quarantined before.
+        // It is already quarantined.
         return Ok(());
     };
     let (Ok(fact_id), Ok(reason)) = (

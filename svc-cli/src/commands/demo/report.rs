@@ -16,7 +16,7 @@ pub(super) struct Report {
     pub(super) embedded: bool,
     pub(super) planted: Planted,
     pub(super) organization: Option<PlantedOrganization>,
-    /// Whether the organization was left out because the store has Sessions of others.
+    /// Whether the organization was left out because the store has other Sessions.
     pub(super) has_others: bool,
     /// Where a service that the demo started keeps its data.
     pub(super) own: Option<Own>,
@@ -40,7 +40,7 @@ pub(super) struct PlantedOrganization {
     pub(super) decisions_and_edits: usize,
     pub(super) webhooks: Delivered,
     pub(super) ci_outcomes: Delivered,
-    /// Links of Sessions to commits in the whole store.
+    /// The links from Sessions to commits in the whole store.
     pub(super) commits_with_a_session: u64,
     /// Whether the service has a mirror of the repository.
     pub(super) mirrored: bool,
@@ -160,7 +160,8 @@ pub(super) fn next(report: &Report) -> Vec<String> {
     next
 }
 
-/// Returns what lets an agent ask: the set-up of an agent, once it may find the story.
+/// Returns the command that lets an agent ask: the set-up of an agent, if agents may already find
+/// the story, or else the grant.
 fn for_agents(report: &Report) -> String {
     if report.discovery.is_some() {
         "svc install mcp-claude-code".to_owned()
@@ -169,8 +170,8 @@ fn for_agents(report: &Report) -> String {
     }
 }
 
-/// Returns the commands to run once the demo's own service has stopped: first start one; reports
-/// read the store and the mirrors directly.
+/// Returns the commands to run once the demo's own service has stopped. The first one starts a
+/// service; reports read the store and the mirrors directly.
 fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
     let mirrors = own.mirrors.display().to_string();
     let mirrors = quote(&mirrors);
@@ -182,8 +183,8 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
         ),
         None => (String::new(), String::new()),
     };
-    // Without a retrieval token, which only a service on SQLite generates, a Session to retrieve is a
-    // wrong setting.
+    // Only a service on SQLite generates a retrieval token. Without one, a Session to retrieve is
+    // an invalid setting.
     let session = if own.can_retrieve {
         format!("SVC_RETRIEVAL_SESSION_ID={} ", story::SESSION)
     } else {

@@ -9,7 +9,7 @@ use super::conversation::Conversation;
 
 /// The Session of the story.
 pub(super) const SESSION: &str = "svc-demo";
-/// The keywords that find it.
+/// The keywords that find the story.
 pub(super) const QUERY: &str = "half-open window";
 
 const USER: &str = "demo";

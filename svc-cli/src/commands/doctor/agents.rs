@@ -1,4 +1,4 @@
-//! The configuration files of agents: whether they send evidence here.
+//! Checks in the agents' configuration files whether they send evidence here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,18 @@ use svc_model::json::Json;
 use super::Check;
 use crate::output::escape;
 
-/// An agent: where its configuration is, and what it contains when the agent sends evidence.
+/// An agent: where its configuration is, and what it contains if the agent sends evidence.
 struct Agent {
     name: &'static str,
     file: &'static str,
     sends: &'static str,
-    /// Returns what keeps evidence from arriving although it is sent.
+    /// Returns what keeps evidence from arriving even though it is sent.
     obstacle: fn(&str) -> Option<String>,
     install: &'static str,
 }
 
-/// The variables of Claude Code that say how logs are sent, each with the beginning of what arrives here.
+/// The variables of Claude Code that say how logs are sent, each with how its value begins when
+/// logs arrive here.
 const CLAUDE_CODE_SENDS: [(&str, &str); 3] = [
     ("OTEL_LOGS_EXPORTER", "otlp"),
     ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/"),
@@ -81,8 +82,8 @@ impl Agent {
     }
 }
 
-/// Returns which variable in the settings of Claude Code keeps its logs from arriving. One that is not there
-/// may be set elsewhere; of the two for the protocol, the one for logs counts.
+/// Returns which variable in the settings of Claude Code keeps its logs from arriving. A variable
+/// that is absent may be set elsewhere. Of the two protocols, the one for logs takes precedence.
 fn of_claude_code(settings: &str) -> Option<String> {
     let settings = Json::parse(settings.as_bytes()).ok()?;
     let variables = settings.as_object()?.get("env")?.as_object()?;

@@ -1,4 +1,4 @@
-//! The current clone: whether its commits are stamped.
+//! Checks whether commits in the current clone are stamped.
 
 use super::Check;
 use crate::commands::git_hooks::{self, Fault};
@@ -23,7 +23,7 @@ fn hooks() -> Check {
     }
 }
 
-/// Says what is wrong with the hooks, once for all hooks with the same fault.
+/// Describes what is wrong with the hooks. Hooks with the same fault are listed together.
 fn found(faults: &[(&str, Fault)]) -> String {
     let mut kinds: Vec<&Fault> = Vec::new();
     for (_, fault) in faults {

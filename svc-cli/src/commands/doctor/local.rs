@@ -1,4 +1,4 @@
-//! The store and the mirrors on this machine, if any.
+//! Checks the store and the mirrors on this machine, if there are any.
 
 use svc_engine::clock::Clock;
 use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
@@ -14,7 +14,8 @@ use crate::credentials::Credentials;
 use crate::error::chain;
 use crate::options::ServiceOptions;
 
-/// A disk with fewer free bytes than this counts as full: about a day's evidence of a busy team.
+/// A disk with fewer free bytes than this counts as full. This is about a day's evidence of a busy
+/// team.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
 pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<Check> {
@@ -64,7 +65,7 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
     checks
 }
 
-/// Returns the URL of the service that this shell asks, if it is none of this store.
+/// Returns the URL of the service that this shell uses, unless that service works on this store.
 fn another_service(store: &DatabaseUrl, options: &ServiceOptions) -> Option<String> {
     let credentials = Credentials::load().ok()?;
     let asked = service::named(options, &credentials).ok()??;
@@ -119,8 +120,8 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
     }
 }
 
-/// Says how far the mirrors are, by what the store knows of them. Another process may keep them, in a
-/// folder that is not set here.
+/// Checks how up to date the mirrors are, according to the store. Another process may keep them, in
+/// a folder that is not set here.
 fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
     let mirrors = match kept(settings) {
         Ok(mirrors) => mirrors,

@@ -91,7 +91,7 @@ impl Check {
     }
 }
 
-/// Every check.
+/// All checks.
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     failed: usize,

@@ -1,4 +1,4 @@
-//! The service: whether it answers, accepts the token, and receives deliveries.
+//! Checks whether the service answers, accepts the token, and receives deliveries.
 
 use std::time::SystemTime;
 
@@ -19,10 +19,10 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::relative;
 
-/// The largest difference between the clocks, in seconds. The service reports its time to the
-/// second.
+/// The largest accepted difference between the clocks, in seconds. The service reports its time to
+/// the second.
 const SKEW_SECONDS_MAX: i64 = 60;
-/// What to do when the service cannot use its store.
+/// What to do if the service cannot use its store.
 const STORE_MEND: &str = "the service's log says why (store.unavailable): look at the database; where it was \
     replaced under the service, start that anew";
 
@@ -31,7 +31,7 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
         Ok(client) => client,
         Err(error) => {
             let mend = match service::given(options) {
-                // What is wrong with the file of logins, no service mends.
+                // No service can repair the credentials file.
                 _ if error.code() == "credentials" => error
                     .hints()
                     .first()
@@ -39,7 +39,7 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
                     .unwrap_or("correct this file")
                     .to_owned(),
                 Ok(Some(url)) => service::login(&url, Role::Operator),
-                // Another server of the store would have other secrets.
+                // Another server on the same store has other secrets.
                 Ok(None) => match svc_server::running_here() {
                     Some(url) => service::login(&url, Role::Operator),
                     None => "svc serve".to_owned(),
@@ -55,7 +55,8 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
     })
 }
 
-/// Returns what gives this shell another token. A token in the environment goes before a stored one.
+/// Returns how to give this shell another token. A token in the environment takes precedence over a
+/// stored one.
 fn token_mend(url: &str) -> String {
     match environment::token() {
         Ok(None) => service::login(url, Role::Operator),
@@ -165,8 +166,8 @@ fn empty_export() -> Object {
     Object::from_iter([("resourceLogs", Json::Array(Vec::new()))])
 }
 
-/// Sends an export without records: no fact is stored, but the service writes that it arrived, so the
-/// answer tells whether deliveries can be stored.
+/// Sends an export without records. No fact is stored, but the service records the delivery, so the
+/// answer shows whether deliveries can be stored.
 async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check {
     match client.ingest_logs(&export).await {
         Ok(_) => Check::ok(name, "received"),
@@ -180,14 +181,14 @@ async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check
     }
 }
 
-/// Returns what arrived from each source. A source that was never set up is not a failure.
+/// Checks what has arrived from each source. A source that was never set up is not a failure.
 fn captured(counts: &CaptureCounts) -> Vec<Check> {
     let now = Clock::system().now();
     let last = |sources: &[CaptureSource]| {
         let counts = sources
             .iter()
             .filter_map(|source| counts.sources.get(&Open::Known(*source)));
-        // An export without records counts as a delivery, but delivers nothing.
+        // An export without records counts as a delivery, but stores nothing.
         counts.filter_map(|count| count.last_stored_at).max()
     };
     let arrived = |name, sources: &[CaptureSource], install: &str| match last(sources) {
@@ -221,7 +222,7 @@ fn captured(counts: &CaptureCounts) -> Vec<Check> {
     ]
 }
 
-/// Returns the state of webhooks: a wrong secret shows as a refused delivery.
+/// Checks webhooks. A wrong secret shows as refused deliveries.
 fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Check {
     let answers = counts.answers.iter();
     let of_forges = answers.filter(|(path, _)| path.starts_with("/ingest/forge"));

@@ -1,4 +1,4 @@
-//! Showing what an erasure would take away, and carrying it out.
+//! Shows what an erasure would remove, and carries it out.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Fields, Output, escape, quote};
 
-/// How long it may take. It ends when it is done, or its operator ends it.
+/// The time limit. Usually the work is done, or the operator interrupts it, much earlier.
 const AT_MOST: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
 pub(super) struct How {
-    /// Erase the content; without it, only show what would be erased
+    /// Erase the content; without --apply, only show what would be erased
     #[arg(long, requires = "reason")]
     apply: bool,
 
@@ -36,7 +36,7 @@ pub(super) struct How {
     store: StoreOptions,
 }
 
-/// What was erased, or would be, as a program reads it.
+/// What was erased or would be, for programs.
 #[derive(Debug, Serialize)]
 struct Outcome {
     applied: bool,
@@ -46,9 +46,9 @@ struct Outcome {
     erasure_id: Option<String>,
     sessions: u64,
     facts: Facts,
-    /// Distinct messages and pieces of payloads.
+    /// The number of distinct messages and pieces of payloads.
     contents: u64,
-    /// Bytes as stored.
+    /// Their bytes as stored.
     stored_bytes: u64,
     /// Contents that stay because other calls need them.
     shared: Shared,
@@ -130,7 +130,7 @@ impl How {
     }
 }
 
-/// Names the databases that restores have put aside, which no erasure reaches.
+/// Warns of the databases that restores have put aside, which no erasure reaches.
 fn warn_of_copies(opened: &Opened, output: &mut Output) {
     let replaced = opened.replaced();
     let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
@@ -143,7 +143,7 @@ fn warn_of_copies(opened: &Opened, output: &mut Output) {
     }
 }
 
-/// Returns the options of a store as a command is to repeat them, after a blank.
+/// Returns the store's options for a suggested command, each after a space.
 fn repeated(store: &StoreOptions) -> String {
     let option = |name: &str, value: &Option<String>| {
         let value = value.as_deref().filter(|value| !value.trim().is_empty());

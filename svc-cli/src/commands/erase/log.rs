@@ -19,14 +19,14 @@ pub(super) struct Log {
     store: StoreOptions,
 }
 
-/// The log, as a program reads it.
+/// The log, for programs.
 #[derive(Debug, Serialize)]
 struct Erasures {
     org_id: OrgId,
     erasures: Vec<Entry>,
 }
 
-/// One erasure: its rows of the log together.
+/// One erasure, made up of its rows in the log.
 #[derive(Debug, Serialize)]
 struct Entry {
     erasure_id: String,
@@ -65,7 +65,7 @@ impl Log {
     }
 }
 
-/// Returns one entry for the rows of each erasure.
+/// Combines the rows of each erasure into one entry.
 fn together(rows: Vec<ErasureRow>) -> Vec<Entry> {
     let mut entries: Vec<(ErasureRow, Erased)> = Vec::new();
     for row in rows {

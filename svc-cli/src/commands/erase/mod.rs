@@ -1,4 +1,4 @@
-//! Captured content that is removed for good, and the log of it.
+//! Permanent removal of captured content, and its log.
 
 mod carry_out;
 mod log;
@@ -45,8 +45,8 @@ enum Beside {
 
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Erase the content of facts captured before this time: an age such as 90d, a date, or RFC 3339
-    /// with an offset
+    /// Erase the content of facts captured before this time: an age such as 90d, a date, or RFC
+    /// 3339 with an offset
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     older_than: String,
 
@@ -99,7 +99,7 @@ impl Gc {
     }
 }
 
-/// Opens the store: content is erased where it lies.
+/// Opens the store, because content is erased only there.
 fn store(options: &StoreOptions, output: &mut Output) -> Result<(Opened, String), CommandError> {
     let place = Place::find(
         &ServiceOptions::default(),
@@ -121,7 +121,7 @@ fn store(options: &StoreOptions, output: &mut Output) -> Result<(Opened, String)
     }
 }
 
-/// Of what, as a program reads it: one of the three.
+/// The subject of an erasure, for programs. One of the three is present.
 #[derive(Debug, Default, Serialize)]
 struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ impl From<&ErasureSubject> for Subject {
     }
 }
 
-/// Says of what, to a person.
+/// Returns the subject of an erasure, for people.
 fn named(subject: &ErasureSubject) -> String {
     match subject {
         ErasureSubject::Session(id) => format!("Session {}", escape(id.as_str())),
@@ -153,7 +153,7 @@ fn named(subject: &ErasureSubject) -> String {
     }
 }
 
-/// Facts by kind, as a program reads them.
+/// Counts of facts by kind, for programs.
 #[derive(Debug, Serialize)]
 struct Facts {
     inference_calls: u64,

@@ -3,7 +3,7 @@ use svc_client::{Client, Denial, Error, ErrorKind, RawReply};
 use svc_model::endpoint::{Endpoint, EvidenceReading, GrantRead};
 use svc_model::evidence::{EvidenceRead, EvidenceReadRequest};
 
-/// Asks the operators' route; with any other token, asks the route that reads within the grant.
+/// Asks the operators' route, or, with any other token, the route that reads within the grant.
 pub(crate) async fn ask<Everywhere, Granted>(
     client: &Client,
     request: &Everywhere::Request,

@@ -1,4 +1,4 @@
-//! A file that holds a reply.
+//! Files that hold replies.
 
 use std::io;
 use std::path::Path;
@@ -16,8 +16,8 @@ pub(super) fn exists(file: &Path) -> CommandError {
     )
 }
 
-/// Creates a private file. An existing file is never overwritten, and an incomplete reply does not
-/// remain as evidence.
+/// Creates a private file. Never overwrites an existing file, and leaves no incomplete reply behind
+/// as evidence.
 pub(super) fn write_new(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     private::write_new(file, bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(file),

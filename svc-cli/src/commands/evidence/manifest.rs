@@ -81,7 +81,7 @@ fn render_manifest(manifest: &Manifest) -> String {
     text
 }
 
-/// Returns a line that says when the content of a call was erased, when it was.
+/// Returns a line that says when the content of a call was erased, if it was.
 pub(crate) fn erased(manifest: &Manifest) -> Option<String> {
     let at = manifest.call.content_erased_at?;
     Some(format!("what was said was erased at {at}\n"))

@@ -38,7 +38,7 @@ pub(crate) struct ReadParts {
     service: ServiceOptions,
 }
 
-/// The summary of a written file.
+/// The summary of a file that was written.
 #[derive(Debug, Serialize)]
 struct Written {
     file: String,
@@ -87,7 +87,7 @@ impl ReadParts {
     }
 }
 
-/// Adds which reference is at fault, as it was given.
+/// Adds to an error which reference is at fault, as the user gave it.
 fn refused(error: svc_client::Error, request: &EvidenceReadRequest) -> CommandError {
     let at_fault = match error.kind() {
         ErrorKind::Declined(

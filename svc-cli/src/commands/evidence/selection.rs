@@ -24,7 +24,7 @@ struct Selection {
     references: Vec<Reference>,
 }
 
-/// Reads `CALL:SIDE:MESSAGE:PART`; the call may hold colons.
+/// Parses `CALL:SIDE:MESSAGE:PART`. The call may contain colons.
 pub(super) fn parse_reference(text: &str) -> Option<Reference> {
     let mut fields = text.rsplitn(4, ':');
     let part_index = fields.next()?.parse().ok()?;

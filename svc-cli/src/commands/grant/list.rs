@@ -123,7 +123,8 @@ fn tokens(list: &GrantList) -> String {
     }
 }
 
-/// Returns the names with grants that the server has no token of: perhaps they were renamed.
+/// Returns the names that have grants although the server has no such token. They may have been
+/// renamed.
 fn foreign(list: &GrantList, known: &[&str]) -> String {
     let in_force = list.entries.iter().filter(|entry| entry.in_force);
     let names: BTreeSet<&str> = in_force.map(|entry| entry.token.as_str()).collect();
@@ -138,7 +139,7 @@ fn foreign(list: &GrantList, known: &[&str]) -> String {
     }
 }
 
-/// Returns the grant that a change was about. That of a whole token is about none.
+/// Returns the grant that a change was about, or `-` for a change to a whole token.
 fn grant(entry: &GrantEntry) -> String {
     match (&entry.removed_grant_id, &entry.action) {
         (Some(removed), _) => escape(removed),

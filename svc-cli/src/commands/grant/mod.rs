@@ -89,8 +89,8 @@ impl Where {
         })
     }
 
-    /// Returns the options for a suggested command, each after a space. A database URL may contain
-    /// a password and is left out.
+    /// Returns the options for a suggested command, each after a space. A database URL is left out,
+    /// because it may contain a password.
     fn repeated(&self) -> String {
         let org = self
             .store
@@ -105,8 +105,8 @@ impl Where {
         self.service.repeated() + &org
     }
 
-    /// Prints the suggested commands. If the database was given on the command line, they need it
-    /// again.
+    /// Prints the suggested commands. If the database was given on the command line, it must be
+    /// given to them too.
     fn next(&self, commands: &[String], output: &mut Output) {
         if self.store.database_url.is_none() {
             let commands: Vec<String> = commands
@@ -123,7 +123,7 @@ pub(super) fn scope(scope: &GrantScope) -> String {
     scope::text(scope)
 }
 
-/// Reads the name of a token. If it cannot be one, the error lists those there are.
+/// Parses the name of a token. If it is invalid, the error lists the names that exist.
 fn token(name: &str, at: &Where, output: &mut Output) -> Result<TokenName, CommandError> {
     TokenName::new(name).map_err(|rule| {
         CommandError::argument("the token", rule)
@@ -157,7 +157,7 @@ fn change(reason: &QuarantineReason) -> GrantChange {
     }
 }
 
-/// Returns the receipt of a change that was made in a store.
+/// Returns the receipt of a change made in a store.
 fn receipt(opened: &Opened, changed: ChangedGrant, reach: Option<GrantReach>) -> GrantReceipt {
     GrantReceipt {
         org_id: opened.org_id.clone(),
@@ -168,12 +168,12 @@ fn receipt(opened: &Opened, changed: ChangedGrant, reach: Option<GrantReach>) ->
     }
 }
 
-/// Turns a refusal by a store into the same error as a refusal by a service.
+/// Turns a store's refusal into the same error as a service's.
 fn refused(fault: QueryFault) -> CommandError {
     CommandError::refused(fault.as_str(), fault.to_string()).advised(Problem::Query(fault).advice())
 }
 
-/// Turns the failure of a read on a store into an error.
+/// Turns a failed read on a store into an error.
 fn unanswered(error: EngineError) -> CommandError {
     match error {
         EngineError::Query(fault) => refused(fault),
@@ -233,7 +233,7 @@ fn render(changed: &Changed) -> String {
             )
         }
         Open::Known(GrantAction::Revoke) => format!("revoked {token}: every server refuses it"),
-        // A server may have seen a revocation that a restored backup does not have.
+        // A server may know of a revocation that a restored backup lacks.
         Open::Known(GrantAction::Restore) if changed.receipt.unchanged => format!(
             "{token} is not revoked; if a server refuses it all the same, a restored backup has lost \
              a revocation that the server has seen: revoke the token and restore it"

@@ -1,4 +1,4 @@
-//! The names of tokens, for those who mistyped one.
+//! The names of tokens, for users who mistyped one.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::commands::place::Place;
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// Returns the names that there are, for people: those of the service, or of what is granted in the
+/// Returns the names that exist, for people: those of the service, or those with grants in the
 /// store.
 pub(super) fn shown(at: &Where, output: &mut Output) -> String {
     match at.find(output).and_then(|place| known(at, &place)) {

@@ -15,11 +15,11 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::Output;
 
-/// The hook that Cursor runs after a tool call that succeeded.
+/// The hook that Cursor runs after a successful tool call.
 const HOOK: &str = "postToolUse";
-/// The tool that Cursor's agent changes files with.
+/// The tool with which Cursor's agent changes files.
 const TOOL: &str = "Write";
-/// The maximum size of the input, which contains the written file.
+/// The maximum size in bytes of the input, which contains the written file.
 const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// How long the editor may be made to wait.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,10 +31,9 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Reports the edit. It always succeeds, because evidence must not break the editor.
+    /// Reports the edit. Always succeeds, because evidence must not break the editor.
     pub(crate) fn run(&self, output: &mut Output) {
-        // Cursor reads a JSON object from every hook. If it cannot be written, nobody is left to
-        // tell.
+        // Cursor reads a JSON object from every hook. If writing it fails, nobody is left to tell.
         drop(output.text("{}\n"));
         if let Err(error) = self.report() {
             output.error(&error);
@@ -48,7 +47,7 @@ impl Cursor {
             return Ok(());
         };
         let events = [event];
-        // On disk before it is sent, because the editor may stop this program at any moment.
+        // Kept on disk before it is sent, because the editor may stop this program at any moment.
         let kept = Kept::of(&self.service).and_then(|kept| {
             kept.keep(&events[..])?;
             Ok(kept)
@@ -57,7 +56,7 @@ impl Cursor {
             Ok(kept) => drain(&kept).map_err(|error| {
                 error.hint("the report is kept and sent with the next one: svc outbox status")
             }),
-            // If it cannot be kept, it is sent once.
+            // If it cannot be kept, sending is tried once.
             Err(unkept) => self.send(&events).map_err(|unsent| {
                 unkept.hint(format!(
                     "it could not be sent either, so it is lost: {}",
@@ -76,7 +75,7 @@ impl Cursor {
     }
 }
 
-/// Sends what is waiting, this report last.
+/// Sends what is waiting. This report is the last.
 fn drain(kept: &Kept) -> Result<(), CommandError> {
     let client = kept.client()?.with_timeout(PATIENCE);
     let drained = service::block_on(kept.drain_within(&client, PATIENCE))?;
@@ -86,7 +85,7 @@ fn drain(kept: &Kept) -> Result<(), CommandError> {
     }
 }
 
-/// Returns the decision that an input describes: a write that nobody was asked about. Nothing for
+/// Returns the decision that an input describes: a write that nobody was asked about. `None` for
 /// any other input.
 fn decision(input: &[u8], received_at: SystemTime) -> Result<Option<Event>, CommandError> {
     let input = Json::parse(input).ok().and_then(Json::into_object);
@@ -119,7 +118,7 @@ fn decision(input: &[u8], received_at: SystemTime) -> Result<Option<Event>, Comm
     }))
 }
 
-/// Returns the path of the written file; nothing if the input does not name it in a known form.
+/// Returns the path of the written file; `None` if the input does not name it in a known form.
 fn file_path(input: &Object) -> Option<FilePath> {
     let given = input.get("tool_input")?;
     let parsed;
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_write_is_a_decision_that_nobody_was_asked_for() {
-        // With the mark that some shells put before their output.
+        // With the byte order mark that some shells put before their output.
         let event = read(&format!("\u{feff}{INPUT}\r\n")).unwrap().unwrap();
         let request = LogsRequest::from(&event).write().unwrap();
         assert_eq!(

@@ -22,7 +22,7 @@ pub(crate) struct Install {
     service: ServiceOptions,
 }
 
-/// A snippet, as a program reads it.
+/// A snippet, for programs.
 #[derive(Debug, Serialize)]
 struct Printed {
     source: &'static str,

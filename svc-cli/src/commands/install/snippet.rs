@@ -8,11 +8,11 @@ pub(super) const EXAMPLE_URL: &str = "https://svc.example";
 pub(super) struct Snippet {
     /// The name of the source.
     pub(super) source: &'static str,
-    /// Where it goes.
+    /// Where the snippet goes.
     pub(super) place: &'static str,
-    /// The language it is written in, as Markdown names it.
+    /// The language of the snippet, as Markdown names it.
     pub(super) language: &'static str,
-    /// Notes for the person who adds it.
+    /// Notes for the person who adds the snippet.
     notes: &'static [&'static str],
     template: &'static str,
 }
@@ -114,21 +114,21 @@ snippets! {
     ];
 }
 
-/// The paragraph that tells an agent when to use the tools, for AGENTS.md or CLAUDE.md.
+/// The paragraph for AGENTS.md or CLAUDE.md that tells an agent when to use the tools.
 pub(super) const PARAGRAPH: &str = include_str!("../../../snippets/mcp-paragraph.md");
 
 impl Snippet {
-    /// Returns whether it sets up an agent that reads evidence.
+    /// Returns whether the snippet sets up an agent that reads evidence.
     pub(super) fn asks(&self) -> bool {
         AGENTS.iter().any(|agent| agent.source == self.source)
     }
 
-    /// Returns the text for the service at this URL.
+    /// Returns the text, for the service at this URL.
     pub(super) fn text(&self, url: &str) -> String {
         self.template.replace(EXAMPLE_URL, url)
     }
 
-    /// Returns what to know about it, for the service at this URL.
+    /// Returns the notes, for the service at this URL.
     pub(super) fn notes(&self, url: &str) -> Vec<String> {
         let notes = self.notes.iter();
         notes.map(|note| note.replace(EXAMPLE_URL, url)).collect()
@@ -225,7 +225,7 @@ mod tests {
                 "yaml" => Parser::new_from_str(&text)
                     .try_for_each(|event| event.map(drop))
                     .map_err(|error| error.to_string()),
-                // Run, or at least read by a shell, in the tests of the whole service.
+                // The tests of the whole service run it, or at least let a shell parse it.
                 "sh" => Ok(()),
                 "groovy" if text.matches('{').count() == text.matches('}').count() => Ok(()),
                 other => Err(format!("{other} is not looked at")),

@@ -1,8 +1,8 @@
-//! The lines of an agent, as messages of the protocol.
+//! Reads an agent's lines as messages of the protocol.
 //!
-//! The library's own transport leaves text that is not JSON and a last line without a line break
-//! unanswered, so an agent that sends them waits forever, and it writes no `id` beside the error of
-//! what is no message. This one answers them as `/mcp` does.
+//! The library's own transport does not answer text that is not JSON, or a last line without a line
+//! break, so an agent that sends either waits forever. It also writes no `id` with the error for
+//! something that is not a message. This transport answers them as `/mcp` does.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::thread::{self, JoinHandle};
@@ -14,12 +14,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// The longest line in bytes, as long as the library's.
+/// The maximum bytes of a line, the same as the library's.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How many lines wait on either side.
+/// How many lines may be queued in each direction.
 const LINES_MAX: usize = 16;
 
-/// A line of the agent; nothing if it is too long.
+/// A line from the agent, or `None` if it is too long.
 type Line = Option<Vec<u8>>;
 type Message = RxJsonRpcMessage<RoleServer>;
 
@@ -28,16 +28,16 @@ type Message = RxJsonRpcMessage<RoleServer>;
 pub(super) struct Stdio {
     lines: Receiver<Line>,
     answers: Sender<Vec<u8>>,
-    /// What is still to be said of the line before: [`Transport::receive`] may be abandoned at any
-    /// time and begun again.
+    /// The refusal of the previous line, while it is still to be sent. It is kept here because
+    /// [`Transport::receive`] may be cancelled at any time and called again.
     refusal: Option<Refusal>,
 }
 
-/// What is written to the agent.
+/// The thread that writes to the agent.
 #[derive(Debug)]
 pub(super) struct Writing(JoinHandle<io::Result<()>>);
 
-/// Why a line is no message, as a code and a text of the protocol.
+/// Why a line is not a message, as a code and a text of the protocol.
 type Refusal = (i32, &'static str);
 
 const NOT_JSON: Refusal = (-32_700, "not JSON");
@@ -45,8 +45,8 @@ const NO_MESSAGE: Refusal = (-32_600, "not one message of the protocol");
 const TOO_LONG: Refusal = (-32_600, "too long");
 
 impl Stdio {
-    /// Begins to read and to write. A thread of its own waits for the agent, so that the program can
-    /// end while the agent says nothing.
+    /// Starts reading and writing. A separate thread waits for the agent, so that the program can
+    /// end while the agent is silent.
     pub(super) fn new(
         input: impl BufRead + Send + 'static,
         output: impl Write + Send + 'static,
@@ -65,7 +65,7 @@ impl Stdio {
 }
 
 impl Writing {
-    /// Waits until everything is written.
+    /// Waits until everything has been written.
     pub(super) fn end(self) -> io::Result<()> {
         self.0
             .join()
@@ -111,15 +111,15 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// Reads a line; nothing if it needs no answer.
+/// Parses a line. `None` if it needs no answer.
 fn read(line: Line) -> Result<Option<Message>, Refusal> {
-    /// A message that asks for no answer: one that is not known is passed over.
+    /// A message that asks for no answer. Unknown ones are ignored.
     #[derive(Deserialize)]
     struct Notification {
         jsonrpc: String,
         #[serde(rename = "method")]
         _method: String,
-        // Null is one that is given, though none that is allowed.
+        // A null id counts as present, although it is not allowed.
         #[serde(default, rename = "id", deserialize_with = "given")]
         has_id: bool,
     }
@@ -139,7 +139,7 @@ fn read(line: Line) -> Result<Option<Message>, Refusal> {
     match serde_json::from_slice::<Notification>(line) {
         Ok(it) if it.jsonrpc == "2.0" && !it.has_id => Ok(None),
         _ => {
-            // The type that ignores everything ignores bytes that are no text as well.
+            // `IgnoredAny` also ignores bytes that are not text, so those are checked here.
             let text = std::str::from_utf8(line).map(serde_json::from_str::<IgnoredAny>);
             Err(if let Ok(Ok(_)) = text {
                 NO_MESSAGE
@@ -150,7 +150,7 @@ fn read(line: Line) -> Result<Option<Message>, Refusal> {
     }
 }
 
-/// Reads lines until the agent is gone or nobody wants more. The last one needs no line break.
+/// Reads lines until the agent is gone or nobody wants more. The last line needs no line break.
 fn read_all(mut input: impl BufRead, lines: &Sender<Line>) {
     loop {
         let mut line = Vec::new();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::output::Sink;
 
-    /// Returns how many messages are in these bytes, and the errors that the others are answered with.
+    /// Returns how many messages these bytes contain, and the errors that answer the rest.
     fn said(input: impl Into<Vec<u8>>) -> (usize, Vec<Value>) {
         let output = Sink::default();
         let (mut stdio, writing) = Stdio::new(io::Cursor::new(input.into()), output.clone());

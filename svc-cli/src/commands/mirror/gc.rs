@@ -13,7 +13,7 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Keep mirrors with a push in this many last days.
+    /// Keep mirrors that were pushed to in the last DAYS days.
     #[arg(
         long,
         default_value_t = 90,

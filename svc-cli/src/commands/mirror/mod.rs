@@ -60,12 +60,12 @@ pub(super) struct MirrorOptions {
 }
 
 impl MirrorOptions {
-    /// Returns whether a folder of mirrors is given.
+    /// Returns whether a folder for the mirrors is given.
     pub(super) fn has_path(&self) -> bool {
         given(self.mirror_path.as_deref()).is_some()
     }
 
-    /// Returns the organization that is given.
+    /// Returns the organization, if one is given.
     pub(super) fn organization(&self) -> Option<String> {
         given(self.store.org_id.as_deref())
     }
@@ -80,7 +80,7 @@ impl MirrorOptions {
     }
 }
 
-/// Returns whether a mirror was fetched and is not in the folder of the mirrors any more. A running
+/// Returns whether a mirror was fetched but is no longer in the folder of the mirrors. A running
 /// refresh may be creating it anew.
 pub(super) fn is_gone(folder: Option<&MirrorFolder>, mirror: &MirrorStatus) -> bool {
     let is_running = matches!(mirror.state, JobState::Running(_));
@@ -94,7 +94,7 @@ pub(super) fn refresh_command(repository: &str) -> String {
     format!("svc mirror refresh {}", quote(repository))
 }
 
-/// Returns the configuration of mirrors, for a command that needs it.
+/// Returns the configuration of mirrors, for a command that needs one.
 fn required(mirror: Option<MirrorConfig>) -> Result<MirrorConfig, CommandError> {
     mirror.ok_or_else(|| {
         CommandError::refused("no_mirrors", "no folder of mirrors is configured")

@@ -18,7 +18,7 @@ use crate::commands::repository;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
-/// How long finding git may take.
+/// The time limit for finding git.
 const PROBE_MAX: Duration = Duration::from_secs(10);
 /// The outcome for a repository that no push names.
 const UNKNOWN: &str = "unknown";
@@ -152,7 +152,7 @@ fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
     }
 }
 
-/// Refreshes a mirror until there is nothing left to read.
+/// Refreshes a mirror until nothing is left to read.
 fn refresh(
     refresher: &Refresher,
     ledger: &Ledger,
@@ -217,7 +217,7 @@ fn refresh(
     }
 }
 
-/// Returns the outcome for a mirror that could not be claimed, and why.
+/// Returns the outcome for a mirror that could not be claimed, and the reason.
 fn why_not(
     ledger: &Ledger,
     lifetime: &Lifetime,

@@ -19,9 +19,9 @@ pub(crate) struct Status {
 /// The mirrors, for programs.
 #[derive(Debug, Serialize)]
 struct Shown {
-    /// Free bytes on the disk of the mirrors; null if there are none on this machine.
+    /// The free bytes on the disk of the mirrors. `None` if this machine has no mirrors.
     free_bytes: Option<u64>,
-    /// Bytes that are kept free on it.
+    /// The bytes that are kept free on that disk.
     reserve_bytes: Option<u64>,
     mirrors: Vec<Row>,
 }
@@ -38,8 +38,8 @@ struct Row {
     last_success_at: Option<Instant>,
     last_failure_at: Option<Instant>,
     last_failure: Option<String>,
-    /// Whether the mirror was fetched and its folder is gone; null if the folder of the mirrors is not
-    /// known here.
+    /// Whether the mirror was fetched but its folder is gone. `None` if the folder of the mirrors
+    /// is not known here.
     folder_missing: Option<bool>,
     #[serde(skip)]
     is_failing: bool,

@@ -1,4 +1,4 @@
-//! What an agent's hook says on standard input about a call: the Session, and the files that the
+//! What an agent's hook reports on standard input about a call: the Session, and the files that the
 //! call wrote.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use super::remembered::ENTRIES_MAX;
 use super::session::stamp;
 use crate::error::CommandError;
 
-/// The tools that write the files they name. Others may only read theirs.
+/// The tools that write the files that they name. Other tools may only read theirs.
 const WRITERS: [&str; 5] = ["Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"];
-/// The members that name a file.
+/// The members that may name a file.
 const MEMBERS: [&str; 3] = ["file_path", "notebook_path", "path"];
-/// The starts of the lines with which a patch of Codex names a file that there is afterwards.
+/// How the lines of a Codex patch start that name a file which exists afterwards.
 const HEADERS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Move to: "];
 
 /// An agent whose hooks pass a description of the call on standard input.
@@ -48,13 +48,13 @@ impl Agent {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) stamp: Stamp,
     /// The files that it wrote, as the agent names them.
     pub(super) files: Vec<String>,
-    /// The folder that relative names start from, if it is not the current one.
+    /// The folder that relative paths start from, if it is not the current one.
     pub(super) folder: Option<PathBuf>,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn inside(top: &Path, folder: &Path, files: &[String]) -> Vec<String>
 }
 
 fn relative(top: &Path, file: &Path) -> Option<String> {
-    // Git names a file by its real path, and an agent by the one that it was given.
+    // Git names a file by its real path, but an agent by the path that it was given.
     let top = top.canonicalize().ok()?;
     let real = file.canonicalize().ok().or_else(|| {
         let folder = file.parent()?.canonicalize().ok()?;

@@ -1,5 +1,5 @@
 //! Notes on commits that name the Sessions that worked on them. A service that mirrors the
-//! repository reads them.
+//! repository reads these notes.
 //!
 //! These commands work on the current repository, with the user's git and configuration. They need
 //! neither a service nor a store.
@@ -30,9 +30,9 @@ pub(crate) enum Note {
     /// Remember that a Session wrote a file, for the commit that will contain it.
     ///
     /// An agent's hook calls this after an edit; the post-commit hook that `svc install git-hooks`
-    /// installs then stamps the commit that changes the file, and forgets it. What is not committed is
-    /// forgotten after 30 days. With --hook, it reads the hook's input from standard input and never
-    /// fails, because it must not hold up the agent.
+    /// installs then stamps the commit that changes the file, and forgets it. What is not committed
+    /// is forgotten after 30 days. With --hook, it reads the hook's input from standard input and
+    /// never fails, because it must not hold up the agent.
     Session(session::Remember),
     /// Push the notes, after merging those of others.
     Push(push::Push),

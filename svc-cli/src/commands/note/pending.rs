@@ -1,5 +1,5 @@
-//! The Sessions that worked on a commit: those named by the environment, because an agent runs git
-//! itself, and those remembered, because an agent wrote a file and somebody else commits it.
+//! The Sessions that worked on a commit. The environment names some, because an agent runs git
+//! itself. Others are remembered, because an agent wrote a file and somebody else commits it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::remembered::{Entry, Remembered};
 use super::{repository, session};
 use crate::error::CommandError;
 
-/// How long git may take to say what a commit changes. Whoever commits waits for it.
+/// How long git may take to report what a commit changes. Whoever commits waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The Sessions that worked on a commit.
@@ -20,12 +20,12 @@ pub(super) struct Pending {
     pub(super) stamps: Vec<Stamp>,
     /// Why remembered Sessions may be left out.
     pub(super) trouble: Option<CommandError>,
-    /// What is forgotten once the commit names them.
+    /// What to forget once the commit names the Sessions.
     done: Vec<Entry>,
 }
 
 impl Pending {
-    /// Returns the Sessions; none during a rebase, whose commits are the work of earlier Sessions
+    /// Returns the Sessions, or none during a rebase: its commits are the work of earlier Sessions
     /// and keep their notes.
     pub(super) fn of(commit: &str, now: Instant) -> Result<Self, CommandError> {
         for replaying in ["rebase-merge", "rebase-apply"] {
@@ -50,13 +50,13 @@ impl Pending {
         })
     }
 
-    /// Forgets what the commit contains.
+    /// Forgets what the commit has taken care of.
     pub(super) fn forget(&self, now: Instant) -> Result<(), CommandError> {
         Remembered::here()?.forget(&self.done, now)
     }
 }
 
-/// Returns the Sessions that worked on a commit, and what is done with it.
+/// Returns the Sessions that worked on a commit, and the entries that are done with it.
 fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending {
     let with_files: BTreeSet<&Stamp> = entries
         .iter()
@@ -65,7 +65,7 @@ fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending
         .collect();
     let is_named = |entry: &&Entry| match &entry.file {
         Some(file) => is_among(&changes.written, file),
-        // What a Session wrote is not known, so it counts for whatever a person commits.
+        // It is not known what the Session wrote, so it counts for whatever a person commits.
         None => environment.is_empty() && !with_files.contains(&entry.stamp),
     };
     let mut stamps: Vec<Stamp> = Vec::new();
@@ -87,10 +87,10 @@ fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending
     }
 }
 
-/// What a commit changes, of the files that remembered Sessions wrote.
+/// What a commit changes among the files that remembered Sessions wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Changes {
-    /// The files that it adds or modifies; a renamed one by its new name.
+    /// The files that it adds or modifies. A renamed file has its new name.
     written: HashSet<Vec<u8>>,
     deleted: HashSet<Vec<u8>>,
 }
@@ -104,7 +104,7 @@ impl Changes {
             return Ok(changes);
         }
         let base = base(commit)?;
-        // Renames are not detected: that would read the files.
+        // Renames are not detected, because that would read the files.
         let arguments = [
             "diff-tree",
             "-r",
@@ -132,8 +132,8 @@ impl Changes {
     }
 }
 
-/// Returns the commit or tree that a commit is compared with: its first parent, or the commit that
-/// it replaced, so that what it already contained is nobody's work again.
+/// Returns what to compare a commit with: the commit that it replaced, or else its first parent, or
+/// else the empty tree. So what it already contained does not become anybody's work again.
 fn base(commit: &str) -> Result<String, CommandError> {
     let parents = repository::parents(commit)?;
     if let Some(before) = repository::head_before(commit)?
@@ -147,8 +147,8 @@ fn base(commit: &str) -> Result<String, CommandError> {
     }
 }
 
-/// Returns the names by which git may list a file: its own and, because a submodule is one entry,
-/// those of the folders around it.
+/// Returns the names under which git may list a file: its own, and those of the folders around it,
+/// because a submodule is one entry.
 fn names(file: &str) -> impl Iterator<Item = &[u8]> {
     let folders = file.match_indices('/').map(|(end, _)| &file[..end]);
     folders.chain([file]).map(str::as_bytes)
@@ -228,7 +228,7 @@ mod tests {
         let (named, rest) = shared(&[], &remembered, &["9"], &[]);
         assert_eq!(named, ["a"]);
         assert_eq!(rest, [("b", "2")]);
-        // It committed by itself.
+        // The agent committed by itself.
         let (named, rest) = shared(&["a"], &remembered, &["9"], &[]);
         assert_eq!(named, ["a"]);
         assert_eq!(rest, [("b", "2")]);

@@ -1,5 +1,5 @@
-//! Pushes notes. Several people push to one ref, so whenever a push is rejected, the remote's notes
-//! are fetched and merged first.
+//! Pushes notes. Several people push to the same ref, so whenever a push is rejected, the remote's
+//! notes are fetched and merged first.
 
 use clap::Args;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::{NOTES, repository};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The local ref for the remote's notes while they are merged. A mirror does not fetch it.
+/// The local ref for the remote's notes while they are merged. Mirrors do not fetch it.
 const THEIRS: &str = "refs/notes/svc-of-others";
 /// How many attempts are made while others push too.
 const ATTEMPTS_MAX: usize = 4;
@@ -46,8 +46,8 @@ impl Push {
 }
 
 fn push(remote: &str) -> Result<bool, CommandError> {
-    // The configuration remembers what was pushed last, so that most pushes need no push of notes.
-    // A remote without a name may be a URL that contains a password.
+    // The configuration records what was pushed last, so that most pushes need no push of notes.
+    // This is not done for a remote without a name, which may be a URL that contains a password.
     let is_named =
         repository::ask(&["config", "--get", &format!("remote.{remote}.url")])?.is_some();
     let known = format!("remote.{remote}.svcPushedNotes");

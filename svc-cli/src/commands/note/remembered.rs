@@ -1,4 +1,4 @@
-//! The file of remembered Sessions, in the repository's git folder: one line of JSON for each
+//! The file of remembered Sessions in the repository's git folder: one line of JSON for each
 //! Session and file that it wrote.
 
 use std::collections::BTreeSet;
@@ -19,27 +19,27 @@ use crate::error::CommandError;
 
 /// The name of the file.
 const FILE: &str = "svc-sessions";
-/// The maximum size of the file, in bytes. Of a larger one, only the end is read.
+/// The maximum size of the file in bytes. Only the end of a larger file is read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// How many Sessions and files are remembered; beyond that, the oldest are forgotten.
+/// How many Sessions and files are remembered. Beyond that, the oldest are forgotten.
 pub(super) const ENTRIES_MAX: usize = 4_096;
 /// How long a Session is remembered: 30 days.
 const AGE_MICROSECONDS_MAX: i64 = 30 * DAY_MICROSECONDS;
 /// How old an entry may be before a further edit renews it.
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
-/// The maximum bytes of the path of a file, as systems bound it.
+/// The maximum bytes of a file's path, which is the usual limit of systems.
 pub(super) const PATH_BYTES_MAX: usize = 4_096;
-/// How long another process is waited for that uses the file.
+/// How long to wait for another process that is using the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A Session that worked on uncommitted changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
-    /// The file that it wrote, relative to the top of the work tree. Older versions did not
-    /// remember one, and not every agent names it.
+    /// The file that the Session wrote, relative to the top of the work tree. Older versions did
+    /// not remember it, and not every agent names it.
     pub(super) file: Option<String>,
-    /// When; older versions did not say.
+    /// When the Session was remembered. Older versions did not record it.
     pub(super) remembered_at: Option<Instant>,
 }
 
@@ -74,12 +74,13 @@ impl Entry {
         line
     }
 
-    /// Returns whether it is about the same Session and file.
+    /// Returns whether both are about the same Session and file.
     fn is_same(&self, other: &Self) -> bool {
         self.stamp == other.stamp && self.file == other.file
     }
 
-    /// Returns whether it is older than this. A moment in the future is not: clocks are corrected.
+    /// Returns whether the entry is older than this many microseconds. An entry from the future is
+    /// not, because clocks get corrected.
     fn is_older(&self, microseconds: i64, now: Instant) -> bool {
         self.remembered_at
             .is_some_and(|at| now.microseconds() - at.microseconds() > microseconds)
@@ -91,8 +92,8 @@ pub(super) fn is_kept_path(path: &str) -> bool {
     !path.is_empty() && path.len() <= PATH_BYTES_MAX && !path.contains('\0')
 }
 
-/// Returns the entries that are remembered, the latest last: of each Session and file the latest
-/// one, within the bounds.
+/// Returns the entries to remember, latest last: the latest one for each Session and file, within
+/// the limits.
 fn kept(entries: Vec<Entry>, now: Instant) -> Vec<Entry> {
     let mut known = BTreeSet::new();
     let mut bytes = 0;
@@ -133,12 +134,12 @@ impl Remembered {
         })
     }
 
-    /// Returns the entries, the latest last. Malformed ones are skipped.
+    /// Returns the entries, latest last. Malformed ones are skipped.
     pub(super) fn entries(&self, now: Instant) -> Result<Vec<Entry>, CommandError> {
         Ok(kept(read_lines(&self.text()?), now))
     }
 
-    /// Remembers entries, and returns whether any is new.
+    /// Remembers entries, and returns whether any of them is new.
     pub(super) fn add(&self, added: &[Entry], now: Instant) -> Result<bool, CommandError> {
         let (mut file, text) = self.locked()?;
         let mut entries = kept(read_lines(&text), now);
@@ -157,7 +158,7 @@ impl Remembered {
             entries.extend(added);
             self.rewrite(&kept(entries, now))?;
         } else if !lines.is_empty() {
-            // What was cut off while it was written must not take this line with it.
+            // A line that was cut off while it was written must not spoil this one.
             if text.last().is_some_and(|last| *last != b'\n') {
                 file.write_all(b"\n")?;
             }
@@ -166,7 +167,7 @@ impl Remembered {
         Ok(is_new)
     }
 
-    /// Forgets entries. What was remembered since they were read is kept.
+    /// Forgets entries. Those remembered since they were read are kept.
     pub(super) fn forget(&self, done: &[Entry], now: Instant) -> Result<(), CommandError> {
         if done.is_empty() {
             return Ok(());
@@ -177,9 +178,9 @@ impl Remembered {
         self.rewrite(&entries)
     }
 
-    /// Writes over the file and then cuts it: if this stops halfway, something is remembered that
-    /// need not be, but nothing is lost. A new file in its place would leave others, who wait for
-    /// this one, writing to a file without a name.
+    /// Overwrites the file and then truncates it. If this stops halfway, the file may contain
+    /// entries that are no longer needed, but nothing is lost. The file is not replaced by a new
+    /// one, because other processes that wait for it would then write to a file without a name.
     fn rewrite(&self, entries: &[Entry]) -> Result<(), CommandError> {
         let lines = entries.iter().flat_map(Entry::line).collect::<Vec<u8>>();
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
@@ -188,7 +189,7 @@ impl Remembered {
         Ok(())
     }
 
-    /// Opens the file to add to it, for this process alone, and returns its text too.
+    /// Opens and locks the file for appending, and returns it with its text.
     fn locked(&self) -> Result<(File, Vec<u8>), CommandError> {
         self.check()?;
         let file = private::append_to(&self.path)?;
@@ -210,12 +211,13 @@ impl Remembered {
         }
         file.seek(SeekFrom::Start(length - FILE_BYTES_MAX))?;
         file.take(FILE_BYTES_MAX).read_to_end(&mut text)?;
-        // The first line has lost its start.
+        // The first line has lost its beginning.
         let end = text.iter().position(|byte| *byte == b'\n');
         Ok(text.split_off(end.map_or(text.len(), |end| end + 1)))
     }
 
-    /// Returns whether there is a file. Opening a pipe of this name would wait for ever.
+    /// Returns whether the file exists. A pipe of this name is refused, because opening it would
+    /// wait forever.
     fn check(&self) -> Result<bool, CommandError> {
         match fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_file() => Ok(true),
@@ -229,7 +231,7 @@ impl Remembered {
     }
 }
 
-/// Waits for the others who use the file. The lock ends when the file is closed.
+/// Waits for other processes that are using the file. The lock ends when the file is closed.
 fn lock(file: &File) -> Result<(), CommandError> {
     let end = Monotonic::now() + PATIENCE;
     loop {
@@ -243,7 +245,7 @@ fn lock(file: &File) -> Result<(), CommandError> {
                     "another process uses the file of remembered Sessions",
                 ));
             }
-            // Not every file system has locks; there, what several write at once may be lost.
+            // Not every file system has locks. Without them, concurrent writes may be lost.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
         }
     }
@@ -338,7 +340,7 @@ mod tests {
         let again = entry("a", Some("1"), Some(MINUTE));
         assert!(!remembered.add(&[again], at(MINUTE)).unwrap());
         assert_eq!(remembered.entries(at(MINUTE)).unwrap(), both);
-        // An edit on a later day renews it.
+        // An edit on a later day renews the entry.
         let later = 2 * DAY_MICROSECONDS;
         let renewed = entry("a", Some("1"), Some(later));
         assert!(
@@ -348,7 +350,7 @@ mod tests {
         );
         let entries = remembered.entries(at(later)).unwrap();
         assert_eq!(entries, [second.clone(), renewed.clone()]);
-        // It was renewed after it was read.
+        // The entry was renewed after it was read.
         remembered.forget(&[first, second], at(later)).unwrap();
         assert_eq!(
             remembered.entries(at(later)).unwrap(),

@@ -19,7 +19,7 @@ pub(in super::super) fn git(arguments: &[&str]) -> Result<String, CommandError> 
     }
 }
 
-/// Runs git and returns its output, or nothing if it exits with 1, which says that there is none.
+/// Runs git and returns its output, or `None` if it exits with 1, which means that there is none.
 pub(in super::super) fn ask(arguments: &[&str]) -> Result<Option<String>, CommandError> {
     let output = run(arguments, None)?;
     match output.status.code() {
@@ -83,7 +83,7 @@ pub(super) fn parents(commit: &str) -> Result<Vec<String>, CommandError> {
 }
 
 /// Returns the commit that was checked out before this one, if this one is checked out and git
-/// remembers that.
+/// remembers the other.
 pub(super) fn head_before(commit: &str) -> Result<Option<String>, CommandError> {
     let head = ask(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     if head.as_deref() != Some(commit) {
@@ -97,16 +97,17 @@ pub(super) fn head_before(commit: &str) -> Result<Option<String>, CommandError> 
     Ok((before.status.success() && id != commit).then_some(id))
 }
 
-/// Returns the id of the tree without files, which every repository knows.
+/// Returns the id of the empty tree, which every repository knows.
 pub(super) fn empty_tree() -> Result<String, CommandError> {
     git(&["hash-object", "-t", "tree", "--stdin"])
 }
 
-/// The longest text that [`texts`] passes on whole. No file that git can check out has a longer name.
+/// The longest text in bytes that [`texts`] passes on whole. No file that git can check out has a
+/// longer name.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// Runs git for this long at most, and passes on the texts that it prints, each ended by NUL. Longer
-/// ones are cut to one byte more than [`TEXT_BYTES_MAX`].
+/// Runs git, for at most `patience`, and passes on the texts that it prints, each ended by NUL.
+/// Longer texts are cut to one byte more than [`TEXT_BYTES_MAX`].
 pub(super) fn texts(
     arguments: &[&str],
     patience: Duration,
@@ -114,7 +115,7 @@ pub(super) fn texts(
 ) -> Result<(), CommandError> {
     let mut child = Command::new("git")
         .args(arguments)
-        // What a partial clone lacks is not worth waiting for a server.
+        // It is not worth waiting for a server to send what a partial clone lacks.
         .env("GIT_NO_LAZY_FETCH", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -148,7 +149,7 @@ pub(super) fn texts(
     }
 }
 
-/// Reads texts, and returns whether that ended in time.
+/// Reads texts, and returns whether that was finished in time.
 fn receive(
     from: impl Read + Send + 'static,
     patience: Duration,
@@ -156,7 +157,7 @@ fn receive(
 ) -> Result<bool, CommandError> {
     let end = Instant::now() + patience;
     let (sender, receiver) = mpsc::sync_channel(4);
-    // Reading a pipe cannot be given a time.
+    // Reading from a pipe has no timeout.
     thread::Builder::new().spawn(move || forward(from, &sender))?;
     let mut text = Vec::new();
     loop {
@@ -181,8 +182,8 @@ fn forward(mut from: impl Read, to: &SyncSender<Vec<u8>>) {
     }
 }
 
-/// Passes on the texts that end in these bytes; the first one continues `text`, where the last one
-/// is left.
+/// Passes on the texts that end in these bytes. The first one continues `text`, and the unfinished
+/// last one is left there.
 fn split(bytes: &[u8], text: &mut Vec<u8>, each: &mut impl FnMut(&[u8])) {
     for part in bytes.split_inclusive(|byte| *byte == 0) {
         let (piece, is_ended) = match part {

@@ -1,5 +1,5 @@
-//! Remembers Sessions that wrote files, for the commits that will contain them, and reads those that
-//! the environment names.
+//! Remembers Sessions that wrote files, for the commits that will contain the files, and reads the
+//! Sessions that the environment names.
 
 use std::env;
 use std::io::{self, Read as _};
@@ -19,7 +19,7 @@ use crate::output::{Output, escape};
 
 /// The maximum size of a hook's input, in bytes.
 const HOOK_BYTES_MAX: u64 = 25 * 1024 * 1024;
-/// The agent's name for a Session without one.
+/// The agent's name if its Session comes without one.
 const UNNAMED_TOOL: &str = "agent";
 
 /// Variables in which agents pass their Session to child processes.
@@ -38,8 +38,8 @@ pub(crate) struct Remember {
     #[arg(long, value_name = "TOOL", required_unless_present = "hook")]
     tool: Option<String>,
 
-    /// A file that it wrote; repeatable. Without one, the Session counts for the next commit that no
-    /// agent makes itself, whatever it changes.
+    /// A file that it wrote; repeatable. Without one, the Session counts for the next commit that
+    /// no agent makes itself, whatever it changes.
     #[arg(long = "file", value_name = "FILE")]
     files: Vec<String>,
 
@@ -53,14 +53,14 @@ pub(crate) struct Remember {
 struct Outcome {
     tool: String,
     session_id: String,
-    /// Whether it, or one of its files, is newly remembered.
+    /// Whether the Session, or one of its files, is newly remembered.
     added: bool,
 }
 
 impl Remember {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         if let Some(agent) = self.hook {
-            // There is nothing to remember outside a repository or without a Session.
+            // Outside a repository or without a Session, there is nothing to remember.
             drop(from_hook(agent).and_then(|call| remember(&call)));
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Remember {
     }
 }
 
-/// Returns a Session of an agent.
+/// Creates a stamp for a Session of an agent.
 pub(super) fn stamp(tool: &str, session_id: &str) -> Result<Stamp, CommandError> {
     let tool = tool.trim();
     if tool.is_empty() || tool.contains('\0') || tool.len() > 64 {

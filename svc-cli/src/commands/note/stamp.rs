@@ -19,8 +19,8 @@ pub(crate) struct Stamp {
     #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
     tool: Option<String>,
 
-    /// Stamp with the Session that the environment names, and with the remembered Sessions that wrote
-    /// a file which the commit changes.
+    /// Stamp with the Session that the environment names, and with the remembered Sessions that
+    /// wrote a file which the commit changes.
     #[arg(long, conflicts_with_all = ["tool", "session"])]
     pending: bool,
 
@@ -33,7 +33,7 @@ pub(crate) struct Stamp {
 #[derive(Debug, Serialize)]
 struct Outcome {
     commit: String,
-    /// Whether its note was changed.
+    /// Whether the commit's note was changed.
     stamped: bool,
     sessions: Vec<Named>,
 }
@@ -86,7 +86,7 @@ impl Stamp {
     }
 }
 
-/// Returns the current moment in whole seconds, which is precise enough for a note.
+/// Returns the current time in whole seconds, which is precise enough for a note.
 fn now() -> Instant {
     const SECOND: i64 = 1_000_000;
     let now = Clock::system().now();

@@ -146,7 +146,7 @@ impl Bulk {
     }
 }
 
-/// Reads the two bounds.
+/// Parses the two bounds.
 fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
     let name = "a bound of --between";
     let read = |text: &str, bound| boundary(name, text, bound, now);

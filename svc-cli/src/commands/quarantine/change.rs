@@ -48,7 +48,7 @@ pub(crate) struct Change {
 struct Changed {
     #[serde(flatten)]
     receipt: QuarantineReceipt,
-    /// The database or the service that recorded it.
+    /// The database or the service that recorded the change.
     recorded_in: String,
 }
 
@@ -179,7 +179,7 @@ fn render(changed: &Changed, service: &ServiceOptions) -> String {
             "quarantined {name} in {place}{before} (reversible: svc release {} {} --reason REASON{}{})\n",
             receipt.table,
             quote(&receipt.fact_id),
-            // A fact that does not exist is named on purpose.
+            // Somebody who names a fact that does not exist means it.
             if receipt.target_found { "" } else { " --force" },
             service.repeated()
         ),

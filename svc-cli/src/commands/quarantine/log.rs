@@ -47,7 +47,7 @@ impl Log {
                         Ok(read::quarantine_log(&mut snapshot, request)?)
                     })?
                 } else {
-                    // An older schema had nothing to quarantine.
+                    // An older schema has no quarantine log.
                     QuarantineLog {
                         org_id: opened.org_id.clone(),
                         quarantine_revision: 0,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_latest_rows_are_read_page_by_page() {
-        // A log of 2,500 rows, whose service answers a page at a time.
+        // A log of 2,500 rows, which the service returns page by page.
         let read = |rows_max: u64| {
             let log = latest(rows_max, |request| {
                 let end = request.before.unwrap_or(2_501);

@@ -52,7 +52,7 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     ));
     for (metric, test) in metrics {
         match test.minimum_detectable_effect {
-            // Where both rates are 0 or 1 there is no error to tell it by.
+            // If both rates are 0 or 1, there is no error to derive it from.
             _ if test.degenerate_se => page.line(format!(
                 "  {metric}: every case has the same result, so nothing says how small a difference is found."
             )),
@@ -82,7 +82,7 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     );
 }
 
-/// Adds whether B is worse than A by at most the margin.
+/// Adds whether model B is worse than A by at most the margin.
 pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
     let margin = tests.ci_pass_rate.margin;
     page.heading(&format!(
@@ -126,7 +126,8 @@ fn share(proportion: Option<f64>) -> String {
     proportion.map_or_else(|| "-".to_owned(), percent)
 }
 
-/// Returns a difference that may be absent. Two equal rates get words: a number would look rounded.
+/// Returns a difference that may be absent. Two equal rates get words, because a number would look
+/// rounded.
 fn difference(difference: Option<f64>) -> String {
     match difference {
         Some(0.0) => "no difference".to_owned(),

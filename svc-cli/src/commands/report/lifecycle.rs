@@ -191,7 +191,7 @@ fn rework(page: &mut Page, components: &[ReworkComponent]) {
     for component in components {
         let (count, denominator) = (component.count, component.denominator);
         let [drawn, shown] = if component.name == ReworkName::AbandonedSessions {
-            // No Session is ever called so, and a rate of zero would say that none was.
+            // No Session is ever called abandoned. A rate of zero would say that none was.
             [String::new(), format!("{count}, never derived")]
         } else {
             [bar(count, denominator), rate(count, denominator)]

@@ -1,6 +1,6 @@
 //! Reports on what became of the agents' work, over everything in the store and the mirrors. These
-//! commands read the store and the folder of the mirrors and change neither. If a service is
-//! configured and no store is, two of them ask the service.
+//! commands read the store and the folder of the mirrors, and change neither. If a service is
+//! configured and no store is, two of the reports ask the service.
 
 mod abandonment;
 mod attribution_share;
@@ -38,7 +38,7 @@ use crate::output::Output;
 
 /// How long a report may take.
 const READ_MAX: Duration = Duration::from_mins(10);
-/// Bytes of memory for caching during one report.
+/// The memory in bytes for caches during one report.
 const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
@@ -96,7 +96,7 @@ impl Report {
 /// The calls that a report covers, and its data sources.
 #[derive(Debug, Args)]
 struct CohortOptions {
-    /// Only the calls of this many last days; by default all history.
+    /// Only the calls of the last DAYS days; by default all history.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 
@@ -165,7 +165,7 @@ impl ReportOptions {
         Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
-    /// Refuses a report that services do not offer when a service is named and no store is.
+    /// Refuses a report that services do not offer, if a service is named and no store is.
     fn require_store(&self) -> Result<(), CommandError> {
         if self.asks_service()? && service::given(&self.service)?.is_some() {
             return Err(CommandError::refused(
@@ -214,7 +214,7 @@ impl ReportOptions {
     }
 }
 
-/// Says what a report misses because of the mirrors, if anything.
+/// Warns of what a report misses because of the mirrors, if anything.
 fn warn_of_mirrors(
     mirror: Option<&MirrorConfig>,
     snapshot: &mut Snapshot<'_>,

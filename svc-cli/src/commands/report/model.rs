@@ -171,7 +171,7 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
     page.line("  accepts and rejects: by people, not by rules.");
 }
 
-/// Adds the counts of a row beside its rates, except zeros.
+/// Adds the counts of a row beside its rates. Zeros are left out.
 fn details(page: &mut Page, row: &ModelRow) {
     let mut details = Vec::new();
     if !row.completions_skipped.is_empty() {

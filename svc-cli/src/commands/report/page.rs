@@ -8,7 +8,7 @@ use svc_model::reports::Counts;
 
 use crate::output::{Table, escape};
 
-/// Characters of the longest bar.
+/// The length of the longest bar, in characters.
 const BAR_CHARACTERS: usize = 10;
 
 /// A report, line by line.
@@ -22,7 +22,7 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// Adds the heading of a section, after an empty line.
+    /// Adds an empty line and the heading of a section.
     pub(super) fn heading(&mut self, heading: &str) {
         self.0.push('\n');
         self.line(heading);
@@ -46,7 +46,7 @@ impl Page {
         }
     }
 
-    /// Says that mirrors are lost, if any are.
+    /// Adds how many mirrors are lost, if any are.
     pub(super) fn lost_mirrors(&mut self, lost: Option<u64>) {
         if let Some(lost) = lost {
             self.line(format!(
@@ -83,8 +83,8 @@ pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
     }
 }
 
-/// Returns the rate of a part, with its 95 % interval and counts. There is no rate if the total is
-/// zero.
+/// Returns the rate of a part, with its 95 % interval and counts. Without a total, there is no
+/// rate.
 pub(super) fn rate(count: u64, total: u64) -> String {
     let share = Proportion::new(count, total);
     match share.rate() {
@@ -109,7 +109,7 @@ pub(super) fn part(count: u64, total: u64) -> String {
     }
 }
 
-/// Returns a bar for a rate. Without a rate there is none: an empty bar would say zero.
+/// Returns a bar for a rate. Without a rate there is no bar, because an empty one would mean zero.
 pub(super) fn bar(count: u64, total: u64) -> String {
     let Some(share) = Proportion::new(count, total).rate() else {
         return " ".repeat(BAR_CHARACTERS);

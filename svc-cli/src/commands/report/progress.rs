@@ -1,4 +1,4 @@
-//! The progress of a long command, on one line of a terminal.
+//! The progress of a long-running command, on one line of a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -12,13 +12,12 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Moves to the beginning of the line and clears it.
 const EMPTY: &str = "\r\u{1b}[2K";
 
-/// A line that shows what is being done and for how long, on a terminal. It is cleared when this is
-/// dropped.
+/// A line on a terminal that shows what is being done and for how long. It is cleared on drop.
 #[derive(Debug)]
 pub(super) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Starts showing what is being done; without a terminal, does nothing.
+    /// Starts showing what is being done. Without a terminal, nothing is shown.
     pub(super) fn begin(output: &Output, what: &'static str) -> Self {
         if !output.is_for_people() || !io::stderr().is_terminal() {
             return Self(None);

@@ -15,14 +15,14 @@ use crate::error::CommandError;
 use crate::output::{Output, escape};
 
 impl ReportOptions {
-    /// Returns whether to ask a service. Whoever names the mirrors means the store beside them, unless
-    /// the service has a name too.
+    /// Returns whether to ask a service. If only the mirrors are named, the store beside them is
+    /// meant; if a service is named too, the service is.
     pub(super) fn asks_service(&self) -> Result<bool, CommandError> {
         let asks = asks_service(&self.service, &self.mirror.store, Otherwise::Store)?;
         Ok(asks && (!self.mirror.has_path() || service::given(&self.service)?.is_some()))
     }
 
-    /// Asks the service for a report over this many days, and which organization it belongs to.
+    /// Asks the service for a report over this many days, and for its organization.
     pub(super) fn ask<T, A>(
         &self,
         output: &mut Output,
@@ -55,7 +55,7 @@ impl ReportOptions {
     }
 }
 
-/// Returns the scope of this many days before a moment.
+/// Returns a report's scope of this many days before a moment.
 fn scope(since_days: Option<u32>, as_of: Instant) -> Result<ReportScope, CommandError> {
     let too_long = || {
         CommandError::refused(

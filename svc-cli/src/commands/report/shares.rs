@@ -36,8 +36,8 @@ pub(super) fn rows(page: &mut Page, rows: &[AttributionShareRow]) {
     page.table(&table);
 }
 
-/// Adds alerts about possibly missing notes, with the shares that they are about: the report of models does
-/// not show those of the window before.
+/// Adds alerts about possibly missing notes, with the shares that they are about, because the
+/// report of models does not show the shares of the earlier window.
 pub(super) fn alerts(page: &mut Page, alerts: &[AttributionAlert]) {
     let share =
         |row: &AttributionShareRow| rate(row.git_notes_attributed, row.agent_plausible_commits);

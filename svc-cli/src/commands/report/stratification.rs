@@ -43,7 +43,7 @@ pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
     }
 }
 
-/// Returns of how many cases a difference is.
+/// Returns how many cases a difference is based on.
 fn cases(left: &ModelRate, right: &ModelRate) -> String {
     let of = |rate: &ModelRate| format!("{} of {}", rate.numerator, rate.denominator);
     format!("{} and {}", of(left), of(right))

@@ -18,7 +18,8 @@ struct Listed {
 struct Entry {
     #[serde(rename(deserialize = "type"))]
     name: String,
-    /// `request`, `payload` (within a body, in a note, or printed by this program alone), `reply` or `problem`.
+    /// `request`, `payload` (within a body, in a note, or printed by this program alone), `reply`
+    /// or `problem`.
     direction: String,
     routes: Vec<Route>,
 }

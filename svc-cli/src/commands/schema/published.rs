@@ -4,7 +4,7 @@ use crate::error::CommandError;
 
 /// The maximum number of names suggested for an unknown one.
 const NEAREST_MAX: usize = 5;
-/// The least similarity, from 0 to 1, at which a name is suggested.
+/// The minimum similarity, from 0 to 1, at which a name is suggested.
 const LIKENESS_MIN: f64 = 0.7;
 
 /// The name of the OpenAPI document, which is not a schema.
@@ -96,7 +96,7 @@ fn plain(given: &str) -> String {
     file.strip_suffix(".json").unwrap_or(file).to_owned()
 }
 
-/// Returns the schema with a name, or an error that suggests similar names.
+/// Returns the schema of this name, or an error that suggests similar names.
 pub(super) fn find(given: &str) -> Result<Published, CommandError> {
     let mut all = ALL.iter();
     if let Some(found) = all.find(|schema| is_named(given, schema.name)) {

@@ -83,9 +83,9 @@ pub(super) fn validator(schema: Published) -> Result<Validator, CommandError> {
     options.build(&document).map_err(|error| unusable(&error))
 }
 
-/// Converts a document for the validator. Of duplicate members it keeps the last, as the service
-/// does; lone surrogates become U+FFFD; numbers become doubles, clamped to the largest double;
-/// values such as NaN become null, so that they fail as numbers.
+/// Converts a document for the validator. Of duplicate members the last is kept, as the service
+/// does. Lone surrogates become U+FFFD. Numbers become doubles, clamped to the largest double.
+/// Values such as NaN become null, so that they fail as numbers.
 pub(super) fn plain(document: &Json) -> Value {
     match document {
         Json::Null => Value::Null,

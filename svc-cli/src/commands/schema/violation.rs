@@ -1,4 +1,4 @@
-//! The violations of a schema by a document, in a form that a person can act on.
+//! The ways in which a document violates a schema, in a form that a person can act on.
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
@@ -57,7 +57,7 @@ pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violati
 }
 
 /// Adds an error. If a value may have one of several forms and nearly has one of them, the
-/// violations of that form are more useful than the fact that none matches.
+/// violations of that form are more useful than the fact that no form matches.
 fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
     // A closed set lists its words twice, the second time with their descriptions.
     if error.schema_path().as_str().ends_with("/oneOf")
@@ -110,7 +110,7 @@ mod tests {
         found.collect()
     }
 
-    /// Returns the examples of a body, with the schema that it holds to.
+    /// Returns the examples in a body, each with the schema that it conforms to.
     fn examples(body: &Value) -> Vec<(String, Value)> {
         let content = &body["content"]["application/json"];
         let reference = content["schema"]["$ref"].as_str().unwrap_or_default();

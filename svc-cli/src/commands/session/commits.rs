@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 use super::{NONE, results};
 use crate::output::{ShortIds, Table, escape, relative};
 
-/// Characters that a commit id is shortened to, unless another id has the same prefix.
+/// The characters that a commit id is shortened to, unless another id has the same prefix.
 const COMMIT_CHARACTERS: usize = 10;
 
 /// Returns the commits and what became of them, if there are any.
@@ -43,7 +43,7 @@ fn further_on(dossier: &SessionDossier) -> impl Iterator<Item = &DossierPush> {
     dossier.delivering_pushes.iter().flatten()
 }
 
-/// Returns those of one commit.
+/// Returns the pushes that brought one commit but left the branch at a later one.
 fn bringing<'d>(
     dossier: &'d SessionDossier,
     commit: &'d AttributedCommit,
@@ -87,7 +87,7 @@ fn pushed(
     }
 }
 
-/// Returns the count of each CI result at a commit, and at the commits that it was pushed with.
+/// Returns the counts of CI results at a commit, and at the commits that it was pushed with.
 fn checked(dossier: &SessionDossier, commit: &AttributedCommit, short: ShortIds) -> String {
     let of = |outcomes: &mut dyn Iterator<Item = &DossierCiOutcome>, sha: &CommitSha| {
         let at = outcomes.filter(|outcome| {

@@ -124,7 +124,7 @@ fn span(dossier: &SessionDossier, now: Instant) -> String {
     }
 }
 
-/// Returns the description of what was not captured.
+/// Describes something that was not captured.
 fn in_words(gap: &Open<Gap>) -> &str {
     let Open::Known(gap) = gap else {
         return gap.as_str();
@@ -152,7 +152,7 @@ fn count(events: EventCount) -> String {
     }
 }
 
-/// Returns the models by number of calls, and the known token counts.
+/// Returns the models, by number of calls, and the known token counts.
 fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
@@ -211,7 +211,7 @@ fn decisions(dossier: &SessionDossier) -> String {
     }
 }
 
-/// Returns the count of each result, in the order of the results.
+/// Counts each result, in the order of the results.
 pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> String {
     let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {
@@ -234,7 +234,7 @@ pub(super) fn command(session_id: &SessionId) -> String {
 }
 
 fn next(dossier: &SessionDossier) -> Vec<String> {
-    // The commit that was pushed last, else the last commit.
+    // The last pushed commit, or else the last commit.
     let pushed = dossier.pushes.last();
     let commit = dossier
         .attributed_commits

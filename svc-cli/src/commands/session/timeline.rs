@@ -6,8 +6,8 @@ use svc_model::query::TimelineEvent;
 
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
 
-/// The minimum characters that a fact's id is shortened to. Ids of the same moment share a prefix,
-/// so those keep a random part too: a printed id names one fact of the store.
+/// The minimum number of characters that a fact's id is shortened to. Ids from the same moment
+/// share a prefix, so they keep a random part too: a printed id identifies one fact of the store.
 const FACT_CHARACTERS: usize = 8;
 const TIMED_FACT_CHARACTERS: usize = 18;
 
@@ -20,7 +20,7 @@ const SURFACE: Surface = Surface {
 
 /// Returns the minimum length for shortened ids.
 fn least_characters(ids: &[String]) -> usize {
-    // The UUID version that begins with a timestamp.
+    // The version of UUIDs that begin with a timestamp.
     let is_timed = |id: &String| id.as_bytes().get(14) == Some(&b'7');
     if ids.iter().any(is_timed) {
         TIMED_FACT_CHARACTERS
@@ -49,7 +49,7 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
         };
         let (from, what) = SURFACE.describe(event);
         let at = event.occurred_at();
-        // The date is shown on its first event only.
+        // Only the first event of a date shows it.
         let time = before.map_or_else(|| clock(at), |before| time_of_day(before, at));
         let gap = before.and_then(|before| later(before, at));
         table.row([

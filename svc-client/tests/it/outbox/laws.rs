@@ -1,5 +1,5 @@
-//! Every delivery that was put is acknowledged or set aside: never lost, and never sent again once
-//! it was acknowledged, unless a crash came in between.
+//! Every delivery that was put is acknowledged or set aside. It is never lost, and never sent again
+//! after it was acknowledged, unless a crash intervened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ enum Step {
     PutRun,
     PutEvent,
     Drain(Vec<Reply>),
-    /// As [`Step::Drain`], and the machine goes down before the removals are on disk.
+    /// Like [`Step::Drain`], but the machine goes down before the removals are on disk.
     DrainAndCrash(Vec<Reply>),
     Reopen,
     Restore,
@@ -70,7 +70,7 @@ impl Reply {
     }
 }
 
-/// What was put and what the peer has seen of it.
+/// What was put, and what the peer has seen of it.
 #[derive(Default)]
 struct Seen {
     put: usize,
@@ -80,7 +80,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks at one pass: what was sent, and what it was answered.
+    /// Checks one pass: what was sent, and what it was answered.
     fn look(&mut self, received: &[Received], replies: &[Reply]) -> Result<(), TestCaseError> {
         let sent: Vec<_> = received.iter().map(number).collect();
         prop_assert!(
@@ -113,7 +113,7 @@ impl Seen {
     }
 }
 
-/// The service of one case, and the client of it.
+/// The service of one case, and its client.
 struct Peer {
     server: FakeServer,
     client: Client,
@@ -121,7 +121,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Sends what waits to a service that answers so, and then no more.
+    /// Sends what waits to a service that gives these answers and no more.
     async fn drain(
         &mut self,
         outbox: &Outbox,
@@ -137,7 +137,7 @@ impl Peer {
     }
 }
 
-/// The files that wait, with their content.
+/// The waiting files, with their contents.
 fn waiting(outbox: &Outbox) -> Vec<(PathBuf, Vec<u8>)> {
     files_ending(outbox.folder(), ".delivery")
         .into_iter()
@@ -185,7 +185,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     }
                     fs::write(path, content).unwrap();
                 }
-                // Of these nobody knows any more what was acknowledged.
+                // For these, nobody knows any more what was acknowledged.
                 seen.acknowledged = acknowledged;
                 outbox = open(outbox.folder());
             }
@@ -199,7 +199,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
         let refused = u64::try_from(seen.refused.len()).unwrap();
         prop_assert_eq!(status.refused, refused);
     }
-    // The service is well again: whatever waits is acknowledged.
+    // The service works again, so everything that waits is acknowledged.
     let rest = vec![Reply::Acknowledge; seen.put];
     peer.drain(&outbox, &rest, &mut seen).await?;
     prop_assert_eq!(outbox.status().unwrap().waiting, 0);

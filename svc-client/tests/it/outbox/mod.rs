@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 const TOKEN: &str = "correct-horse-battery-staple-0";
 
-/// A folder of its own for each test, and its outbox.
+/// Returns a folder for one test, and its outbox.
 fn outbox() -> (TempDir, Outbox) {
     let folder = tempfile::tempdir().unwrap();
     let outbox = open(&folder.path().join("outbox"));
@@ -36,7 +36,7 @@ fn open(folder: &Path) -> Outbox {
     Outbox::open(folder, OutboxLimits::default()).unwrap()
 }
 
-/// A client that leaves all patience to the outbox.
+/// Returns a client that leaves all retrying to the outbox.
 fn client(server: &FakeServer) -> Client {
     Client::builder(server.url())
         .token(TOKEN)
@@ -45,7 +45,7 @@ fn client(server: &FakeServer) -> Client {
         .unwrap()
 }
 
-/// A model call that says its number.
+/// Returns a model call that contains its number.
 fn call(number: usize) -> GatewayIngestRequest {
     let payload = format!(r#"{{"number":{number}}}"#);
     GatewayIngestRequest {
@@ -57,7 +57,7 @@ fn call(number: usize) -> GatewayIngestRequest {
     }
 }
 
-/// The outcome of a run that says its number.
+/// Returns the outcome of a run that contains its number.
 fn run(number: usize) -> VendorCIRequest {
     let text = format!(
         r#"{{"provider":"other","run_id":"{number}","repo":"a/b","commit_sha":"0123456789012345678901234567890123456789","branch":"main","result":"passed"}}"#
@@ -65,7 +65,7 @@ fn run(number: usize) -> VendorCIRequest {
     json::from_slice(text.as_bytes()).unwrap()
 }
 
-/// An event whose call says its number.
+/// Returns an event whose call contains its number.
 fn event(number: usize) -> Event {
     Event {
         agent: AgentHarness::Pi,
@@ -83,7 +83,7 @@ fn event(number: usize) -> Event {
     }
 }
 
-/// The number of a delivery that was received.
+/// Returns the number of a received delivery.
 fn number(request: &Received) -> usize {
     let body = Json::parse(&request.body).unwrap().into_object().unwrap();
     if let Some(run) = body.get("run_id") {
@@ -102,7 +102,7 @@ fn numbers(server: &FakeServer) -> Vec<usize> {
     server.received().iter().map(number).collect()
 }
 
-/// The names of the files in a folder, in order.
+/// Returns the names of the files in a folder, in order.
 fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -112,7 +112,7 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The files with this ending, in order.
+/// Returns the files with this ending, in order.
 fn files_ending(folder: &Path, ending: &str) -> Vec<String> {
     let mut names = files(folder);
     names.retain(|name| name.ends_with(ending));

@@ -1,4 +1,4 @@
-//! Several processes on one folder, some of which are killed.
+//! Several processes with one folder, some of which are killed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,12 +10,12 @@ use svc_client::{Client, OutboxError};
 
 use super::{TOKEN, call, client, files_ending, number, open, outbox};
 
-/// What a child is told by its environment.
+/// The variable that tells a child its role.
 const ROLE: &str = "SVC_TEST_OUTBOX_ROLE";
 const FOLDER: &str = "SVC_TEST_OUTBOX_FOLDER";
 const URL: &str = "SVC_TEST_OUTBOX_URL";
 
-/// This program again, as one of the roles below.
+/// This program again, in one of the roles below.
 struct Process {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -38,7 +38,7 @@ impl Process {
         Self { child, said }
     }
 
-    /// The next line that the child said, as a number.
+    /// Returns the next line that the child printed, as a number.
     fn next_number(&mut self) -> usize {
         loop {
             let mut line = String::new();
@@ -74,7 +74,7 @@ fn the_part_of_a_child() {
         runtime.block_on(outbox.drain(&client)).unwrap();
         return;
     }
-    // A writer: it puts without an end, and says what it has put.
+    // A writer puts without end, and prints what it has put.
     let first: usize = role.parse().unwrap();
     for number in first.. {
         outbox.put_blocking(call(number)).unwrap();
@@ -95,7 +95,7 @@ async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
         put.extend(writers.iter_mut().map(Process::next_number));
     }
     for mut writer in writers {
-        // It may be anywhere now; what it said before it was killed is what it had put.
+        // It may be anywhere now. What it printed before it was killed is what it had put.
         writer.child.kill().unwrap();
         writer.child.wait().unwrap();
         let rest = writer.said.lines().map_while(Result::ok);
@@ -112,7 +112,7 @@ async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
     let distinct: BTreeSet<_> = received.iter().copied().collect();
     assert_eq!(distinct.len(), received.len(), "each was sent once");
     assert!(put.is_subset(&distinct), "nothing was lost");
-    // Each may have been killed between the end of a put and saying so.
+    // Each may have been killed between a put and printing it.
     assert!(distinct.len() <= put.len() + 3);
     for writer in 1..=3 {
         let own: Vec<_> = received
@@ -134,7 +134,7 @@ async fn one_process_sends_at_a_time_and_its_death_frees_the_others() {
     }
     let busy = outbox.drain(&client(&server)).await;
     assert!(matches!(busy, Err(OutboxError::Busy)));
-    // Writers are not held up by a sender.
+    // A sender does not hold up writers.
     outbox.put(call(2)).await.unwrap();
     sender.kill();
     let server = FakeServer::start([Answer::stored(), Answer::stored()]);

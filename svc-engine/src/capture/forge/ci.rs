@@ -70,14 +70,14 @@ pub(super) fn capture(
     Ok(outcome)
 }
 
-/// Returns the name of the workflow. Gitea says it beside the run only.
+/// Returns the name of the workflow. Gitea gives it only beside the run.
 fn workflow_name(payload: &Object, run: &Object) -> Text {
     content(Some(run), "name")
         .or_else(|| content(object(Some(payload), "workflow"), "name"))
         .unwrap_or_default()
 }
 
-/// Returns the result for the forge's word.
+/// Returns the result for the forge's conclusion.
 fn result(conclusion: Option<&Text>) -> CiResult {
     match conclusion.and_then(Text::as_str) {
         Some("success") => CiResult::Passed,
@@ -90,7 +90,7 @@ fn result(conclusion: Option<&Text>) -> CiResult {
     }
 }
 
-/// Returns the branch of a run; nothing if it has none, or an invalid one.
+/// Returns the branch of a run; `None` if it has none or an invalid one.
 fn branch(run: Option<&Object>) -> Option<Branch> {
     match text(run, "head_branch") {
         Some(branch) => Branch::new(branch.as_str()?),
@@ -381,7 +381,7 @@ mod tests {
             let outcome = captured(payload).0.unwrap();
             (outcome.workflow_name, outcome.workflow_id)
         };
-        // As Gitea sends it.
+        // The form in which Gitea sends it.
         let beside = r#"{"id":"test.yml","name":" TEST "}"#;
         let id = Some("77".to_owned());
         assert_eq!(named("-", beside), ("TEST".into(), id.clone()));

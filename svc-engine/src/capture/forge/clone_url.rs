@@ -3,7 +3,7 @@ use svc_model::limit::PATH_BYTES_MAX;
 
 use super::value::text;
 
-/// Returns the clone URL of a repository, without a credential; empty if the payload has no usable
+/// Returns the clone URL of a repository, without credentials; empty if the payload has no usable
 /// one.
 pub(super) fn clone_url(repository: Option<&Object>) -> String {
     text(repository, "clone_url")
@@ -13,8 +13,8 @@ pub(super) fn clone_url(repository: Option<&Object>) -> String {
         .unwrap_or_default()
 }
 
-/// Removes the user info from a URL and leaves the rest unchanged. Over SSH, the user name is not a
-/// secret and the forge needs it, so only the password is removed. Without `://` it is a path, or
+/// Removes the user info from a URL and leaves the rest unchanged. Over SSH, the user name is not
+/// secret and the forge needs it, so only the password is removed. A URL without `://` is a path or
 /// `name@host:path`, and contains no credential.
 fn without_credential(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {

@@ -8,14 +8,14 @@ use crate::capture::Receipt;
 use crate::capture::redaction::Counts;
 use crate::fact::{CiOutcome, PullRequestMerge, PullRequestRevision, Push, RepositoryRename};
 
-/// What capture knows about a webhook's delivery besides its payload.
+/// What capture needs to know about a webhook delivery besides its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
     /// The receipt.
     pub receipt: Receipt<'a>,
-    /// The host of the forge, which is configured and not read from a payload.
+    /// The host of the forge, which comes from the configuration, not from a payload.
     pub host: &'a RepositoryHost,
-    /// The forge's id of the delivery, as it came.
+    /// The forge's id of the delivery, as received.
     pub id: Option<&'a str>,
 }
 
@@ -36,7 +36,7 @@ impl Delivery<'_> {
     }
 }
 
-/// The fact in a delivery.
+/// The fact that a delivery contains.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForgeFact {
     /// A branch was pushed.
@@ -54,9 +54,9 @@ pub enum ForgeFact {
 /// What to log about a delivery, captured or not, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Why repositories on the fact have no identity.
+    /// Why repositories in the fact have no identity.
     pub declined_identities: Vec<IdentityDecline>,
-    /// Whether a push names no repository, so that nothing can be fetched for it.
+    /// Whether a push names no repository. Then nothing can be fetched for it.
     pub unnamed_repository: bool,
     /// Redacted credentials.
     pub redactions: Counts,
@@ -66,7 +66,7 @@ pub struct Notes {
 ///
 /// # Errors
 ///
-/// The reason why the delivery is declined.
+/// Returns the reason for which the delivery is declined.
 pub fn capture(
     event: ForgeEvent,
     payload: Object,

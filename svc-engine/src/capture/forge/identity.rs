@@ -17,12 +17,12 @@ pub enum IdentityDecline {
 }
 
 impl IdentityDecline {
-    /// Returns the closed word.
+    /// Returns the reason's word, from a closed set.
     pub const fn as_str(self) -> &'static str {
         self.skip_reason().as_str()
     }
 
-    /// Returns the skip reason for a fact that needs an identity.
+    /// Returns the skip reason for a fact that needs the identity.
     pub(super) const fn skip_reason(self) -> SkipReason {
         match self {
             Self::Absent => SkipReason::RepositoryIdentityAbsent,
@@ -54,11 +54,12 @@ pub(super) fn name(repository: Option<&Object>) -> Option<RepositoryName> {
     RepositoryName::new(text(repository, "full_name")?.as_str()?)
 }
 
-/// Returns the name of a repository on a fact that does not need one; empty if it is unusable.
+/// Returns the name of a repository for a fact that does not need one; empty if the name is
+/// unusable.
 ///
 /// # Errors
 ///
-/// If it is too long: without its name the fact could be mistaken for another one.
+/// If the name is too long: without it, the fact could be mistaken for another one.
 pub(super) fn name_or_empty(repository: Option<&Object>) -> Result<String, SkipReason> {
     let too_long = text(repository, "full_name")
         .is_some_and(|name| identity_text(name) == Err(IdentityError::TooLong));

@@ -9,7 +9,7 @@ use svc_model::repository::RepositoryName;
 use super::testing::delivery;
 use super::{Delivery, ForgeFact, Notes, capture};
 
-/// Names with a meaning here or for redaction, and some values for each.
+/// Names that mean something here or to redaction, with some values for each.
 const WORDS: [&str; 46] = [
     "action",
     "ref",
@@ -143,7 +143,7 @@ fn nearly_valid() -> impl Strategy<Value = (ForgeEvent, Object)> {
     })
 }
 
-/// Counts the values inside a value.
+/// Counts the values inside a value, at any depth.
 fn places(value: &Json) -> usize {
     match value {
         Json::Object(object) => object.iter().map(|(_, inner)| 1 + places(inner)).sum(),
@@ -152,7 +152,7 @@ fn places(value: &Json) -> usize {
     }
 }
 
-/// Replaces the value after `left` others.
+/// Replaces the value that comes after `left` others.
 fn replace(value: &mut Json, left: &mut usize, other: &Json) -> bool {
     let mut visit = |inner: &mut Json| {
         if *left == 0 {

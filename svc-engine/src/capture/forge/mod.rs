@@ -1,12 +1,12 @@
-//! Turns the deliveries of a forge's webhooks into facts.
+//! Turns the webhook deliveries of a forge into facts.
 //!
-//! Forges differ and change, and a payload may contain anything. So a member is looked up where the
-//! forges put it, only a string is text and only an integer is a number, and an unusable value
-//! counts as absent. A fact that does not need the member is stored without it. Otherwise the
-//! delivery is declined with a reason, permanently: sending it again would change nothing.
+//! Forges differ and change, and a payload may contain anything. So a member is looked up wherever
+//! forges put it, only a string counts as text and only an integer as a number, and an unusable
+//! value counts as absent. A fact that does not need the member is stored without it. Otherwise the
+//! delivery is declined for good, with a reason: sending it again would change nothing.
 //!
-//! Only its number identifies a repository, not its names or URLs. A fact without a number is
-//! stored under its name alone, except a rename, which would then have no meaning.
+//! A repository is identified by its number only, not by its names or URLs. A fact without the
+//! number is stored under the name alone, except a rename, which would mean nothing without it.
 
 mod ci;
 mod clone_url;

@@ -14,9 +14,9 @@ use crate::fact::{PullRequest, PullRequestMerge, PullRequestRevision};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Opened,
-    /// It was pushed to. GitHub names both commits.
+    /// A push to its branch. GitHub names both commits.
     Synchronize,
-    /// It was pushed to. Gitea and Forgejo do not name the commits.
+    /// A push to its branch. Gitea and Forgejo do not name the commits.
     Synchronized,
     Closed,
 }
@@ -86,8 +86,8 @@ fn revision(
     })
 }
 
-/// Returns a commit of the push that updated a pull request. Only a lenient reader accepts a
-/// payload without it.
+/// Returns one of the two commits of the push that updated a pull request. Only a lenient reader
+/// accepts a payload without it.
 fn pushed(payload: &Object, name: &str, lenient: bool) -> Result<Option<CommitSha>, SkipReason> {
     if lenient && given(Some(payload), name).is_none() {
         return Ok(None);
@@ -126,12 +126,12 @@ fn merge(
     })
 }
 
-/// Returns the head repository of the pull request; nothing if it was deleted.
+/// Returns the head repository of the pull request; `None` if it was deleted.
 fn head_repository(described: Option<&Object>) -> Option<&Json> {
     given(object(described, "head"), "repo")
 }
 
-/// Reads what revisions and merges have in common; nothing if a part is malformed.
+/// Reads what revisions and merges have in common; `None` if a part is malformed.
 fn pull_request(
     payload: &Object,
     delivery: &Delivery<'_>,
@@ -227,7 +227,7 @@ mod tests {
         revision_of(fact).previous_head_sha.map(Into::into)
     }
 
-    /// Parts that revisions and merges need, each with invalid values.
+    /// The parts that revisions and merges need, each with invalid values.
     fn spoilt() -> Vec<(&'static str, String)> {
         let long = format!("\"{}\"", "x".repeat(1_025));
         let mut spoilt = Vec::new();

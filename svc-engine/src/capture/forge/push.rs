@@ -55,7 +55,7 @@ pub(super) fn capture(
     })
 }
 
-/// Returns whether a commit id of any length is all zeros, which stands for no commit.
+/// Returns whether a commit id of any length is all zeros, which means no commit.
 fn is_zeros(sha: &Text) -> bool {
     let sha = sha.trimmed();
     !sha.is_empty() && sha.as_bytes().iter().all(|byte| *byte == b'0')
@@ -91,7 +91,7 @@ mod tests {
         (capture(payload, &delivery(), &mut notes), notes)
     }
 
-    /// Captures the payload with another value at a place; `-` removes the value.
+    /// Captures the payload after replacing the value at a place; `-` removes it.
     fn with(place: &str, value: &str) -> Result<Push, SkipReason> {
         captured(&changed(&payload(), place, value)).0
     }

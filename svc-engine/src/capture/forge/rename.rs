@@ -10,8 +10,8 @@ use super::identity::{IdentityDecline, identity, name};
 use super::value::{object, text};
 use crate::fact::RepositoryRename;
 
-/// Turns a rename into a fact. Other changes of a repository are declined, such as a transfer to
-/// another owner, which does not change the repository's number.
+/// Turns a rename into a fact. Other changes to a repository are declined. An example is a transfer
+/// to another owner, which does not change the repository's number.
 pub(super) fn capture(
     payload: &Object,
     delivery: &Delivery<'_>,
@@ -40,7 +40,7 @@ pub(super) fn capture(
     })
 }
 
-/// Returns the old name. The payload leaves out the owner, which has not changed.
+/// Returns the old name. The payload omits the owner, which has not changed.
 fn old_name(payload: &Object, new_repo: &RepositoryName) -> Option<RepositoryName> {
     let changes = object(Some(payload), "changes");
     let name = object(object(changes, "repository"), "name");

@@ -24,7 +24,7 @@ pub(super) fn delivery() -> Delivery<'static> {
         receipt: Receipt {
             org_id: &ORG,
             received_at: Instant::from_microseconds(1).unwrap(),
-            // Ids start from 1 in each delivery; the few bytes are freed when the test ends.
+            // Ids start at 1 in each delivery. The few leaked bytes are freed when the tests end.
             ids: Box::leak(Box::new(Ids::counting())),
             redaction: Redaction::On,
             secrets: &SECRETS,
@@ -38,7 +38,7 @@ pub(super) fn object(text: &str) -> Object {
     Json::parse(text.as_bytes()).unwrap().into_object().unwrap()
 }
 
-/// Returns an object with another value, in JSON, at a dotted place; `-` removes the value.
+/// Returns the object with another JSON value at a dotted place; `-` removes the value.
 pub(super) fn changed(object: &Object, place: &str, value: &str) -> Object {
     let mut object = object.clone();
     let (rest, name) = place.rsplit_once('.').unwrap_or(("", place));

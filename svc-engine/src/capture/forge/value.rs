@@ -1,4 +1,4 @@
-//! Reads values: text, a number, an id.
+//! Reads values of a payload: texts, numbers and ids.
 
 use svc_model::id::IdentityError;
 use svc_model::json::{Json, Object, Text};
@@ -32,17 +32,16 @@ pub(super) fn count(parent: Option<&Object>, name: &str) -> Option<i64> {
     number.as_i64().filter(|count| *count >= 1)
 }
 
-/// Returns the text under a name without surrounding blanks; nothing if it is blank.
+/// Returns the text under a name without surrounding blanks; `None` if it is blank.
 pub(super) fn content(parent: Option<&Object>, name: &str) -> Option<Text> {
     Some(text(parent, name)?.trimmed()).filter(|content| !content.is_empty())
 }
 
-/// Returns the id in a value, which is a positive number of any size or a text; nothing for any
-/// other value.
+/// Returns the id in a value: a positive number of any size, or a text. Any other value is `None`.
 ///
 /// # Errors
 ///
-/// If a text that is not blank cannot be an identity, or the number has too many digits.
+/// If a text is not blank but cannot be an identity, or if the number has too many digits.
 pub(super) fn id(value: Option<&Json>) -> Result<Option<String>, IdentityError> {
     let id = match value {
         Some(Json::String(text)) => identity(text)?,

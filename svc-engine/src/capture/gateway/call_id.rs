@@ -1,4 +1,4 @@
-//! The ids of a call, whichever gateway logged it.
+//! The ids of a call, the same for every gateway.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use svc_model::evidence::{Message, Part};
 use svc_model::id::{FactId, OrgId};
 use uuid::Uuid;
 
-/// The namespace of fact ids that are derived from a capture id. If it changed, every repeated
-/// delivery would be stored again.
+/// The namespace of fact ids that are derived from a capture id. Changing it would store every
+/// repeated delivery again.
 pub(super) const CAPTURE_NAMESPACE: Uuid =
     Uuid::from_u128(0x68fd_420d_834b_49ea_b702_29e3_5609_70b7);
 
-/// Returns the fact id of a delivery with a capture id.
+/// Returns the fact id for a delivery that has a capture id.
 pub(super) fn derived_id(org_id: &OrgId, capture_id: Uuid) -> FactId {
-    // Neither text contains characters that JSON escapes.
+    // Neither text contains characters that need escapes in JSON.
     let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
     FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes()))
 }

@@ -12,11 +12,11 @@ use crate::fact::InferenceCall;
 pub enum Captured {
     /// A call.
     Call(Box<InferenceCall>),
-    /// A payload that is skipped with success.
+    /// A payload that is skipped; its delivery still succeeds.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: SkipReason,
-        /// The gateway's or the model's own id of the call.
+        /// The gateway's or the model's id of the call.
         model_call_id: Option<String>,
     },
 }
@@ -24,14 +24,14 @@ pub enum Captured {
 /// Why a payload can never be captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
-    /// The kind of gateway has no adapter.
+    /// This kind of gateway has no adapter.
     #[error("the gateway has no adapter")]
     UnsupportedProvider,
     /// An identity in the payload is too long, or contains NUL or a surrogate.
     #[error("the payload holds an identity that cannot be kept")]
     InvalidPayload,
-    /// The messages of the payload, including decoded documents, need more memory than one request
-    /// may use.
+    /// The messages of the payload and the documents decoded from them need more memory than one
+    /// request may use.
     #[error("the payload holds more than one request may")]
     TooLarge,
 }
@@ -60,8 +60,8 @@ impl From<MessagesError> for GatewayError {
     }
 }
 
-/// Turns a gateway's delivery into an inference call. The memory for its messages is taken from
-/// `memory`, in addition to the memory of the parsed payload.
+/// Turns a gateway's delivery into an inference call. Its messages take their memory from `memory`;
+/// the parsed payload has taken its own.
 ///
 /// # Errors
 ///

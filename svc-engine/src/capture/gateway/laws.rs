@@ -11,7 +11,7 @@ use crate::capture::Redaction;
 use crate::capture::redaction::{Redactor, redact_json};
 use crate::fact::InferenceCall;
 
-/// Names with a meaning here or for redaction, and some values for each.
+/// Names that mean something here or to redaction, with some values for each.
 const WORDS: [&str; 66] = [
     "messages",
     "response",
@@ -109,7 +109,7 @@ fn object(members: Vec<(Text, Json)>) -> Json {
     Json::Object(members.into_iter().collect::<Object>())
 }
 
-/// A content, often with typed blocks.
+/// A content, often made of typed blocks.
 fn content() -> impl Strategy<Value = Json> {
     let kind = prop::sample::select(vec![
         "text",
@@ -229,8 +229,8 @@ proptest! {
         }
     }
 
-    /// Parts that repeat the payload are not searched if nothing in it was replaced. The result is
-    /// as if they were.
+    /// Parts that repeat the payload are not searched if nothing in the payload was replaced. The
+    /// result is the same as if they were.
     #[test]
     fn no_part_escapes_redaction(payload in payload()) {
         let Some(redacted) = captured(&payload, Redaction::On) else {

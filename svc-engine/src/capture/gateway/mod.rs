@@ -1,17 +1,18 @@
 //! Turns a gateway's description of a model call into an inference call.
 //!
-//! Each gateway has a folder that knows the names in its payload. The forms of messages depend on
-//! the models, and are read by `capture::messages`.
+//! Each gateway has a folder, which knows the names in its payload. The form of messages depends on
+//! the model; `capture::messages` reads them.
 //!
 //! A payload is whatever the gateway logged: its members may be absent or of any type, and an
-//! unusable member must not cost the rest of the call. So each field of the fact is read from the
-//! first usable one of its sources, and what is unusable is left out and counted ([`Degradation`]).
-//! Only two things refuse a whole call: an identity that cannot be stored or compared, and a
-//! gateway without an adapter. A call without a Session is skipped.
+//! unusable member must not cost the rest of the call. So each field of the fact comes from the
+//! first of its sources that is usable, and what is unusable is left out and counted
+//! ([`Degradation`]). Only three things refuse a whole call: an identity that cannot be stored or
+//! compared, messages that need too much memory, and a gateway without an adapter. A call without a
+//! Session is skipped.
 //!
 //! The call is read from the original payload, so redaction never changes an identity. Then its
-//! parts and the kept payload are redacted. A folder also names the segments of its payload that
-//! repeat from call to call, so the store keeps them once.
+//! parts and the kept payload are redacted. A gateway's folder also says which segments of the
+//! payload repeat from call to call, so that the store keeps them once.
 
 mod call_id;
 mod captured;

@@ -8,9 +8,9 @@ use crate::fact::InferenceCall;
 
 /// Redacts a call in place. `origins` is the origin of each part, input first.
 ///
-/// A credential under its name in the arguments or the result of a tool is searched for in the
-/// whole call. The payload is redacted first: if nothing in it is replaced, nothing can be replaced
-/// in a part that repeats its strings, and only the decoded parts remain.
+/// A credential that stands under its name in a tool's arguments or result is searched for in the
+/// whole call. The payload is redacted first: if nothing in it is replaced, the parts that repeat
+/// its strings cannot change either, and only the decoded parts remain to be searched.
 pub(super) fn redact(
     call: &mut InferenceCall,
     origins: &[Origin],

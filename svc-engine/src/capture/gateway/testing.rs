@@ -32,7 +32,7 @@ pub(super) fn deliver(
     deliver_within(request, redaction, &NodeBudget::unlimited())
 }
 
-/// Captures a delivery with this much memory for its messages.
+/// Captures a delivery whose messages may take this much memory.
 pub(super) fn deliver_within(
     request: GatewayIngestRequest,
     redaction: Redaction,

@@ -8,7 +8,7 @@ use super::message::{Draft, Normaliser};
 use super::reasoning;
 
 impl Normaliser {
-    /// Appends the parts of a content. A content that is not a list counts as a list of one.
+    /// Appends the parts of a content. A content that is not a list is treated as a list of one.
     pub(super) fn content(
         &mut self,
         content: &Json,
@@ -37,7 +37,7 @@ impl Normaliser {
     fn block(&mut self, block: &Object) -> Result<Option<Draft>, MessagesError> {
         let either = |first, second| block.get(first).or_else(|| block.get(second));
         let text = match block.get("type").and_then(Json::as_str).unwrap_or_default() {
-            // A `text` that is present and not a string hides the `content`.
+            // A `text` that is present but not a string hides the `content`.
             "text" | "input_text" | "output_text" => either("text", "content"),
             "refusal" => block.get("refusal"),
             "thinking" | "reasoning" => {

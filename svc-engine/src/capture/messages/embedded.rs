@@ -2,16 +2,16 @@
 
 use svc_model::json::{Json, NodeBudget, Object, Text};
 
-/// The memory for a document that is only searched: enough for any of ordinary density that fits
-/// into a body.
+/// The memory for a document that is only searched. It is enough for any document of ordinary
+/// density that fits into a request body.
 const LOOKED_INTO_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Returns the JSON document in a text, surrounding blanks allowed; nothing if it is not one, or
-/// nested too deeply. Its memory is taken from a budget, which is used up if the document does not
-/// fit.
+/// Returns the JSON document in a text, which may have blanks around it, or `None` if the text is
+/// not JSON or is nested too deeply. Its memory is taken from a budget; a document that does not
+/// fit uses the budget up.
 ///
-/// Most texts are not documents but prose, source code or listings of files. Their first and last
-/// byte show it.
+/// Most texts are not documents but prose, source code or lists of files, which their first and
+/// last bytes show.
 pub(in crate::capture) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
     let fits = match bytes.first()? {
@@ -22,17 +22,17 @@ pub(in crate::capture) fn document(text: &Text, memory: &NodeBudget) -> Option<J
         b't' | b'f' | b'n' | b'N' | b'I' => bytes.len() <= b"Infinity".len(),
         _ => false,
     };
-    // A text is text: a NUL at its start must not make the parser assume UTF-16.
+    // A text is text: a NUL near its start must not make the parser assume UTF-16.
     let fits = fits && !bytes.iter().take(4).any(|byte| *byte == 0);
     fits.then(|| Json::parse_within(bytes, memory).ok())?
 }
 
-/// Returns the object in a text, for searching it; nothing also if it has too many values.
+/// Returns the object in a text, to search it. `None` also if it has too many values.
 pub(in crate::capture) fn object(text: &Text) -> Option<Object> {
     object_within(text, &NodeBudget::new(LOOKED_INTO_BYTES_MAX))
 }
 
-/// Returns the object in a text. Its memory is taken from a budget, as for [`document`].
+/// Returns the object in a text. It takes its memory from a budget, as [`document`] does.
 pub(super) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;

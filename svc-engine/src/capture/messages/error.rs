@@ -3,9 +3,9 @@ use svc_model::json::OverBudget;
 /// Why messages cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::capture) enum MessagesError {
-    /// An identity in them is too long, or contains NUL or a surrogate.
+    /// An identity is too long, or contains NUL or a surrogate.
     InvalidIdentity,
-    /// They need more memory than one request may use.
+    /// The messages need more memory than one request may use.
     TooLarge,
 }
 

@@ -1,4 +1,4 @@
-//! Reads strings of a payload by their purpose.
+//! Reads strings of a payload according to their purpose.
 
 use svc_model::id::is_trimmed;
 use svc_model::json::{Json, Text};
@@ -11,7 +11,7 @@ pub(in crate::capture) fn usable(value: Option<&Json>) -> Option<&Text> {
     value?.as_text().filter(|text| !text.is_blank())
 }
 
-/// Returns an identity, trimmed; nothing if the value is not a string, or blank.
+/// Returns an identity, trimmed; `None` if the value is not a string or is blank.
 pub(in crate::capture) fn identity(json: Option<&Json>) -> Result<Option<&str>, MessagesError> {
     let Some(text) = json.and_then(Json::as_text) else {
         return Ok(None);
@@ -19,8 +19,8 @@ pub(in crate::capture) fn identity(json: Option<&Json>) -> Result<Option<&str>, 
     value::identity(text).map_err(|_| MessagesError::InvalidIdentity)
 }
 
-/// Returns the name of a model or of its provider, trimmed; nothing if the value is not a string,
-/// or blank. It may have any length, because nothing is looked up by it.
+/// Returns the name of a model or of its provider, trimmed; `None` if the value is not a string or
+/// is blank. The name may have any length, because nothing is looked up by it.
 pub(in crate::capture) fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError> {
     let Some(text) = usable(value) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Converts one logged item to a message, if it is one.
+//! Converts one logged item to a message, if the item is one.
 
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, NodeBudget, Object, Text};
@@ -7,12 +7,12 @@ use super::MessagesError;
 use super::degradation::Degradation;
 use super::identity::{identity, usable};
 
-/// Bytes per message while it is stored, besides its content: the message in lists with spare
-/// capacity, its digest, and the reference to it.
+/// The memory of a message while it is stored, besides its content: its place in lists with spare
+/// capacity, its digest, and the reference to it. In bytes.
 const MESSAGE_BYTES: usize = 512;
-/// Bytes per item of a prompt: its index, its segment, and its template.
+/// The memory of an item of a prompt: its index, its segment, and its template. In bytes.
 const ITEM_BYTES: usize = 256;
-/// Bytes per part while it is converted.
+/// The memory of a part while it is converted, in bytes.
 const PART_BYTES: usize = 256;
 
 /// Converts the items of a payload to messages, and counts what is left out.
@@ -30,13 +30,13 @@ pub(in crate::capture) struct Normaliser {
 /// Where a part came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::capture) enum Origin {
-    /// Its strings are strings of the payload.
+    /// The part's strings are strings of the payload.
     Verbatim,
-    /// It was decoded from a document in a string.
+    /// The part was decoded from a document in a string.
     Decoded,
 }
 
-/// A part before it is added to a message.
+/// A part that has not been added to a message yet.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) part: Part,
@@ -62,8 +62,8 @@ impl Draft {
         }
     }
 
-    /// Returns the bytes of its texts in stored form. The bytes of arguments and results were taken
-    /// when they were decoded.
+    /// Returns the bytes of the draft's texts in stored form. Arguments and results are not
+    /// counted: their memory was taken when they were decoded.
     fn text_bytes(&self) -> usize {
         match &self.part {
             Part::Text { content } | Part::Reasoning { content } => content.escaped_len(),
@@ -90,15 +90,15 @@ impl Normaliser {
         }
     }
 
-    /// Adds a part to those of a message.
+    /// Adds a part to a message's parts.
     pub(super) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
         self.memory.take(PART_BYTES + draft.text_bytes())?;
         drafts.push(draft);
         Ok(())
     }
 
-    /// Returns the messages of a prompt: a list of items, an object with such a list, or plain text
-    /// of the user.
+    /// Returns the messages of a prompt: a list of items, an object with such a list, or the user's
+    /// plain text.
     pub(in crate::capture) fn prompt(
         &mut self,
         prompt: Option<&Json>,
@@ -151,7 +151,7 @@ impl Normaliser {
         Ok(None)
     }
 
-    /// Returns the message of an item, in the form of either interface.
+    /// Returns the message of an item, in either interface's form.
     pub(super) fn object(
         &mut self,
         item: &Object,
@@ -182,7 +182,7 @@ impl Normaliser {
                 let drafts = self.item_reasoning(item)?;
                 return Ok(drafts.map(|drafts| self.message("assistant".into(), drafts, None)));
             }
-            // Definitions of tools are kept of no call, wherever they stand.
+            // Tool definitions are never kept, wherever they stand.
             "additional_tools" => return Ok(None),
             _ => {
                 self.degradation.unsupported_content += 1;
@@ -192,7 +192,7 @@ impl Normaliser {
         Ok(draft.map(|draft| self.message(role.into(), vec![draft], None)))
     }
 
-    /// Returns a message with one text.
+    /// Returns a message that has one text.
     pub(super) fn plain(
         &mut self,
         role: &str,
@@ -290,7 +290,7 @@ mod tests {
         )
     }
 
-    /// Returns the role and the parts of an item's single message.
+    /// Returns the role and the parts of the only message of an item.
     fn read(item: &str) -> Option<String> {
         prompted(&format!("[{item}]")).0.pop()
     }

@@ -1,8 +1,9 @@
 //! Reads messages in the forms of the models' interfaces, whichever gateway logged them.
 //!
-//! Chat completions, the responses interface and content blocks are mixed freely in what gateways
-//! log. An item becomes a message, and what is unusable is left out and counted ([`Degradation`]).
-//! Only an identity that cannot be stored or compared refuses the whole call.
+//! Gateways log chat completions, the responses interface and content blocks, freely mixed. Each
+//! item becomes a message, and what is unusable is left out and counted ([`Degradation`]). The
+//! whole call is refused only for an identity that cannot be stored or compared, or if its messages
+//! need too much memory.
 
 mod content;
 mod degradation;

@@ -1,4 +1,4 @@
-//! Readable reasoning of a model, which interfaces put into several places.
+//! A model's readable reasoning, which interfaces put in several places.
 
 use svc_model::json::{Json, Object, Text};
 
@@ -6,14 +6,14 @@ use super::MessagesError;
 use super::identity::usable;
 use super::message::{Draft, Normaliser};
 
-/// The content of an item that consists of reasoning.
+/// The content of a reasoning item.
 enum Reasoning {
     Readable(Vec<Draft>),
     Opaque,
 }
 
 impl Reasoning {
-    /// Returns the summaries of a reasoning item, or the reasoning itself if present.
+    /// Reads the summaries of a reasoning item, or the reasoning itself if there are none.
     fn of_item(normaliser: &Normaliser, item: &Object) -> Result<Self, MessagesError> {
         let texts = |member: &str| -> Result<Vec<Draft>, MessagesError> {
             let blocks = item
@@ -40,8 +40,8 @@ impl Reasoning {
     }
 }
 
-/// Returns the reasoning of a content block: its first present text, if that is a string and not
-/// blank. It is not trimmed.
+/// Returns the reasoning of a content block, untrimmed: its first member that is present, if that
+/// is a string and not blank.
 pub(super) fn of_block(block: &Object) -> Option<&Text> {
     usable(
         ["thinking", "text", "content"]
@@ -51,7 +51,8 @@ pub(super) fn of_block(block: &Object) -> Option<&Text> {
 }
 
 impl Normaliser {
-    /// Returns the reasoning beside the content of an assistant's message: blocks, else plain text.
+    /// Returns the reasoning beside the content of an assistant's message: blocks, or else plain
+    /// text.
     pub(super) fn sibling_reasoning(
         &mut self,
         message: &Object,
@@ -86,7 +87,7 @@ impl Normaliser {
         Ok(drafts)
     }
 
-    /// Returns the texts of a reasoning item; nothing if it is opaque.
+    /// Returns the texts of a reasoning item; `None` if it is opaque.
     pub(super) fn item_reasoning(
         &mut self,
         item: &Object,

@@ -44,7 +44,7 @@ fn first_choice(answer: &Object) -> Option<&Object> {
     answer.get("choices")?.as_array()?.first()?.as_object()
 }
 
-/// Returns the message of an answer that is itself a message with content blocks.
+/// Returns the message of an answer that is itself a message made of content blocks.
 fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, MessagesError> {
     if !matches!(
         answer.get("content"),

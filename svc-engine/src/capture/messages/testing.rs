@@ -1,4 +1,4 @@
-//! Shared by the tests of messages.
+//! Shared by the tests of `messages`.
 
 use svc_model::evidence::Message;
 use svc_model::json::{Json, to_value};
@@ -7,7 +7,7 @@ pub(in crate::capture) fn json(text: &str) -> Json {
     Json::parse(text.as_bytes()).unwrap()
 }
 
-/// Returns the role of a message and the canonical form of its parts.
+/// Returns the role of a message and its parts as canonical JSON.
 pub(in crate::capture) fn parts_json(message: &Message) -> String {
     let canonical = |json: Json| String::from_utf8(json.to_canonical()).unwrap();
     let role = canonical(Json::String(message.role.clone()));

@@ -8,11 +8,11 @@ use super::embedded;
 use super::identity::identity;
 use super::message::{Draft, Normaliser, Origin};
 
-/// The argument of a tool that takes free text.
+/// The name of the argument of a tool that takes free text.
 const FREE_INPUT: &str = "input";
 
 impl Normaliser {
-    /// Returns a tool call, when it has an id.
+    /// Returns a tool call, if it has an id.
     pub(super) fn tool_call(
         &mut self,
         id: Option<&str>,
@@ -32,7 +32,7 @@ impl Normaliser {
         Some(Draft { part, origin })
     }
 
-    /// Returns the result of a tool call, when it has an id.
+    /// Returns the result of a tool call, if it has an id.
     pub(super) fn tool_result(&mut self, id: Option<&str>, result: Option<&Json>) -> Option<Draft> {
         let Some(id) = id else {
             self.degradation.missing_id += 1;
@@ -74,11 +74,13 @@ impl Normaliser {
         Ok(())
     }
 
-    /// Returns the arguments of a tool call: an object, or a text that contains one; else none.
+    /// Returns the arguments of a tool call: an object, or the object in a text. Otherwise they are
+    /// empty.
     pub(super) fn arguments(&mut self, arguments: Option<&Json>) -> (Object, Origin) {
         let given = match arguments {
             Some(Json::Object(object)) => {
-                // Arguments that do not fit are left out, and the call is refused in the end.
+                // Arguments that do not fit are left out; the exhausted budget refuses the call in
+                // the end.
                 let arguments = match self.memory.take(object.memory()) {
                     Ok(()) => object.clone(),
                     Err(OverBudget) => Object::new(),

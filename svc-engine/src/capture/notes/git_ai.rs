@@ -1,5 +1,5 @@
 //! Authorship notes of git-ai: attestations of lines, a line `---`, and metadata as JSON. Only the
-//! metadata is read, and only the agents in it.
+//! agents in the metadata are read.
 
 use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
@@ -10,7 +10,7 @@ use super::{GIT_AI_SESSIONS_MAX, NoteError, Sessions};
 const DIVIDER: &str = "---";
 /// The prefix of the schema version. Later minor versions only add members.
 const SCHEMA: &str = "authorship/3.";
-/// The lists of agents, in the current form and in the previous one.
+/// The lists of agents, in the current format and in the previous one.
 const LISTS: [&str; 2] = ["sessions", "prompts"];
 
 /// Returns the Sessions of a note. Unknown members are ignored.

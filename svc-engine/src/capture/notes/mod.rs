@@ -1,9 +1,9 @@
-//! Reads the Sessions that commit notes name.
+//! Reads which Sessions commit notes name.
 //!
-//! Two kinds are read, each from its own ref: the notes of this service, with a strict grammar
-//! because such a note must never contain more than ids, and the authorship notes of git-ai, of
-//! which only the agents' own Session ids are read. A note is a claim of its author; it is evidence
-//! without authority.
+//! Two kinds of notes are read, each from its own ref. The notes of this service have a strict
+//! grammar, because such a note must never contain more than ids. Of the authorship notes of
+//! git-ai, only the agents' own Session ids are read. A note is a claim of its author: it is
+//! evidence, but carries no authority.
 
 mod git_ai;
 #[cfg(test)]
@@ -19,8 +19,8 @@ use svc_model::id::SessionId;
 pub const SVC_NOTE_BYTES_MAX: usize = 65_536;
 /// Maximum bytes of a git-ai note, as its specification promises to writers.
 pub const GIT_AI_NOTE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Maximum distinct Sessions of a git-ai note. A note of this service has no more because of its
-/// size.
+/// Maximum distinct Sessions in a git-ai note. A note of this service cannot have more, because of
+/// its size limit.
 pub const GIT_AI_SESSIONS_MAX: usize = 1_024;
 
 /// A ref whose notes are read.
@@ -33,7 +33,7 @@ pub enum NotesRef {
 }
 
 impl NotesRef {
-    /// Every ref, in the order in which a Session in both notes is observed.
+    /// Every ref. A Session in both notes of a commit is observed in this order.
     pub const ALL: [Self; 2] = [Self::Svc, Self::GitAi];
 
     /// Returns the name of the ref.
@@ -57,16 +57,17 @@ impl NotesRef {
         }
     }
 
-    /// Returns the distinct Sessions of a note, in order. An invalid Session id is ignored.
+    /// Returns the distinct Sessions of a note, in the order of the note. Invalid Session ids are
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// If the note is not of this kind; then none of it counts.
+    /// If the note is not of this kind. Then nothing in it counts.
     pub fn sessions(self, note: &[u8]) -> Result<Vec<SessionId>, NoteError> {
         if note.len() > self.bytes_max() {
             return Err(NoteError::TooLarge);
         }
-        // Text in another encoding would be read differently than tools show it.
+        // Text in another encoding would be read differently from how tools show it.
         if note.contains(&0) {
             return Err(NoteError::NotJson);
         }
@@ -78,19 +79,19 @@ impl NotesRef {
     }
 }
 
-/// Why a note is ignored. It repeats nothing of the note.
+/// Why a note is ignored. It repeats nothing from the note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// It is larger than a note of its kind may be.
+    /// The note is larger than its kind allows.
     #[error("it is too large")]
     TooLarge,
-    /// It is not the JSON that its kind requires.
+    /// The note is not the JSON that its kind requires.
     #[error("it is not JSON")]
     NotJson,
-    /// A member is missing, invalid, or not one of its kind.
+    /// A member is missing, invalid or unknown for this kind.
     #[error("it is not of the expected shape")]
     Shape,
-    /// It names more than [`GIT_AI_SESSIONS_MAX`] Sessions.
+    /// The note names more than [`GIT_AI_SESSIONS_MAX`] Sessions.
     #[error("it names too many Sessions")]
     TooManySessions,
 }
@@ -103,7 +104,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Adds a Session, unless the text is not a Session id.
+    /// Adds a Session if the text is a Session id.
     fn add(&mut self, session_id: &svc_model::json::Text) {
         let session_id = session_id.as_str().map(SessionId::new);
         if let Some(Ok(session_id)) = session_id

@@ -1,4 +1,4 @@
-//! Writes notes of this service: the text to append to the note of a commit.
+//! Writes the notes of this service: the text to append to a commit's note.
 
 use std::collections::BTreeSet;
 
@@ -20,16 +20,16 @@ pub struct Stamp {
 /// Why a commit cannot be stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampError {
-    /// The commit has a note that readers ignore, and would still ignore with the addition.
+    /// The commit has a note that readers ignore, and would still ignore after the addition.
     #[error("the commit has a note that is not one of this service")]
     Foreign,
-    /// The note would be too large for its readers.
+    /// The note would be too large for readers.
     #[error("the note would be larger than 65,536 bytes")]
     TooLarge,
 }
 
-/// Returns the line that adds these Sessions to a commit's note; nothing if the note names them
-/// all. It does not depend on the order of the Sessions.
+/// Returns the line that adds these Sessions to a commit's note, or `None` if the note names all of
+/// them. The order of the Sessions does not matter.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn addition(
         .collect();
     let canonical = Json::Object(object).to_canonical();
     let line = String::from_utf8_lossy(&canonical).into_owned();
-    // git separates two parts with a blank line, and ends the last with a line break.
+    // git puts a blank line between two parts and a line break at the end.
     let length = note.map_or(0, |note| note.len() + 2) + line.len() + 1;
     if length > SVC_NOTE_BYTES_MAX {
         return Err(StampError::TooLarge);

@@ -1,5 +1,5 @@
 //! The notes of this service: one or more JSON objects in a row, because git concatenates notes
-//! when commits are amended or rebased.
+//! when it amends or rebases commits.
 
 use svc_model::id::{SessionId, is_trimmed};
 use svc_model::json::{Json, Object, Text};

@@ -7,20 +7,20 @@ use svc_model::json::{Json, Number, Object, Text};
 
 use crate::capture::value::truncated;
 
-/// What an attribute without a value has: nothing, which replaces an earlier value of the same key.
+/// The value of an attribute that has none. It replaces an earlier value of the same key.
 static VALUELESS: LazyLock<Json> = LazyLock::new(|| Object::new().into());
 
 /// A list of attributes, parsed once.
 #[derive(Debug, Default)]
 pub(super) struct Attributes<'r> {
     members: Vec<(&'r Text, &'r Json)>,
-    /// Whether it is not a list.
+    /// Whether what was sent is not a list.
     malformed: bool,
 }
 
 impl<'r> Attributes<'r> {
-    /// Reads the attributes of a record or resource. An element that is not an object, or whose key
-    /// is not a string, is ignored; one without a value has an empty one.
+    /// Reads the attributes of a record or resource. An element that is not an object or whose key
+    /// is not a string is ignored. An element without a value gets an empty one.
     pub(super) fn of(holder: &'r Object) -> Self {
         match holder.get("attributes") {
             None | Some(Json::Null) => Self::default(),
@@ -43,7 +43,7 @@ impl<'r> Attributes<'r> {
         }
     }
 
-    /// Returns an error if it is not a list.
+    /// Returns an error if what was sent is not a list.
     pub(super) fn well_formed(&self) -> Result<&Self, LogSkip> {
         if self.malformed {
             Err(LogSkip::MalformedAttributes)
@@ -52,7 +52,7 @@ impl<'r> Attributes<'r> {
         }
     }
 
-    /// Returns the value under a name; the last one, if repeated.
+    /// Returns the value under a name, or the last one if the name is repeated.
     pub(super) fn get(&self, name: &str) -> Option<Value<'r>> {
         let (_, value) = self
             .members
@@ -61,7 +61,7 @@ impl<'r> Attributes<'r> {
         Some(Value::of(value))
     }
 
-    /// Returns the string under a name, if it is one and not empty.
+    /// Returns the text under a name, unless it is empty or not a string.
     pub(super) fn text(&self, name: &str) -> Option<&'r Text> {
         self.get(name)?.text().filter(|text| !text.is_empty())
     }
@@ -70,11 +70,11 @@ impl<'r> Attributes<'r> {
 /// The value of an `AnyValue`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'r> {
-    /// A JSON value. Lists, maps and bytes keep their wrapper, and so match nothing.
+    /// A JSON value. Lists, maps and bytes keep their wrapper, so they match nothing.
     Json(&'r Json),
     /// An integer, which OTLP/JSON writes as a string.
     Integer(i64),
-    /// The digits of an integer that 64 bits do not hold. It is no text and no count.
+    /// The digits of an integer that does not fit into 64 bits. It is neither a text nor a count.
     Beyond(&'r str),
 }
 
@@ -115,7 +115,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// Returns the integer, if the value is one and not negative.
+    /// Returns the integer, if the value is a non-negative one.
     pub(super) fn count(self) -> Option<i64> {
         let integer = match self {
             Self::Integer(value) => value,
@@ -139,20 +139,21 @@ impl<'r> Value<'r> {
 const PLAIN: [&str; 3] = ["stringValue", "boolValue", "doubleValue"];
 const INTEGER: &str = "intValue";
 
-/// Returns the integer in an `intValue`: a string of decimal digits, or a number, truncated.
+/// Returns the integer in an `intValue`: a string of decimal digits, or a number, which is
+/// truncated.
 fn integer(value: &Json) -> Option<i64> {
     match value {
         Json::Number(number) => truncated(number),
         Json::String(text) => {
             let digits = text.as_str()?.trim();
-            // The sign `+` is not a digit, though the standard library takes it.
+            // The standard library accepts a leading `+`, which is not a digit.
             digits.parse().ok().filter(|_| !digits.starts_with('+'))
         }
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
     }
 }
 
-/// Returns the digits in an `intValue` that 64 bits do not hold, without the blanks around them.
+/// Returns the digits of an `intValue` that does not fit into 64 bits, without surrounding blanks.
 fn beyond(value: &Json) -> Option<&str> {
     let spelled = value.as_text()?.as_str()?.trim();
     let digits = spelled.strip_prefix('-').unwrap_or(spelled);
@@ -160,15 +161,15 @@ fn beyond(value: &Json) -> Option<&str> {
     is_integer.then_some(spelled)
 }
 
-/// Returns the number that is spelled so. JSON knows no leading zeros; more digits than a number may have are
-/// nothing.
+/// Returns the number with this spelling. Leading zeros, which JSON does not allow, are dropped; a
+/// number with more digits than JSON numbers may have here becomes null.
 fn number(spelled: &str) -> Json {
     let digits = spelled.trim_start_matches('-').trim_start_matches('0');
     let sign = if spelled.starts_with('-') { "-" } else { "" };
     Number::parse(&format!("{sign}{digits}")).map_or(Json::Null, Json::Number)
 }
 
-/// Attributes that name a person's account. They are not evidence, and never stored.
+/// Attributes that name a person's account. They are not evidence and are never stored.
 const ACCOUNT: [&str; 3] = ["user.email", "user.account_id", "user.account_uuid"];
 
 /// Returns whether an element of an attribute list names a person's account.
@@ -209,7 +210,7 @@ pub(super) fn flat(mut record: Object) -> Object {
         .collect()
 }
 
-/// Returns the value of an `AnyValue`, consuming it.
+/// Returns the value of an `AnyValue`.
 fn unwrapped(value: Json) -> Json {
     let mut value = value;
     if let Some(wrapper) = value.as_object_mut() {
@@ -301,7 +302,7 @@ mod tests {
             assert_eq!((value.text(), value.bool()), (None, None), "{digits}");
             assert_eq!(value.to_json(), json(digits));
         }
-        // More digits than a number may have are not a number, and no text either.
+        // Digits beyond the limit of a number are neither a number nor a text.
         let wrapped = json(&format!(r#"{{"intValue":"{}"}}"#, "9".repeat(5_000)));
         assert_eq!(Value::of(&wrapped).text(), None);
         assert_eq!(Value::of(&wrapped).to_json(), Json::Null);

@@ -1,7 +1,7 @@
 //! Claude Code: `claude_code.tool_decision`, completed by `claude_code.tool_result`.
 //!
-//! The decision contains only the verdict. The file is in the result, which a refused call does not
-//! have. `event.name` is the bare `tool_decision` on this wire.
+//! The decision contains only the verdict. The file is named in the result, which a refused call
+//! does not have. Claude Code sends the bare `tool_decision` as `event.name`.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::UserId;
@@ -20,17 +20,17 @@ use crate::fact::DeveloperDecision;
 
 /// The tools that edit files.
 const EDIT_TOOLS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
-/// The sources of decisions by a person. The others are settings and hooks.
+/// The sources of decisions that a person made. The other sources are settings and hooks.
 const PEOPLE: [&str; 4] = [
     "user_permanent",
     "user_temporary",
     "user_abort",
     "user_reject",
 ];
-/// The name of the attribute that holds the id of the call.
+/// The name of the attribute with the id of the call.
 const CALL: &str = "tool_use_id";
 
-/// The results of an export, and the path in each.
+/// The results of an export, with the path in each.
 pub(super) type Results<'r> = result::Results<'r, Result<String, LogSkip>>;
 
 /// Adds a result of a tool call.
@@ -80,7 +80,7 @@ pub(super) fn decision(
     Ok((decision, kept))
 }
 
-/// Returns the path in the input of a tool, unchanged; empty if there is none.
+/// Returns the path in a tool's input, unchanged; empty if there is none.
 fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
     let input = result
         .attributes
@@ -98,7 +98,7 @@ fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
     }
 }
 
-/// Returns whether a value is neither null nor false nor empty nor zero.
+/// Returns whether a value is not null, false, empty or zero.
 fn says_something(value: &Json) -> bool {
     match value {
         Json::Null => false,
@@ -110,7 +110,7 @@ fn says_something(value: &Json) -> bool {
     }
 }
 
-/// Returns the user whom the resource names, else the device, as what the gateway logs names it.
+/// Returns the user whom the resource names, or else the device, named as in what the gateway logs.
 fn user(logged: &Logged<'_>) -> Result<Option<UserId>, LogSkip> {
     let user = logged.user()?;
     if logged.resource_user()?.is_some() {

@@ -1,8 +1,8 @@
 //! Codex: `codex.tool_decision`, completed by `codex.tool_result`.
 //!
-//! A decision is about files when its tool is `apply_patch`, or when the result shows that a shell
-//! command was one. One decision becomes a fact for each file of the patch. Codex emits nothing if a
-//! person refuses in its prompt, so its refusals are rare.
+//! A decision is about files if its tool is `apply_patch`, or if the result shows that a shell
+//! command ran it. One decision becomes one fact for each file of the patch. Codex emits nothing
+//! when a person refuses at its prompt, so its refusals are rare.
 
 use svc_model::facts::AgentHarness;
 use svc_model::ingest::LogSkip;
@@ -17,20 +17,20 @@ use crate::capture::Receipt;
 use crate::capture::messages::embedded;
 use crate::fact::DeveloperDecision;
 
-/// The name of the attribute that holds the Session.
+/// The name of the attribute with the Session.
 const CONVERSATION: &str = "conversation.id";
-/// The name of the attribute that holds the id of the call.
+/// The name of the attribute with the id of the call.
 const CALL: &str = "call_id";
-/// The start of a shell tool's command that is a patch.
+/// The start of a shell command that applies a patch.
 const PATCH_COMMAND: &str = "apply_patch <<";
 
-/// The results of an export, and the patch in each.
+/// The results of an export, with the patch in each.
 pub(super) type Results<'r> = result::Results<'r, Patch>;
 
 /// The files in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
-    /// Whether the result is of a patch; the input of `apply_patch` always is.
+    /// Whether the result is about a patch; a result of `apply_patch` always is.
     is_patch: bool,
     /// The files that the patch names.
     files: Vec<Result<String, LogSkip>>,
@@ -42,18 +42,18 @@ pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r Logged<'r>) {
     results.add(result.attributes.text(CALL), session, result);
 }
 
-/// The facts of a decision.
+/// The facts from a decision.
 #[derive(Debug, Default)]
 pub(super) struct Decisions {
     /// A fact for each file, or why there is none.
     pub(super) decided: Vec<Result<Decided, LogSkip>>,
-    /// The number of files beyond the limit of the export.
+    /// The number of files beyond the export's limit.
     pub(super) too_many: usize,
 }
 
 /// Turns a decision into a fact for each file of its patch, without a path if none is known.
 ///
-/// `files_left` is how many files beyond one per decision the export may still name.
+/// `files_left` is how many files the export may still name, beyond one per decision.
 pub(super) fn decisions(
     logged: &Logged<'_>,
     results: &mut Results<'_>,
@@ -140,7 +140,7 @@ impl Tool {
         }
     }
 
-    /// Returns the patch in the result of a call.
+    /// Returns the patch in a call's result.
     fn patch(self, result: &Logged<'_>) -> Patch {
         let Some(arguments) = result.attributes.text("arguments") else {
             return Patch {
@@ -153,7 +153,7 @@ impl Tool {
             text.into_text()
         };
         match self {
-            // The input of the tool, or an object that contains it.
+            // Either the input of the tool, or an object that contains it.
             Self::ApplyPatch => Patch {
                 is_patch: true,
                 files: patch::files(member("input").as_ref().unwrap_or(arguments).as_bytes()),
@@ -419,7 +419,8 @@ mod tests {
         let headers = (0..LOG_PATCH_FILES_MAX - 1).map(|number| format!("*** Add File: {number}"));
         let patch = headers.collect::<Vec<String>>().join("\n");
         let captured = captured_records([decided("{}"), decided("{}"), answered(&patch)]);
-        // All of the first decision, then one and what is left of the second.
+        // All files of the first decision, then one file of the second and whatever the limit
+        // leaves.
         assert_eq!(captured.decisions.len(), LOG_PATCH_FILES_MAX + 2);
         let skipped: Vec<_> = captured.report.skipped.into_iter().collect();
         let event = svc_model::ingest::LogEvent::CodexToolDecision;

@@ -1,6 +1,6 @@
 //! Copilot Chat: decisions about proposed edits, and how much of an edit survived.
 //!
-//! Its Session is one of the window, so only the resource attribute counts. The event
+//! Its Session belongs to the window, so only the resource's attribute counts. The event
 //! `copilot_chat.edit.hunk.action` is not read: it does not say whether the edit was proposed
 //! inline, and the feedback on the whole file that follows it would count the same edit again.
 
@@ -64,7 +64,8 @@ pub(super) fn inline_done(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<D
     )
 }
 
-/// Turns a later check of an edit into a fact: nobody decided, but what remained was accepted.
+/// Turns a later check of an edit into a fact. Nobody made a decision, but what remained was
+/// accepted.
 pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
     if attributes.get("edit_source").and_then(Value::str) != Some("apply_patch") {
@@ -84,7 +85,8 @@ pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     )?;
     let edit_retention_score =
         rate("survival_rate_four_gram").filter(|score| (0.0..=1.0).contains(score));
-    // The range is that of the number as it was sent: -0.5 is no delay, though its whole part is 0.
+    // The range applies to the number as it was sent: -0.5 is not a delay, although its whole part
+    // is 0.
     let is_delay = rate("time_delay_ms").is_some_and(|delay| delay >= 0.0);
     let delay = number("time_delay_ms").filter(|_| is_delay);
     let delay = scalar::integer(delay.as_ref());
@@ -315,7 +317,7 @@ mod tests {
             timeless.into(),
             &format!("{event}: missing_event_time"),
         );
-        // The Session is one of the window: that of a record does not count.
+        // The Session belongs to the window, so the one of a record does not count.
         let own = r#"{"session.id":"s"}"#;
         check_skip(
             "{}",

@@ -7,11 +7,11 @@ use super::kept::Kept;
 use crate::capture::Receipt;
 use crate::fact::DeveloperDecision;
 
-/// A decision without its records, and the records to add.
+/// A decision without its records, and which records to add.
 pub(super) type Decided = (DeveloperDecision, Kept);
 
-/// Returns a decision with the common members, to be completed: a refusal, by a rule, of an edit
-/// that an agent proposed.
+/// Returns a decision with the common members, for the caller to complete: an edit that an agent
+/// proposed and a rule refused.
 pub(super) fn blank(
     agent_harness: AgentHarness,
     session_id: SessionId,

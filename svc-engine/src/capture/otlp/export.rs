@@ -5,7 +5,7 @@ use svc_model::limit::LOG_RECORDS_MAX;
 
 use super::LogsError;
 
-/// The records of an export, without their containers.
+/// The records of an export without their containers.
 #[derive(Debug)]
 pub(super) struct Export {
     /// The resources that have records.
@@ -14,15 +14,15 @@ pub(super) struct Export {
     pub(super) records: Vec<(usize, Object)>,
     /// Records that are not objects.
     pub(super) malformed_records: u64,
-    /// Containers that are not lists or not objects, as their place requires.
+    /// Containers that are not the list or the object that their place requires.
     pub(super) malformed_containers: u64,
-    /// How many more records are allowed.
+    /// How many more records may follow.
     records_left: usize,
 }
 
 impl Export {
     /// Splits an export. A level that is not a list counts as empty, and an element that is not an
-    /// object is ignored; neither affects the others.
+    /// object is ignored. Neither affects the rest.
     ///
     /// # Errors
     ///

@@ -1,24 +1,25 @@
-//! The records that a decision keeps.
+//! The records that are kept with a decision.
 
 use svc_model::json::{Json, Object};
 use svc_model::limit::LOG_COPIED_BYTES_MAX;
 
 use super::attribute::{flat, without_account};
 
-/// The form in which a decision keeps its records, without what names a person's account.
+/// The form in which a decision keeps its records. Attributes that name a person's account are
+/// removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The record itself.
     Record,
     /// `{"decision": record, "result": record or null}`.
     Records,
-    /// `{"decision": attributes, "result": attributes or null}`, the attributes as flat maps.
+    /// `{"decision": attributes, "result": attributes or null}`, with the attributes as flat maps.
     Attributes,
     /// `{"decision": attributes}`.
     OwnAttributes,
 }
 
-/// The records that a decision keeps, by their indexes in the export.
+/// The records to keep with a decision, by their indexes in the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) form: Form,
@@ -32,8 +33,8 @@ impl Kept {
     }
 }
 
-/// Gives each decision its records. The last decision with a record gets the original, the others
-/// get copies, while the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
+/// Gives each decision its records. The last decision that needs a record gets the original, the
+/// others get copies, as long as the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
 #[derive(Debug)]
 pub(super) struct Keeper {
     records: Vec<Slot>,
@@ -42,11 +43,11 @@ pub(super) struct Keeper {
 
 #[derive(Debug)]
 struct Slot {
-    /// The object, until it is given to its last decision.
+    /// The record, until its last decision gets it.
     record: Json,
     /// The number of decisions that still need it.
     wanted: usize,
-    /// Its canonical bytes, once computed.
+    /// Its length as canonical JSON, once computed.
     bytes: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ fn decode(message: &[u8]) -> Result<Object, LogsError> {
     protobuf::decode(message, &NodeBudget::unlimited())
 }
 
-/// Names and values with a meaning, and some without.
+/// Names and values, some with a meaning.
 const WORDS: [&str; 56] = [
     "resourceLogs",
     "scopeLogs",
@@ -160,7 +160,7 @@ fn values(items: Vec<Json>) -> Json {
     Object::from_iter([("values", Json::Array(items))]).into()
 }
 
-/// A text that is not empty, which in protobuf would not be a text at all.
+/// A text that is not empty: in protobuf, an empty text counts as absent.
 fn named() -> impl Strategy<Value = Text> {
     word().prop_filter("empty", |text| !text.is_empty())
 }
@@ -173,7 +173,7 @@ fn pair(key: Text, value: Option<Json>) -> Json {
     pair.into()
 }
 
-/// A record with the members of the protocol, in their order.
+/// A record with the members of the protocol, in its order.
 fn well_typed_record() -> impl Strategy<Value = Json> {
     let attribute =
         (named(), prop::option::weighted(0.95, typed())).prop_map(|(key, value)| pair(key, value));
@@ -253,8 +253,8 @@ fn well_typed() -> impl Strategy<Value = Json> {
         .prop_map(|logs| Object::from_iter([("resourceLogs", Json::Array(logs))]).into())
 }
 
-/// Records that become facts, one for each event, with the results that complete them. Their
-/// members are in the order of the protocol.
+/// Records that become facts, one fact for each event, along with the results that complete them.
+/// Their members are in the protocol's order.
 fn whole_events() -> Vec<Json> {
     let both =
         r#""session.id":"s1","agent":"pi","tool_use_id":"t1","file_path":"a","tool_name":"Edit""#;

@@ -1,4 +1,4 @@
-//! A record with the attributes of its resource, and the identities in both.
+//! A record with its resource's attributes, and the identities in both.
 
 use svc_model::id::{SessionId, UserId, is_trimmed};
 use svc_model::ingest::{LogEvent, LogSkip};
@@ -10,9 +10,9 @@ use super::attribute::{Attributes, Value};
 use super::time;
 use crate::capture::value;
 
-/// The name of the attribute that holds the Session.
+/// The name of the attribute with the Session.
 pub(super) const SESSION: &str = "session.id";
-/// The name of the attribute that holds the user.
+/// The name of the attribute with the user.
 const USER: &str = "user.id";
 
 /// A record, borrowed from its export.
@@ -28,7 +28,7 @@ pub(super) struct Logged<'r> {
     pub(super) resource: &'r Attributes<'r>,
 }
 
-/// The kinds of record that facts are made of.
+/// The kinds of records that become facts or complete them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An event that may become a fact.
@@ -64,7 +64,7 @@ impl<'r> Logged<'r> {
     ///
     /// Senders differ in where they put the name, and newer versions of the protocol moved it. A
     /// name counts in any of these places, but only with its vendor's prefix: a bare
-    /// `tool_decision` may be anybody's. Nothing else decides, in particular not the name of the
+    /// `tool_decision` could come from anyone. Nothing else counts, not even the name of the
     /// service.
     pub(super) fn kinds(&self) -> [Option<Kind>; 3] {
         let body = self
@@ -79,7 +79,7 @@ impl<'r> Logged<'r> {
         [first, second, third]
     }
 
-    /// Returns the text under a name: the record's, else the resource's.
+    /// Returns the text under a name, from the record or else from the resource.
     pub(super) fn either(&self, name: &str) -> Option<&'r Text> {
         self.attributes
             .text(name)
@@ -91,7 +91,7 @@ impl<'r> Logged<'r> {
         session(self.either(SESSION))
     }
 
-    /// Returns the user of the resource, else of the record.
+    /// Returns the user from the resource, or else from the record.
     pub(super) fn user(&self) -> Result<Option<UserId>, LogSkip> {
         match self.resource_user()? {
             Some(user) => Ok(Some(user)),
@@ -99,7 +99,7 @@ impl<'r> Logged<'r> {
         }
     }
 
-    /// Returns the user of the resource.
+    /// Returns the user from the resource.
     pub(super) fn resource_user(&self) -> Result<Option<UserId>, LogSkip> {
         user(self.resource)
     }
@@ -109,7 +109,7 @@ impl<'r> Logged<'r> {
         time::instant(self.record.get("timeUnixNano")).ok_or(LogSkip::MissingEventTime)
     }
 
-    /// Returns when the event happened, else when it was observed.
+    /// Returns when the event happened, or else when it was observed.
     pub(super) fn occurred_or_observed_at(&self) -> Result<Instant, LogSkip> {
         self.occurred_at()
             .or_else(|skip| time::instant(self.record.get("observedTimeUnixNano")).ok_or(skip))
@@ -124,7 +124,7 @@ impl<'r> Logged<'r> {
     }
 }
 
-/// Returns a Session.
+/// Returns the Session that a text names.
 pub(super) fn session(text: Option<&Text>) -> Result<SessionId, LogSkip> {
     let text = text.ok_or(LogSkip::MissingSession)?.as_str();
     text.and_then(|text| SessionId::new(text).ok())
@@ -139,13 +139,13 @@ fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
     user.map(Some).ok_or(LogSkip::InvalidFact)
 }
 
-/// Returns an identity, trimmed and within its limit.
+/// Returns an identity, trimmed, if it is within its limit.
 pub(super) fn identity(text: &Text) -> Result<String, LogSkip> {
     let identity = value::identity(text).ok().flatten();
     identity.map(str::to_owned).ok_or(LogSkip::InvalidFact)
 }
 
-/// Returns a path, unchanged and within its limit.
+/// Returns a path, unchanged, if it is within its limit.
 pub(super) fn path(text: &str) -> Result<String, LogSkip> {
     if text.contains('\0') || text.len() > PATH_BYTES_MAX {
         return Err(LogSkip::InvalidFact);
@@ -153,7 +153,7 @@ pub(super) fn path(text: &str) -> Result<String, LogSkip> {
     Ok(text.to_owned())
 }
 
-/// Returns a text trimmed like an identity, if it is valid UTF-8.
+/// Returns a text, trimmed as an identity is, if it is valid UTF-8.
 pub(super) fn trimmed(text: &Text) -> Option<&str> {
     Some(text.as_str()?.trim_matches(is_trimmed))
 }

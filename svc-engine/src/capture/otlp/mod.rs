@@ -3,9 +3,8 @@
 //!
 //! Most records of an export are irrelevant, and any member of a record may be absent or of any
 //! type. So each record is read separately: one that cannot become a fact is skipped with a closed
-//! reason ([`LogSkip`]) and does not affect the others. A record may belong to several events, and
-//! a decision may need another record, the result of its tool call, from anywhere in the same
-//! export.
+//! reason ([`LogSkip`]) and does not affect the others. A record may be several events. A decision
+//! may need another record, the result of its tool call, which may be anywhere in the same export.
 //!
 //! Records are first read in place. Once it is known which facts keep which records, the records
 //! are moved into the facts, so a record that only one fact keeps is never copied. The copies of
@@ -16,7 +15,7 @@
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
 //! | `copilot_chat.*` | `copilot` |
-//! | `svc.*`: of the service's own shims and hooks, with their attributes | `own` |
+//! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
 
 mod attribute;
 mod claude_code;
@@ -52,7 +51,7 @@ use super::Receipt;
 use super::redaction::Redactor;
 use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
 
-/// The facts of an export, each kind in the order of its records, and counts of the rest.
+/// The facts of an export, in the order of its records, and counts of the rest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapturedLogs {
     /// Developer decisions.
@@ -85,8 +84,8 @@ impl From<OverBudget> for LogsError {
     }
 }
 
-/// Turns an export into facts. The memory for its values is taken from `memory`, unless they are
-/// parsed already.
+/// Turns an export into facts. Its values take their memory from `memory`, unless they are already
+/// parsed.
 ///
 /// # Errors
 ///
@@ -232,7 +231,7 @@ impl<'r> Translator<'r, '_> {
     }
 }
 
-/// Gives the decisions the records that they keep.
+/// Gives decisions the records that they keep.
 fn keep(
     decided: Vec<Decided>,
     records: Vec<(usize, Object)>,
@@ -250,7 +249,7 @@ fn keep(
     );
 }
 
-/// Redacts the kept records, and the texts of edits.
+/// Redacts the kept records and the texts of edits.
 fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
     for decision in &mut captured.decisions {
         redactor.json(&mut decision.raw);
@@ -281,7 +280,7 @@ mod tests {
     const OWN: &str = r#"{"agent":"pi","session.id":"s-1","tool_use_id":"t1","file_path":"a.py",
         "decision":"accept","explicit":true}"#;
 
-    /// What Claude Code sends for one edit that a person allowed.
+    /// What Claude Code sends for an edit that a person allowed.
     const EXAMPLE: &str = r#"{"resourceLogs":[{"resource":{"attributes":[{"key":"user.id","value":{"stringValue":"dev"}}]},
         "scopeLogs":[{"logRecords":[
          {"timeUnixNano":"1783454255424000000","body":{"stringValue":"claude_code.tool_decision"},"attributes":[
@@ -524,7 +523,7 @@ mod tests {
                     .is_null()
             })
             .collect();
-        // Three copies fit besides the original, which the last decision keeps.
+        // Three copies fit, besides the original, which the last decision gets.
         let expected = [
             true, true, true, false, false, false, false, false, false, true,
         ];

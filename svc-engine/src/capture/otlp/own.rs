@@ -1,4 +1,4 @@
-//! The service's own events, for agents whose telemetry says too little: shims and hooks log them.
+//! The service's own events, which shims and hooks log for agents whose telemetry says too little.
 //!
 //! An event is an OTLP log record whose body is the name of the event. Its attributes:
 //!
@@ -11,15 +11,15 @@
 //! | `decision`: `accept` or `reject` | required | - | - | - |
 //! | `explicit`, a boolean: whether a person decided | required | - | - | - |
 //! | `tool_name` | optional | optional | optional | required: `Edit` or `Write` |
-//! | `applied_text`, what the edit put in, and `observed_file_text`, the file later, `""` when it is gone | - | required | - | - |
-//! | `external_lines_added`, `external_lines_removed`, integers: lines that something other than the agent changed before the next look; absent if nobody measured | - | optional | - | - |
+//! | `applied_text`, what the edit inserted, and `observed_file_text`, the file later, `""` if it is gone | - | required | - | - |
+//! | `external_lines_added`, `external_lines_removed`, integers: lines that something other than the agent changed before the check; absent if nobody measured | - | optional | - | - |
 //! | `proposed`, the refused text | - | - | required | - |
 //! | `rejected_call_id`, `accepted_call_id`, two different calls | - | - | - | required |
 //! | `user.id`, of the resource or else the record | optional | optional | optional | optional |
 //!
-//! The time is `timeUnixNano`, and required. A text has at most 262,144 bytes. A record that breaks a
-//! rule is skipped, with a counted reason, and costs no other. Sending a record again is safe: a fact
-//! is stored once for its Session and call.
+//! The time is `timeUnixNano`, which is required. A text has at most 262,144 bytes. A record that
+//! breaks a rule is skipped, its reason is counted, and no other record is affected. Sending a
+//! record again is safe: a fact is stored only once for its Session and call.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, OrgId, is_trimmed};
@@ -35,11 +35,11 @@ use super::logged::{Logged, identity, path};
 use crate::capture::Receipt;
 use crate::fact::{DeveloperDecision, EditObservation, EditTexts, RejectedEdit, RetryLinkage};
 
-/// The namespace of the ids of Cursor's writes. If it changed, every repeated receipt would be
-/// stored again.
+/// The namespace of the ids of Cursor's writes. Changing it would store every repeated receipt
+/// again.
 const CURSOR_WRITE_NAMESPACE: Uuid = Uuid::from_u128(0x9d0c_63c1_5a43_4ad0_8f0e_27d5_a1b4_c6e9);
 
-/// The name of the attribute that holds the id of the call.
+/// The name of the attribute with the id of the call.
 const CALL: &str = "tool_use_id";
 
 /// Turns a decision into a fact.
@@ -84,9 +84,9 @@ pub(super) fn decision(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
 
 /// Returns the id of a successful write that Cursor's hook reports.
 ///
-/// The hook only knows the time of its own receipt, so a repeated receipt must be recognised by the
-/// write: the id is the UUID version 5 of the canonical JSON of `[organization, "cursor", session,
-/// call, path, true, false, "agent", "Write"]`.
+/// The hook only knows when it received the write, so a repeated receipt must be recognised by the
+/// write itself. The id is the UUID version 5 of the canonical JSON of `[organization, "cursor",
+/// session, call, path, true, false, "agent", "Write"]`.
 fn cursor_write_id(org_id: &OrgId, decision: &DeveloperDecision) -> Option<FactId> {
     let call_id = decision.call_id.as_deref()?;
     if decision.agent_harness != AgentHarness::Cursor || !decision.accepted || decision.explicit {
@@ -222,11 +222,11 @@ fn agent(attributes: &Attributes<'_>) -> Result<AgentHarness, LogSkip> {
         .ok_or(LogSkip::InvalidAgentHarness)
 }
 
-/// Returns a text within its limit, which may be empty.
+/// Returns a text within its limit. It may be empty.
 fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
     let text = attributes.get(name).and_then(Value::text);
     let text = text.ok_or(LogSkip::MissingText)?;
-    // A surrogate has three bytes here and counts as one character.
+    // A surrogate takes three bytes here but counts as one character.
     let is_surrogate = |pair: &&[u8]| matches!(pair, [0xed, 0xa0..=0xbf]);
     let surrogates = text.as_bytes().windows(2).filter(is_surrogate).count();
     if text.len() - 2 * surrogates > EDIT_TEXT_BYTES_MAX {
@@ -235,7 +235,7 @@ fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
     Ok(text.clone())
 }
 
-/// Returns what an edit keeps besides its fields.
+/// Returns what is kept of an edit besides its fields.
 fn raw(attributes: &Attributes<'_>) -> Json {
     let tool = attributes.get("tool_name").map(Value::to_json);
     Object::from_iter([("tool_name", tool)]).into()
@@ -466,7 +466,8 @@ mod tests {
         check([(record, "text_too_long")], "svc.rejected_edit");
         let fits = format!(r#"{{"applied_text":"{}"}}"#, &over[1..]);
         assert_eq!(observation(&fits).texts.applied.len(), EDIT_TEXT_BYTES_MAX);
-        // Two bytes of a character, one of each surrogate; U+FFFD is a character of three.
+        // A character of two bytes, one surrogate of each kind, and U+FFFD, a character of three
+        // bytes.
         let odd = r"\u00e9\ud800\ufffd\udfff";
         let rest = EDIT_TEXT_BYTES_MAX - 7;
         let fits = format!(r#"{{"applied_text":"{odd}{}"}}"#, &over[..rest]);

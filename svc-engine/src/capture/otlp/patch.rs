@@ -16,9 +16,9 @@ const HEADERS: [&[u8]; 4] = [
 ];
 
 /// Returns the files that a patch names, each once, in order. A path that cannot be stored is an
-/// error, and does not affect the others.
+/// error and does not affect the others.
 ///
-/// The text is generalised UTF-8: it is somebody's source code.
+/// The patch is somebody's source code, in generalised UTF-8.
 pub(super) fn files(patch: &[u8]) -> Vec<Result<String, LogSkip>> {
     let mut seen = HashSet::new();
     lines(patch)
@@ -33,8 +33,8 @@ pub(super) fn files(patch: &[u8]) -> Vec<Result<String, LogSkip>> {
         .collect()
 }
 
-/// Returns the lines of a text with any line ending: LF, CR, VT, FF, FS, GS, RS, NEL, LS or PS. CR
-/// LF gives an additional empty line, which names nothing.
+/// Splits a text into lines, which may have any of these endings: LF, CR, VT, FF, FS, GS, RS, NEL,
+/// LS or PS. CR LF gives an additional empty line, which names nothing.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Returns the bytes of the line ending at the start of a text.
+/// Returns the length in bytes of the line ending at the start of a text.
 fn line_end(text: &[u8]) -> Option<usize> {
     match text {
         [b'\n' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1e, ..] => Some(1),

@@ -1,12 +1,12 @@
 //! Decodes an export in protobuf into the tree of the same export in OTLP/JSON.
 //!
-//! So both encodings are handled in one way, and equal exports become equal facts. Members are in
-//! the order of the protocol's definition; a field at its default is absent, as on the wire. Fields
-//! that nothing reads, such as those of scopes, are skipped like unknown ones.
+//! So both encodings are handled in the same way, and equal exports become equal facts. Members are
+//! in the order of the protocol's definition, and a field with its default value is absent, as on
+//! the wire. Fields that nothing reads, such as those of scopes, are skipped like unknown ones.
 //!
-//! The bytes are decoded directly into the tree. An empty record has two bytes on the wire, and the
-//! structs of generated code would have hundreds. So each list is counted before memory is
-//! allocated for it, and every value takes from the memory budget of the request before it is
+//! The bytes are decoded directly into the tree. An empty record takes two bytes on the wire, but
+//! the structs of generated code would take hundreds. So each list is counted before memory is
+//! allocated for it, and every value takes its memory from the request's budget before it is
 //! created.
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ use svc_model::limit::LOG_RECORDS_MAX;
 use self::wire::{Field, fields};
 use super::LogsError;
 
-/// The maximum nesting of messages, as in implementations of the protocol.
+/// The maximum nesting of messages, as in other implementations of the protocol.
 const DEPTH_MAX: usize = 100;
 
 type Read<T> = Result<T, LogsError>;
@@ -180,7 +180,7 @@ impl Decoder<'_> {
         Ok(value.0.unwrap_or_default())
     }
 
-    /// Reads the message of a field, if it is there.
+    /// Reads the message of a field, if the field is present.
     fn one(
         &mut self,
         message: Single<'_>,
@@ -217,7 +217,7 @@ impl Decoder<'_> {
         Ok(Some(Json::Array(items)))
     }
 
-    /// Returns the object of those members that are there.
+    /// Returns an object of the members that are present.
     fn object<const N: usize>(&self, members: [(&'static str, Option<Json>); N]) -> Read<Object> {
         let count = members.iter().filter(|(_, value)| value.is_some()).count();
         self.memory.object(count)?;
@@ -237,7 +237,7 @@ impl Decoder<'_> {
         self.text(bytes).map(Some)
     }
 
-    /// Returns a text; like JSON, it may hold lone surrogates.
+    /// Returns a text. As in JSON, it may contain lone surrogates.
     fn text(&self, bytes: &[u8]) -> Read<Json> {
         self.memory.text(bytes.len())?;
         let text = match str::from_utf8(bytes) {
@@ -247,7 +247,7 @@ impl Decoder<'_> {
         text.map(Json::String).ok_or(LogsError::Malformed)
     }
 
-    /// Returns a double; one that JSON cannot express is a string in OTLP/JSON.
+    /// Returns a double. OTLP/JSON writes one that JSON cannot express as a string.
     fn double(&self, value: f64) -> Read<Json> {
         let number = Number::from_f64(value);
         self.memory.text(number.as_str().len())?;
@@ -272,7 +272,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The content of an `AnyValue`: the last field that was set.
+/// The content of an `AnyValue`: the field that was set last.
 enum Value<'m> {
     Text(&'m [u8]),
     Bool(bool),
@@ -283,8 +283,8 @@ enum Value<'m> {
     Bytes(&'m [u8]),
 }
 
-/// The message of a field that must not be repeated. If it is repeated, its messages are merged by
-/// concatenating their encodings.
+/// The message of a field that is not repeated by definition. If it occurs again, the messages are
+/// merged by concatenating their encodings.
 #[derive(Default)]
 struct Single<'m>(Option<Cow<'m, [u8]>>);
 
@@ -306,7 +306,7 @@ fn deeper(depth: usize) -> Read<usize> {
     depth.checked_sub(1).ok_or(LogsError::Malformed)
 }
 
-/// Returns how often a field with a message occurs.
+/// Counts how often a field with a message occurs.
 fn count(message: &[u8], number: u32) -> Read<usize> {
     let mut count = 0;
     for field in fields(message) {
@@ -339,14 +339,14 @@ mod tests {
         super::decode(message, &NodeBudget::unlimited())
     }
 
-    /// Returns a message of one field that holds bytes.
+    /// Encodes a field that holds bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let mut length = Vec::new();
         prost::encode_length_delimiter(bytes.len(), &mut length).unwrap();
         [&[number << 3 | 2], length.as_slice(), bytes].concat()
     }
 
-    /// Returns an export of one record.
+    /// Encodes an export of one record.
     fn export(record: &[u8]) -> Vec<u8> {
         field(1, &field(2, &field(2, record)))
     }
@@ -363,7 +363,8 @@ mod tests {
     fn what_is_at_its_default_is_absent() {
         assert_eq!(decode(b""), Ok(Object::new()));
         assert_eq!(record(&[]).unwrap(), "{}");
-        // Written all the same: an empty text, a zero, an empty value.
+        // Fields that are written although they have the default: an empty text, a zero, an empty
+        // value.
         let zeros = [field(3, b""), vec![2 << 3, 0], field(5, b"")].concat();
         assert_eq!(record(&zeros).unwrap(), r#"{"body":{}}"#);
         let empty = field(5, &field(1, b""));
@@ -474,7 +475,7 @@ mod tests {
 
     #[test]
     fn merging_is_paid_for() {
-        // Each level is merged of a small and a large message, so each would be copied.
+        // Each level is merged from a small and a large message, so each would be copied.
         let nested = (0..40).fold(vec![0; 1_000], |inside, _| {
             [field(5, b""), field(5, &field(1, &inside))].concat()
         });
@@ -483,7 +484,7 @@ mod tests {
         assert_eq!(refused, Err(LogsError::TooLarge));
     }
 
-    /// Bytes of a message, often well-formed, of fields that are known at some level.
+    /// The bytes of a message, often well-formed, with fields that are known at some level.
     fn message() -> impl Strategy<Value = Vec<u8>> {
         let scalar = prop_oneof![
             (1_u8..16, vec(any::<u8>(), 0..6)).prop_map(|(number, bytes)| field(number, &bytes)),
@@ -507,7 +508,7 @@ mod tests {
         })
     }
 
-    /// Bytes of a message in which each field holds what it should.
+    /// The bytes of a message in which each field holds what it should.
     fn well_formed() -> impl Strategy<Value = Vec<u8>> {
         let value = prop_oneof![
             "[a-z]{0,30}".prop_map(|text| field(1, text.as_bytes())),
@@ -523,7 +524,7 @@ mod tests {
             prop_oneof![
                 vec(inside.clone(), 0..4).prop_map(|values| field(5, &each(1, &values))),
                 vec(pair, 0..4).prop_map(|pairs| field(6, &each(1, &pairs))),
-                // Several fields of one value, of which the last counts or is merged.
+                // Several fields for one value: the last one counts, or they are merged.
                 vec(inside, 0..3).prop_map(|values| values.concat()),
             ]
         });
@@ -546,7 +547,7 @@ mod tests {
         fn any_bytes_are_read_as_by_generated_code(
             bytes in vec(message(), 0..4).prop_map(|messages| messages.concat()),
         ) {
-            // Of a value that another one replaces, generated code looks at the inside too.
+            // Generated code also looks inside a value that another one replaces.
             for bytes in [export(&bytes), bytes] {
                 if let Ok(expected) = reference::decode(&bytes) {
                     prop_assert_eq!(decode(&bytes).unwrap(), expected);

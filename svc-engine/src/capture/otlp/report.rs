@@ -4,35 +4,37 @@ use svc_model::ingest::{LogEvent, LogSkip};
 
 use crate::capture::redaction;
 
-/// The result of an export, as counts for the log and the operator, without its content.
+/// The outcome of an export, as counts for the log and the operator. It repeats nothing of the
+/// content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogsReport {
     /// Its records.
     pub records: RecordCounts,
-    /// Containers of records that are not lists or not objects.
+    /// Containers of records that are not the lists or objects that they should be.
     pub malformed_containers: u64,
     /// Its facts.
     pub facts: FactCounts,
-    /// Records of known events, and single files of a patch, that did not become facts, by reason.
+    /// Why records of known events, or single files of a patch, did not become facts: counts by
+    /// event and reason.
     pub skipped: BTreeMap<(LogEvent, LogSkip), u64>,
     /// What was redacted in the facts.
     pub redactions: redaction::Counts,
 }
 
-/// The numbers of records of an export.
+/// Counts of an export's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// All of them.
+    /// All records.
     pub received: u64,
     /// Records that became at least one fact.
     pub translated: u64,
-    /// Records that became none, including results that complete a decision.
+    /// Records that became no fact, including results that complete a decision.
     pub untranslated: u64,
     /// Records that are not objects.
     pub malformed: u64,
 }
 
-/// The number of facts of each kind in an export, already stored or not.
+/// The number of facts of each kind in an export, whether or not they were stored before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FactCounts {
     /// Developer decisions.

@@ -1,4 +1,4 @@
-//! The results of tool calls, to be looked up by the decisions about these calls.
+//! The results of tool calls, which decisions about the same calls look up.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,9 +9,9 @@ use super::logged::{Logged, trimmed};
 
 /// The results of one agent's tool calls, from anywhere in an export.
 ///
-/// A result belongs to a decision about the same call, and, if both name a Session, of the same
-/// Session. The last of several counts. Each result is read only once, however many decisions it
-/// belongs to, because it may be as large as a request.
+/// A result belongs to a decision about the same call and, if both name a Session, of the same
+/// Session. If there are several, the last counts. Each result is read only once, however many
+/// decisions it belongs to, because it may be as large as a request.
 #[derive(Debug)]
 pub(super) struct Results<'r, T> {
     by_call: HashMap<(&'r str, Option<&'r str>), &'r Logged<'r>>,
@@ -26,7 +26,7 @@ impl<'r, T> Results<'r, T> {
         }
     }
 
-    /// Adds a result. Without the id of a call, it belongs to no decision.
+    /// Adds a result. Without a call id, it belongs to no decision.
     pub(super) fn add(
         &mut self,
         call: Option<&'r Text>,

@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Shared by the tests of this module.
 
 use svc_model::id::OrgId;
 use svc_model::ingest::LogsRequest;
@@ -11,7 +11,7 @@ use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 use crate::fact::DeveloperDecision;
 
-/// The event time of every record, 2026-07-07T19:57:35.424Z, in nanoseconds.
+/// The time of every record, 2026-07-07T19:57:35.424Z, in nanoseconds.
 pub(super) const TIME: &str = "1783454255424000000";
 
 pub(super) fn json(text: &str) -> Json {
@@ -26,7 +26,7 @@ pub(super) fn written(value: &Json) -> String {
     String::from_utf8(value.to_canonical()).unwrap()
 }
 
-/// Returns the members of one object with those of another in their place; null takes one away.
+/// Returns the members of `base`, replaced by those of `changes`; null removes a member.
 pub(super) fn changed(base: &str, changes: &str) -> String {
     let mut base = object(base);
     for (name, value) in object(changes) {
@@ -39,7 +39,7 @@ pub(super) fn changed(base: &str, changes: &str) -> String {
     written(&base.into())
 }
 
-/// Returns an attribute list whose values are wrapped as exporters do.
+/// Returns an attribute list with its values wrapped as exporters wrap them.
 pub(super) fn attributes(members: &str) -> Json {
     let wrapped = |value: Json| -> Json {
         let name = match &value {
@@ -49,7 +49,7 @@ pub(super) fn attributes(members: &str) -> Json {
                 return Object::from_iter([("intValue", number.as_str())]).into();
             }
             Json::Number(_) => "doubleValue",
-            // Given as it is to be sent.
+            // The value is sent as given.
             Json::Null | Json::Array(_) | Json::Object(_) => return value,
         };
         Object::from_iter([(name, value)]).into()
@@ -60,7 +60,7 @@ pub(super) fn attributes(members: &str) -> Json {
         .collect()
 }
 
-/// Returns a record at the usual time, with these attributes.
+/// Returns a record with these attributes, at [`TIME`].
 pub(super) fn record(members: &str) -> Object {
     Object::from_iter([
         ("timeUnixNano", Json::from(TIME)),
@@ -107,15 +107,15 @@ pub(super) fn captured_records(records: impl IntoIterator<Item = Json>) -> Captu
     captured(export("{}", records))
 }
 
-/// Returns the one decision of some records.
+/// Returns the only decision that these records give.
 pub(super) fn the_decision(records: impl IntoIterator<Item = Json>) -> DeveloperDecision {
     let mut captured = captured_records(records);
     assert_eq!(captured.decisions.len(), 1, "{:?}", captured.report);
     captured.decisions.remove(0)
 }
 
-/// Returns why records were skipped, as `event: reason` and how often, and that nothing else became
-/// of them.
+/// Returns why records were skipped, as `event: reason` with a count. Checks that nothing became a
+/// fact.
 pub(super) fn skips(captured: &CapturedLogs) -> Vec<(String, u64)> {
     assert_eq!(captured.report.facts, super::FactCounts::default());
     assert_eq!(captured.report.records.translated, 0);

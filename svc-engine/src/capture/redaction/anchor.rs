@@ -1,25 +1,25 @@
-//! Finding the few places of a text at which a credential may be.
+//! Finds the few places in a text at which a credential may be.
 //!
-//! Every credential is given away by a word before it, which holds one of the sequences in [`mark`],
-//! or begins a run of letters and digits that is longer than nearly every word. Both are looked for in
-//! a whole block at once, without a branch: the compiler makes vector instructions of it. (A
-//! multi-pattern automaton that ignores case reads a byte at a time and is several times slower; one
-//! that compares vectors does not ignore case and slows down with every prefix, and there are more
-//! than a hundred.)
+//! What gives a credential away is either a word before it, which contains one of the sequences in
+//! [`mark`], or a run of letters and digits that is longer than nearly every word. Both are
+//! searched for in a whole block at once and without branches, which the compiler turns into vector
+//! instructions. (A multi-pattern automaton that ignores case reads one byte at a time and is
+//! several times slower. One that compares vectors does not ignore case, and slows down with every
+//! prefix, of which there are more than a hundred.)
 
-/// The places that are compared at once.
+/// The number of places that are compared at once.
 const BLOCK: usize = 64;
-/// A byte before the block, the block, and the bytes after it that its last place looks at.
+/// The byte before a block, the block, and the bytes after it that its last places need.
 const WINDOW: usize = 96;
-/// A short text, of which there are many, is one block of half the size.
+/// A short text fits into one block of half the size. There are many of them.
 const SHORT_BLOCK: usize = BLOCK / 2;
-/// A byte before the short block, the block, and what its last place looks at: nothing is left.
+/// The byte before the short block, the block, and padding for what its last places need.
 const SHORT_WINDOW: usize = 40;
-/// The shortest run of letters, digits, `_` and `-` that is an anchor: every key with a prefix is at
-/// least as long, except those with an anchor of their own.
+/// The shortest run of letters, digits, `_` and `-` that is an anchor: every key with a prefix is
+/// at least this long, except those with an anchor of their own.
 const RUN_BYTES_MIN: u32 = 17;
 
-/// What a found sequence is part of.
+/// What the sequence that was found belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `authorization`.
@@ -28,10 +28,10 @@ pub(super) enum Kind {
     ApiKey,
     /// `bearer`.
     Bearer,
-    /// `secret`, `token`, `pass`, `pwd`, `cookie` or `key`: a part of a name that may say what its
+    /// `secret`, `token`, `pass`, `pwd`, `cookie` or `key`: part of a name that may say what its
     /// value is.
     Name,
-    /// A long run of letters, digits, `_` and `-`; the anchor ends where it starts.
+    /// A long run of letters, digits, `_` and `-`; the anchor is empty and stands at its start.
     Run,
     /// `xox`: the prefix of keys that may be shorter than a long run.
     ShortKey,
@@ -53,7 +53,7 @@ pub(super) struct Anchor {
     pub(super) end: usize,
 }
 
-/// Calls `visit` with each anchor, in the order of their marked bytes.
+/// Calls `visit` with each anchor, in the order of the marked bytes.
 pub(super) fn each(text: &[u8], mut visit: impl FnMut(Anchor)) {
     for start in (0..text.len()).step_by(BLOCK) {
         let inside = start
@@ -93,14 +93,14 @@ pub(super) fn each(text: &[u8], mut visit: impl FnMut(Anchor)) {
     }
 }
 
-/// Returns the places of a block at which [`at`] may find an anchor, and those at which a long run
-/// starts, a bit for each.
+/// Returns two sets of places in a block, with a bit for each place: where [`at`] may find an
+/// anchor, and where a long run starts.
 ///
-/// Comparing `byte | 0x20` ignores the case of a letter. It takes a few other bytes for each other
-/// as well, which [`at`] sorts out.
+/// Comparing `byte | 0x20` ignores the case of letters. It also confuses a few other bytes, which
+/// [`at`] sorts out.
 #[inline]
 fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64, u64) {
-    // Bits and not truth values, which a compiler would rather branch on.
+    // Bits, because a compiler would rather branch on Booleans.
     let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
     let within = |byte: u8, first: u8, count: u8| u8::from(byte.wrapping_sub(first) < count);
     let mut words = [0; BLOCK];
@@ -149,10 +149,10 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
     (words as u64, (starts >> 1) as u64)
 }
 
-/// Returns a bit for each byte, which is 0 or 1.
+/// Returns a bit for each byte, all of which are 0 or 1.
 #[inline]
 fn bits<const N: usize>(bytes: &[u8; N]) -> u128 {
-    // Multiplying moves the lowest bit of each of eight bytes into the highest byte.
+    // The multiplication gathers the lowest bit of each of the eight bytes in the highest byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let (eights, _) = bytes.as_chunks::<8>();
     let mut bits = 0;
@@ -163,7 +163,7 @@ fn bits<const N: usize>(bytes: &[u8; N]) -> u128 {
     bits
 }
 
-/// Returns the anchor of which `place` is the marked byte.
+/// Returns the anchor whose marked byte is at `place`.
 fn at(text: &[u8], place: usize) -> Option<Anchor> {
     let word = |kind, back: usize, word: &[u8]| {
         let start = place.checked_sub(back)?;
@@ -193,7 +193,7 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
     }
 }
 
-/// Returns the whole of `api_key`, of which `key` is found.
+/// Returns the whole `api_key`, given the `key` that was found in it.
 fn api_key(text: &[u8], key: Anchor) -> Option<Anchor> {
     let before = &text[..key.start];
     let before = match before {

@@ -13,8 +13,8 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Returns the value that is assigned to the API key at the anchor.
 ///
-/// Words before it belong to the name when they are joined by `_` or `-`. The alphabet and length of
-/// the value define it, so words are a key as well, but not a variable or other code.
+/// Words before the anchor belong to the name if `_` or `-` joins them. A value is recognised by
+/// its alphabet and length alone, so words are a key too, but a variable or other code is not.
 pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const QUOTED_CHARACTERS_MIN: usize = 8;
     const BARE_BYTES_MIN: usize = 16;
@@ -41,11 +41,11 @@ pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     (!is_code && !is_reference(content) && !is_request(content)).then_some(value)
 }
 
-/// Returns the value that is assigned to the name in which the anchor stands, when the name is that
-/// of a secret, token, key or password and the value looks like one.
+/// Returns the value that is assigned to the name around the anchor, if the name is that of a
+/// secret, token, key or password and the value looks like one.
 ///
-/// Code assigns expressions to such names all the time, so a bare value must not go on as a call, an
-/// index or a template.
+/// Code assigns expressions to such names all the time, so an unquoted value must not continue as a
+/// call, an index or a template.
 pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let name = name_around(text, anchor)?;
     let secret = name::secret(&text[name.clone()])?;
@@ -113,7 +113,8 @@ pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
 
 /// Returns the string at the cursor, if it and its name are a member of a JSON object in the text.
 ///
-/// In a text that is not JSON as a whole, a string with blanks is not: labels of a form look the same.
+/// In a text that is not JSON as a whole, a string with blanks is not a member: the labels of a
+/// form look the same.
 fn member_of_object(
     text: &[u8],
     name: &Range<usize>,
@@ -141,12 +142,12 @@ fn member_of_object(
     after.same_quote(quote)?;
     after.breaks();
     let closes = matches!(after.peek(), Some(b',' | b'}'));
-    let is_told = !value.iter().any(|byte| is_blank(*byte)) || is_json(text);
-    (closes && is_told).then_some(start..end)
+    let is_value = !value.iter().any(|byte| is_blank(*byte)) || is_json(text);
+    (closes && is_value).then_some(start..end)
 }
 
-/// Returns whether a text looks like JSON as a whole. Only so many blanks around it are passed,
-/// because this is asked of each member.
+/// Returns whether a text looks like JSON as a whole. Only a few blanks around it are skipped,
+/// because this is asked for each member.
 fn is_json(text: &[u8]) -> bool {
     const BLANKS_MAX: usize = 64;
     let is_content = |byte: &&u8| !is_blank(**byte);
@@ -158,7 +159,7 @@ fn is_json(text: &[u8]) -> bool {
     )
 }
 
-/// Returns the whole name in which the anchor stands.
+/// Returns the whole name around the anchor.
 fn name_around(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let in_name = |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.');
     let before = &text[anchor.start.saturating_sub(NAME_BYTES_MAX)..anchor.start];
@@ -179,12 +180,12 @@ fn name_around(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     (tail < NAME_BYTES_MAX && start < anchor.end).then_some(start..anchor.end + tail)
 }
 
-/// Passes blanks and tabs; returns whether there are any.
+/// Skips blanks and tabs, and returns whether there were any.
 fn gap(cursor: &mut Cursor<'_>) -> bool {
     cursor.run(|byte| matches!(byte, b' ' | b'\t')) > 0
 }
 
-/// Passes a value that is not quoted.
+/// Reads a value without quotes.
 fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
     let start = cursor.at;
     cursor.run(|byte| {
@@ -220,7 +221,7 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
     Some(start..cursor.at - stops.count())
 }
 
-/// Passes a quoted value without quotes and blanks in it; returns its content.
+/// Reads a quoted value that contains no quotes or blanks, and returns its content.
 fn quoted(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let mut ahead = *cursor;
     let open = ahead.quote()?;

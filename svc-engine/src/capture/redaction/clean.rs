@@ -3,19 +3,20 @@ use std::fmt;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
 
-/// The shortest text that is remembered, in bytes: a shorter one is gone through in less time than is
-/// saved.
+/// The shortest text that is remembered, in bytes. Searching a shorter one again costs less than
+/// remembering it.
 const TEXT_BYTES_MIN: usize = 192;
-/// Texts that are remembered, at some 50 bytes each.
+/// The number of texts that are remembered, at about 50 bytes each.
 const TEXTS_MAX: usize = 100_000;
 
-/// A text, by half of its SHA-256: nobody finds another text with the same.
+/// Half of a text's SHA-256, which stands for the text: nobody can find another text with the same
+/// half.
 pub(super) type Digest = [u8; 16];
 
-/// The texts in which no credential was found, the latest ones.
+/// The latest texts in which no credential was found.
 ///
-/// An agent sends its whole history again with every call, and what was clean once is clean again:
-/// what is looked for stays the same as long as the process runs.
+/// An agent sends its whole history again with every call. A text that was clean once stays clean,
+/// because what is searched for does not change while the process runs.
 pub(super) struct CleanTexts(Cache<Digest, ()>);
 
 impl Default for CleanTexts {
@@ -31,7 +32,7 @@ impl fmt::Debug for CleanTexts {
 }
 
 impl CleanTexts {
-    /// Returns under what a text is remembered; nothing for a short one.
+    /// Returns the digest by which a text is remembered, or `None` for a short text.
     pub(super) fn digest(text: &[u8]) -> Option<Digest> {
         if text.len() < TEXT_BYTES_MIN {
             return None;

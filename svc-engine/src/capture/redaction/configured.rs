@@ -7,43 +7,43 @@ use std::sync::Arc;
 use super::MARKER;
 use super::clean::CleanTexts;
 
-/// Bytes of a text that are looked up at once.
+/// The number of bytes of a text that are looked up at once.
 const PIECE: usize = 4;
 
-/// The secrets of the service itself, which are redacted wherever they stand.
+/// The secrets of the service itself, which are redacted wherever they occur.
 ///
-/// They are known by their value and need no name or prefix around them. A secret is also found as
-/// it is written inside of JSON and of a URL. A clone is another handle to the same ones; no
-/// value is ever shown.
+/// They are recognised by value and need no name or prefix. They are also found as JSON and URLs
+/// spell them. Clones share the same secrets, and no value is ever shown.
 #[derive(Clone, Default)]
 pub struct Secrets {
     index: Option<Arc<Index>>,
-    /// The texts that hold neither one of the secrets nor any other credential.
+    /// The texts that contain neither one of these secrets nor any other credential.
     clean: Option<Arc<CleanTexts>>,
 }
 
-/// Every secret holds one of its first pieces at a place of the text that is a multiple of the
-/// stride, so that only those places are looked at, and a table of bits passes over nearly all.
+/// An index of the first pieces of every secret. Wherever a secret occurs, one of these pieces
+/// stands at a multiple of the stride. So only those places are looked at, and a bit table rules
+/// nearly all of them out.
 struct Index {
     secrets: Vec<Box<[u8]>>,
     stride: usize,
-    /// A piece, the secret that holds it, and where; sorted.
+    /// The pieces, each with its secret and its offset in the secret, sorted.
     pieces: Vec<(u32, usize, usize)>,
     bits: Box<[u64]>,
 }
 
 impl Secrets {
-    /// The shortest secret that is looked for, in bytes: a shorter one may be a word, and taking it
-    /// out everywhere would destroy the evidence.
+    /// The shortest secret that is searched for, in bytes. A shorter one may be a word, and
+    /// removing it everywhere would destroy evidence.
     pub const BYTES_MIN: usize = 8;
 
-    /// Takes secrets. Those that are too short are not looked for.
+    /// Creates an index of these secrets, without those that are too short.
     pub fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
         let written = secrets
             .into_iter()
             .filter(|secret| secret.len() >= Self::BYTES_MIN)
             .flat_map(|secret| [secret.to_owned(), in_json(secret), in_url(secret)])
-            // One that the marker holds would be found in what replaces it.
+            // A secret that is part of the marker would be found again in its own replacement.
             .filter(|secret| !MARKER.contains(secret.as_str()));
         let secrets: BTreeSet<String> = written.collect();
         let secrets: Vec<Box<[u8]>> = secrets
@@ -56,7 +56,7 @@ impl Secrets {
         }
     }
 
-    /// Returns where secrets stand in a text, in order and apart.
+    /// Returns where secrets occur in a text, in order and without overlaps.
     pub(super) fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.index
             .as_ref()
@@ -65,7 +65,7 @@ impl Secrets {
 }
 
 impl Secrets {
-    /// Returns the memory of clean texts.
+    /// Returns the record of texts that were clean.
     pub(super) fn clean_texts(&self) -> Option<Arc<CleanTexts>> {
         self.clean.clone()
     }
@@ -106,7 +106,7 @@ impl Index {
     }
 
     fn bit(&self, piece: u32) -> (usize, u64) {
-        // The high bits of a product depend on all bits of the piece.
+        // The high bits of the product depend on all bits of the piece.
         let mixed = u64::from(piece).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let word = usize::try_from(mixed >> 40).unwrap_or(0) & (self.bits.len() - 1);
         (word, 1 << (mixed >> 34 & 63))
@@ -158,7 +158,7 @@ fn in_url(secret: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             written.push(char::from(byte));
         } else {
-            // Writing into a string never fails.
+            // Writing to a string never fails.
             _ = write!(written, "%{byte:02X}");
         }
     }

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 /// How many credentials were replaced, by what gave them away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Values under the name of a credential, and their repetitions.
+    /// Values under the name of a credential, and repetitions of them.
     pub structured_credential: u64,
     /// Tokens of an `Authorization` header.
     pub authorization_header: u64,
@@ -12,7 +12,7 @@ pub struct Counts {
     pub api_key_assignment: u64,
     /// Bearer tokens.
     pub bearer_token: u64,
-    /// Keys that a provider's prefix gives away.
+    /// Keys that begin with a provider's prefix.
     pub provider_key: u64,
     /// JSON web tokens.
     pub web_token: u64,
@@ -20,7 +20,7 @@ pub struct Counts {
     pub secret_assignment: u64,
     /// Private keys in PEM form.
     pub private_key: u64,
-    /// Passwords beside the name of a user, in URLs and commands, and URLs that are secret.
+    /// Passwords beside a user name in URLs and commands, and URLs that are secret.
     pub login: u64,
     /// Secrets of the service itself.
     pub configured_secret: u64,
@@ -63,7 +63,7 @@ impl Counts {
     }
 }
 
-/// Names the counts that are not zero: `api_key_assignment=1 bearer_token=2`.
+/// Lists the counts that are not zero: `api_key_assignment=1 bearer_token=2`.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [

@@ -1,4 +1,4 @@
-//! Reading a text forwards from a place, byte by byte.
+//! Reads a text forwards, byte by byte.
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug)]
@@ -7,8 +7,8 @@ pub(super) struct Cursor<'t> {
     pub(super) at: usize,
 }
 
-/// A quote that opens or closes a string, with the backslashes that JSON inside of JSON puts before
-/// it: none, one, three, seven.
+/// A quote that opens or closes a string, with the backslashes that JSON within JSON puts before
+/// it: none, one, three or seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quote {
     pub(super) mark: u8,
@@ -35,8 +35,8 @@ pub(super) fn preceded_by(text: &[u8], start: usize, test: impl Fn(u8) -> bool) 
     start > 0 && test(text[start - 1])
 }
 
-/// Returns whether a word starts at `start`. The letter of an escape before it belongs to no word:
-/// inside of JSON a line break is `\\n`.
+/// Returns whether a word starts at `start`. The letter of an escape sequence before it is not part
+/// of the word: in JSON within a text, a line break is written `\n`.
 pub(super) fn starts_word(text: &[u8], start: usize) -> bool {
     match &text[..start] {
         [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
@@ -49,12 +49,12 @@ impl<'t> Cursor<'t> {
         Self { text, at }
     }
 
-    /// Returns the byte at the place.
+    /// Returns the next byte.
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    /// Passes the bytes that satisfy `test`; returns how many there are.
+    /// Skips the bytes that satisfy `test`, and returns how many there were.
     pub(super) fn run(&mut self, test: impl Fn(u8) -> bool) -> usize {
         let rest = &self.text[self.at..];
         let length = rest
@@ -65,12 +65,12 @@ impl<'t> Cursor<'t> {
         length
     }
 
-    /// Passes blanks, if there are any.
+    /// Skips blanks, if there are any.
     pub(super) fn blanks(&mut self) {
         self.run(is_blank);
     }
 
-    /// Passes blanks, also those that JSON inside of JSON writes as escapes.
+    /// Skips blanks, including those that JSON within JSON writes as escapes.
     pub(super) fn breaks(&mut self) {
         loop {
             self.blanks();
@@ -86,8 +86,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Passes blanks and tabs of which there must be one. In a URL and in a list of headers of a variable a
-    /// blank is `%20`.
+    /// Skips at least one blank or tab. In a URL, and in a variable with a list of headers, a blank
+    /// is `%20`.
     pub(super) fn gap(&mut self) -> Option<()> {
         let start = self.at;
         while self.one(|byte| matches!(byte, b' ' | b'\t')).is_some() || self.word(b"%20").is_some()
@@ -96,14 +96,14 @@ impl<'t> Cursor<'t> {
         (self.at > start).then_some(())
     }
 
-    /// Passes one byte, which must satisfy `test`.
+    /// Reads one byte, which must satisfy `test`.
     pub(super) fn one(&mut self, test: impl Fn(u8) -> bool) -> Option<u8> {
         let byte = self.peek().filter(|byte| test(*byte))?;
         self.at += 1;
         Some(byte)
     }
 
-    /// Passes a word in any case.
+    /// Reads a word, ignoring case.
     pub(super) fn word(&mut self, word: &[u8]) -> Option<()> {
         let found = self.text.get(self.at..self.at + word.len())?;
         found
@@ -111,20 +111,20 @@ impl<'t> Cursor<'t> {
             .then(|| self.at += word.len())
     }
 
-    /// Passes a token of at least `shortest` bytes and the padding after it.
+    /// Reads a token of at least `shortest` bytes and the padding after it.
     pub(super) fn token(&mut self, shortest: usize) -> Option<()> {
         (self.run(is_token) >= shortest).then(|| {
             self.run(|byte| byte == b'=');
         })
     }
 
-    /// Returns whether what was passed goes on as a call, an index or a template.
+    /// Returns whether what was read continues as a call, an index or a template.
     pub(super) fn goes_on(&self) -> bool {
         self.peek()
             .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'$'))
     }
 
-    /// Passes a quote.
+    /// Reads a quote.
     pub(super) fn quote(&mut self) -> Option<Quote> {
         let mut ahead = *self;
         let backslashes = ahead.run(|byte| byte == b'\\');
@@ -135,13 +135,13 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Passes the quote that closes what `open` opened.
+    /// Reads the quote that closes what `open` opened.
     pub(super) fn same_quote(&mut self, open: Quote) -> Option<()> {
         (self.quote()? == open).then_some(())
     }
 
-    /// Passes a string, its quotes included; returns where its content ends. One that is not closed
-    /// ends with the text; one with a line break is none.
+    /// Reads a string and its closing quote, and returns where its content ends. An unclosed string
+    /// ends with the text; a string cannot contain a line break.
     pub(super) fn string(&mut self, open: Quote) -> Option<usize> {
         loop {
             self.run(|byte| byte != open.mark && !matches!(byte, b'\n' | b'\r' | b'\\'));
@@ -162,12 +162,12 @@ impl<'t> Cursor<'t> {
 }
 
 impl Quote {
-    /// Returns how many bytes the quote takes.
+    /// Returns the length of the quote in bytes.
     pub(super) const fn length(self) -> usize {
         self.backslashes + 1
     }
 
-    /// Returns whether a text ends with this very quote.
+    /// Returns whether a text ends with exactly this quote.
     pub(super) fn ends(self, text: &[u8]) -> bool {
         text.split_last().is_some_and(|(mark, before)| {
             let backslashes = before
@@ -179,12 +179,12 @@ impl Quote {
         })
     }
 
-    /// Returns whether a mark after so many backslashes closes the string or one around it, and if
-    /// so, how many of the backslashes belong to the mark.
+    /// Returns whether a quotation mark after this many backslashes closes the string or one around
+    /// it. If so, returns how many of the backslashes belong to the mark.
     fn closed_after(self, backslashes: usize) -> Option<usize> {
         let mut left = backslashes;
         let mut belonging = 0;
-        // Each round undoes the escapes of one string around.
+        // Each round undoes the escapes of one surrounding string.
         while left % 2 == 1 {
             if belonging == self.backslashes {
                 return None;

@@ -1,8 +1,8 @@
-//! Keys that their own prefix gives away.
+//! Keys that are recognised by their own prefix.
 //!
-//! The prefixes, alphabets and lengths are those that the issuers document and that public scanners
-//! of secrets agree on. Lengths are taken a little shorter, because issuers lengthen and shorten
-//! their keys; in exchange the rest of a key must not be plain words.
+//! The prefixes, alphabets and lengths are those that the issuers document and that public secret
+//! scanners agree on. The minimum lengths are a little shorter, because issuers change the length
+//! of their keys. In exchange, the rest of a key must not be plain words.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::anchor::Anchor;
 use super::cursor::{Cursor, is_word, preceded_by, starts_word};
 use super::looks::{is_plain_words, is_stand_in, is_worded};
 
-/// What a key is made of after its prefix.
+/// What a key consists of after its prefix.
 #[derive(Clone, Copy)]
 enum Body {
     /// Letters and digits.
@@ -43,7 +43,7 @@ impl Body {
 struct Family {
     prefix: &'static [u8],
     body: Body,
-    /// The least bytes after the prefix.
+    /// The minimum number of bytes after the prefix.
     shortest: usize,
 }
 
@@ -191,7 +191,8 @@ const FAMILIES: &[Family] = &[
     family("xsmtpsib-", Body::Dashed, 70),
 ];
 
-/// The words before the dot after which the rest of a key begins, and the least bytes of that.
+/// The words before a dot that is followed by the rest of a key, and the minimum length of that
+/// rest in bytes.
 const DOTTED: [(&[u8], usize); 9] = [
     (b"SG", 20),
     (b"hvs", 20),
@@ -204,7 +205,7 @@ const DOTTED: [(&[u8], usize); 9] = [
     (b"sl", 100),
 ];
 
-/// Where the families that begin with each byte of ASCII start, and after the last of them.
+/// Where the families that start with each ASCII byte begin, and where the last ones end.
 const BY_FIRST: [u8; 129] = {
     let mut starts = [0; 129];
     let mut byte = 0;
@@ -225,7 +226,7 @@ const BY_FIRST: [u8; 129] = {
     starts
 };
 
-/// Returns the key that begins with the long run at `start`, or of which the run is the rest.
+/// Returns the key that starts with the long run at `start`, or of which the run is the last part.
 pub(super) fn key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let run = after_escape(text, start);
     if let Some(place) = prefixed(text, run) {
@@ -237,14 +238,15 @@ pub(super) fn key(text: &[u8], start: usize) -> Option<Range<usize>> {
     (!is_stand_in(&text[place.clone()])).then_some(place)
 }
 
-/// Returns the key that begins with the prefix at the anchor, which may be shorter than a long run.
+/// Returns the key whose prefix is the anchor. It may be shorter than a long run.
 pub(super) fn short_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let apart =
         starts_word(text, anchor.start) && !preceded_by(text, anchor.start, |byte| byte == b'-');
     apart.then(|| prefixed(text, anchor.start)).flatten()
 }
 
-/// Returns the JSON web token that begins with the long run at `start`: three to five segments.
+/// Returns the JSON web token that starts with the long run at `start`. It has three to five
+/// segments.
 pub(super) fn web_token(text: &[u8], start: usize) -> Option<Range<usize>> {
     const SEGMENT_BYTES_MIN: usize = 8;
     let start = after_escape(text, start);
@@ -263,8 +265,8 @@ pub(super) fn web_token(text: &[u8], start: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Returns where a run starts without the end of an escape that stands before it, as in JSON inside
-/// of a text, in a URL or in the colours of a terminal.
+/// Returns the start of a run without the end of an escape sequence before it, as in JSON within a
+/// text, in a URL or in terminal colours.
 fn after_escape(text: &[u8], start: usize) -> usize {
     let hex = |length: usize| {
         let digits = text.get(start..start + length);
@@ -321,7 +323,7 @@ fn dotted(text: &[u8], run: usize) -> Option<Range<usize>> {
     })
 }
 
-/// Returns the token of a bot: `123456789:AA...`, or three segments of which the first is a number in
+/// Returns a bot's token: `123456789:AA...`, or three segments of which the first is a number in
 /// Base64.
 fn bot(text: &[u8], run: usize) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(text, run);
@@ -349,7 +351,7 @@ fn bot(text: &[u8], run: usize) -> Option<Range<usize>> {
     }
 }
 
-/// Returns a key of 32 hexadecimal digits that ends with its region: `...-us12`.
+/// Returns a key of 32 hexadecimal digits that is followed by its region: `...-us12`.
 fn of_region(text: &[u8], run: usize) -> Option<Range<usize>> {
     const KEY_BYTES: usize = 32;
     let mut cursor = Cursor::new(text, run);
@@ -362,7 +364,7 @@ fn of_region(text: &[u8], run: usize) -> Option<Range<usize>> {
     ((1..=2).contains(&digits) && !cursor.peek().is_some_and(is_run)).then_some(run..cursor.at)
 }
 
-/// Returns the end of a key without the full stop of the sentence in which it stands.
+/// Returns the end of a key without the full stop of the sentence that it ends.
 fn without_end_of_sentence(text: &[u8], key: Range<usize>) -> usize {
     let stops = text[key.clone()]
         .iter()

@@ -1,4 +1,4 @@
-//! Tokens of an `Authorization` header, and those that follow `Bearer`.
+//! Tokens in an `Authorization` header, and tokens after `Bearer`.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use super::anchor::Anchor;
 use super::cursor::{Cursor, is_token, starts_word};
 use super::looks::{is_code, is_plain_words, is_reference, is_request, is_stand_in, is_worded};
 
-/// The least length of a bearer token.
+/// The minimum length of a bearer token.
 const BEARER_BYTES_MIN: usize = 16;
-/// The least length of another token of a header.
+/// The minimum length of any other token in the header.
 const TOKEN_BYTES_MIN: usize = 8;
 
-/// The schemes of the header beside `Bearer`.
+/// The schemes of the header other than `Bearer`.
 const SCHEMES: [&[u8]; 12] = [
     b"basic",
     b"token",
@@ -49,7 +49,8 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
     if cursor.word(b"bearer").is_some() {
         let mut glued = cursor;
         if cursor.gap().is_some() {
-            // After the name of the header, words are a token too: nobody speaks like that.
+            // After the name of the header, words count as a token too: nobody writes prose like
+            // that.
             return bearer_token(cursor, |token, goes_on| goes_on && is_code(token, true));
         }
         let token = token(&mut glued);
@@ -70,7 +71,7 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
     token(&mut cursor).filter(|token| is_long(&text[token.clone()]))
 }
 
-/// Returns whether a token that no scheme and blank announce is one.
+/// Returns whether a token counts that does not follow a scheme and a blank.
 fn is_long(token: &[u8]) -> bool {
     token.len() >= BEARER_BYTES_MIN && !is_worded(token) && !is_stand_in(token)
 }
@@ -84,20 +85,20 @@ pub(super) fn bearer(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
             is_plain_words(token) || is_code(token, goes_on)
         });
     }
-    // Names of classes end like that as well, so here more is taken for words.
+    // Class names end like that too, so more counts as words here.
     is_glued(text, anchor)
         .then(|| bearer_token(cursor, |token, _| is_worded(token)))
         .flatten()
 }
 
-/// Returns whether `%3A`, `%20` or another escape of a URL ends before `start`.
+/// Returns whether an escape sequence of a URL, such as `%3A` or `%20`, ends right before `start`.
 fn follows_escape(text: &[u8], start: usize) -> bool {
     matches!(&text[..start], [.., b'%', high, low]
         if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
 }
 
-/// Returns whether `Bearer` goes on what is the name of its key, as where a table of headers lost what stood
-/// between its columns: `authorizationBearer`, `tokenBearer`, `x_bearer`.
+/// Returns whether `Bearer` is joined to the name of its key, as in a table of headers that lost
+/// what separated its columns: `authorizationBearer`, `tokenBearer`, `x_bearer`.
 fn is_glued(text: &[u8], anchor: Anchor) -> bool {
     const NAMES: [&[u8]; 2] = [b"authorization", b"token"];
     let (before, own) = (&text[..anchor.start], &text[anchor.start..anchor.end]);
@@ -112,7 +113,7 @@ fn is_glued(text: &[u8], anchor: Anchor) -> bool {
     before.ends_with(b"_") || is_hump || NAMES.iter().any(is_named)
 }
 
-/// Returns the token of a value that is nothing but `Bearer` and a token.
+/// Returns the token of a value that consists only of `Bearer` and a token.
 pub(super) fn whole_bearer(value: &[u8]) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(value, 0);
     cursor.word(b"bearer")?;
@@ -121,7 +122,7 @@ pub(super) fn whole_bearer(value: &[u8]) -> Option<Range<usize>> {
     (token.len() >= BEARER_BYTES_MIN && token.end == value.len()).then_some(token)
 }
 
-/// Returns a value without the word `Bearer` and the blanks before it.
+/// Returns a value without a leading `Bearer` and the blanks after it.
 pub(super) fn without_bearer(value: &[u8]) -> &[u8] {
     let mut cursor = Cursor::new(value, 0);
     match cursor.word(b"bearer").and_then(|()| cursor.gap()) {
@@ -130,7 +131,7 @@ pub(super) fn without_bearer(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns whether a value is a scheme and a blank, after which a token is to come.
+/// Returns whether a value is a scheme and a blank, which a token should follow.
 pub(super) fn is_scheme(value: &[u8]) -> bool {
     value.strip_suffix(b" ").is_some_and(|scheme| {
         SCHEMES
@@ -140,10 +141,10 @@ pub(super) fn is_scheme(value: &[u8]) -> bool {
     })
 }
 
-/// Returns the token after `Bearer` and a blank, unless it refers to one or is none by its `excuse`, which is
-/// told whether it goes on as code.
+/// Returns the token at the cursor, unless it is a reference, a request for a token, or excused.
+/// `excuse` gets the token, and whether it continues as code.
 ///
-/// Its alphabet and length define it: a row of one letter is a token as well.
+/// Alphabet and length alone define a token: one repeated letter is a token too.
 fn bearer_token(
     mut cursor: Cursor<'_>,
     excuse: impl Fn(&[u8], bool) -> bool,
@@ -161,7 +162,7 @@ fn token(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     (!cursor.goes_on()).then_some(start..cursor.at)
 }
 
-/// Returns whether a token is a name and a password in Base64.
+/// Returns whether a token is a user name and a password in Base64.
 fn is_pair(token: &[u8]) -> bool {
     const PAIR_BYTES_MAX: usize = 1024;
     debug_assert!(token.iter().all(|byte| is_token(*byte) || *byte == b'='));

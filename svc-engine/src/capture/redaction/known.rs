@@ -1,4 +1,4 @@
-//! Credentials that are known by their value, to be found again where nothing gives them away.
+//! Credentials that are known by value and so are found again where nothing else gives them away.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,7 +8,8 @@ use super::header::without_bearer;
 use super::looks::is_reference;
 use super::rewrite::is_marked;
 
-/// The shortest known value that is looked for between quotes: a shorter one might be punctuation.
+/// The shortest known value that is searched for between quotes. A shorter one might be
+/// punctuation.
 const QUOTED_BYTES_MIN: usize = 4;
 
 /// Values that stood under the name of a credential.
@@ -28,7 +29,7 @@ impl Known {
         self.0.is_empty()
     }
 
-    /// Returns the lines of a text that are known values.
+    /// Returns the lines of a text that consist of a known value.
     pub(super) fn lines(&self, text: &[u8]) -> Vec<Range<usize>> {
         if self.0.contains(text) {
             return std::iter::once(0..text.len()).collect();
@@ -45,7 +46,7 @@ impl Known {
         places
     }
 
-    /// Returns the known values that stand between quotes in a text that is itself JSON.
+    /// Returns the known values between quotes in a text that is itself JSON.
     pub(super) fn quoted(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         if !matches!(text.trim_ascii(), [b'{', .., b'}'] | [b'[', .., b']']) {

@@ -1,11 +1,11 @@
-//! What holds of every text and value.
+//! Properties that hold for every text and value.
 
 use proptest::prelude::*;
 use svc_model::json::{Json, Object, Text};
 
 use super::{Redactor, redact_json, redact_text};
 
-/// Pieces of which credentials and their surroundings are made, so that random texts hold many.
+/// Pieces of credentials and of what surrounds them, so that random texts contain many.
 fn text() -> impl Strategy<Value = Text> {
     let piece = prop_oneof![
         prop::sample::select(vec![
@@ -77,7 +77,7 @@ fn text() -> impl Strategy<Value = Text> {
         ])
         .prop_map(|piece| piece.as_bytes().to_vec()),
         Just(vec![0xed, 0xa0, 0x80]),
-        // With a letter before it, so that two halves never meet.
+        // With a letter before it, so that two surrogate halves never meet.
         Just(vec![b'x', 0xed, 0xbf, 0xbf]),
         any::<char>().prop_map(|char| char.to_string().into_bytes()),
     ];
@@ -117,7 +117,7 @@ fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Returns a value with every string empty, and every name a number.
+/// Returns a value with every string emptied and every name replaced by a number.
 fn shape(value: &Json) -> Json {
     match value {
         Json::String(_) => Json::String(Text::default()),

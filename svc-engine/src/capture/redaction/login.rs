@@ -1,4 +1,4 @@
-//! Passwords beside the name of a user: in a URL and after `curl -u`; and URLs that are a secret.
+//! Passwords beside a user name, in a URL and after `curl -u`, and URLs that are secret.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::anchor::Anchor;
 use super::cursor::{Cursor, is_blank, is_word, preceded_by};
 use super::looks::{contains, is_stand_in, is_worded};
 
-/// The least length of a user that is a token.
+/// The minimum length of a user name that is a token.
 const USER_TOKEN_BYTES_MIN: usize = 20;
 
-/// Where webhooks are posted to, and the least bytes of the secret path after it.
+/// Where webhooks are posted to, and the minimum length in bytes of the secret path that follows.
 const WEBHOOKS: [(&[u8], usize); 8] = [
     (b"hooks.slack.com/services/", 24),
     (b"hooks.slack.com/workflows/", 24),
@@ -65,7 +65,7 @@ pub(super) fn in_url(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     (has_host && is_secret).then_some(anchor.end + secret.start..anchor.end + secret.end)
 }
 
-/// Returns the path of a webhook, who knows which may post.
+/// Returns the path of a webhook. Whoever knows it may post.
 fn webhook(text: &[u8], host: usize) -> Option<Range<usize>> {
     let rest = &text[host..];
     let mut cursor = Cursor::new(text, host);
@@ -87,7 +87,8 @@ fn webhook(text: &[u8], host: usize) -> Option<Range<usize>> {
     (length >= shortest && !is_worded(path) && !is_stand_in(path)).then_some(start..cursor.at)
 }
 
-/// Returns the password of a user that the option at the anchor gives to `curl`.
+/// Returns the password that the option at the anchor passes to `curl`, or a token that is the user
+/// name.
 pub(super) fn of_command(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(text, anchor.end);
     if text[anchor.start] == b'-' {
@@ -117,12 +118,12 @@ pub(super) fn of_command(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     (known && is_argument_of_curl(&text[..anchor.start])).then_some(secret)
 }
 
-/// Returns whether the command that goes on after the text is `curl`.
+/// Returns whether the command line that `before` ends with is one of `curl`.
 fn is_argument_of_curl(before: &[u8]) -> bool {
     const COMMAND_BYTES_MAX: usize = 300;
     let before = &before[before.len().saturating_sub(COMMAND_BYTES_MAX)..];
     let mut line = before;
-    // A command goes on after a line that ends with a backslash.
+    // A command continues after a line that ends with a backslash.
     let mut end = before.len();
     while let Some(line_break) = before[..end].iter().rposition(|byte| *byte == b'\n') {
         if !before[..line_break].ends_with(b"\\") {
@@ -134,7 +135,7 @@ fn is_argument_of_curl(before: &[u8]) -> bool {
     contains(line, b"curl")
 }
 
-/// Returns the signature of a URL that grants access, whose `sig=` is the anchor.
+/// Returns the signature of a URL that grants access. The anchor is its `sig=`.
 pub(super) fn signature(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const SIGNATURE_BYTES_MIN: usize = 40;
     if preceded_by(text, anchor.start, |byte| is_word(byte) || byte == b'-') {

@@ -1,11 +1,12 @@
-//! What a value looks like: a credential, or words, a placeholder, or code that refers to one.
+//! What a value looks like: a credential, words, a placeholder, or code that refers to a
+//! credential.
 
 use super::cursor::{is_word, starts_word};
 
 /// The maximum length of a word; `authentication-scheme` is two words.
 const WORD_BYTES_MAX: usize = 15;
 
-/// Words for an unset value, or for a value that somebody has to set.
+/// Words for a value that is not set, or that somebody has to set.
 const STAND_INS: [&[u8]; 34] = [
     b"none",
     b"null",
@@ -43,14 +44,14 @@ const STAND_INS: [&[u8]; 34] = [
     b"disabled",
 ];
 
-/// Returns whether a value represents another: a variable, a template, a placeholder.
+/// Returns whether a value stands for another: a variable, a template or a placeholder.
 pub(super) fn is_stand_in(value: &[u8]) -> bool {
     is_reference(value) || is_filler(value) || is_stand_in_word(value) || is_request(value)
 }
 
-/// Returns whether a value only marks the place of another: a variable, a template, a word for none,
-/// a mask. Unlike [`is_stand_in`], it does not take a row of one letter or digit for one, nor a
-/// sentence that does not say what it asks for.
+/// Returns whether a value only marks the place of another: a variable, a template, a word for
+/// none, or a mask. Unlike for [`is_stand_in`], one repeated letter or digit does not count, nor
+/// does a request that does not say for what.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     const ASKED: [&[u8]; 6] = [b"pass", b"token", b"key", b"secret", b"cookie", b"here"];
     let is_mask = |byte: &u8| matches!(byte, b'*' | b'.' | b'#' | b'_' | b'-' | b'x' | b'X');
@@ -67,7 +68,7 @@ fn is_stand_in_word(value: &[u8]) -> bool {
         .any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// Returns whether a value asks its reader for one: `YOUR_TOKEN`, `your-api-key-goes-here`.
+/// Returns whether a value asks its reader for another: `YOUR_TOKEN`, `your-api-key-goes-here`.
 pub(super) fn is_request(value: &[u8]) -> bool {
     contains(value, b"your") && value.iter().any(|byte| matches!(byte, b'-' | b'_' | b' '))
 }
@@ -107,10 +108,10 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a value is code that a key or token comes from: `settings.api_key`, or a name
-/// that goes on as a call, an index or a template.
+/// Returns whether a value is code that yields a key or token: `settings.api_key`, or a name that
+/// continues as a call, an index or a template.
 ///
-/// Only a name that is made of words is code: `abcdefghijklmnop(` is a key before a parenthesis.
+/// Only a name made of words is code: `abcdefghijklmnop(` is a key before a parenthesis.
 pub(super) fn is_code(value: &[u8], goes_on: bool) -> bool {
     let is_name = |name: &[u8]| {
         name.first()
@@ -130,8 +131,8 @@ pub(super) fn without_stops(value: &[u8]) -> &[u8] {
     &value[..end.map_or(0, |last| last + 1)]
 }
 
-/// Returns whether a value repeats the same few characters, or contains such a row: `xxxxxxxx`,
-/// `sk-...`.
+/// Returns whether a value is filler: a short row of one character, or anything that contains such
+/// a row, dots or asterisks: `xxxxxxxx`, `sk-...`.
 fn is_filler(value: &[u8]) -> bool {
     const ROW: usize = 6;
     let row = value
@@ -142,17 +143,18 @@ fn is_filler(value: &[u8]) -> bool {
     row || dots || short_row
 }
 
-/// Returns whether a value consists of words and names, as people and programs write them: joined
-/// by single signs or by capitals, with an occasional number.
+/// Returns whether a value consists of words and names as people and programs write them, joined by
+/// single signs or by capitals, with an occasional number.
 pub(super) fn is_worded(value: &[u8]) -> bool {
     words(value).is_some()
 }
 
-/// Returns whether a value consists of nothing but plain words, as in prose, in names of classes
-/// and in placeholders: `authentication-scheme`, `folding-cube-container`.
+/// Returns whether a value consists only of plain words, as in prose, class names and placeholders:
+/// `authentication-scheme`, `folding-cube-container`.
 ///
-/// It excuses what has the very form of a credential, so it is stricter than [`is_worded`]: a
-/// number, initials, capitals in random places, or what is typed when any value will do are no words.
+/// Such a value is excused although it has the form of a credential, so this is stricter than
+/// [`is_worded`]. Numbers, initials, capitals in random places and what people type when any value
+/// will do are not words here.
 pub(super) fn is_plain_words(value: &[u8]) -> bool {
     const WORD_BYTES_MEAN_MIN: usize = 3;
     let letters = value
@@ -167,7 +169,7 @@ pub(super) fn is_plain_words(value: &[u8]) -> bool {
         && !has_typed_row(value)
 }
 
-/// Returns whether the letters of a piece are of one case, or words that each begin with a capital.
+/// Returns whether a piece is in one case, or consists of words that each begin with a capital.
 fn is_of_plain_case(piece: &[u8]) -> bool {
     const WORD_BYTES_MIN: usize = 3;
     if !piece.iter().any(u8::is_ascii_lowercase) || !piece.iter().any(u8::is_ascii_uppercase) {
@@ -177,8 +179,8 @@ fn is_of_plain_case(piece: &[u8]) -> bool {
     words.all(|word| word.len() >= WORD_BYTES_MIN && word.iter().copied().any(is_vowel))
 }
 
-/// Returns whether a value contains what is typed when any value will do: one character four times,
-/// four letters of the alphabet in order, or four keys beside each other.
+/// Returns whether a value contains what people type when any value will do: one letter four times,
+/// four letters in alphabetical order, or four neighbouring keys.
 fn has_typed_row(value: &[u8]) -> bool {
     const ROW: usize = 4;
     const KEYS: [&[u8]; 3] = [b"qwertyuiop", b"asdfghjkl", b"zxcvbnm"];
@@ -192,19 +194,19 @@ fn has_typed_row(value: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a value consists of at least two words.
+/// Returns whether a value consists of two or more words.
 pub(super) fn is_several_words(value: &[u8]) -> bool {
     words(value).is_some_and(|words| words >= 2)
 }
 
-/// Returns the number of words in a value; nothing if it contains anything else.
+/// Counts the words in a value. `None` if it contains anything else.
 fn words(value: &[u8]) -> Option<usize> {
     let mut words = 0;
     let mut gap = 0;
     for piece in value.split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b'\\'))
     {
         if piece.is_empty() {
-            // `a::b` and `__a__`, but not rows of signs.
+            // `a::b` and `__a__` are allowed, but not longer rows of signs.
             gap += 1;
             if gap > 2 {
                 return None;
@@ -217,7 +219,7 @@ fn words(value: &[u8]) -> Option<usize> {
     Some(words)
 }
 
-/// Returns the number of words in a piece without signs: `apiKey` is two.
+/// Counts the words in a piece without signs: `apiKey` has two.
 fn words_of(piece: &[u8]) -> Option<usize> {
     const CONSONANTS_MAX: usize = 6;
     let digits = piece
@@ -267,14 +269,15 @@ fn is_vowel(byte: u8) -> bool {
     matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-/// Returns whether a text contains a lower-case word in any case, and not as the end of another.
+/// Returns whether a text contains `word`, which is in lower case, in any case and not as the end
+/// of another word.
 fn contains_word(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())
         .enumerate()
         .any(|(place, window)| window.eq_ignore_ascii_case(word) && starts_word(text, place))
 }
 
-/// Returns whether a text contains a lower-case word in any case.
+/// Returns whether a text contains `word`, which is in lower case, in any case.
 pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())
         .any(|window| window.eq_ignore_ascii_case(word))

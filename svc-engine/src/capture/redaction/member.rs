@@ -1,4 +1,4 @@
-//! Members of JSON or of code that is written inside of a text: `"api_key": "..."`.
+//! Members of JSON or code that is written inside a text: `"api_key": "..."`.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use super::cursor::{Cursor, Quote, is_blank};
 use super::looks::is_reference;
 use super::{header, name};
 
-/// The longest name of a member that is looked at.
+/// The longest name of a member that is considered.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Returns the value of the member whose quoted name ends with the anchor, when the name is that of
-/// a credential. A reference to a variable is none, and neither is a scheme to which code appends
-/// one.
+/// Returns the value of the member whose quoted name ends with the anchor, if the name is that of a
+/// credential. A reference to a variable is not a credential, nor is a scheme that code appends one
+/// to.
 ///
-/// Quotes may be escaped, as in JSON inside of JSON. The member of an attribute list counts too:
-/// there the name is itself a value, `"key": "api_key", "value": "..."`.
+/// Quotes may be escaped, as in JSON within JSON. An attribute counts too. There the name is itself
+/// a value: `"key": "api_key", "value": "..."`.
 pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(text, anchor.end);
     let quote = cursor.quote()?;
@@ -38,7 +38,7 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     (!is_elsewhere).then_some(start..end)
 }
 
-/// Returns whether code appends to the string that was passed, or formats it.
+/// Returns whether code appends to the string before the cursor, or formats it.
 fn is_appended_to(mut cursor: Cursor<'_>) -> bool {
     cursor.blanks();
     cursor
@@ -46,7 +46,7 @@ fn is_appended_to(mut cursor: Cursor<'_>) -> bool {
         .is_some_and(|byte| matches!(byte, b'+' | b'.' | b'&' | b'|' | b'%'))
 }
 
-/// Returns where the name begins of which the anchor is the end.
+/// Returns the start of the name that ends at `anchor`.
 pub(super) fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
     let line = &text[anchor.saturating_sub(NAME_BYTES_MAX)..anchor];
     let back = line
@@ -57,8 +57,8 @@ pub(super) fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize>
     quote.ends(&text[..open]).then_some(open)
 }
 
-/// Passes the name and colon of an attribute's value, when the attribute's name, whose quote opens
-/// at `before`, is the value of a member `key` or `name`.
+/// Reads the name and colon before an attribute's value. The attribute's name, whose quote opens at
+/// `before`, must be the value of a member `key` or `name`.
 pub(super) fn attribute(
     text: &[u8],
     before: usize,
@@ -84,7 +84,7 @@ pub(super) fn attribute(
     Some(())
 }
 
-/// Passes the name of a member and its colon.
+/// Reads the name of a member and its colon.
 fn member(cursor: &mut Cursor<'_>, name: &[u8], quote: Quote) -> Option<()> {
     cursor.blanks();
     cursor.same_quote(quote)?;
@@ -94,7 +94,8 @@ fn member(cursor: &mut Cursor<'_>, name: &[u8], quote: Quote) -> Option<()> {
     cursor.one(|byte| byte == b':').map(|_| ())
 }
 
-/// Returns a text without the blanks at its end, also those that JSON inside of JSON writes as escapes.
+/// Returns a text without the blanks at its end, including those that JSON within JSON writes as
+/// escapes.
 pub(super) fn without_breaks(text: &[u8]) -> &[u8] {
     let mut text = without_blanks(text);
     while let [before @ .., b'\\', b'n' | b'r' | b't'] = text {

@@ -1,19 +1,19 @@
-//! Credentials are replaced by a marker before a fact is stored.
+//! Replaces credentials by a marker before a fact is stored.
 //!
-//! What a credential looks like, in text and in structured values, is fixed and small: a header, a
-//! member or an assignment whose name says so, a login, or a token whose prefix says so; and the
-//! [`Secrets`] of the service itself are known by their value. Everything else is evidence and stays
-//! as it is. What has the form of a credential is one, whatever it is made of; only plain words and
-//! code are excused. Names like `token` and `password` lean towards leaving text alone: ordinary code
-//! speaks of them all the time, so what only such a name gives away has to look like a credential as
-//! well, and variables, placeholders and words do not.
+//! What looks like a credential, in text and in structured values, is fixed and small: a header, a
+//! member or an assignment whose name says so, a login, or a token whose prefix says so. In
+//! addition, the [`Secrets`] of the service itself are recognised by value. Everything else is
+//! evidence and stays as it is. Whatever has the form of a credential counts as one, except plain
+//! words and code. Names like `token` and `password` are treated more cautiously, because ordinary
+//! code uses them all the time: a value that only such a name gives away must also look like a
+//! credential, which variables, placeholders and words do not.
 //!
-//! Every byte that is captured passes through here, and nearly all of it is clean. So a text is
-//! first searched for a few short sequences and long runs without one of which nothing can match;
-//! only around those is it looked at closely, and only a text that really holds a credential is
-//! copied; and a long text that was clean once is not searched again. There is no regular
-//! expression: nothing goes back, and the time is in proportion to the text. Replacing is
-//! idempotent: what was redacted once is not changed again.
+//! All captured bytes pass through here, and nearly all of them are clean. So a text is first
+//! searched for a few short sequences and long runs, without which nothing can match. Only the text
+//! around those is examined closely, only a text that contains a credential is copied, and a long
+//! text that was clean once is not searched again. There are no regular expressions and no
+//! backtracking, so the time is proportional to the length of the text. Redaction is idempotent:
+//! redacting again changes nothing.
 
 mod anchor;
 mod assignment;
@@ -42,7 +42,7 @@ pub use configured::Secrets;
 pub use counts::Counts;
 pub use redactor::Redactor;
 
-/// What stands in place of a credential.
+/// The text that replaces a credential.
 pub const MARKER: &str = "[REDACTED_CREDENTIAL]";
 
 /// Redacts one text.
@@ -52,8 +52,8 @@ pub fn redact_text(text: &mut Text) -> Counts {
     redactor.counts()
 }
 
-/// Redacts a structured value: what stands under the name of a credential, and every other string,
-/// the names of members included, as a text.
+/// Redacts a structured value: strings under the name of a credential are replaced, and all other
+/// strings, including the names of members, are redacted as text.
 pub fn redact_json(value: &mut Json) -> Counts {
     let mut redactor = Redactor::default();
     redactor.json(value);

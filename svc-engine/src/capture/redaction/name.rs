@@ -1,4 +1,4 @@
-//! Names that show what their values are.
+//! Names that say what their values are.
 
 use super::looks::{
     contains, is_placeholder, is_several_words, is_stand_in, is_worded, without_stops,
@@ -6,9 +6,9 @@ use super::looks::{
 
 /// Returns whether any string under this name is a credential.
 ///
-/// Case and the difference between `-` and `_` do not matter.
+/// Ignores case, and treats `-` as `_`.
 pub(super) fn is_credential(name: &[u8]) -> bool {
-    // Nearly all names in a payload are not: the last letter excludes most of them.
+    // Nearly all names in a payload are not. The last letter rules most of them out.
     let Some(b'n' | b'N' | b'y' | b'Y') = name.last() else {
         return false;
     };
@@ -21,7 +21,7 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
             .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
-/// Returns whether a value is itself the name of an API key, as where code passes one on:
+/// Returns whether a value is itself the name of an API key, as in code that passes a key on:
 /// `api_key=openai_api_key`, `apiKey: openaiApiKey`.
 pub(super) fn is_api_key_variable(value: &[u8]) -> bool {
     let value = without_stops(value);
@@ -35,7 +35,7 @@ pub(super) fn is_api_key_variable(value: &[u8]) -> bool {
         })
 }
 
-/// The subject of a name that is not a certain sign of a credential.
+/// The subject of a name that is no sure sign of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Token,
@@ -45,11 +45,11 @@ pub(super) enum Subject {
     Cookie,
 }
 
-/// A name that may be that of a credential.
+/// A name whose value may be a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Secret {
     subject: Subject,
-    /// Whether nothing but a credential is kept as a string under the name.
+    /// Whether a string under this name can only be a credential.
     certain: bool,
 }
 
@@ -69,8 +69,8 @@ const TAILS: [&[u8]; 12] = [
     b"dev",
 ];
 
-/// The last words of names, joined, and their subjects. A word that ends with another comes before
-/// it.
+/// The last words of names, without separators, and their subjects. A word that ends with another
+/// one comes before it.
 const WORDS: [(&[u8], Subject); 29] = [
     (b"cookie", Subject::Cookie),
     (b"cookies", Subject::Cookie),
@@ -103,7 +103,7 @@ const WORDS: [(&[u8], Subject); 29] = [
     (b"secretkeybase", Subject::Secret),
 ];
 
-/// Words before `token` in names of tokens that are not secret.
+/// Words before `token` in the names of tokens that are not secret.
 const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"page",
     b"next",
@@ -123,8 +123,8 @@ const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"public",
 ];
 
-/// Words before `token` in names of tokens that are secret whatever they look like. Of the others,
-/// such as the tokens of a text, many are words.
+/// Words before `token` in the names of tokens that are always secret. Other tokens, such as those
+/// of a text, are often words.
 const SECRET_TOKENS: [&[u8]; 19] = [
     b"access",
     b"refresh",
@@ -147,11 +147,11 @@ const SECRET_TOKENS: [&[u8]; 19] = [
     b"npm",
 ];
 
-/// Returns what a name says of its value, if that may be a credential.
+/// Returns what a name says about its value, if the value may be a credential.
 pub(super) fn secret(name: &[u8]) -> Option<Secret> {
     const NAME_BYTES_MAX: usize = 48;
     let name = name.rsplit(|byte| *byte == b'.').next()?;
-    // Nearly all names in a payload have none: the last byte excludes most of them.
+    // Nearly all names in a payload say nothing. The last byte rules most of them out.
     let last = name.last()? | 0x20;
     if !matches!(
         last,
@@ -211,9 +211,9 @@ pub(super) enum Written {
     Quoted,
     /// Without quotes, right after its sign or alone on its line.
     Bare,
-    /// Without quotes, after a blank, where an expression could be as well.
+    /// Without quotes and after a blank, where an expression could stand too.
     Spaced,
-    /// In the environment of a program: `NAME=value`.
+    /// As a variable in a program's environment: `NAME=value`.
     Shell,
     /// In a list of pairs: `Server=db;Pwd=value`.
     Pair,
@@ -227,8 +227,8 @@ impl Secret {
 
     /// Returns whether a string that is a member of a JSON object is a credential.
     ///
-    /// A program put it there to be used, so it need not look like one, unlike in prose and code. It
-    /// is none if it only stands where one will be.
+    /// A program put it there to use it, so unlike in prose and code it need not look like a
+    /// credential. A placeholder for one does not count.
     pub(super) fn is_kept_in(self, value: &[u8]) -> bool {
         let is_one = self.certain && !value.is_empty() && !is_placeholder(value);
         (is_one && !is_place(value)) || self.looks_real(value, Written::Quoted)
@@ -236,7 +236,7 @@ impl Secret {
 }
 
 impl Subject {
-    /// Returns whether a value looks like a credential, and not like a word, an identifier, an
+    /// Returns whether a value looks like a credential rather than a word, an identifier, an
     /// expression or a placeholder.
     fn looks_real(self, value: &[u8], written: Written) -> bool {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte >= 0x80;
@@ -255,7 +255,7 @@ impl Subject {
                 }
                 Written::Spaced => value.len() >= 8 && digits >= 2 && letters && random,
             },
-            // A recipe is about cookies as well.
+            // Recipes are about cookies too.
             Self::Cookie => false,
             Self::Password if is_variable(value) || is_call(value) => false,
             Self::Password => {
@@ -286,8 +286,8 @@ fn is_place(value: &[u8]) -> bool {
     (is_path && is_worded(value)) || contains(value, b"://")
 }
 
-/// Returns whether a value is the name of a variable for a credential: one of its words says so.
-/// `monkey` does not.
+/// Returns whether a value is the name of a variable for a credential, which one of its words
+/// shows. `monkey` is not.
 fn is_variable(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 9] = [
         b"pass",
@@ -312,14 +312,14 @@ fn is_variable(value: &[u8]) -> bool {
         && words.any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// Returns whether a value contains what only an expression contains.
+/// Returns whether a value contains characters that only expressions contain.
 fn is_call(value: &[u8]) -> bool {
     value
         .iter()
         .any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'<' | b'>'))
 }
 
-/// Returns whether a byte occurs in no name.
+/// Returns whether a byte is a sign that occurs in no name.
 const fn is_sign(byte: u8) -> bool {
     matches!(
         byte,

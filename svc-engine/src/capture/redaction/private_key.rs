@@ -8,11 +8,12 @@ use super::looks::{is_plain_words, is_worded};
 
 const DASHES: &[u8] = b"-----";
 
-/// Returns the private key whose first line begins at the anchor, its first and last line included.
+/// Returns the private key whose first line starts at the anchor, including its first and last
+/// line.
 ///
-/// Line breaks may be escaped, and the key may be pieced together in code, but the body has to be
-/// lines of Base64, or a good part of it: the mere mention of the two lines is not a key, and neither
-/// is prose between them. A key that is cut off goes as far as it looks like one.
+/// Line breaks may be escaped, and code may build the key from pieces, but all or a good part of
+/// the body must be lines of Base64. Neither a mere mention of the two lines nor prose between them
+/// is a key. A key that is cut off ends where it stops looking like one.
 pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const LABEL_BYTES_MAX: usize = 64;
     const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -46,14 +47,15 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         .then_some(anchor.start..cursor.at)
 }
 
-/// Returns whether a body begins on a line of its own and is nothing but lines of Base64, however
-/// short, which are no words. A line of mixed case is none: Base64 is not written as words are.
+/// Returns whether a body starts on a line of its own and consists only of lines of Base64, however
+/// short, that are not words. A single line of mixed case is Base64: words are not written like
+/// that.
 fn is_lines(body: &[u8]) -> bool {
     let mut lines = Vec::new();
     let mut rest = body;
     while let Some((byte, after)) = rest.split_first() {
         if let Some(after) = after_line_break(rest) {
-            // Between words there is one blank.
+            // Words are separated by one blank.
             if lines.last().is_some_and(|last| *last != b' ') {
                 lines.push(b' ');
             }
@@ -71,13 +73,13 @@ fn is_lines(body: &[u8]) -> bool {
     !words.is_empty() && (is_line && is_mixed(words) || !is_plain_words(words))
 }
 
-/// Returns whether letters of both cases follow the first one.
+/// Returns whether letters of both cases follow the first letter.
 fn is_mixed(word: &[u8]) -> bool {
     let rest = word.get(1..).unwrap_or_default();
     rest.iter().any(u8::is_ascii_lowercase) && rest.iter().any(u8::is_ascii_uppercase)
 }
 
-/// Returns what follows the line break, escaped or not, with which a text begins.
+/// Returns what follows the line break at the start of a text. The line break may be escaped.
 fn after_line_break(text: &[u8]) -> Option<&[u8]> {
     let backslashes = text.iter().take_while(|byte| **byte == b'\\').count();
     match text[backslashes..] {
@@ -87,10 +89,11 @@ fn after_line_break(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns whether a body holds so many bytes in lines of Base64.
+/// Returns whether at least `shortest` bytes of a body are in lines of Base64.
 fn holds_key(body: &[u8], shortest: usize) -> bool {
     const RUN_BYTES_MIN: usize = 16;
-    /// Headers, quotes and signs of concatenation may stand beside the lines.
+    /// The lines must be at least one part in this many: headers, quotes and concatenation signs
+    /// may stand beside them.
     const PART_MIN: usize = 3;
     let key: usize = body
         .split(|byte| !is_base64(*byte))

@@ -14,8 +14,8 @@ use super::{MARKER, header};
 
 /// Redacts the texts and values of one fact, and counts the replacements.
 ///
-/// It may first [learn](Self::learn) from values: what they have under the name of a credential is
-/// then replaced wherever it occurs alone.
+/// A redactor can first [learn](Self::learn) from values. What they hold under the name of a
+/// credential is then also replaced wherever it occurs by itself.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     secrets: Secrets,
@@ -24,7 +24,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Redacts these secrets too, wherever they occur.
+    /// Creates a redactor that also redacts these secrets, wherever they occur.
     pub fn new(secrets: &Secrets) -> Self {
         Self {
             secrets: secrets.clone(),
@@ -32,12 +32,12 @@ impl Redactor {
         }
     }
 
-    /// Returns the counts of replacements so far.
+    /// Returns the number of replacements so far, by reason.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Remembers the values under names of credentials.
+    /// Remembers the values that stand under names of credentials.
     pub fn learn(&mut self, value: &Json) {
         match value {
             Json::Object(object) => self.learn_object(object),
@@ -46,7 +46,7 @@ impl Redactor {
         }
     }
 
-    /// Remembers the values under names of credentials.
+    /// Remembers the values that stand under names of credentials.
     pub fn learn_object(&mut self, object: &Object) {
         let attribute = attribute(object);
         for (name, value) in object {
@@ -84,7 +84,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the text without the secrets of the service and without credentials; nothing if it
+    /// Returns the text without the service's secrets and without credentials, or `None` if it
     /// contains none.
     fn rewritten(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let Some(digest) = CleanTexts::digest(text) else {
@@ -123,7 +123,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts a structured value, the names of its members included.
+    /// Redacts a structured value, including the names of its members.
     pub fn object(&mut self, object: &mut Object) {
         let attribute = attribute(object);
         let mut names = Vec::new();
@@ -177,7 +177,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces a value under a name like `password`, if it is a credential.
+    /// Replaces a value under a name such as `password`, if it is a credential.
     fn secret(&mut self, name: &Text, text: &mut Text, attribute: Option<Attribute>) {
         let secret = match attribute {
             Some(Attribute::Secret(secret)) if *name == "value" => Some(secret),
@@ -204,7 +204,7 @@ impl Redactor {
 enum Attribute {
     /// Always a credential.
     Credential,
-    /// A credential, if its name or its looks say so.
+    /// A credential if its name or its looks say so.
     Secret(Secret),
 }
 
@@ -228,8 +228,8 @@ fn names_credential(name: &Text, attribute: Option<Attribute>) -> bool {
         || (attribute == Some(Attribute::Credential) && *name == "value")
 }
 
-/// Renames the members at these indexes. A name that another member has gets a number, so that no
-/// member replaces another.
+/// Renames the members at these indexes. A name that another member already has gets a number
+/// appended, so that no member replaces another.
 fn rename(object: &mut Object, names: Vec<(usize, Text)>) {
     let mut members: Vec<(Text, Json)> = std::mem::take(object).into_iter().collect();
     let mut taken: HashSet<Text> = members.iter().map(|(name, _)| name.clone()).collect();
@@ -245,7 +245,8 @@ fn rename(object: &mut Object, names: Vec<(usize, Text)>) {
     *object = members.into_iter().collect();
 }
 
-/// Replaced ranges begin and end next to ASCII, so the rest consists of whole characters.
+/// Converts redacted bytes back to a text. Replaced ranges begin and end next to ASCII, so the rest
+/// consists of whole characters.
 fn text_of(bytes: Vec<u8>) -> Text {
     Text::from_wtf8(bytes).unwrap_or_else(|| MARKER.into())
 }
@@ -366,7 +367,7 @@ mod tests {
             r#"{"db_password":"[REDACTED_CREDENTIAL]","passphrase":"[REDACTED_CREDENTIAL]"}"#;
         let mut told = body.to_owned();
         let mut expected = redacted.to_owned();
-        // As the arguments of a tool, and as an argument in them.
+        // As the arguments of a tool, and as one argument among them.
         for _ in 0..3 {
             let mut leaf = Json::from(told.as_str());
             Redactor::default().json(&mut leaf);

@@ -1,4 +1,4 @@
-//! Replacing the credentials of a text.
+//! Replaces the credentials in a text.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use super::anchor::{self, Anchor, Kind};
 use super::counts::{Counts, Reason};
 use super::{assignment, family, header, login, member, private_key};
 
-/// The shortest text with a credential: `"apikey":"`, cut off in its value.
+/// The shortest text with a credential: `"apikey":"`, cut off before its value.
 const TEXT_BYTES_MIN: usize = 10;
 
-/// One replacement may make room for another, as when a key loses its line breaks. This often a text
-/// is gone through again; those that need more than two rounds are contrived.
+/// How often a text is searched. One replacement may expose another credential, as when a key loses
+/// its line breaks; only contrived texts need more than two rounds.
 const ROUNDS_MAX: usize = 8;
 
-/// Returns what is replaced at an anchor, and why.
+/// Returns what to replace at an anchor, and why.
 fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
     let found = |place: Option<Range<usize>>, reason| {
         place
@@ -44,12 +44,12 @@ fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
     }
 }
 
-/// Returns whether a value was redacted before.
+/// Returns whether a value has been redacted before.
 pub(super) fn is_marked(value: &[u8]) -> bool {
     header::without_bearer(value) == MARKER.as_bytes()
 }
 
-/// Returns the text with its credentials replaced; nothing if it holds none.
+/// Returns the text with its credentials replaced; `None` if it contains none.
 pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
     let mut rewritten: Option<Vec<u8>> = None;
     for _ in 0..ROUNDS_MAX {
@@ -63,7 +63,7 @@ pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
     rewritten
 }
 
-/// Returns the places that are replaced, in order, without those that overlap one before.
+/// Returns the places to replace, in order. A place that overlaps an earlier one is left out.
 fn places(text: &[u8], counts: &mut Counts) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
     if text.len() < TEXT_BYTES_MIN {
@@ -83,7 +83,7 @@ fn places(text: &[u8], counts: &mut Counts) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns a text with the marker at each of these places, which are in order and apart.
+/// Returns a text with the marker at these places, which are in order and do not overlap.
 pub(super) fn replaced(text: &[u8], places: &[Range<usize>]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + places.len() * MARKER.len());
     let mut kept = 0;
@@ -100,7 +100,7 @@ pub(super) fn replaced(text: &[u8], places: &[Range<usize>]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Redacts a text in which `#` stands for the marker in the expectation.
+    /// Checks how a text is redacted. In `expected`, `#` stands for the marker.
     fn check(text: &str, expected: &str, reason: &[(Reason, usize)]) {
         let mut counts = Counts::default();
         let redacted = rewritten(text.as_bytes(), &mut counts);

@@ -22,7 +22,7 @@ pub(in super::super) fn digit(digit: char) -> ObjectId {
     id(&digit.to_string().repeat(40))
 }
 
-/// A mirror of a repository of this machine.
+/// A mirror of a repository on this machine.
 pub(in super::super) struct Mirrored {
     git: Git,
     root: TempDir,

@@ -19,7 +19,7 @@ fn notes_are_found_at_every_depth_of_folders() {
         let path = fanned_out(commit, depth);
         lines.push(format!("M 100644 {blob} {path}"));
     }
-    // What lies beside the notes is none.
+    // Other entries beside the notes are not notes.
     lines.push(format!("M 120000 {blob} {}", "a".repeat(40)));
     lines.push(format!("M 100644 {blob} {}", "b".repeat(39)));
     lines.push(format!("M 100644 {blob} \"{}\\n\\t\"", "x".repeat(3_000)));

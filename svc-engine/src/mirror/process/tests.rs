@@ -20,8 +20,8 @@ fn everything(output: &mut dyn BufRead) -> io::Result<String> {
     Ok(text)
 }
 
-/// Runs a script that says its group first, which has the number of its leader, and returns it with
-/// what became of the run.
+/// Runs a script that prints the id of its process group first, which is that of the group's
+/// leader. Returns the id and the result of the run.
 fn group_of(script: &str, allowance: &Allowance) -> (Pid, Result<(), ProcessError>) {
     let mut group = None;
     let result = run(&mut shell(script), Input::Nothing, allowance, |output| {
@@ -139,7 +139,7 @@ fn a_helper_that_outlives_the_program_is_killed() {
     assert!(is_gone(group));
 }
 
-/// Says to the other test that this process is the server that it kills.
+/// Set in the process that acts as the server that the test kills.
 const SERVER: &str = "SVC_TEST_SERVER_TO_KILL";
 
 #[test]
@@ -168,15 +168,15 @@ fn a_program_ends_with_its_server_even_if_that_is_killed() {
     assert!(mirrors.lock(&lifetime, &no_time).is_err());
     let group = Pid::from_raw(group.cast_signed()).unwrap();
     assert!(rustix::process::test_kill_process_group(group).is_ok());
-    // SIGKILL, which nothing can prepare for.
+    // SIGKILL cannot be handled.
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(is_gone(group));
     mirrors.lock(&lifetime, &long()).unwrap();
 }
 
-/// The server of the test above: it holds the lock of a mirror for a program that ignores being
-/// asked to end, and so does its helper.
+/// The server of the test above. It holds the lock of a mirror for a program that ignores requests
+/// to end, as does the program's helper.
 #[test]
 fn the_server_that_is_killed() {
     let Some(folder) = std::env::var_os(SERVER) else {
@@ -258,7 +258,7 @@ fn a_held_lock_lasts_as_long_as_the_group() {
         everything(output)
     })
     .unwrap();
-    // A program that another thread starts holds every file for a moment.
+    // A program that another thread starts holds every open file for a moment.
     let freed = (0..1_000).any(|_| {
         thread::sleep(Duration::from_millis(1));
         File::open(file.path()).unwrap().try_lock().is_ok()

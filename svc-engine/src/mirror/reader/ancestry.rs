@@ -9,20 +9,21 @@ use crate::mirror::bare::lines;
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::process::Input;
 
-/// Commits of a history that are walked for one question.
+/// The number of commits that are walked for one question.
 const COMMITS_MAX: usize = 2_000_000;
-/// Commits whose histories are walked for one question.
+/// The number of tips that one walk covers.
 const TIPS_MAX: usize = 1_024;
-/// Bytes of one line: a commit and its parents.
+/// The maximum bytes of a line, which holds a commit and its parents.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// The tips that reach a commit, one bit each.
+/// The tips that reach a commit, with a bit for each tip.
 type Tips = Vec<u64>;
 
 /// Which commits are reached from which tips, for every commit and tip of the question.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
-    /// The tips that the mirror has: for each the walk that starts from it, and its number there.
+    /// The tips that the mirror has, each with the walk that starts from it and its number in that
+    /// walk.
     tips: HashMap<CommitSha, (usize, usize), RandomState>,
     walks: Vec<HashMap<CommitSha, Tips, RandomState>>,
 }
@@ -31,18 +32,18 @@ pub struct Ancestry {
 #[derive(Clone, Debug)]
 pub struct Reached<'a> {
     ancestry: &'a Ancestry,
-    /// Those of each walk; nothing where none does.
+    /// For each walk, the tips that reach the commit. `None` where no tip does.
     walks: Vec<Option<&'a Tips>>,
 }
 
 impl Ancestry {
-    /// Returns whether the mirror has so many tips, which is all of a question. Then the answer never
-    /// changes.
+    /// Returns whether the mirror has `tips` tips, which is the number of tips in the question. If
+    /// so, the answer never changes.
     pub fn is_final(&self, tips: usize) -> bool {
         self.tips.len() == tips
     }
 
-    /// Returns about how many bytes it takes, for whoever keeps it.
+    /// Returns the approximate size in bytes, for caches.
     pub fn bytes(&self) -> usize {
         let words = |walk: &HashMap<CommitSha, Tips, RandomState>| {
             walk.values()
@@ -52,8 +53,8 @@ impl Ancestry {
         160 * self.tips.len() + self.walks.iter().map(words).sum::<usize>()
     }
 
-    /// Returns what reaches a commit of the question. It is looked up once, however many tips are asked
-    /// about.
+    /// Returns what reaches a commit of the question. The commit is looked up once, however many
+    /// tips are asked about.
     pub fn of(&self, commit: &CommitSha) -> Reached<'_> {
         Reached {
             ancestry: self,
@@ -63,8 +64,8 @@ impl Ancestry {
 }
 
 impl Reached<'_> {
-    /// Returns whether the commit is a tip or an ancestor of it; nothing if the mirror lacks the tip. A
-    /// commit that the mirror lacks is not an ancestor of one that it has.
+    /// Returns whether the commit is the tip or one of its ancestors, or `None` if the mirror lacks
+    /// the tip. A commit that the mirror lacks is not an ancestor of one that it has.
     pub fn from(&self, tip: &CommitSha) -> Option<bool> {
         let (walk, number) = self.ancestry.tips.get(tip)?;
         let reached = self.walks[*walk];
@@ -73,12 +74,13 @@ impl Reached<'_> {
 }
 
 impl MirrorReader {
-    /// Returns which of these commits are reached from which of these tips. One walk covers 1,024 tips,
-    /// and ends when nothing is left to find.
+    /// Returns which of these commits are reached from which of these tips. One walk covers 1,024
+    /// tips, and ends when nothing is left to find.
     ///
     /// # Errors
     ///
-    /// [`ReadDecline::TooManyCommits`] for a history of more than 2,000,000, and see [`ReadError`].
+    /// [`ReadDecline::TooManyCommits`] for a history of more than 2,000,000 commits, and see
+    /// [`ReadError`].
     pub fn ancestry<'c>(
         &mut self,
         commits: impl IntoIterator<Item = &'c CommitSha>,
@@ -102,7 +104,7 @@ impl MirrorReader {
         Ok(ancestry)
     }
 
-    /// Returns the tips that reach each wanted commit, for the commits that are reached at all.
+    /// Returns the tips that reach each wanted commit. Commits that no tip reaches are left out.
     fn reached_from(
         &self,
         tips: &HashMap<ObjectId, usize>,
@@ -122,7 +124,7 @@ impl MirrorReader {
                 Ok(())
             });
         match (found, walked) {
-            // Git fails if the rest of its answer is not read.
+            // Git fails if its answer is not read to the end.
             (Some(Walk::Found(reached)), Err(error)) if error.is_failure() => Ok(reached),
             (Some(Walk::Declined(decline)), Err(error)) if error.is_failure() => {
                 Err(ReadError::Declined(decline))
@@ -141,12 +143,12 @@ enum Walk {
     Found(HashMap<ObjectId, Tips>),
     /// The history was read to its end.
     Ended(HashMap<ObjectId, Tips>),
-    /// It cannot be read.
+    /// The history cannot be read.
     Declined(ReadDecline),
 }
 
-/// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only the
-/// edge of the walk and the answer are kept in memory.
+/// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only
+/// the edge of the walk and the answer are kept in memory.
 fn walk(
     output: &mut dyn BufRead,
     tips: &HashMap<ObjectId, usize>,

@@ -2,62 +2,64 @@ use std::io::{self, BufRead};
 
 use svc_model::repository::CommitSha;
 
-use super::diff::Said;
+use super::diff::Comparison;
 use super::renames::{Next, begins, next, text};
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
 
-/// Files of one commit that are returned. The caller holds those of many commits.
-const TOLD_MAX: usize = 256;
-/// Files of one commit that are read.
+/// The maximum files of one commit that are returned. The caller holds the files of many commits.
+const RETURNED_MAX: usize = 256;
+/// The maximum files of one commit that are read.
 const FILES_MAX: usize = 10_000;
 
 /// What happened to a file, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It has other content, or another mode.
+    /// Its content or its mode is different.
     Modified,
-    /// It was removed.
+    /// The file was removed.
     Deleted,
-    /// It is not a regular file, was none before, or became something else.
+    /// It is not a regular file, or was not one before.
     Other,
 }
 
-/// A file that differs between a commit and its first parent. A moved file appears twice.
+/// A file that differs between a commit and its first parent. A moved file appears twice, as
+/// removed and as new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What happened to it.
+    /// What happened to the file.
     pub kind: ChangeKind,
-    /// The ids of its content before and after; zeros for none.
+    /// The ids of its content before and after; all zeros where there is none.
     pub contents: (ObjectId, ObjectId),
     /// Its path, in any encoding.
     pub path: Vec<u8>,
 }
 
 impl MirrorReader {
-    /// Returns which files differ between commits and their first parents, in git's order. Git reads no
-    /// content for that. `each` gets the place of the commit; nothing if the mirror lacks the commit, or
-    /// if more files differ than are returned.
+    /// Returns which files differ between commits and their first parents, in git's order. Git
+    /// reads no file contents for this. `each` gets the index of the commit, and `None` if the
+    /// mirror lacks the commit or if more than 256 files differ.
     ///
     /// # Errors
     ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one commit,
-    /// [`ReadDecline::TooManyFiles`] and [`ReadDecline::Path`].
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For a
+    /// single commit, `each` gets errors such as [`ReadDecline::TooManyFiles`] and
+    /// [`ReadDecline::Path`].
     pub fn changes(
         &mut self,
         commits: &[CommitSha],
         mut each: impl FnMut(usize, Result<Option<Vec<Change>>, ReadError>),
     ) -> Result<(), ReadError> {
-        self.each_said(Said::Changes, commits, read, |place, changes| {
+        self.compare_each(Comparison::Changes, commits, read, |place, changes| {
             each(place, changes.map(Option::flatten));
         })
     }
 }
 
-/// Reads `:MODE MODE ID ID STATUS` and the path of each file, both ended by NUL, between the line of
-/// the trees and the line that ends the answer.
+/// Reads `:MODE MODE ID ID STATUS` and the path of each file, both ended by NUL, between the line
+/// with the trees and the line that ends the answer.
 fn read(
     output: &mut dyn BufRead,
     head: &[u8],
@@ -79,8 +81,8 @@ fn read(
         let Some(path) = text(output, PATH_BYTES_MAX)? else {
             return Ok(Err(ReadDecline::Path));
         };
-        // One more than is returned shows that there are more.
-        if files <= TOLD_MAX + 1 {
+        // One more than may be returned shows that there are more.
+        if files <= RETURNED_MAX + 1 {
             changes.push(Change {
                 kind,
                 contents,
@@ -88,10 +90,10 @@ fn read(
             });
         }
     }
-    Ok(Ok((changes.len() <= TOLD_MAX).then_some(changes)))
+    Ok(Ok((changes.len() <= RETURNED_MAX).then_some(changes)))
 }
 
-/// Reads what precedes a path: two modes, two ids and a word.
+/// Parses what precedes a path: two modes, two ids and a word.
 fn parse(fields: &[u8]) -> Option<(ChangeKind, (ObjectId, ObjectId))> {
     let mut fields = fields.split(|byte| *byte == b' ');
     let modes = [fields.next()?, fields.next()?];

@@ -5,18 +5,19 @@ use svc_model::repository::CommitSha;
 pub struct Commit {
     /// The id of its tree.
     pub tree: CommitSha,
-    /// Its parents in their order; none for the first of a history.
+    /// Its parents, in order. The first commit of a history has none.
     pub parents: Vec<CommitSha>,
-    /// When it was written, in seconds since 1970, if it can be read: old programs wrote invalid times.
+    /// When it was written, in seconds since 1970. `None` if the time cannot be read, because old
+    /// programs wrote invalid times.
     pub authored_at: Option<i64>,
-    /// When it was committed, in seconds since 1970, if it can be read.
+    /// When it was committed, in seconds since 1970. `None` if the time cannot be read.
     pub committed_at: Option<i64>,
     /// Its message, unchanged, in any encoding.
     pub message: Vec<u8>,
 }
 
 impl Commit {
-    /// Reads the object of a commit.
+    /// Parses a commit object.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (headers, message) = match find(text, b"\n\n") {
             Some(end) => (&text[..end], &text[end + 2..]),
@@ -52,7 +53,7 @@ fn id(digits: &[u8]) -> Option<CommitSha> {
     CommitSha::new(str::from_utf8(digits).ok()?)
 }
 
-/// Reads the time of `NAME <ADDRESS> SECONDS ZONE`.
+/// Parses the time in `NAME <ADDRESS> SECONDS ZONE`.
 fn moment(person: &[u8]) -> Option<i64> {
     let end = person.iter().rposition(|byte| *byte == b'>')?;
     let rest = str::from_utf8(&person[end + 1..]).ok()?;

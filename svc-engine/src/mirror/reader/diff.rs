@@ -7,47 +7,49 @@ use super::{MirrorReader, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::process::Conversation;
 
-/// What writes diffs.
+/// The git command that writes diffs.
 const DIFF_TREE: &str = "diff-tree";
-/// A line of the question that git repeats after a diff. No line of a diff begins like this.
+/// A line of the question, which git repeats after a diff. No line of a diff begins like this.
 pub(super) const END: &[u8] = b"svc-end\n";
-/// The beginning of the section of a file.
+/// The beginning of a file's section.
 const SECTION: &[u8] = b"diff --git ";
-/// The empty tree, which every repository knows.
+/// The empty trees of both hash algorithms, which every repository knows.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// What a diff may contain.
+/// The limits of a diff.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffQuestion {
-    /// Bytes of the whole diff.
+    /// Maximum bytes of the whole diff.
     pub bytes_max: usize,
-    /// Files that differ.
+    /// Maximum number of files that differ.
     pub files_max: usize,
 }
 
-/// A unified diff as git writes it, in any encoding, with unquoted names. A file of more than 8 MiB is
-/// shown as a binary file.
+/// A unified diff as git writes it, in any encoding, with unquoted names. A file of more than 8 MiB
+/// is shown as a binary file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diff {
     /// The sections of the files.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// The number of files.
     pub files: usize,
 }
 
 impl MirrorReader {
-    /// Returns how each of many commits differs from its first parent, or from the empty tree if it has
-    /// no parent. A merge is a commit like any other. A moved file is shown as one file if half of its
-    /// content is unchanged; at most 1,000 files are compared for that. Git works on the next commits
-    /// while `each` handles one. `each` gets the place of the commit; nothing if the mirror lacks it.
+    /// Returns how each of many commits differs from its first parent, or from the empty tree if it
+    /// has no parent. Merges are treated like any other commit. A moved file is shown as one file
+    /// if half of its content is unchanged; at most 1,000 files are compared for this. Git works on
+    /// the next commits while `each` handles one. `each` gets the index of the commit, and `None`
+    /// if the mirror lacks the commit.
     ///
     /// # Errors
     ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one commit,
-    /// [`ReadDecline::TooLarge`] and [`ReadDecline::TooManyFiles`] as asked, and
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For a
+    /// single commit, `each` gets errors such as [`ReadDecline::TooLarge`] and
+    /// [`ReadDecline::TooManyFiles`], by the limits of the question, and
     /// [`ReadDecline::Malformed`].
     pub fn diffs(
         &mut self,
@@ -56,21 +58,21 @@ impl MirrorReader {
         each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
     ) -> Result<(), ReadError> {
         let read = |output: &mut dyn BufRead, head: &[u8]| read(output, head, question);
-        self.each_said(Said::Diff, commits, read, each)
+        self.compare_each(Comparison::Diff, commits, read, each)
     }
 
-    /// Asks how each of many commits differs from its first parent. `read` gets each answer with its
-    /// first line, and what it returns is passed on. If git cannot be asked at all, `each` gets that of
-    /// every commit that has no answer yet.
-    pub(super) fn each_said<T>(
+    /// Asks how each of many commits differs from its first parent. `read` gets each answer along
+    /// with its first line, and `each` gets what `read` returns. If git cannot be asked at all,
+    /// `each` gets the error for every commit that has no answer yet.
+    pub(super) fn compare_each<T>(
         &mut self,
-        said: Said,
+        comparison: Comparison,
         commits: &[CommitSha],
         read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
     ) -> Result<(), ReadError> {
         let mut is_answered = vec![false; commits.len()];
-        let asked = self.ask_of_each(said, commits, read, |place, answer| {
+        let asked = self.ask_of_each(comparison, commits, read, |place, answer| {
             is_answered[place] = true;
             each(place, answer);
         });
@@ -88,7 +90,7 @@ impl MirrorReader {
 
     fn ask_of_each<T>(
         &mut self,
-        said: Said,
+        comparison: Comparison,
         commits: &[CommitSha],
         mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
         mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
@@ -110,7 +112,7 @@ impl MirrorReader {
         }
         let mut next = 0;
         while next < questions.len() {
-            let mut conversation = self.diff_conversation(&questions[next], said)?;
+            let mut conversation = self.diff_conversation(&questions[next], comparison)?;
             let mut is_whole = true;
             let answered = conversation.ask_all(&questions[next..], |at, output| {
                 let head = questions[next + at].strip_suffix(END).unwrap_or_default();
@@ -120,7 +122,7 @@ impl MirrorReader {
                     places[next + at],
                     answer.map(Some).map_err(ReadError::Declined),
                 );
-                // The rest of a declined answer is not read, so a new process gives the next answer.
+                // A declined answer is not read to the end, so a new process gives the next answer.
                 Ok(if is_whole {
                     ControlFlow::Continue(())
                 } else {
@@ -131,7 +133,7 @@ impl MirrorReader {
                 Ok(count) => {
                     next += count;
                     if is_whole {
-                        self.diffs[said.place()] = Some(conversation);
+                        self.diffs[comparison.place()] = Some(conversation);
                     }
                 }
                 Err((at, cause)) => {
@@ -143,12 +145,13 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// Ends the processes that write diffs, when no more diffs are needed.
+    /// Ends the processes that write diffs, once no more diffs are needed.
     pub fn end_diffs(&mut self) {
         self.diffs = [None, None];
     }
 
-    /// Returns the trees of a commit's first parent and of the commit; nothing if the mirror lacks one.
+    /// Returns the trees of a commit's first parent and of the commit, or `None` if the mirror
+    /// lacks either.
     fn trees_of(&mut self, commit: &CommitSha) -> Result<Option<(String, String)>, ReadError> {
         let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
@@ -165,8 +168,12 @@ impl MirrorReader {
     }
 
     /// Takes the process for this kind of question, or starts one.
-    fn diff_conversation(&mut self, asked: &[u8], said: Said) -> Result<Conversation, ReadError> {
-        if let Some(conversation) = self.diffs[said.place()].take() {
+    fn diff_conversation(
+        &mut self,
+        asked: &[u8],
+        comparison: Comparison,
+    ) -> Result<Conversation, ReadError> {
+        if let Some(conversation) = self.diffs[comparison.place()].take() {
             return Ok(conversation);
         }
         let tree = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -179,22 +186,22 @@ impl MirrorReader {
             )])
             .args(["diff-tree", "--stdin", "-r", "--full-index"])
             .args(["--submodule=short", "--ignore-submodules=none"])
-            .args(said.arguments());
+            .args(comparison.arguments());
         Ok(call.converse(&self.allowance)?)
     }
 }
 
-/// What git says about two trees.
+/// What to ask git about two trees.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Said {
+pub(super) enum Comparison {
     /// What was added and removed in each file.
     Diff,
     /// Which files differ.
     Changes,
 }
 
-impl Said {
-    /// Returns where the process for it is kept.
+impl Comparison {
+    /// Returns the index of the process that answers this kind of question.
     const fn place(self) -> usize {
         match self {
             Self::Diff => 0,
@@ -217,7 +224,7 @@ impl Said {
     }
 }
 
-/// Returns the line that asks how trees differ. Git repeats it before its answer.
+/// Returns the line that asks how two trees differ. Git repeats it before its answer.
 fn head(from: &str, to: &str) -> String {
     format!("{from} {to}\n")
 }

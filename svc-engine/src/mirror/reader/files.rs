@@ -7,7 +7,7 @@ use super::tree::{self, EntryKind};
 use super::{Kind, MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
 
-/// Entries of a folder that is searched for a file.
+/// The maximum entries of a folder that is searched for a file.
 const FOLDER_ENTRIES_MAX: usize = 100_000;
 
 /// A file to find.
@@ -37,15 +37,16 @@ impl<'w> Search<'w> {
 }
 
 impl MirrorReader {
-    /// Returns the contents of many regular files, each at a commit; nothing if there is none at the
-    /// path, or if it is a link, a folder or a commit of another repository. Each folder is read once,
-    /// however many of its files are wanted.
+    /// Returns the ids of the contents of many regular files, each at a commit. The id is `None` if
+    /// there is nothing at the path, or if it is a link, a folder or a commit of another
+    /// repository. Each folder is read once, however many of its files are wanted.
     ///
     /// # Errors
     ///
-    /// Those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file,
-    /// [`ReadDecline::Path`], [`ReadDecline::Malformed`], and [`ReadDecline::TooManyEntries`] if it is
-    /// not among the first 100,000 entries of a folder that has more.
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. A single
+    /// file can be declined with [`ReadDecline::Path`], [`ReadDecline::Malformed`], or
+    /// [`ReadDecline::TooManyEntries`] if it is not among the first 100,000 entries of a folder
+    /// that has more.
     pub fn find_files(
         &mut self,
         wanted: &[WantedFile<'_>],
@@ -75,7 +76,7 @@ impl MirrorReader {
         Ok(found)
     }
 
-    /// Takes every search one folder further, and returns those that are not finished.
+    /// Takes each search one folder further, and returns the unfinished ones.
     fn descend<'w>(
         &mut self,
         searches: &[(usize, Search<'w>)],
@@ -131,13 +132,14 @@ impl MirrorReader {
         Ok(further)
     }
 
-    /// Reads the contents of many files, see [`find_files`](Self::find_files). `each` gets the place of the
-    /// id; of a file with more than so many bytes it gets the first ones, one more than that.
+    /// Reads the contents of many files by id, see [`find_files`](Self::find_files). `each` gets
+    /// the index of the id. For a file of more than `bytes_max` bytes, it gets the beginning, one
+    /// byte longer than that.
     ///
     /// # Errors
     ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file,
-    /// [`ReadDecline::Malformed`].
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. A single
+    /// file can be declined with [`ReadDecline::Malformed`].
     pub fn contents_of(
         &mut self,
         ids: &[ObjectId],

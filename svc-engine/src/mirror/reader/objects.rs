@@ -4,26 +4,27 @@ use std::ops::ControlFlow;
 use super::{CAT_FILE, Kind, MirrorReader, ReadError, read_header, why};
 use crate::mirror::object_id::ObjectId;
 
-/// What an id leads to.
+/// What an id refers to.
 #[derive(Debug)]
 pub(super) enum Found<'b> {
     /// Nothing.
     Absent,
     /// An object that git could not read.
     Unread(ReadError),
-    /// The first bytes of an object that is larger than requested, one more than that.
+    /// The beginning of an object that is larger than requested. It is one byte longer than the
+    /// limit.
     Start(Kind, &'b [u8]),
     /// An object of this kind with these bytes.
     Object(Kind, &'b [u8]),
 }
 
 impl MirrorReader {
-    /// Reads many objects, of each at most so many bytes and one more. Git works on the next ones while
-    /// `each` handles one. `each` gets the place of the id.
+    /// Reads many objects, each up to `bytes_max` bytes and one more. Git works on the next objects
+    /// while `each` handles one. `each` gets the index of the id.
     ///
     /// # Errors
     ///
-    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    /// Only errors that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`].
     pub(super) fn objects(
         &mut self,
         ids: &[ObjectId],
@@ -54,7 +55,7 @@ impl MirrorReader {
                 }
                 buffer.clear();
                 output.take(header.bytes + 1).read_to_end(&mut buffer)?;
-                // The line break after it is not part of the object.
+                // The line break after the object is not part of it.
                 if buffer.pop() != Some(b'\n') || buffer.len() as u64 != header.bytes {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }

@@ -10,19 +10,19 @@ use crate::mirror::bare::Mirror;
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::observe::PUSH_COMMITS_MAX;
 
-/// Commits that are read for one push before git is asked instead.
+/// The number of commits that are read for one push before git is asked instead.
 const VISITED_MAX: usize = 2_000;
-/// Commits whose place in the history is kept in memory.
+/// The number of commits whose place in the history is kept in memory.
 const LINKS_MAX: usize = 200_000;
 
-/// From where to where a push moved a branch.
+/// Between which two commits a push moved a branch.
 #[derive(Clone, Copy, Debug)]
 pub struct PushRange<'p> {
     /// The commit that the branch was at; all zeros if the push created the branch.
     pub before: &'p CommitSha,
     /// The commit that the branch is at now.
     pub after: &'p CommitSha,
-    /// Whether the new commit does not follow from the old one.
+    /// Whether the new commit does not descend from the old one.
     pub forced: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct PushRange<'p> {
 pub struct Brought {
     /// The commits, the oldest first.
     pub commits: Vec<CommitSha>,
-    /// Whether the answer stays the same whatever the mirror receives later.
+    /// Whether the answer stays the same, whatever the mirror receives later.
     pub is_final: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Link {
 }
 
 impl PushRange<'_> {
-    /// Returns whether the push says that it brought more than its newer end.
+    /// Returns whether the push claims to have brought more than its newer end.
     fn is_range(&self) -> bool {
         !self.forced && self.before.as_str().bytes().any(|digit| digit != b'0')
     }
@@ -70,9 +70,9 @@ struct Met {
 }
 
 impl MirrorReader {
-    /// Returns the commits that a push brought, the oldest first: the 20 newest, in git's order. For a
-    /// push that was forced, that created its branch, or whose older end the mirror lacks, only its
-    /// newer end.
+    /// Returns the commits that a push brought: the 20 newest, in git's order, oldest first. For a
+    /// push that was forced, that created its branch, or whose older end the mirror lacks, returns
+    /// only its newer end.
     ///
     /// # Errors
     ///
@@ -99,12 +99,8 @@ impl MirrorReader {
         })
     }
 
-    /// Reads the places in the history that [`pushed`](Self::pushed) will need for these pushes, one
-    /// generation of all pushes at a time.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::Passed`] and [`ReadError::Folder`].
+    /// Reads the places in the history that [`pushed`](Self::pushed) will need for these pushes,
+    /// one generation of all pushes at a time.
     pub fn prepare<'p>(
         &mut self,
         pushes: impl Iterator<Item = PushRange<'p>>,
@@ -170,16 +166,16 @@ impl MirrorReader {
         self.links.insert(id, link);
     }
 
-    /// Returns the newest commits that one commit reaches and another does not, the newest first, by a
-    /// walk from both. Returns nothing if the walk would be long, or if commit times do not follow the
-    /// history: then git's order is different.
+    /// Returns the newest commits that `after` reaches and `before` does not, newest first, by
+    /// walking from both. Returns `None` if the walk would be long, or if commit times do not
+    /// follow the history, because git's order is different then.
     fn between(
         &mut self,
         before: ObjectId,
         after: ObjectId,
     ) -> Result<Option<Vec<ObjectId>>, ReadError> {
         let mut met: HashMap<ObjectId, Met> = HashMap::new();
-        // By time, and for one time in the order in which the walk met them.
+        // Ordered by time, and within the same time by when the walk met them.
         let mut waiting = BinaryHeap::new();
         let mut passed: Vec<(i64, ObjectId)> = Vec::new();
         // How many waiting commits the older end is not known to reach.
@@ -250,7 +246,7 @@ impl MirrorReader {
         Ok(Some(newest.take(PUSH_COMMITS_MAX).collect()))
     }
 
-    /// Returns the place of a commit in the history; nothing if the mirror lacks the commit.
+    /// Returns the place of a commit in the history; `None` if the mirror lacks the commit.
     pub(super) fn link(&mut self, id: ObjectId) -> Result<Option<Link>, ReadError> {
         if let Some(link) = self.links.get(&id) {
             return Ok(Some(link.clone()));
@@ -286,8 +282,8 @@ impl MirrorReader {
     }
 }
 
-/// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many of
-/// them were waiting.
+/// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many
+/// of them were waiting.
 fn mark(met: &mut HashMap<ObjectId, Met>, id: ObjectId) -> usize {
     let mut marked = vec![id];
     let mut waited = 0;

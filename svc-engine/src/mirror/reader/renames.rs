@@ -6,9 +6,9 @@ use super::diff::END;
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
 
-/// Files that moved between two commits.
+/// The maximum number of files that moved between two commits.
 const RENAMES_MAX: usize = 10_000;
-/// Bytes of what precedes the paths of one.
+/// The maximum bytes of what precedes the paths of one file.
 const HEAD_BYTES_MAX: usize = 1_024;
 
 /// A file that has another path in a later commit.
@@ -21,14 +21,14 @@ pub struct Rename {
 }
 
 impl MirrorReader {
-    /// Returns the files that have another path in a later commit and at least half of their content
-    /// unchanged, in git's order; nothing if the mirror lacks one of the commits. If more than 1,000
-    /// files would have to be compared, only files with unchanged content are returned.
+    /// Returns the files that have another path in a later commit and at least half of their
+    /// content unchanged, in git's order. `None` if the mirror lacks one of the commits. If more
+    /// than 1,000 files would have to be compared, returns only files with unchanged content.
     ///
     /// # Errors
     ///
-    /// [`ReadDecline::TooManyFiles`] for more than 10,000 of them, [`ReadDecline::Path`] for a path of
-    /// more than 3 KiB, and see [`MirrorReader::commit`].
+    /// [`ReadDecline::TooManyFiles`] for more than 10,000 files, [`ReadDecline::Path`] for a path
+    /// of more than 3 KiB, and see [`MirrorReader::commit`].
     pub fn renames(
         &mut self,
         from: &CommitSha,
@@ -52,7 +52,7 @@ impl MirrorReader {
         let asked = [trees.as_bytes(), END].concat();
         let answer = conversation.ask(&asked, |output| read(output, trees.as_bytes()));
         let renames = answer.map_err(|cause| why(WHAT, cause))?;
-        // The rest of a declined answer is not read, so a new process gives the next answer.
+        // A declined answer is not read to the end, so a new process gives the next answer.
         let renames = renames.map_err(ReadError::Declined)?;
         self.renames = Some(conversation);
         Ok(Some(renames))
@@ -60,7 +60,7 @@ impl MirrorReader {
 }
 
 /// Reads `:MODES IDS STATUS`, the path before and the path after of each file, all ended by NUL,
-/// between the line of the trees and the line that ends the answer.
+/// between the line with the trees and the line that ends the answer.
 fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>, ReadDecline>> {
     if !begins(output, trees)? {
         return Ok(Err(ReadDecline::Malformed));
@@ -83,8 +83,8 @@ fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>
     }
 }
 
-/// Reads the line of the trees, and returns whether it is that of the question. If not, git could not
-/// read one of the trees.
+/// Reads the line with the trees, and returns whether it is the one in the question. If not, git
+/// could not read one of the trees.
 pub(super) fn begins(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<bool> {
     let mut first = Vec::new();
     output
@@ -124,7 +124,8 @@ pub(super) fn next(output: &mut dyn BufRead) -> io::Result<Next> {
     Ok(Next::Odd)
 }
 
-/// Reads up to the next NUL, without it; nothing if that is longer than this.
+/// Reads up to the next NUL and returns what precedes it, or `None` if that is longer than
+/// `bytes_max`.
 pub(super) fn text(output: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     output

@@ -16,7 +16,7 @@ use crate::derive::diff::{CommitDiff, FileChange};
 use crate::testing::git::{Repository, git};
 use crate::testing::processes;
 
-/// A repository, and its mirror.
+/// A repository and its mirror.
 struct Stage {
     root: TempDir,
     forge: Repository,
@@ -93,7 +93,7 @@ impl Stage {
         MirrorFolder::new(self.root.path(), OrgId::new("acme").unwrap())
     }
 
-    /// Mirrors what is in the work tree.
+    /// Mirrors what the work tree contains.
     fn mirror(&self) {
         let path = self.folder().path(&self.lifetime);
         let work = self.forge.folder().join("work");
@@ -109,7 +109,7 @@ impl Stage {
             .unwrap()
     }
 
-    /// Commits these files, each a name and its bytes.
+    /// Commits these files, each given by name and bytes.
     fn commit_files(&self, files: &[(&str, &[u8])]) -> CommitSha {
         for (name, bytes) in files {
             let path = self.forge.folder().join("work").join(name);
@@ -120,7 +120,7 @@ impl Stage {
         sha(&self.forge.commit("files"))
     }
 
-    /// Commits a tree of entries as `mktree` reads them.
+    /// Commits a tree of entries in the form that `mktree` reads.
     fn commit_tree(&self, parent: Option<&CommitSha>, entries: &str) -> CommitSha {
         let tree = self.forge.run_with(&["mktree", "-z", "--missing"], entries);
         let mut arguments = vec!["commit-tree", "-m", "tree"];

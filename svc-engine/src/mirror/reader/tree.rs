@@ -1,7 +1,7 @@
 use super::ReadDecline;
 use crate::mirror::object_id::ObjectId;
 
-/// Bytes of an entry of a folder, on average. A folder with larger entries is too large.
+/// The average bytes of a folder's entry. A folder with larger entries is too large.
 const ENTRY_BYTES_MAX: u64 = 320;
 
 /// What an entry of a folder is.
@@ -17,13 +17,13 @@ pub(super) enum EntryKind {
     Repository,
 }
 
-/// Returns how many bytes this many entries may have.
+/// Returns how many bytes a folder with this many entries may have.
 pub(super) fn bytes_max(entries_max: usize) -> u64 {
     (entries_max as u64).saturating_mul(ENTRY_BYTES_MAX)
 }
 
-/// Reads the object of a folder, whose ids are as long as this one, and passes on the entries: each is
-/// `MODE NAME`, NUL and the bytes of the id.
+/// Parses the object of a folder, whose ids are as long as `like`, and passes on the entries. Each
+/// entry is `MODE NAME`, NUL, and the bytes of the id.
 pub(super) fn each(
     mut tree: &[u8],
     like: ObjectId,
@@ -50,7 +50,7 @@ fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(Entry<'_>, &[u8])> {
     let end = tree.iter().position(|byte| *byte == 0)?;
     let (head, rest) = (&tree[..end], &tree[end + 1..]);
     let space = head.iter().position(|byte| *byte == b' ')?;
-    // Old programs wrote modes with other permissions, and with leading zeros.
+    // Old programs wrote modes with other permissions and with leading zeros.
     let mode = u32::from_str_radix(str::from_utf8(&head[..space]).ok()?, 8).ok()?;
     let kind = match mode >> 12 {
         0o10 => EntryKind::File,

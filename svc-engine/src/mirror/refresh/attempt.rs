@@ -21,15 +21,15 @@ use crate::mirror::remote::{Remote, RemoteError};
 use crate::mirror::retry;
 use crate::store::{Append, ClaimedJob, JobEnd, Outcome, StoreError, WaitingPush};
 
-/// Observations per transaction.
+/// The number of observations per transaction.
 const OBSERVATIONS_PER_TRANSACTION: usize = 128;
 /// How long a job waits for another process on this machine that uses its mirror.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// The pause of a job that found its mirror in use.
 const TAKEN_PAUSE: Duration = Duration::from_secs(5);
 
-/// The time limit for fetching heads of merged pull requests. The job is done by then, and other
-/// work waits for the worker.
+/// The time limit for fetching heads of merged pull requests. The job is already done by then, and
+/// other work waits for the worker.
 const HEADS_MAX: Duration = Duration::from_secs(10);
 
 /// What ends an attempt early.
@@ -79,7 +79,7 @@ impl Attempt<'_> {
         let is_new = !self.refresher.folder.exists(lifetime);
         let like = ObjectId::of(&newest.push.after_sha);
         self.fetch(&mirror, &remote, like, &lock)?;
-        // A branch was pushed. A remote without branches is broken, and its next answer restores
+        // A branch was pushed, so a remote without branches is broken. Its next answer restores
         // what this one has removed.
         if !mirror.has_branch(self.allowance)? {
             let detail = "the repository has no branch".to_owned();
@@ -115,8 +115,8 @@ impl Attempt<'_> {
         Ok(outcome)
     }
 
-    /// Fetches. A mirror that git itself cannot read any more is created anew, because the forge
-    /// has everything.
+    /// Fetches the mirror. If git itself can no longer read the mirror, it is created anew, because
+    /// the forge has everything.
     fn fetch(
         &self,
         mirror: &Mirror<'_>,
@@ -130,7 +130,7 @@ impl Attempt<'_> {
         let Err(error) = mirror.fetch(remote, &config.notes, lock, self.allowance) else {
             return Ok(());
         };
-        // The partially received data would stay forever, and take the space that was missing.
+        // Partially received data would stay forever, and take up the space that was missing.
         mirror.sweep();
         if error.is_stopped() || mirror.is_sound(like, self.allowance)? {
             return Err(error.into());
@@ -165,15 +165,15 @@ impl Attempt<'_> {
             absent,
             failed,
         } = asked;
-        // Even if the last head was given up: nobody looks for the others again.
+        // Logged even if the last head was given up, because the others are not looked for again.
         if asked != Asked::default() {
             tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
         }
         done
     }
 
-    /// Returns the pushes that the mirror may be fetched for, oldest delivery first; if there are
-    /// none, the reason.
+    /// Returns the pushes that the mirror may be fetched for, oldest delivery first. If there are
+    /// none, returns the reason.
     fn admitted(&self) -> Result<Result<Vec<WaitingPush>, Option<MirrorFailure>>, StoreError> {
         let declines = gate::declines(&self.refresher.store, self.waiting)?;
         let mut admitted = Vec::new();
@@ -205,8 +205,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Returns the remote: that of the latest delivery, unless it is refused. A push with a refused
-    /// URL is ignored.
+    /// Returns the remote of the latest delivery whose URL is not refused. Pushes with refused URLs
+    /// are dropped from the list.
     fn remote(&self, mut pushes: Vec<WaitingPush>) -> Result<(Remote, Vec<WaitingPush>), Setback> {
         let remotes = &self.refresher.config.remotes;
         let mut refusal = None;
@@ -239,7 +239,7 @@ impl Attempt<'_> {
             ..
         } = self.refresher;
         let lifetime = &self.job.lifetime;
-        // One time for everything that this refresh saw.
+        // Everything that this refresh observed gets the same time.
         let captured_at = clock.now();
         let mut facts = self.observations(pushes, observed, captured_at);
         let (mut stored, mut duplicates) = (0, 0);
@@ -339,13 +339,13 @@ impl Attempt<'_> {
     fn end(&self, end: JobEnd) -> Result<(), StoreError> {
         let Refresher { jobs, clock, .. } = self.refresher;
         if !jobs.end(self.job, end, clock.now())? {
-            // Another server has taken the job, and will find the same.
+            // Another server has taken the job and will find the same.
             tracing::warn!(mirror = %self.job.lifetime, "mirror_lease_lost");
         }
         Ok(())
     }
 
-    /// Drops the waiting pushes, which may not be fetched for.
+    /// Drops the waiting pushes, because the mirror may not be fetched for them.
     fn decline(&self, reason: Option<MirrorFailure>) -> Result<RefreshOutcome, StoreError> {
         let end = JobEnd::Declined {
             done: self.waiting.to_vec(),
@@ -358,8 +358,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Counts a failure of the store as one of the job: otherwise an unreadable row would be tried
-    /// forever. If the store does not accept even that, it is unavailable for every job.
+    /// Counts a failure of the store as a failure of the job: otherwise an unreadable row would be
+    /// tried forever. If the store does not accept even that, it is unavailable for every job.
     pub(super) fn store_failed(&self, error: StoreError) -> Result<RefreshOutcome, StoreError> {
         tracing::warn!(
             mirror = %self.job.lifetime,

@@ -19,7 +19,7 @@ mod setbacks;
 
 const ZEROS: &str = "0000000000000000000000000000000000000000";
 
-/// A service that mirrors one repository of this machine.
+/// A service that mirrors one repository on this machine.
 pub(super) struct Service {
     pub(super) database: TestStore,
     store: Arc<Store>,
@@ -49,7 +49,7 @@ impl Service {
         })
     }
 
-    /// Makes the forge push and deliver what was pushed; returns the id of the push.
+    /// Pushes from the forge's work tree, delivers the push, and returns its id.
     fn push(&self, before: &str, after: &str) -> FactId {
         self.forge.push();
         self.deliver(before, after, |_| {})
@@ -90,7 +90,7 @@ impl Service {
         Some(self.refresher.run(&job, &Cancellation::default()).unwrap())
     }
 
-    /// Refreshes until nothing is due and returns how often, with what was stored.
+    /// Refreshes until nothing is due. Returns how often, and how much was stored.
     fn refresh_all(&self) -> (usize, usize) {
         let mut all = (0, 0);
         while let Some(outcome) = self.refresh() {
@@ -102,7 +102,7 @@ impl Service {
         all
     }
 
-    /// Returns commit, Session, push and ref of every observation.
+    /// Returns the commit, Session, push and ref of every observation.
     pub(super) fn observations(&self) -> BTreeSet<(String, String, String, String)> {
         let sql = "SELECT commit_sha, session_id, source_push_id, notes_ref
             FROM session_commit_observations";
@@ -140,7 +140,7 @@ fn refresher(
     configure(&mut config);
     let jobs = MirrorJobs::new(Arc::clone(store));
     let git = Git::find(&Deadline::after(Duration::from_mins(1))).unwrap();
-    // Far behind every delivery, so that each is due.
+    // Far after every delivery, so that each is due.
     let clock = Clock::ticking(at(1_000_000));
     Refresher::new(Arc::clone(store), jobs, config, git, clock, Ids::random())
 }

@@ -1,4 +1,4 @@
-//! Fetching from real servers, good and bad.
+//! Fetches from real servers, good and bad.
 
 use std::net::{IpAddr, TcpListener};
 use std::time::Instant as Moment;
@@ -17,7 +17,7 @@ const ZEROS: &str = "0000000000000000000000000000000000000000";
 /// A host that only the tests' resolver knows.
 const HOST: &str = "forge.test";
 
-/// Returns remotes that may be fetched from this machine by its address and by [`HOST`].
+/// Returns remotes that may be fetched from this machine, by its address and by [`HOST`].
 fn remotes() -> Remotes {
     let hosts = ["127.0.0.1", HOST].map(str::to_owned).into();
     let token = SecretString::from("token-token-token");
@@ -43,7 +43,7 @@ fn service_with(configure: impl FnOnce(&mut MirrorConfig)) -> Service {
     .unwrap()
 }
 
-/// Pushes a stamped commit and returns it.
+/// Pushes a stamped commit and returns its id.
 fn prepare(service: &Service) -> String {
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -65,7 +65,7 @@ fn failure(outcome: Option<RefreshOutcome>) -> (MirrorFailure, String) {
     }
 }
 
-/// Returns a port of this machine with this host in place of the address.
+/// Returns a URL of this machine with [`HOST`] in place of the address.
 fn by_name(url: &str) -> String {
     url.replace("127.0.0.1", HOST)
 }
@@ -118,7 +118,7 @@ fn the_http_backend_serves_by_address_and_by_a_pinned_name() {
     let requests = http.requests();
     assert!(requests.len() >= 4, "{requests:?}");
     for request in requests {
-        // Neither what stood in the URL nor the token of the host goes over plain http.
+        // Over plain http, neither the user info from the URL nor the host's token is sent.
         assert_eq!(request.header("authorization"), None);
     }
 }
@@ -148,7 +148,7 @@ fn a_private_repository_is_read_over_tls_with_the_token_of_its_host() {
     for request in requests {
         assert_eq!(request.header("authorization"), Some(expected));
     }
-    // Without a token of its own another host gets none.
+    // Another host, which has no token of its own, gets none.
     let (_, detail) = failure(refresh_from(&service, &https.url("forge.git"), &head));
     assert!(detail.contains("could not read Username"), "{detail}");
 }
@@ -210,7 +210,7 @@ fn a_server_that_lies_is_a_failure() {
         assert_eq!(failure(outcome).0, MirrorFailure::FetchFailed, "{lie:?}");
     }
     assert_eq!(service.observations().len(), 0);
-    // The mirror is none the worse for it.
+    // The mirror is undamaged.
     let url = service.forge.folder().to_owned();
     let http = Http::start(Answer::Git(url));
     let outcome = refresh_from(&service, &http.url("forge.git"), &head);
@@ -234,7 +234,7 @@ fn a_server_that_hangs_or_never_ends_is_left_at_the_deadline() {
     ] {
         let began = Moment::now();
         let (reason, detail) = failure(refresh_from(&service, &url, &head));
-        // What the trickle says is not a protocol, so git may end it first.
+        // What the trickle sends is not a protocol, so git may end it first.
         assert!(
             reason == MirrorFailure::FetchTimeout || url == trickle.url("forge.git"),
             "{url}: {detail}"
@@ -245,7 +245,7 @@ fn a_server_that_hangs_or_never_ends_is_left_at_the_deadline() {
 
 #[test]
 fn a_server_that_stops_in_the_middle_of_a_pack_is_left_at_the_deadline() {
-    // It is the real daemon, but for the end of what it says.
+    // The real daemon, except that its answer is cut off.
     let service = service_with(|config| config.deadline = Duration::from_secs(2));
     let commits = service.forge.add_stamped(300, "s");
     let daemon = Daemon::start(service.forge.folder());

@@ -1,5 +1,5 @@
-//! What git is told about a remote: a URL composed here, the checked addresses, and the credential
-//! in settings, which are passed in the environment.
+//! What git gets for a remote: a URL that is composed here, the checked addresses, and the
+//! credential in settings, which are passed in the environment.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::clone_url::{CloneUrl, Host, Scheme, bracketed};
 
-/// What git is told about the remote of a fetch.
+/// What git gets for the remote of a fetch.
 #[derive(Clone, PartialEq, Eq)]
 pub(in super::super) struct Remote {
     pub(in super::super) url: String,
@@ -65,7 +65,7 @@ fn pin_http(
     }
 }
 
-/// git connects to the address and requests the host by name.
+/// Makes git connect to the addresses and request the host by name.
 fn pin_git(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     if let (Host::Name(_), Some(address)) = (&url.host, addresses.first()) {
         remote.url = format!("git://{}:{}{}", bracketed(*address), url.port(), url.path);
@@ -75,8 +75,8 @@ fn pin_git(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     }
 }
 
-/// ssh connects to the address and checks the host key by name. The service's own key and its known
-/// hosts are those of the account that it runs under.
+/// Makes ssh connect to the addresses and check the host key by name. The key and the known hosts
+/// are those of the account that the service runs under.
 fn pin_ssh(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     let pin = if let (Host::Name(name), Some(address)) = (&url.host, addresses.first()) {
         let alias = match url.port() {
@@ -99,7 +99,7 @@ fn pin_ssh(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
 }
 
 impl Remote {
-    /// Returns a path or file on this machine.
+    /// Returns a remote for a path or file on this machine.
     pub(super) fn local(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -113,8 +113,8 @@ pub(super) fn setting(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// Returns the header for a token: `TOKEN`, which forges accept as the password of any user, or
-/// `USER:PASSWORD`.
+/// Returns the header for a token, which is `TOKEN` or `USER:PASSWORD`. Forges accept `TOKEN` as
+/// the password of any user.
 pub(super) fn authorization(token: &SecretString) -> String {
     let token = token.expose_secret();
     let pair = if token.contains(':') {

@@ -1,7 +1,7 @@
 //! A parsed clone URL.
 //!
-//! Only what git needs is kept, and only in plain form: git would interpret URLs in more ways than
-//! a forge ever uses.
+//! Only what git needs is kept, and only in plain form, because git interprets URLs in more ways
+//! than a forge ever uses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,19 +11,19 @@ use svc_model::repository::RepositoryHost;
 /// Why a clone URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Its scheme is none of http, https, git and ssh, or it is not a URL.
+    /// The scheme is not http, https, git or ssh, or the text is not a URL.
     #[error("the scheme is not http, https, git or ssh")]
     Scheme,
-    /// It names no host, or one that is not a host name.
+    /// The URL names no host, or something that is not a host name.
     #[error("there is no host name")]
     Host,
-    /// Its path or port is invalid.
+    /// The path or the port is invalid.
     #[error("the path or port is malformed")]
     Shape,
-    /// Its host is not among the allowed ones.
+    /// The host is not among the allowed ones.
     #[error("the host is not among the allowed ones")]
     NotListed,
-    /// Its host has an address that is not public.
+    /// The host has an address that is not public.
     #[error("the host has an address that is not public")]
     Internal,
     /// The protocol does not authenticate the host, and the host is not among the allowed ones.

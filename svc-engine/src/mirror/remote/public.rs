@@ -28,7 +28,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Returns the IPv4 address in an IPv6 address: mapped, or behind a translator.
+/// Returns the IPv4 address that an IPv6 address contains, because it is mapped or behind a
+/// translator.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
     if !translated {
@@ -38,7 +39,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Only 2000::/3 is assigned; parts of it are for documentation, tunnels and other special
+/// Only 2000::/3 is assigned. Parts of it are for documentation, tunnels and other special
 /// purposes.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();

@@ -13,9 +13,9 @@ use crate::console::plot::{self, Share};
 use crate::console::text::{ago, counts, whole, words};
 use crate::console::visit::Visit;
 
-/// Sessions per page.
+/// The number of Sessions per page.
 const SESSIONS: usize = 100;
-/// The possible statuses; a Session has no other.
+/// The possible statuses. A Session has no other.
 const STATUSES: [(&str, &str); 3] = [
     ("", "any"),
     (SessionStatus::Committed.as_str(), "committed"),

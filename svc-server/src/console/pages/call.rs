@@ -14,7 +14,7 @@ use crate::console::text::{NONE, inert, line, moment, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::evidence;
 
-/// Characters of a role or a reason that are shown.
+/// The characters of a role or a reason that are shown.
 const WORD_CHARACTERS: usize = 40;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {

@@ -8,8 +8,8 @@ use crate::console::layout::note;
 use crate::console::text::{counts, inert, whole};
 use crate::console::visit::Visit;
 
-/// Shows what reports miss because of the state of the mirrors. Nothing if all mirrors are as new
-/// as their pushes.
+/// Shows what reports miss because of the state of the mirrors. Shows nothing if all mirrors are up
+/// to date with their pushes.
 pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
     if !visit.app().engine.keeps_mirrors() {
         return Ok(html! {
@@ -33,7 +33,7 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
     })
 }
 
-/// Says which calls of models no attribution rate is taken of, if any.
+/// Says which calls are left out of the attribution rates, by model, if any are.
 pub(super) fn of_skipped_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>) -> Markup {
     let skipped = rows
         .into_iter()
@@ -48,7 +48,7 @@ pub(super) fn of_skipped_calls<'r>(rows: impl IntoIterator<Item = &'r ModelRow>)
     }
 }
 
-/// Says how many mirrors a report did not find, if any.
+/// Says how many mirrors a report did not find, if any are missing.
 pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
     html! {
         @if let Some(lost) = lost {

@@ -1,4 +1,5 @@
-//! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
+//! One commit: the Sessions that were observed at it, the calls that may have written it, and its
+//! CI.
 
 use maud::{Markup, html};
 use svc_model::display::{model, product, reason};
@@ -15,7 +16,7 @@ use crate::console::text::{NONE, ago, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// Characters of a text that are shown in a table.
+/// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {

@@ -17,7 +17,7 @@ use crate::console::text::{NONE, inert, percent, whole};
 use crate::console::visit::{Visit, invalid};
 use crate::routes::reports;
 
-/// Common margins; any other may be entered.
+/// Common margins. Any other may be entered.
 const MARGINS: [&str; 4] = ["0.02", "0.05", "0.1", "0.2"];
 
 /// The compared metrics, in the order of the tests.
@@ -112,7 +112,7 @@ fn form(visit: &Visit, rows: &[ModelRow]) -> Markup {
     narrowing("/console/comparison", "Choose two models", &fields)
 }
 
-/// The models to choose from: those of the report, and the one that is already chosen.
+/// The models to choose from: those of the report, and those that are already chosen.
 struct Models(Vec<(String, String)>);
 
 impl Models {

@@ -16,7 +16,7 @@ use crate::console::text::{NONE, ago, day, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// Characters of a text that are shown in a table.
+/// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 /// The default range, in days before now.

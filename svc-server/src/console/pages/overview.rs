@@ -105,7 +105,8 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
     }
 }
 
-/// Returns the average number of facts stored per day since counting began; nothing before that.
+/// Returns the average number of facts stored per day since counting began, or a dash if it has not
+/// begun.
 fn per_day(stored: u64, since: Option<Instant>, now: Instant) -> String {
     let Some(since) = since else {
         return "–".to_owned();
@@ -182,7 +183,7 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
     }
 }
 
-/// Returns what was declined, with the count and the reason.
+/// Returns how something was declined, why, and how often.
 fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
     let skipped = of
         .skipped

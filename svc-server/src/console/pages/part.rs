@@ -1,4 +1,5 @@
-//! One part of a message, as captured: text only, nothing that a browser acts on.
+//! One part of a message, as captured. It is shown as text only, with nothing that a browser acts
+//! on.
 
 use maud::{Markup, html};
 use svc_model::endpoint::EvidenceReading;
@@ -16,7 +17,7 @@ use crate::console::text::{inert, inert_text, line, moment};
 use crate::console::visit::{Visit, invalid};
 use crate::routes::evidence;
 
-/// Characters of a name that are shown in a line.
+/// The characters of a name that a line shows.
 const NAME_CHARACTERS: usize = 80;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -34,7 +35,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .below("Call", address(&session_id, call.as_str())))
 }
 
-/// Reads the reference of the part.
+/// Reads the part's reference.
 fn request(visit: &Visit) -> Result<EvidenceReadRequest, Problem> {
     let index = |name| read(visit, name, "must be a number", |text| text.parse().ok());
     let session_id = |text: &str| SessionId::new(text).ok();
@@ -86,7 +87,7 @@ fn shown(item: &EvidenceReadItem) -> Markup {
     }
 }
 
-/// Returns what kind of part it is, and its content.
+/// Returns the kind of a part, and its content.
 fn kind_and_content(part: &Part) -> (String, String) {
     match part {
         Part::Text { content } => ("text".to_owned(), inert_text(content)),

@@ -11,7 +11,7 @@ use crate::console::visit::{Visit, invalid};
 
 /// All history, which may be too much for a large store.
 const ALL: &str = "all";
-/// The days that can be chosen.
+/// The numbers of days to choose from.
 const DAYS: [(&str, &str); 5] = [
     ("7", "7 days"),
     (DAYS_DEFAULT, "31 days"),
@@ -32,7 +32,7 @@ pub(super) fn field(visit: &Visit) -> Field<'_> {
     }
 }
 
-/// Reads the range from the address, and its end.
+/// Reads the range and its end from the address.
 pub(super) fn read(visit: &Visit) -> Result<Extent, Problem> {
     let as_of = until(visit)?;
     let days = visit.given("days").unwrap_or(DAYS_DEFAULT);
@@ -43,7 +43,7 @@ pub(super) fn read(visit: &Visit) -> Result<Extent, Problem> {
     }
 }
 
-/// Describes the range: in other words for all history than for some days.
+/// Describes the range, in different words for all history and for some days.
 pub(super) fn describe((all, some): (&str, &str), extent: &Extent) -> Markup {
     let observed = extent.observed();
     html! {

@@ -27,7 +27,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// Reads it from the address: by default the maximum number of days, up to now.
+    /// Reads the period from the address. By default it is the maximum number of days, up to now.
     pub(super) fn read(visit: &Visit) -> Result<Self, Problem> {
         let most = u32::try_from(REPORT_COHORT_DAYS_MAX).unwrap_or(1);
         let days = match visit.given("days").map(str::parse) {

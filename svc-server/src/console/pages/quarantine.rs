@@ -11,7 +11,7 @@ use crate::console::text::{inert, moment, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::quarantine;
 
-/// Rows per page.
+/// The number of rows per page.
 const ROWS: &str = "50";
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -43,7 +43,7 @@ fn shown(visit: &Visit, log: &QuarantineLog) -> Markup {
         @if log.entries.is_empty() {
             p { @if log.rows == 0 { "Nothing was ever taken out of view." } @else { "No row is earlier." } }
         } @else {
-            // The route returns the oldest first, as in a log. A reader wants the latest.
+            // The route returns the oldest first, as in a log, but a reader wants the latest.
             (table("Changes, the latest first", &[
                 Column::Text("when"), Column::Text("who"), Column::Text("what"), Column::Text("kind"),
                 Column::Text("fact"), Column::Text("why"), Column::Number("revision"),

@@ -1,4 +1,4 @@
-//! Names of and links to repositories and commits.
+//! Names of repositories and commits, and links to them.
 
 use maud::{Markup, html};
 use svc_model::query::LifetimeIdentity;
@@ -7,7 +7,7 @@ use svc_model::repository::CommitSha;
 use crate::console::link::Link;
 use crate::console::text::inert;
 
-/// Characters that a commit id is shortened to.
+/// The characters that a commit id is shortened to.
 const COMMIT_CHARACTERS: usize = 10;
 
 /// Shows a repository by its name, and its identity if there is one.
@@ -20,7 +20,7 @@ pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     }
 }
 
-/// Adds the repository: by its identity if it has one, because names change.
+/// Adds the repository to a link: by its identity if it has one, because names change.
 pub(super) fn selecting(link: Link, name: &str, identity: Option<&LifetimeIdentity>) -> Link {
     match identity {
         Some(it) => link

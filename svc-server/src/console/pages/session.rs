@@ -22,8 +22,8 @@ use crate::console::visit::Visit;
 use crate::routes::query;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    // With the files of events, and what was delivered with a commit at which no push left its
-    // branch.
+    // With the files of events, and with what was delivered with each commit that no push left its
+    // branch at.
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<SessionQuery>(&explain)?;
     let name = inert(request.session_id.as_str());
@@ -96,7 +96,7 @@ fn gaps(dossier: &SessionDossier) -> Markup {
     }
 }
 
-/// Returns the description of what was not captured.
+/// Describes something that was not captured.
 fn in_words(gap: &Open<Gap>) -> String {
     let known = match gap {
         Open::Unknown(word) => return words(word.word()),
@@ -124,7 +124,7 @@ fn count(events: EventCount) -> String {
     }
 }
 
-/// Returns the models by number of calls, and the known token counts.
+/// Returns the models, by number of calls, and the known token counts.
 fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
@@ -242,7 +242,7 @@ fn pushed(dossier: &SessionDossier, commit: &AttributedCommit, now: Instant) -> 
     }
 }
 
-/// Shows the count of each CI result at a commit, and at the commits that it was pushed with.
+/// Shows the counts of CI results at a commit, and at the commits that it was pushed with.
 fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     let of = |outcomes: &mut dyn Iterator<Item = &DossierCiOutcome>, sha: &CommitSha| {
         results(
@@ -275,7 +275,7 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     }
 }
 
-/// Returns the count of each result, in the order of the results.
+/// Counts each result, in the order of the results.
 fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> Option<String> {
     let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {

@@ -21,10 +21,10 @@ const SURFACE: Surface = Surface {
     minus: '−',
 };
 
-/// Events per page.
+/// The number of events per page.
 const EVENTS: usize = 100;
 
-/// The kinds of event, with their plural names.
+/// The kinds of events, with their plural names.
 const KINDS: [(&str, &str); 5] = [
     ("inference_call", "calls"),
     ("developer_decision", "decisions"),
@@ -71,7 +71,7 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
     }
 }
 
-/// Plots each kind of event on its own line.
+/// Plots each kind of event on a line of its own.
 fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
     let known = || events.iter().filter_map(Open::known);
     let moments = || known().map(TimelineEvent::occurred_at);
@@ -79,7 +79,7 @@ fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
         return html! {};
     };
     let length = first.microseconds().abs_diff(last.microseconds()).max(1);
-    // In thousandths of the whole: events that are closer share one mark.
+    // In thousandths of the whole, so events that are closer together share a mark.
     let place = |at: Instant| {
         let thousandths = u128::from(first.microseconds().abs_diff(at.microseconds())) * 1_000;
         u64::try_from(thousandths / u128::from(length)).unwrap_or(1_000)

@@ -1,7 +1,7 @@
 //! `POST /mcp`: the Model Context Protocol over streamable HTTP, without sessions.
 //!
 //! Size, credential and authority are checked as on every route. Then the host is checked: a
-//! browser page that reached this server under a name of its own is refused. Each message is
+//! browser page that reached this server under a host name of its own is refused. Each message is
 //! answered as a whole, so the limits of the other routes apply here too.
 
 mod refusal;
@@ -31,15 +31,15 @@ use crate::host::{Host, Origin};
 use crate::settings::McpSettings;
 use crate::{body, observe, places, problem};
 
-/// The path.
+/// The path of the route.
 const PATH: &str = "/mcp";
-/// Who may call it. The tools that need a grant refuse by themselves if none is configured.
+/// Who may call the route. The tools that need a grant refuse by themselves if none is configured.
 const ACCESS: Access = Access::Context(Grant::Configured);
-/// The maximum bytes of a message. A read of 32 references is the largest; the rest is for the
+/// The maximum bytes of a message. The largest is a read of 32 references; the rest is for the
 /// protocol.
 const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The codes of JSON-RPC for a body that is not JSON, and for one that is not a message.
+/// The JSON-RPC codes for a body that is not JSON, and for one that is not a message.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 /// The maximum bytes of a refusal by the library.
@@ -91,7 +91,7 @@ async fn answer(
     let content = match content.await {
         Ok(content) => content,
         Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
-        // A stranger learns nothing but that it is one.
+        // A stranger learns only that it is one.
         Err(problem) => return Err(sender.identify().err().unwrap_or(problem)),
     };
     let caller = sender.identify()?.ok_or(Problem::Unauthorized)?;
@@ -99,9 +99,9 @@ async fn answer(
     let (content, _memory) = content.decoded()?;
     let bytes = admission::estimate(&content, Encoding::Json);
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
-    // The caller is known. Nothing behind this needs the token, and nothing should log it.
+    // The caller is known. Nothing after this needs the token, and nothing should log it.
     parts.headers.remove(header::AUTHORIZATION);
-    // A page of this very service. Its host is checked all the same, so its origin need not be.
+    // A page of this very service. Its host is checked anyway, so its origin need not be.
     if is_of_its_host(&parts.headers) {
         parts.headers.remove(header::ORIGIN);
     }
@@ -125,14 +125,14 @@ async fn answer(
     Ok(refused(response, message).await)
 }
 
-/// Turns a refusal of the library with a bare text into an error of the protocol. `message` is
-/// present if the request declared it as JSON.
+/// Turns the library's refusal, which is a bare text, into an error of the protocol. `message` is
+/// present if the request declared its body as JSON.
 ///
-/// The library answers a message that it cannot read as an unsupported media type, even if it is
+/// The library answers a message that it cannot read with an unsupported media type, even if it is
 /// JSON, such as an array of messages, which current revisions do not have.
 async fn refused(response: Response, message: Option<Bytes>) -> Response {
     let (mut parts, body) = response.into_parts();
-    // The library's own sentence, which repeats nothing of the message.
+    // The library's own sentence, which repeats nothing from the message.
     let text = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await;
     let text = text.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

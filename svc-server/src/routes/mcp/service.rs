@@ -18,7 +18,7 @@ use crate::memory::Held;
 use crate::reply;
 use crate::routes::{context, evidence, query, reports};
 
-/// Calls the routes for one caller, as that caller would over HTTP.
+/// Calls the routes for one caller, as the caller would over HTTP.
 pub(super) struct Asker {
     app: App,
     caller: Caller,
@@ -38,7 +38,8 @@ impl Asker {
         }
     }
 
-    /// Calls a route: authority, grant, work, and the reply within its cap.
+    /// Calls a route: checks authority and grant, does the work, and limits the reply to the
+    /// route's maximum.
     async fn put<E, A>(
         &self,
         function: impl FnOnce(Exchange, E::Request) -> A,

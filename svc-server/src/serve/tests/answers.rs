@@ -17,7 +17,8 @@ fn an_answer_that_is_not_taken_in_ends() {
     let request = "GET /openapi.json HTTP/1.1\r\nhost: svc\r\n\r\n";
     let requests = 2_000;
     client.send(request.repeat(requests));
-    // Far more answers than the buffers between the two hold, so the server must end it.
+    // These are far more answers than the buffers between client and server hold, so the server
+    // must end the connection.
     until("it goes on for ever", || {
         client.0.get_mut().write_all(b"\r\n").is_err()
     });
@@ -81,7 +82,7 @@ fn every_refusal_has_a_body_in_json() {
             "Method Not Allowed",
         ),
     ] {
-        // Also after a request that was answered, on the same connection.
+        // The same after a request that was answered, on the same connection.
         for before in ["", "GET /health HTTP/1.1\r\n\r\n"] {
             let mut client = server.connect();
             if !before.is_empty() {
@@ -150,7 +151,7 @@ fn head_is_get_without_the_body_for_the_probe_and_for_pages() {
                 .contains(&format!("\r\ncontent-length: {}\r\n", got.body.len())),
             "{path}"
         );
-        // The next answer comes right after the head.
+        // The next answer follows right after the head.
         client.send(request("GET"));
         assert_eq!(client.answer().expect("an answer").body, got.body);
     }

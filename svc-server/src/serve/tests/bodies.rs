@@ -1,4 +1,4 @@
-//! Bodies that break off, stand still or come slowly.
+//! Bodies that break off, stall or arrive slowly.
 
 use std::net::Shutdown;
 use std::time::Instant;
@@ -18,7 +18,7 @@ fn a_body_that_breaks_off_stores_nothing() {
         bearer(INGEST),
         batch.len()
     );
-    // After the first payload; at the end of a chunk; within the next chunk's size and bytes.
+    // After the first payload, at the end of a chunk, and within the next chunk's size and bytes.
     let half = call("one").len() + 1;
     for (sent, ending) in [
         (format!("{head}{}", &batch[..half]), ""),

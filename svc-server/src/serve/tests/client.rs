@@ -1,4 +1,4 @@
-//! A client that sends any bytes, and what it sends.
+//! A client that can send any bytes, and some requests for it to send.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,7 +22,7 @@ impl Client {
         drop(self.0.get_mut().write_all(bytes.as_ref()));
     }
 
-    /// Reads one answer; nothing if the connection ends without.
+    /// Reads one answer, or returns `None` if the connection ends without one.
     pub(super) fn answer(&mut self) -> Option<Answer> {
         self.read(true)
     }
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Returns whether there is something to read, or the end.
+    /// Returns whether there is something to read, or the connection has ended.
     pub(super) fn has_ended_or_answered(&mut self) -> bool {
         let stream = self.0.get_mut();
         stream.set_nonblocking(true).unwrap();
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// Returns how many of these the server has not ended.
+/// Counts the connections that the server has not ended.
 pub(super) fn open(clients: &mut [Client]) -> usize {
     let ended = clients.iter_mut().map(Client::has_ended);
     ended.filter(|ended| !ended).count()
@@ -106,7 +106,7 @@ pub(super) fn signed(secret: &str, body: &[u8]) -> String {
     format!("x-hub-signature-256: sha256={digits}\r\nx-github-event: ping\r\n")
 }
 
-/// A body of so many bytes that every route takes which takes any object.
+/// Returns a body of this many bytes that every route accepts if it accepts any object.
 pub(super) fn padded(bytes: usize) -> Vec<u8> {
     let mut body = b"{}".to_vec();
     body.resize(bytes, b' ');

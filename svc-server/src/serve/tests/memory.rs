@@ -17,7 +17,7 @@ fn forged_bodies_hold_little_memory_and_delay_nobody() {
             client
         })
         .collect();
-    // Those that are left hold all that strangers may.
+    // Those that are left hold as much as strangers may.
     until("forged bodies hold more than their share", || {
         open(&mut strangers) * 100_000 <= 1024 * 1024
     });
@@ -43,7 +43,7 @@ fn bodies_that_stand_still_give_their_memory_to_those_that_come() {
             client
         })
         .collect();
-    // They are many times what may be held, all at once, and every one comes in the end.
+    // Together they are many times as large as what may be held, but all of them arrive in the end.
     let mut senders: Vec<Client> = (0..10)
         .map(|_| {
             let mut client = server.begin(&head);
@@ -66,7 +66,7 @@ fn a_body_that_finds_no_memory_is_told_to_come_again() {
         memory_for: SHORT,
         ..patient()
     });
-    // The oldest goes on beyond what may be held, and stands still there.
+    // The oldest continues beyond what may be held, and stalls there.
     let head = post("/v1/logs", &bearer(INGEST), 300_000);
     let mut oldest = server.begin(&head);
     oldest.send(&padded(300_000)[..200_000]);

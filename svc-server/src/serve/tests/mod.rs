@@ -1,5 +1,5 @@
-//! The server under senders that stall, break off, flood and lie, with limits that are small enough
-//! to be reached.
+//! The server against senders that stall, break off, flood and lie, with limits small enough to be
+//! reached.
 
 mod answers;
 mod bodies;
@@ -25,15 +25,15 @@ const INGEST: &str = "ingest-ingest-ingest-ingest";
 
 const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
 
-/// Longer than anything here may take: what takes as long hangs.
+/// Longer than anything here may take. What takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A time that no test lets pass.
+/// A time that no test waits for.
 const LONG: Duration = Duration::from_mins(10);
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Limits under which nothing ends by its time.
+/// Limits under which nothing times out.
 fn patient() -> Limits {
     Limits {
         stranger_for: LONG,
@@ -105,7 +105,7 @@ impl Server {
         client
     }
 
-    /// Returns what is stored, as counts.
+    /// Returns the counts of what is stored.
     fn facts(&self) -> String {
         let get = format!("GET /v1/facts HTTP/1.1\r\nauthorization: Bearer {OPERATOR}\r\n\r\n");
         let answer = self.answer(get);
@@ -113,7 +113,7 @@ impl Server {
         answer.body
     }
 
-    /// Returns how often requests of a path were answered with a status.
+    /// Returns how often requests for a path were answered with a status.
     fn answered(&self, path: &str, status: u16) -> Option<Json> {
         let get = format!("GET /v1/capture HTTP/1.1\r\nauthorization: Bearer {OPERATOR}\r\n\r\n");
         let counts = Json::parse(self.answer(get).body.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! A stop: whom it waits for.
+//! Stopping the server, and whom it waits for.
 
 use std::net::TcpStream;
 use std::time::Duration;

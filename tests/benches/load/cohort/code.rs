@@ -1,4 +1,5 @@
-//! What calls write and commits hold: lines of code of words that are made up, a few of them often and most seldom.
+//! What calls write and commits contain: lines of code made of invented words, a few of them
+//! frequent and most rare.
 
 use std::fmt::Write as _;
 
@@ -13,11 +14,11 @@ const SYLLABLES: [&str; 32] = [
     "digest", "model", "queue",
 ];
 
-/// Lines of a file that one call writes whole, and of an edit of a larger one.
+/// The lines of a file that one call writes completely, and of an edit of a larger file.
 pub(super) const FILE_LINES: u64 = 40;
 pub(super) const EDIT_LINES: u64 = 20;
 
-/// Appends a word: small draws are common words.
+/// Appends a word. Small numbers are frequent words.
 fn word(text: &mut String, number: u64) {
     let parts = [number % 32, number / 32 % 32, number / 1_024 % 32];
     let count = if number < 32 {
@@ -66,7 +67,8 @@ fn code_line(texts: Texts, seed: u64, line: u64) -> String {
     text
 }
 
-/// Returns what a commit holds of what a call wrote: mostly the same, sometimes a little of it changed, sometimes most.
+/// Returns what a commit contains of what a call wrote: mostly the same, sometimes with a few
+/// changes, sometimes with many.
 pub(super) fn committed(texts: Texts, seed: u64, count: u64) -> Vec<String> {
     let mut held = lines(texts, seed, count);
     let changed_of = match mix(seed, 203) % 10 {
@@ -82,7 +84,7 @@ pub(super) fn committed(texts: Texts, seed: u64, count: u64) -> Vec<String> {
     held
 }
 
-/// Returns what is said in an answer that writes nothing.
+/// Returns the text of an answer that writes nothing.
 pub(super) fn prose(texts: Texts, seed: u64) -> String {
     lines(texts, seed ^ 0xff_0000_0000, 12).concat()
 }

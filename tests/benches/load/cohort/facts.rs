@@ -1,4 +1,4 @@
-//! The facts of a cohort, written through the store.
+//! Writes the facts of a cohort through the store.
 
 use std::time::{Duration, Instant as Moment};
 
@@ -20,17 +20,17 @@ use crate::Failure;
 use crate::population::{Kind, fact_id, mix};
 use crate::sink::Sink;
 
-/// The models that the Sessions use by turns.
+/// The models, which the Sessions use in turn.
 const MODELS: [&str; 4] = ["model-a", "model-b", "model-c", "model-d"];
-/// The workflows of a commit.
+/// The number of workflows of a commit.
 const WORKFLOWS: u64 = 5;
-/// The numbers of these facts are none of another organization's facts.
+/// The first number of these facts. No fact of another organization has such a number.
 const FIRST: u64 = 1 << 40;
-/// Of ten commits, those at which their Session was observed.
+/// Of ten commits, how many their Session was observed at.
 const OBSERVED: u64 = 8;
 const ZEROS: &str = "0000000000000000000000000000000000000000";
 
-/// Numbers of facts, of each kind.
+/// The next number for each kind of fact.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     pushes: u64,
@@ -209,7 +209,7 @@ impl Writing<'_> {
         let texts = cohort.shape.texts;
         let count = written(call);
         let held = committed(texts, number, count).concat();
-        // Around an edit lies the rest of its file.
+        // The rest of the file surrounds an edit.
         let around = lines(
             texts,
             number ^ 0xff_ffff,
@@ -366,7 +366,7 @@ impl Writing<'_> {
     }
 }
 
-/// Returns how many lines a call writes: as many as its file has in a commit.
+/// Returns how many lines a call writes, which is as many as its file has in a commit.
 const fn written(call: u64) -> u64 {
     if call.is_multiple_of(2) {
         FILE_LINES
@@ -375,7 +375,7 @@ const fn written(call: u64) -> u64 {
     }
 }
 
-/// Returns the id of the tool call of a call.
+/// Returns the id of a call's tool call.
 fn tool(number: u64) -> String {
     format!("toolu_{:016x}", mix(number, 217))
 }

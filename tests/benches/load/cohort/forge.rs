@@ -1,4 +1,4 @@
-//! The repositories of a cohort, made in one go each and served by git's own daemon.
+//! The repositories of a cohort, each created in one go and served by git's own daemon.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,24 +11,26 @@ use super::code::{EDIT_LINES, FILE_LINES, committed};
 use super::{Cohort, PullRequest, PullRequestCommits};
 use crate::Failure;
 
-/// Files that many commits change, and the parts that are changed as one of each.
+/// The number of files that many commits change, and of the parts of such a file, each of which
+/// changes as a whole.
 const SHARED: u64 = 40;
 const PARTS: u64 = 10;
-/// When the first commit was made. What git says of moments is not what the service goes by.
+/// The time of the first commit. The service does not rely on git's times.
 const COMMITTED: u64 = 1_788_000_000;
-/// The Session that the note of each repository's first commit names: once it is observed, the repository is mirrored.
+/// The Session that the note of each repository's first commit names. Once it is observed, the
+/// repository is mirrored.
 pub(crate) const WITNESS: &str = "witness";
 
 /// The repositories.
 #[derive(Debug)]
 pub(crate) struct Forge {
     folder: PathBuf,
-    /// Of each repository its pull requests, in their order.
+    /// The pull requests of each repository, in order.
     pub(crate) merged: Vec<Vec<PullRequestCommits>>,
 }
 
 impl Forge {
-    /// Makes the repositories in a folder.
+    /// Creates the repositories in a folder.
     pub(crate) fn create(cohort: &Cohort, folder: PathBuf) -> Result<Self, Failure> {
         let mut merged = Vec::new();
         for repository in 0..cohort.shape.repositories {
@@ -47,15 +49,15 @@ impl Forge {
     }
 }
 
-/// Where a file is, and what of a file a commit changes.
+/// The location of a file, and the part of it that a commit changes.
 struct Place {
     path: String,
-    /// The part of a shared file; nothing of a new file.
+    /// The part of a shared file, or `None` for a new file.
     part: Option<(u64, u64)>,
     lines: u64,
 }
 
-/// Returns the place of a file of a commit: every other one is new.
+/// Returns the place of a commit's file. Every other file is new.
 fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> Place {
     if file.is_multiple_of(2) {
         let path = format!("src/work_{}/part_{commit}_{file}.rs", pull_request.place);
@@ -65,7 +67,7 @@ fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> 
             lines: FILE_LINES,
         };
     }
-    // No two files of a pull request lie in the same part.
+    // No two files of a pull request are in the same part.
     let number = pull_request.place * 7 + commit * cohort.shape.files + file;
     let (shared, part) = (number % SHARED, number / SHARED % PARTS);
     Place {
@@ -75,12 +77,12 @@ fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> 
     }
 }
 
-/// A repository in the making: what `git fast-import` reads.
+/// A repository that is being created, as input for `git fast-import`.
 struct History<'c> {
     cohort: &'c Cohort,
     repository: u64,
     stream: String,
-    /// The last mark that was given.
+    /// The last mark that was used.
     mark: u64,
     commits: u64,
     /// The parts of the shared files.
@@ -112,7 +114,7 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Makes the repository and returns its pull requests.
+    /// Creates the repository and returns its pull requests.
     fn import(mut self, folder: &Path) -> Result<Vec<PullRequestCommits>, Failure> {
         let path = folder.join(Forge::name(self.repository));
         fs::create_dir_all(&path)?;
@@ -156,7 +158,7 @@ impl<'c> History<'c> {
         Ok(merged)
     }
 
-    /// Writes what everything stands on.
+    /// Writes the first commit.
     fn first(&mut self) -> u64 {
         let files: Vec<(String, u64)> = (0..SHARED)
             .map(|shared| {
@@ -169,7 +171,8 @@ impl<'c> History<'c> {
         self.commit("main", &[], &files)
     }
 
-    /// Writes the commits of a pull request, and the one that merges it: every other one as a merge, the others squashed.
+    /// Writes the commits of a pull request and the commit that merges it. Every other one is a
+    /// merge, and the rest are squashed.
     fn pull_request(&mut self, pull_request: PullRequest, base: u64) -> Marks {
         let cohort = self.cohort;
         let branch = format!("work-{}", pull_request.place);
@@ -185,7 +188,7 @@ impl<'c> History<'c> {
             changed.extend(files);
         }
         if pull_request.place.is_multiple_of(3) {
-            // Somebody changed something while merging.
+            // Somebody made a change while merging.
             let last = "    // reviewed\n".to_owned();
             let session = cohort.session_of(0);
             let seed = cohort.seed(pull_request, session, cohort.call_of(0, 0));
@@ -208,7 +211,7 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Writes a file as a commit has it.
+    /// Writes a file as it is in a commit.
     fn file(&mut self, pull_request: PullRequest, commit: u64, file: u64) -> (String, u64) {
         let cohort = self.cohort;
         let place = place(cohort, pull_request, commit, file);

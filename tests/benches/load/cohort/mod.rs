@@ -1,7 +1,8 @@
-//! A month of work as reports look at it: Sessions whose calls write files, commits that hold these files more or less
-//! as they were written, pull requests that were merged, and what people and CI said of all that.
+//! A month of work as reports see it: Sessions whose calls write files, commits that contain these
+//! files more or less as they were written, merged pull requests, and what people and CI said about
+//! all this.
 //!
-//! Everything follows from numbers, so the facts and the repositories are made apart from each other.
+//! Everything is derived from numbers, so the facts and the repositories are created independently.
 
 mod code;
 mod facts;
@@ -16,7 +17,7 @@ use svc_model::time::Instant;
 pub(crate) use self::forge::Forge;
 use crate::Failure;
 
-/// When the month begins: after the organization of half a year, and before anybody measures.
+/// When the month begins: after the half year of the organization, and before any measurement.
 const BEGIN: &str = "2026-09-01T00:00:00Z";
 const MINUTE: i64 = 60 * 1_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -24,44 +25,44 @@ const DAY: i64 = 24 * 60 * MINUTE;
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Repositories.
+    /// The number of repositories.
     pub(crate) repositories: u64,
-    /// Pull requests of each repository.
+    /// The pull requests of each repository.
     pub(crate) pull_requests: u64,
-    /// Commits of each pull request, without the one that merges it.
+    /// The commits of each pull request, without the one that merges it.
     pub(crate) commits: u64,
-    /// Files of each of these commits.
+    /// The files of each of these commits.
     pub(crate) files: u64,
-    /// Sessions of each pull request.
+    /// The Sessions of each pull request.
     pub(crate) sessions: u64,
-    /// Calls of each Session.
+    /// The calls of each Session.
     pub(crate) calls: u64,
-    /// Of these, the first ones, which write files.
+    /// How many of these calls, the first ones, write files.
     pub(crate) writing: u64,
-    /// Decisions of each Session.
+    /// The decisions of each Session.
     pub(crate) decisions: u64,
-    /// Edit observations of each Session.
+    /// The edit observations of each Session.
     pub(crate) edits: u64,
-    /// CI outcomes of each commit.
+    /// The CI outcomes of each commit.
     pub(crate) outcomes: u64,
-    /// How long all this takes.
+    /// How long all this takes, in microseconds.
     pub(crate) span: i64,
-    /// How the texts are.
+    /// What the texts are like.
     pub(crate) texts: Texts,
 }
 
-/// How the texts of a cohort are.
+/// What the texts of a cohort are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
-    /// As people and agents write: a few words often, most seldom.
+    /// As people and agents write: a few words are frequent, most are rare.
     Ordinary,
-    /// Of few words, so that all are somewhat alike.
+    /// Made of few words, so that all texts are somewhat similar.
     Alike,
 }
 
 impl Shape {
-    /// The largest cohort that a report takes: 50,000 calls, 30,000 decisions, 20,000 edits, 5,000 commits and 50,000 CI
-    /// outcomes in a month.
+    /// The largest cohort that a report accepts: 50,000 calls, 30,000 decisions, 20,000 edits,
+    /// 5,000 commits and 50,000 CI outcomes in a month.
     pub(crate) const LARGE: Self = Self {
         repositories: 10,
         pull_requests: 50,
@@ -81,7 +82,7 @@ impl Shape {
         pull_requests: 3,
         ..Self::LARGE
     };
-    /// As many calls as a report takes within one hour, and 5,000 commits of 20 files.
+    /// As many calls within one hour as a report accepts, and 5,000 commits of 20 files.
     pub(crate) const DENSE: Self = Self {
         pull_requests: 25,
         commits: 19,
@@ -96,7 +97,7 @@ impl Shape {
         ..Self::LARGE
     };
 
-    /// Returns this share of it, in pull requests.
+    /// Returns this share of the cohort, by pull requests.
     pub(crate) fn share(mut self, share: f64) -> Self {
         self.pull_requests = ((self.pull_requests as f64 * share).round() as u64).max(1);
         self
@@ -107,7 +108,7 @@ impl Shape {
         self.repositories * self.pull_requests * self.sessions * self.calls
     }
 
-    /// Returns how many commits there are that a push brought.
+    /// Returns how many commits pushes brought.
     pub(crate) const fn all_commits(&self) -> u64 {
         self.repositories * self.pull_requests * (self.commits + 1)
     }
@@ -123,19 +124,19 @@ pub(crate) struct Cohort {
 /// The commits of a pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct PullRequestCommits {
-    /// What it stands on.
+    /// The commit that it is based on.
     pub(crate) base: CommitSha,
-    /// Its own, the oldest first.
+    /// Its own commits, oldest first.
     pub(crate) commits: Vec<CommitSha>,
-    /// The one that merged it.
+    /// The commit that merged it.
     pub(crate) merge: CommitSha,
 }
 
-/// A pull request by its number among all.
+/// A pull request, by its number among all.
 #[derive(Clone, Copy, Debug)]
 struct PullRequest {
     repository: u64,
-    /// Its place among those of the repository.
+    /// Its index among those of the repository.
     place: u64,
     number: u64,
 }
@@ -148,14 +149,14 @@ impl Cohort {
         })
     }
 
-    /// Returns the query of both reports.
+    /// Returns the query for both reports.
     pub(crate) fn query(&self) -> String {
         let end = self.at(self.shape.span.max(DAY));
         let as_of = self.at(self.shape.span.max(DAY) + DAY);
         format!("cohort_start={}&cohort_end={end}&as_of={as_of}", self.begin)
     }
 
-    /// Returns a moment so many microseconds after the beginning.
+    /// Returns the moment this many microseconds after the beginning.
     fn at(&self, microseconds: i64) -> Instant {
         Instant::from_microseconds(self.begin.microseconds() + microseconds).unwrap_or(self.begin)
     }
@@ -165,7 +166,7 @@ impl Cohort {
         RepositoryName::new(&format!("team/service-{repository}")).expect("owner/name")
     }
 
-    /// Returns what a forge calls the repository.
+    /// Returns the forge's number of a repository.
     pub(crate) fn id(repository: u64) -> u64 {
         1_000 + repository
     }
@@ -180,7 +181,7 @@ impl Cohort {
 
     fn pull_requests(&self) -> impl Iterator<Item = PullRequest> + use<> {
         let shape = self.shape;
-        // In the order of time, the repositories by turns.
+        // In order of time, with the repositories in turn.
         (0..shape.pull_requests).flat_map(move |place| {
             (0..shape.repositories).map(move |repository| PullRequest {
                 repository,
@@ -193,13 +194,13 @@ impl Cohort {
     /// Returns when a pull request was first pushed.
     fn pushed_at(&self, pull_request: PullRequest) -> i64 {
         let all = (self.shape.repositories * self.shape.pull_requests) as i64;
-        // The last one has the time to be merged.
+        // The last one has time to be merged.
         (self.shape.span - self.spread() - 20 * MINUTE) / all * pull_request.number as i64
             + self.spread()
             + 5 * MINUTE
     }
 
-    /// Returns within how long before the first push its calls were made.
+    /// Returns how long before the first push the calls may have been made, in microseconds.
     const fn spread(&self) -> i64 {
         if self.shape.span < DAY {
             4 * MINUTE
@@ -222,7 +223,7 @@ impl Cohort {
         SessionId::new(&format!("work-{}-{session}", pull_request.number)).expect("an id")
     }
 
-    /// Returns what makes the text of a call one of its own.
+    /// Returns what makes the text of a call unique.
     const fn seed(&self, pull_request: PullRequest, session: u64, call: u64) -> u64 {
         (pull_request.number * self.shape.sessions + session) * self.shape.calls + call
     }

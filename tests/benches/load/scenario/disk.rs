@@ -1,5 +1,6 @@
-//! What calls cost on disk for what was sent: small ones of which little is new, and sessions that send their history
-//! with every turn. Every payload is read back from the store and compared byte by byte.
+//! What calls cost on disk, compared with what was sent: small calls with little that is new, and
+//! sessions that send their history with every turn. Every payload is read back from the store and
+//! compared byte by byte.
 
 use std::time::{Duration, Instant};
 
@@ -17,37 +18,38 @@ use crate::session::{SessionCalls, plan_of_mean_body};
 use crate::store::Store;
 use crate::{Backend, Failure};
 
-/// Small calls, and the texts that they go round: more than a session has calls, so that each is new to it.
+/// The number of small calls, and of texts that they use in turn. There are more texts than calls
+/// in a session, so each text is new to it.
 const SMALL_CALLS: u64 = 2_000;
 const SMALL_TEXTS: u64 = 64;
-/// Calls of the session of Claude Code, and the bytes of their bodies.
+/// The calls of the session of Claude Code, and the bytes of their bodies.
 const RECORDED_TURNS: usize = 17;
 const RECORDED_BYTES: f64 = 2_190_000.0;
-/// Turns of the long session.
+/// The turns of the long session.
 const LONG_TURNS: usize = 200;
 
-/// The first session of a database begins a page of each table and index, and on PostgreSQL the maps of their
-/// free space; the next one shows what a session adds.
+/// The first session of a database starts a page of each table and index, and on PostgreSQL the
+/// maps of their free space. The next session shows what a session adds.
 const WHICH: [&str; 2] = ["", ", the next session"];
 
 const KIBIBYTE: f64 = 1_024.0;
 const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
-/// What was sent, and by how much the database grew.
+/// What was sent, and how much the database grew.
 #[derive(Clone, Copy, Debug)]
 struct Weighed {
     sent: usize,
     grown: u64,
 }
 
-/// A call that was stored, and its payload as it was sent.
+/// A stored call, and its payload as sent.
 #[derive(Debug)]
 struct Sent {
     fact_id: FactId,
     payload: Json,
 }
 
-/// Weighs each kind of traffic on a database of its own.
+/// Measures each kind of traffic on a database of its own.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("disk", backend.name());
     small(bench, backend, report)?;
@@ -55,7 +57,8 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     long(bench, backend, report)
 }
 
-/// Calls of 5 KiB whose last message and answer are new: each of another session, and in sessions that go on.
+/// Measures calls of 5 KiB whose last message and answer are new: each from a different session,
+/// and in sessions that continue.
 fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     for (sessions_of, what) in [(1, ""), (SMALL_SESSION, ", in sessions of 20")] {
         let mut calls: Vec<SingleCall> = (0..SMALL_TEXTS)
@@ -74,7 +77,8 @@ fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fai
     Ok(())
 }
 
-/// Sessions of Claude Code of one size: in one all bytes are messages, in the other every call names its tools again.
+/// Measures sessions of Claude Code of the same size: in one, all bytes are messages; in the other,
+/// every call repeats the tools.
 fn recorded(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     let most = Goal::AtMost(90_000.0 / KIBIBYTE);
     for (what, with_tools, goal) in [("", false, most), (" with tools", true, Goal::None)] {
@@ -105,9 +109,9 @@ fn recorded(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// A session of 200 turns.
+/// Measures a session of 200 turns.
 fn long(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
-    // Each turn adds what a turn of the sessions of the load adds.
+    // Each turn adds as much as a turn in the sessions of the load scenario.
     let plan = Plan {
         turns: LONG_TURNS,
         ..plan_of_mean_body(40, 57 * 1_024)
@@ -128,7 +132,7 @@ fn long(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fail
     Ok(())
 }
 
-/// Sends one session after another, of which each message is new.
+/// Sends one session after another. Every message is new.
 fn sessions<const SESSIONS: usize>(
     bench: &Bench,
     backend: Backend,
@@ -160,8 +164,8 @@ fn share(report: &mut Report, name: &str, weighed: Weighed, goal: Goal) {
     );
 }
 
-/// Sends requests by their number to a new database, one after the other, a few times so many; weighs the database
-/// before and after each time, with the server stopped; and reads every payload back.
+/// Sends requests, by number, to a new database, one after the other, in `TIMES` groups. Measures
+/// the database before and after each group, with the server stopped, and reads every payload back.
 fn weigh<const TIMES: usize>(
     bench: &Bench,
     backend: Backend,
@@ -225,7 +229,8 @@ impl Sent {
     }
 }
 
-/// Compares each stored payload with what was sent, and returns how long the slowest took to read.
+/// Compares each stored payload with what was sent, and returns how long the slowest one took to
+/// read.
 fn read_back(store: &Store<'_>, all: &[Sent]) -> Result<Duration, Failure> {
     let ledger = Ledger::open(
         &DatabaseUrl::parse(&store.url())?,

@@ -1,8 +1,9 @@
-//! What stored grants cost: the same questions and the same load with and without them, in turns.
+//! What stored grants cost: the same questions and the same load with and without them, in turn.
 //!
-//! One server answers each question for three tokens that may read the same session: by the settings, by a grant of the
-//! session and by a rule. The tokens take turns, and another one begins each round, so what else the machine does meets
-//! all three alike. Other tokens have a thousand grants meanwhile.
+//! One server answers each question for three tokens that may read the same session: by the
+//! settings, by a grant of the session, and by a rule. The tokens take turns, and a different one
+//! begins each round, so whatever else the machine does affects all three alike. Meanwhile, other
+//! tokens have a thousand grants.
 
 use std::time::Duration;
 
@@ -16,18 +17,18 @@ use crate::report::{Goal, Report, Unit, median};
 use crate::scenario::{Bench, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Stage};
 use crate::{Backend, Failure};
 
-/// Tokens with stored grants: of the session, of the rule, and others.
+/// The tokens with stored grants: for the session, for the rule, and others.
 const BY_SESSION: &str = "4444444444444444444444444444444eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
 const BY_RULE: &str = "5555555555555555555555555555555fffffffffffffffffffffffffffffffff";
-/// How many other tokens have grants, and how many each.
+/// How many other tokens have grants, and how many each has.
 const OTHERS: usize = 32;
 const GRANTS_OF_EACH: usize = 32;
-/// The user of every session of the load.
+/// The user of every session in the load.
 const USER: &str = "developer-7";
-/// Questions of each token.
+/// The number of questions per token.
 const ROUNDS: usize = 300;
 const SEARCHES: usize = 60;
-/// What a grant may cost beside the configured set, and in ingest.
+/// The maximum cost of a grant relative to the configured set, for reads and for ingest.
 const COST_MAX: f64 = 1.03;
 const RATE_MIN: f64 = 0.97;
 
@@ -81,7 +82,7 @@ enum Question {
     Post(&'static str, Value),
 }
 
-/// Puts each question with every token, and prints the medians side by side.
+/// Asks each question with every token, and prints the medians side by side.
 fn in_turns(
     report: &mut Report,
     name: &str,
@@ -124,7 +125,7 @@ fn in_turns(
     Ok(())
 }
 
-/// Plays the same load with no named token and with named tokens that have grants, in turns.
+/// Plays the same load without named tokens and with named tokens that have grants, in turn.
 fn ingest(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for repetition in 0..bench.arguments.repetitions.max(1) {
@@ -180,7 +181,8 @@ fn name_tokens(stage: &mut Stage<'_>) {
     settings.push(("SVC_RETRIEVAL_TOKENS", tokens.to_string()));
 }
 
-/// Grants the session to one token, its user to another, and to each of the others as much as it may have.
+/// Grants the session to one token and its user to another, and to each of the others as much as it
+/// may have.
 fn grant(client: &mut Client) -> Result<(), Failure> {
     let mut add = |token: &str, what: &str, value: &str| {
         let body = json!({"token": token, what: value, "reason": "measured"});

@@ -1,5 +1,5 @@
-//! A store that grows: what a second takes in, how long a call waits, what it costs on disk and how long the counts take,
-//! empty and with millions of calls.
+//! A store that grows: how much it accepts per second, how long a call waits, what it costs on disk
+//! and how long the counts take, from empty to millions of calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,30 +15,32 @@ use crate::scenario::{Bench, INGEST_TOKEN, OPERATOR_TOKEN};
 use crate::template::Template;
 use crate::{Backend, Failure};
 
-/// Of the calls that the store ends with, those that it has when it is measured.
+/// The shares of the final calls that the store has when it is measured.
 const POINTS: [f64; 4] = [0.0, 0.2, 0.4, 1.0];
-/// Payloads of one request, and connections that send such requests, while the store is filled between two points.
+/// The payloads per request, and the connections that send such requests, while the store is filled
+/// between two points.
 const LINES: u64 = 1_000;
 const FILLERS: usize = 6;
-/// Different texts of the payloads that one of these connections sends.
+/// The number of different texts in the payloads that one of these connections sends.
 const TEXTS: u64 = 16;
-/// How often the counts are asked for at a point.
+/// How often the counts are requested at each point.
 const QUESTIONS: usize = 25;
 
-/// What a point came to.
+/// The measurements at one point.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     calls: u64,
     rate: f64,
     p50: Duration,
     p99: Duration,
-    /// Bytes on disk of each call so far, without those of the empty database.
+    /// The bytes on disk per call so far, without those of the empty database.
     bytes: f64,
     facts: Duration,
     facts_slowest: Duration,
 }
 
-/// Measures a store that grows by sessions of one call, and one that grows by sessions that go on.
+/// Measures a store that grows by sessions of one call, and one that grows by sessions that
+/// continue.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     for (name, traffic) in [
         ("growth-in-sessions", Traffic::SmallInSessions),
@@ -81,7 +83,7 @@ fn grow(
                 grouped(missing as f64),
                 grouped(rate)
             ));
-            // What the batches left in the log is not what these calls cost.
+            // What the batches left in the log is not a cost of these calls.
             server.stop()?;
             server = stage.start()?;
         }
@@ -107,7 +109,7 @@ fn grow(
     Ok(())
 }
 
-/// Stores so many calls, in as large groups as the service takes.
+/// Stores this many calls, in groups as large as the service accepts.
 fn fill(
     server: &Server,
     calls: u64,
@@ -139,7 +141,7 @@ fn send_lines(
     mut sessions: SessionNumbers,
 ) -> Result<(), Failure> {
     let mut client = Client::connect(server.address)?;
-    // No other load has the seeds from here on.
+    // No other load uses seeds from here on.
     let seeds = (1_000_000 + sender * TEXTS)..(1_000_000 + (sender + 1) * TEXTS);
     let mut texts: Vec<Template> = seeds.map(|seed| payload_line(seed, SMALL_BODY)).collect();
     loop {
@@ -167,7 +169,7 @@ fn send_lines(
     }
 }
 
-/// Asks for the counts, checks them, and returns how long that takes: in the middle, and at most.
+/// Requests the counts, checks them, and returns how long that takes: the median and the maximum.
 fn count(server: &Server, stored: u64) -> Result<(Duration, Duration), Failure> {
     let mut client = Client::connect(server.address)?;
     let mut times = Vec::with_capacity(QUESTIONS);
@@ -185,7 +187,7 @@ fn count(server: &Server, stored: u64) -> Result<(Duration, Duration), Failure> 
 
 fn print(report: &mut Report, point: Point, first: Option<Point>) {
     let at = |figure: &str| format!("at {} calls: {figure}", grouped(point.calls as f64));
-    // The rate may fall by 15 of a hundred.
+    // The rate may fall by 15 percent.
     let rate = first.map_or(Goal::None, |first| Goal::AtLeast(first.rate * 0.85));
     report.figure(&at("requests"), point.rate, Unit::PerSecond, rate);
     report.milliseconds(&at("p50"), point.p50, Goal::None);

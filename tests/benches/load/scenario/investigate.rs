@@ -1,7 +1,9 @@
-//! An operator's questions to an organization of half a year: a run, the failures of a repository, a Session, a commit.
+//! An operator's questions about an organization of half a year: a run, the failures of a
+//! repository, a Session, a commit.
 //!
-//! Each question is asked about another fact every time, so nothing is answered from what the last one left behind.
-//! "First" is the first question to a server that has just started; the file cache of the operating system stays.
+//! Each question is about a different fact every time, so nothing is answered from what the last
+//! one left behind. "First" is the first question to a server that has just started. The operating
+//! system's file cache is kept.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,24 +24,24 @@ use crate::report::{Goal, Report, Unit, median};
 use crate::scenario::{Bench, OPERATOR_TOKEN, Stage};
 use crate::{Backend, Failure};
 
-/// How often a question is asked of a server that is warm.
+/// How often a question is asked of a warm server.
 const ROUNDS: u64 = 400;
-/// Questions of each kind that warm a server.
+/// How many questions of each kind warm up a server.
 const WARMING: u64 = 20;
-/// Starts of a server for the first question of each kind.
+/// How many times a server is started for the first question of each kind.
 const STARTS: u64 = 5;
 const GOAL: Goal = Goal::AtMost(10.0);
 const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
-/// A kind of question: its name, how the path of one follows from a number, and how a good answer begins or what it
-/// holds.
+/// A kind of question: its name, how its path is derived from a number, and how a good answer
+/// begins or what it contains.
 struct Question {
     name: &'static str,
     path: Box<dyn Fn(u64) -> Result<String, Failure>>,
     holds: String,
 }
 
-/// Writes the organization and asks.
+/// Writes the organization and asks the questions.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("investigate", backend.name());
     let population = Population::new(bench.arguments.population)?;
@@ -110,7 +112,7 @@ fn ask(client: &mut Client, question: &Question, number: u64) -> Result<Duration
     Err(format!("{}: {}", question.name, reply.describe()).into())
 }
 
-/// Reads all failures of the shared repository, page after page of a hundred.
+/// Reads all failures of the shared repository, in pages of a hundred.
 fn walk(client: &mut Client, report: &mut Report, population: Population) -> Result<(), Failure> {
     let mut request = failures(&population, by_name(&Population::shared()));
     request.limit = PageLimit::new(100).ok_or("a limit")?;
@@ -142,7 +144,7 @@ fn walk(client: &mut Client, report: &mut Report, population: Population) -> Res
 }
 
 fn questions(population: Population) -> Vec<Question> {
-    // Any push, the same for the same number.
+    // Any push, but the same one for the same number.
     let any = move |number: u64| mix(number, 71) % population.pushes;
     let observed = move |number: u64| {
         let session = mix(number, 72) % population.sessions;
@@ -336,7 +338,7 @@ fn commit(
     Ok(target(&path, &request.write()?))
 }
 
-/// Returns a path with the parameters of a request.
+/// Returns the path with a request's parameters.
 fn target(path: &str, outgoing: &Outgoing) -> String {
     let mut target = format!("{path}?");
     for (name, value) in &outgoing.query {

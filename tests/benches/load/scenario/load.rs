@@ -1,4 +1,4 @@
-//! Sustained ingest: as many requests as a number of connections get answered.
+//! Sustained ingest: as many requests as a number of connections can get answered.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::store::Store;
 use crate::{Backend, Failure};
 
 pub(crate) const SMALL_BODY: usize = 5 * 1_024;
-/// Small calls of a session that goes on.
+/// The small calls of a session that continues.
 pub(crate) const SMALL_SESSION: u64 = 20;
 const SESSION_BODY: usize = 57 * 1_024;
 const SESSION_TURNS: usize = 40;
 
-/// Bodies of different texts that one connection goes round.
+/// The bodies with different texts that one connection sends in turn.
 const TEMPLATES_PER_CONNECTION: usize = 8;
 
 const KIBIBYTE: f64 = 1_024.0;
@@ -43,7 +43,7 @@ impl Traffic {
         Self::Sessions(plan_of_mean_body(SESSION_TURNS, SESSION_BODY))
     }
 
-    /// Says what is sent, and in what it differs.
+    /// Describes what is sent, and how the requests differ.
     pub(crate) fn describe(&self, connections: usize) -> String {
         match self {
             Self::Small | Self::SmallInSessions => format!(
@@ -73,7 +73,7 @@ impl Traffic {
         }
     }
 
-    /// Returns how many things a request is about, when it is about several.
+    /// Returns how many things a request is about, and what they are, if there are several.
     const fn parts(&self) -> Option<(&'static str, usize)> {
         match self {
             Self::Small | Self::SmallInSessions | Self::Sessions(_) | Self::Ci => None,
@@ -139,7 +139,7 @@ impl Traffic {
     }
 }
 
-/// One repetition.
+/// The result of one repetition.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) counts: Counts,
@@ -197,11 +197,11 @@ pub(crate) fn measure(
     })
 }
 
-/// Goals of a load.
+/// The goals of a load.
 #[derive(Clone, Copy, Debug)]
 struct Goals {
     rate: Goal,
-    /// Of the parts of requests, where they have several.
+    /// The goal for the parts of requests, if they have several.
     parts: Goal,
     slowest: Goal,
 }
@@ -296,7 +296,7 @@ fn print(
     Ok(())
 }
 
-/// The generator against a handler that does nothing.
+/// Measures the generator against a handler that does nothing.
 pub(crate) fn baseline(bench: &Bench, report: &mut Report) -> Result<(), Failure> {
     report.begin("baseline", "-");
     let goals = Goals {
@@ -422,7 +422,8 @@ fn service(
     print(report, traffic, runs, goals)
 }
 
-/// Checks how many decisions the server has: the answer to an export does not say what became of it.
+/// Checks how many decisions the server has, because the answer to an export does not say what
+/// became of it.
 fn expect_decisions(server: &Server, wanted: u64) -> Result<(), Failure> {
     let facts = Client::connect(server.address)?.get("/v1/facts", OPERATOR_TOKEN)?;
     let found = &facts.json()?["tables"]["developer_decisions"]["total"];

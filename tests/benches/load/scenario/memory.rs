@@ -1,4 +1,4 @@
-//! Resident memory of the server: at rest, and after it was loaded.
+//! Resident memory of the server, at rest and after load.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{Backend, Failure};
 
 const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
-/// Reads the memory of one server after each of two loads.
+/// Measures the memory of one server after each of two loads.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("memory", backend.name());
     let stage = bench.stage("memory", backend, None)?;

@@ -1,4 +1,5 @@
-//! The scenarios, and the stage on which each is played: a folder, a database and a way to start the server on it.
+//! The scenarios, and the stage for each: a folder, a database, and a way to start the server on
+//! it.
 
 pub(crate) mod disk;
 pub(crate) mod grants;
@@ -34,14 +35,15 @@ const WEBHOOK_SECRET: &str = "3333333333333333333333333333333ddddddddddddddddddd
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) arguments: Arguments,
-    // Before the folder that holds it: fields are dropped in order.
+    // Before the folder that contains it, because fields are dropped in order.
     cluster: Option<Cluster>,
     scratch: Scratch,
     stages: Cell<usize>,
 }
 
 impl Bench {
-    /// Makes the scratch folder, starts PostgreSQL when it is needed, and says where all this runs.
+    /// Creates the scratch folder, starts PostgreSQL if it is needed, and prints where all this
+    /// runs.
     pub(crate) fn new(arguments: Arguments, needs_postgres: bool) -> Result<Self, Failure> {
         let scratch = Scratch::new(arguments.scratch.as_deref(), arguments.keep)?;
         let processors = std::thread::available_parallelism()?;
@@ -67,14 +69,15 @@ impl Bench {
         })
     }
 
-    /// Makes an empty folder.
+    /// Creates an empty folder.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         self.stages.set(self.stages.get() + 1);
         self.scratch
             .folder(&format!("{name}-{}", self.stages.get()))
     }
 
-    /// Makes a new database and a server's settings for it, with one session open to retrieval when it is named.
+    /// Creates a new database and a server's settings for it. If a session is named, it is open to
+    /// retrieval.
     pub(crate) fn stage(
         &self,
         name: &str,
@@ -125,7 +128,7 @@ impl Bench {
     }
 }
 
-/// A database and how to start a server on it.
+/// A database, and how to start a server on it.
 #[derive(Debug)]
 pub(crate) struct Stage<'bench> {
     pub(crate) store: Store<'bench>,
@@ -144,7 +147,7 @@ impl Drop for Stage<'_> {
         if self.keep {
             return;
         }
-        // Databases of earlier stages would fill the disk, and the next stage's page cache.
+        // Databases of earlier stages would fill the disk, and the page cache of the next stage.
         for entry in fs::read_dir(&self.launch.folder)
             .into_iter()
             .flatten()

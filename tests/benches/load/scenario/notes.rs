@@ -1,6 +1,8 @@
-//! From a push to the Sessions that the notes on its commits name: a real repository, served by git's own daemon.
+//! The time from a push to the Sessions that the notes on its commits name, for a real repository
+//! that git's own daemon serves.
 //!
-//! A refresh reads at most 1,000 notes, so a repository with more of them takes several, one after the other.
+//! A refresh reads at most 1,000 notes, so a repository with more of them takes several refreshes,
+//! one after the other.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,17 +17,17 @@ use crate::report::{Goal, Report, median};
 use crate::scenario::{Bench, OPERATOR_TOKEN, WEBHOOK_SECRET};
 use crate::{Backend, Failure};
 
-/// Commits of the repository, each with a note of another Session.
+/// The commits of the repository. Each has a note with a different Session.
 const COMMITS: usize = 5_000;
-/// Pushes of one more such commit.
+/// The number of further pushes, each of one more such commit.
 const PUSHES: usize = 9;
 const ROUTE: &str = "/ingest/forge/push";
 const ZEROS: &str = "0000000000000000000000000000000000000000";
-/// Between two looks at how far the service is.
+/// The pause between two checks of the service's progress.
 const PAUSE: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Pushes the whole repository at once, then commit by commit.
+/// Pushes the whole repository at once, and then commit by commit.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("notes", backend.name());
     let mut whole = Vec::new();
@@ -38,7 +40,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
         let hosts = "[\"127.0.0.1\"]".to_owned();
         stage.launch.settings.extend([
             ("SVC_ALLOWED_CLONE_HOSTS", hosts),
-            // What is measured is the reading.
+            // Only the reading is measured.
             ("SVC_MIRROR_SETTLE_SECONDS", "0".to_owned()),
         ]);
         let server = stage.start()?;
@@ -69,7 +71,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     Ok(())
 }
 
-/// Delivers a push and returns how long it takes until there are so many observations.
+/// Delivers a push and returns how long it takes until there are this many observations.
 fn observed(
     client: &mut Client,
     url: &str,

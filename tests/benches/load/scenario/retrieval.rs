@@ -1,8 +1,9 @@
 //! Searching and reading one large session, as an agent does that resumes earlier work.
 //!
-//! The session has 100 calls with 15,000 part occurrences and 13 MiB of canonical messages. In the first variant they
-//! are a growing history, as agents send it: some 300 distinct parts, each in up to 100 calls. In the second, harder
-//! one no two calls share a message, as when every call is another sub-agent's.
+//! The session has 100 calls with 15,000 part occurrences and 13 MiB of canonical messages. In the
+//! first variant they are a growing history, as agents send it, with about 300 distinct parts, each
+//! in up to 100 calls. In the second and harder variant, no two calls share a message, as if every
+//! call were from a different sub-agent.
 
 use std::time::Duration;
 
@@ -33,11 +34,11 @@ pub(super) const DISCOVER: &str = "/query/context/discover";
 /// The calls of the session, ready to be sent.
 #[derive(Debug)]
 struct Planned {
-    /// Each call as the last one of these.
+    /// Each call is the last one of one of these.
     calls: Vec<SessionCalls>,
     parts: usize,
     canonical_bytes: usize,
-    /// Messages that the last call sends.
+    /// The number of messages that the last call sends.
     last_input: usize,
 }
 
@@ -131,7 +132,7 @@ fn warm_reads(
             RETRIEVAL_TOKEN,
             &selected_body("error result value request session"),
         )?;
-        // The state limit may refuse it: how soon it says so is as telling.
+        // The state limit may refuse it. How soon it says so is just as informative.
         if matches!(reply.status, 200 | 409) {
             Ok(reply.elapsed)
         } else {
@@ -178,14 +179,15 @@ fn warm_reads(
     Ok(())
 }
 
-/// Plants the session that grows. Returns the id of its last call, and how many messages that sends.
+/// Stores the session that grows. Returns the id of its last call, and how many messages that call
+/// sends.
 pub(super) fn plant_growing(stage: &Stage<'_>) -> Result<(String, usize), Failure> {
     let mut planned = growing();
     let last_call = plant(stage, &mut planned)?;
     Ok((last_call, planned.last_input))
 }
 
-/// Sends the session, through a server of its own, and returns the id of its last call.
+/// Sends the session through a server of its own, and returns the id of its last call.
 fn plant(stage: &Stage<'_>, planned: &mut Planned) -> Result<String, Failure> {
     let server = stage.start()?;
     let mut client = Client::connect(server.address)?;
@@ -257,7 +259,7 @@ fn repeat(mut once: impl FnMut() -> Result<Duration, Failure>) -> Result<Duratio
     ))
 }
 
-/// Questions of four words that some parts hold; no two alike.
+/// Questions of four words that some parts contain. No two are the same.
 #[derive(Debug, Default)]
 struct Queries(usize);
 
@@ -277,7 +279,7 @@ impl Queries {
     }
 }
 
-/// One conversation of a hundred turns.
+/// Returns one conversation of a hundred turns.
 fn growing() -> Planned {
     let plan = |scale| Plan {
         seed: 1,
@@ -304,11 +306,12 @@ fn growing() -> Planned {
     }
 }
 
-/// The turns whose reply has to lose its sentence for the calls of [`growing`] to have [`PARTS`] parts.
+/// Returns the turns whose reply must lose its sentence so that the calls of [`growing`] have
+/// [`PARTS`] parts.
 fn silent_turns() -> Vec<usize> {
-    // Two parts of the opening, three of each turn before, two of the reply.
+    // Two parts of the opening, three of each earlier turn, two of the reply.
     let mut excess = (0..CALLS).map(|turn| 2 + 3 * turn + 2).sum::<usize>() - PARTS;
-    // A turn's sentence is in its own call and in all that follow.
+    // A turn's sentence is in its own call and in all later ones.
     let mut silent = Vec::new();
     for turn in 0..CALLS {
         if CALLS - turn <= excess {
@@ -319,7 +322,7 @@ fn silent_turns() -> Vec<usize> {
     silent
 }
 
-/// The last calls of a hundred conversations, under one session.
+/// Returns the last calls of a hundred conversations, in one session.
 fn distinct() -> Planned {
     // Two parts of the opening, three of each of 49 turns but one, two of the reply.
     const TURNS: usize = PARTS / CALLS / 3;

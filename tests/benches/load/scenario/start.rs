@@ -7,7 +7,7 @@ use crate::{Backend, Failure};
 
 const STARTS: usize = 11;
 
-/// Fills a database with a load, then starts the server on it several times.
+/// Fills a database with a load, and then starts the server on it several times.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("start", backend.name());
     let stage = bench.stage("start", backend, None)?;

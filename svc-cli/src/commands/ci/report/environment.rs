@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use svc_model::json::{Json, Object};
 
-/// The maximum size of an event: the most that a forge sends.
+/// The maximum size of an event, which is the most that a forge sends. In bytes.
 const EVENT_BYTES_MAX: u64 = 25 * 1024 * 1024;
 
 /// The variables of a job.
@@ -14,7 +14,7 @@ const EVENT_BYTES_MAX: u64 = 25 * 1024 * 1024;
 pub(super) struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// Returns the variables of this process; one that is not Unicode counts as absent.
+    /// Returns the variables of this process. A variable that is not Unicode counts as absent.
     pub(super) fn process() -> Self {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -22,13 +22,13 @@ impl Environment {
         Self(variables.collect())
     }
 
-    /// Returns a variable without surrounding white space; a blank one counts as absent.
+    /// Returns a variable, trimmed. A blank one counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.get(name)?.trim();
         (!value.is_empty()).then_some(value)
     }
 
-    /// Returns the first of these variables that is there.
+    /// Returns the first of these variables that is set.
     pub(super) fn first(&self, names: &[&str]) -> Option<String> {
         let mut values = names.iter().filter_map(|name| self.get(name));
         values.next().map(str::to_owned)
@@ -53,7 +53,7 @@ impl Environment {
     }
 }
 
-/// Returns the text, or the spelling of the number, at a path of members.
+/// Returns the text, or a number as it is spelled, at a path of members.
 pub(super) fn text_at(object: &Object, path: &[&str]) -> Option<String> {
     let (last, parents) = path.split_last()?;
     let mut object = object;

@@ -29,7 +29,7 @@ use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
 use crate::product::Product as _;
 
-/// How long a pipeline waits for the service, retries included.
+/// How long a pipeline waits for the service, including retries.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub(crate) struct Report {
     service: ServiceOptions,
 }
 
-/// A report, as a program reads it.
+/// A report, for programs.
 #[derive(Debug, Serialize)]
 struct Reported {
     delivered: bool,
@@ -96,8 +96,8 @@ impl Report {
                 .map_err(|error| CommandError::refused("unwritable", error.to_string()))?;
             return output.text(&format!("{}\n", String::from_utf8_lossy(&bytes)));
         }
-        // On disk before it is sent, because a pipeline may be stopped at any moment. A failure to
-        // keep it is reported only if it cannot be sent either.
+        // Kept on disk before it is sent, because a pipeline may be stopped at any moment. A
+        // failure to keep it is reported only if it cannot be sent either.
         let kept = self.soft_fail.then(|| self.keep(&request));
         match self.send(&request) {
             Ok(receipt) => {
@@ -117,7 +117,7 @@ impl Report {
                 let error = undelivered.error;
                 let kept = match kept {
                     // A report that this pipeline may not deliver must not be delivered by another
-                    // one later.
+                    // pipeline later.
                     Some(Ok(kept)) if undelivered.no_token => {
                         kept.withdraw();
                         None

@@ -1,4 +1,4 @@
-//! The outcome to report: from the flags, else from the CI system's variables.
+//! The outcome to report, from the flags or else from the CI system's variables.
 
 use std::fmt::Display;
 
@@ -19,8 +19,7 @@ use crate::error::CommandError;
 ///
 /// # Errors
 ///
-/// Lists everything that is missing or wrong at once, each with its flag and the variables that
-/// were tried.
+/// Lists everything that is missing or wrong, each with its flag and the variables that were tried.
 pub(super) fn outcome(
     flags: &Flags,
     environment: &Environment,
@@ -85,7 +84,7 @@ pub(super) fn outcome(
     );
     let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
     if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
-        // The service would then refuse what GitHub's own webhook says about the run.
+        // Without it, the service would refuse what GitHub's own webhook says about the run.
         fields.missing("workflow id", "--workflow-id", &details.workflow_id);
     }
     let (result, word) = fields.result(system, flags, &details.status);
@@ -134,7 +133,7 @@ pub(super) fn outcome(
     })
 }
 
-/// Returns the CI system: the one given by the flag, else the one detected.
+/// Returns the CI system that the flag gives, or else the one that is detected.
 fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandError> {
     if let Some(system) = flags.system {
         return Ok(system);
@@ -210,8 +209,7 @@ impl Fields {
         None
     }
 
-    /// Returns the number and the host of the repository if both are known; a host alone identifies
-    /// nothing.
+    /// Returns the repository's number and host if both are known. A host alone identifies nothing.
     fn identity(
         &mut self,
         flags: &Flags,
@@ -241,7 +239,7 @@ impl Fields {
         id.zip(host)
     }
 
-    /// Returns the result, and the system's word for it.
+    /// Returns the result, and the system's own word for it.
     fn result(
         &mut self,
         system: System,

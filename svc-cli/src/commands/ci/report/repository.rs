@@ -3,14 +3,14 @@
 /// A clone URL without any credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CloneUrl {
-    /// The host, without a port.
+    /// The host, without the port.
     pub(super) host: String,
     /// The path, without slashes at its ends and without `.git`: `owner/name`, or longer.
     pub(super) path: String,
 }
 
 impl CloneUrl {
-    /// Reads `scheme://user@host:port/path` or `user@host:path`.
+    /// Parses `scheme://user@host:port/path` or `user@host:path`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (authority, path) = match text.split_once("://") {
             Some((_, rest)) => rest.split_once('/')?,
@@ -28,7 +28,7 @@ impl CloneUrl {
     }
 }
 
-/// Returns the host of a URL, without a port.
+/// Returns the host of a URL, without the port.
 pub(super) fn host(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split('/').next().unwrap_or_default();

@@ -33,7 +33,7 @@ const EVE: Author = Author {
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Its pull request was merged with a commit of its own.
+    /// Its pull request was merged with a merge commit.
     Merged,
     /// It became one commit.
     Squashed,
@@ -89,7 +89,7 @@ macro_rules! change {
     };
 }
 
-/// In the order in which they were made.
+/// The changes, in the order in which they were made.
 pub(super) const CHANGES: [Change; 10] = [
     change!("paging", "Page the list of orders", ADA, Merged, None),
     change!(
@@ -136,7 +136,7 @@ impl Change {
         format!("tests/test_{}.py", self.name)
     }
 
-    /// Returns where the code lies on the main branch.
+    /// Returns the path of the code on the main branch.
     pub(super) fn merged_path(&self) -> String {
         match self.way {
             Way::SquashedElsewhere => format!("orders/outgoing/{}.py", self.name),

@@ -1,4 +1,4 @@
-//! What people decided about the agents' edits, and what became of these.
+//! What people decided about the agents' edits, and what became of the edits.
 
 use svc_model::id::{ForeignId, UserId};
 use svc_model::ingest::event::{
@@ -58,7 +58,7 @@ fn decided(change: &Change, kind: &str, accepted: bool) -> EventKind {
         call_id: call_id(change, kind),
         file_path: Some(path(change, kind)),
         accepted,
-        // Tests are written under a rule that lets them pass.
+        // A rule lets tests be written without asking.
         explicit: kind != TESTS,
         tool_name: Some(TOOL.to_owned()),
     })

@@ -28,7 +28,7 @@ impl Forge {
             .and_then(Json::into_object);
         let payload =
             payload.ok_or_else(|| CommandError::refused("demo", "a webhook is no object"))?;
-        // Its number is the same each time, and so is its delivery id.
+        // A delivery has the same number each time, and so the same delivery id.
         let delivery_id = Some(format!("svc-demo-{}", self.deliveries.len()));
         self.deliveries.push(ForgeDelivery {
             event: event.to_owned(),
@@ -65,7 +65,7 @@ impl Forge {
     }
 }
 
-/// Returns what the forge sends, in the order in which it happened.
+/// Returns what the forge sends, in the order of events.
 pub(super) fn webhooks(
     timeline: Timeline,
     commits: &Commits,
@@ -117,7 +117,7 @@ fn made(commits: &Commits) -> impl Iterator<Item = (usize, &'static Change, &Cha
     changes.filter_map(|(number, (change, made))| Some((number, change, made.as_ref()?)))
 }
 
-/// Returns the outcomes of CI: of the head of each pull request, and of each merge.
+/// Returns the CI outcomes for the head of each pull request and for each merge.
 pub(super) fn outcomes(commits: &Commits) -> Result<Vec<VendorCIRequest>, CommandError> {
     let mut outcomes = Vec::new();
     let mut run = FIRST_RUN;

@@ -1,8 +1,8 @@
-//! A small organization that could exist: three people and their agents make ten changes to one
-//! repository within six days. Some are merged, squashed, rebased or moved, one is thrown away, two
-//! are open; one test is flaky and one fails; one proposal is rejected and corrected.
+//! A small fictional organization: three people and their agents make ten changes to one repository
+//! within six days. Some changes are merged, squashed, rebased or moved, one is thrown away, and
+//! two are open. One test is flaky and one fails. One proposal is rejected and corrected.
 //!
-//! Everything is derived from its start time, so it can be loaded again without storing anything
+//! Everything is derived from the start time, so it can be loaded again without storing anything
 //! twice.
 
 mod change;
@@ -25,15 +25,16 @@ use crate::error::CommandError;
 
 /// The repository, as the forge names it.
 pub(super) const REPOSITORY: &str = "acme/orders";
-/// The Session of which one call is quarantined.
+/// The Session in which one call is quarantined.
 const QUARANTINED: (&str, &str) = ("search", "plan");
 
 const MINUTE_US: i64 = 60 * 1_000_000;
-/// How many days ago it begins.
+/// How many days ago the organization begins.
 const DAYS: i64 = 6;
-/// Between two changes.
+/// The minutes between two changes.
 const CHANGE_MINUTES: i64 = 14 * 60;
-/// How long before now the last change begins: its commits are pushed while its calls are near.
+/// How many minutes before now the last change begins, so that its commits are pushed close to its
+/// calls.
 const LAST_MINUTES: i64 = 45;
 
 /// When everything happens.
@@ -90,7 +91,7 @@ pub(super) struct Organization {
     pub(super) sessions: usize,
     /// The notes that a mirror of the repository shows.
     pub(super) notes: u64,
-    /// A commit to look at: one that an agent wrote and that was merged.
+    /// An example of a commit: one that an agent wrote and that was merged.
     pub(super) commit: String,
 }
 
@@ -112,12 +113,12 @@ impl Organization {
     }
 }
 
-/// Returns the first Session, which shows whether the organization was loaded before.
+/// Returns the first Session, which shows whether the organization has been loaded before.
 pub(super) fn first_session() -> SessionId {
     repository::session_id(&CHANGES[0], sessions::PLAN)
 }
 
-/// Returns the Session of which one call is quarantined.
+/// Returns the Session in which one call is quarantined.
 pub(super) fn quarantined_session() -> SessionId {
     let (name, kind) = QUARANTINED;
     let change = CHANGES.iter().find(|change| change.name == name);

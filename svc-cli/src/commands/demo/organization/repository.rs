@@ -1,4 +1,4 @@
-//! The repository of the organization: created each time from scratch, with identical contents.
+//! The organization's repository, which is created from scratch each time, with identical contents.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::error::CommandError;
 #[derive(Clone, Debug)]
 pub(super) struct Commits {
     pub(super) base: CommitSha,
-    /// Of each change, in their order.
+    /// The commits of each change, in the order of the changes.
     pub(super) changes: Vec<Option<ChangeCommits>>,
     /// How many notes there are.
     pub(super) notes: u64,
@@ -33,7 +33,7 @@ pub(super) struct ChangeCommits {
     pub(super) merge: Option<(CommitSha, CommitSha)>,
 }
 
-/// The numbers of commits in the stream, as git's importer knows them.
+/// The numbers under which git's importer knows the commits of a change.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
     code: usize,
@@ -132,7 +132,7 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
         }));
         main = merge.unwrap_or(main);
         if number == 3 {
-            // Not everything is made by agents.
+            // Agents do not make everything.
             main = stream.commit("main", ("bob", at(50)), "Say how to run the tests", &[main]);
             stream.file("CONTRIBUTING.md", "Run `pytest`.\n");
         }
@@ -160,7 +160,7 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
     })
 }
 
-/// Merges a change and returns the main branch's new head; nothing if it is not merged.
+/// Merges a change and returns the main branch's new head; `None` if it is not merged.
 fn merge(
     stream: &mut Stream,
     change: &Change,
@@ -197,7 +197,7 @@ fn note(change: &Change, kind: &str, at: Instant) -> Result<String, CommandError
     Ok(format!("{}\n", line.unwrap_or_default()))
 }
 
-/// Returns the Session of a change that did this kind of work.
+/// Returns the Session that did this kind of work for a change.
 pub(super) fn session_id(change: &Change, kind: &str) -> SessionId {
     let name = format!("orders-{}-{kind}", change.branch());
     SessionId::new(&name).expect("a name without blanks")

@@ -1,5 +1,5 @@
-//! The Sessions of the organization: for each change, one that plans it, one that writes the code,
-//! one that writes the tests and one that reviews them.
+//! The Sessions of the organization. For each change, one plans it, one writes the code, one writes
+//! the tests and one reviews them.
 
 use svc_model::json::{Json, Object};
 
@@ -12,7 +12,8 @@ pub(super) const PLAN: &str = "plan";
 pub(super) const CODE: &str = "code";
 pub(super) const TESTS: &str = "tests";
 const REVIEW: &str = "review";
-/// The kinds, and how many minutes after its change each begins.
+/// The kinds of Sessions, with the minutes after which each begins, counted from the start of its
+/// change.
 const KINDS: [(&str, i64); 4] = [(PLAN, 0), (CODE, 6), (TESTS, 18), (REVIEW, 30)];
 
 /// The first capture id; each Session has room for sixteen calls.

@@ -11,7 +11,7 @@ use crate::capture::messages::{Normaliser, output};
 use crate::capture::redaction::Counts;
 use crate::fact::{InferenceCall, RawPayload};
 
-/// Turns a delivery of LiteLLM into an inference call. The memory for its messages is taken from
+/// Turns a delivery of LiteLLM into an inference call. Its messages take their memory from
 /// `memory`.
 pub(in crate::capture::gateway) fn capture(
     request: GatewayIngestRequest,
@@ -413,7 +413,7 @@ mod tests {
         assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
     }
 
-    /// What a test reads from the payload of a real proxy.
+    /// What a test reads from a payload of a real proxy.
     fn summary(payload: Json) -> String {
         match deliver(request(payload), Redaction::On).unwrap() {
             (Captured::Call(call), notes) => {
@@ -459,7 +459,8 @@ mod tests {
                 format!(
                     r#"{SESSION} "user_x_account_" "anthropic/claude-sonnet-4-5" Some(2095)/Some(503) {pager}+{window} 3 ms"#
                 ),
-                // Without its correlation setting, the proxy sends the Session only as the trace.
+                // Without its correlation setting, the proxy sends the Session only as the trace
+                // id.
                 "no_session".to_owned(),
             ]
         );

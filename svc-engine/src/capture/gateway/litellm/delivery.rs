@@ -4,11 +4,12 @@ use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-/// Returns the capture id and time of a delivery without an envelope, as a gateway's webhook logger
-/// sends it: the gateway's id of the call, if that is a UUID, and the end of the call.
+/// Returns the capture id and the time of a delivery without an envelope, as a gateway's webhook
+/// logger sends it. They are the gateway's id of the call, if that is a UUID, and the end of the
+/// call.
 ///
-/// So a payload that is sent again becomes the same fact, and a delayed batch has the times of its
-/// calls and not of its arrival.
+/// So a payload that is sent again becomes the same fact, and the calls of a delayed batch keep
+/// their own times instead of its time of arrival.
 pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> {
     let text = payload.get("litellm_call_id").and_then(Json::as_str)?;
     Some(Capture {

@@ -12,7 +12,7 @@ pub(super) struct Metadata<'p> {
     gateway: Option<&'p Object>,
     /// The client's metadata.
     requester: Option<&'p Object>,
-    /// The client's headers: those that the gateway lists separately, then all that it kept.
+    /// The client's headers: first those that the gateway lists separately, then all that it kept.
     headers: [Option<&'p Object>; 2],
 }
 
@@ -33,12 +33,12 @@ impl<'p> Metadata<'p> {
         }
     }
 
-    /// Returns a usable text of the payload itself.
+    /// Returns a usable text at the top level of the payload.
     pub(super) fn top_level(&self, name: &str) -> Option<&'p Text> {
         usable(self.payload.get(name))
     }
 
-    /// Returns a usable text of the gateway's metadata, else of the client's.
+    /// Returns a usable text from the gateway's metadata, or else from the client's.
     pub(super) fn get(&self, name: &str) -> Option<&'p Text> {
         [self.gateway, self.requester]
             .into_iter()
@@ -46,14 +46,14 @@ impl<'p> Metadata<'p> {
             .find_map(|object| usable(object.get(name)))
     }
 
-    /// Returns the texts that may name a user and a Session within the user.
+    /// Returns the texts that may name a user, and a Session along with the user.
     pub(super) fn user_identities(&self) -> impl Iterator<Item = &'p Text> + use<'p> {
         [self.top_level("end_user"), self.get("user_id")]
             .into_iter()
             .flatten()
     }
 
-    /// Returns the usable headers of the client with a lower-case name.
+    /// Returns the usable client headers of this name, which is in lower case.
     pub(super) fn headers<'n>(
         &self,
         name: &'n str,

@@ -6,7 +6,7 @@ use crate::capture::gateway::GatewayError;
 use crate::capture::messages::identity::identity;
 use crate::capture::value;
 
-/// Returns the gateway's id of the call, else the id of the model's answer.
+/// Returns the gateway's id of the call, or else the id of the model's answer.
 pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayError> {
     if let Some(id) = identity(payload.get("litellm_call_id"))? {
         return Ok(Some(id.to_owned()));
@@ -30,7 +30,7 @@ pub(super) fn usage(payload: &Object) -> Option<&Object> {
     })
 }
 
-/// Returns a token count under the gateway's name for it, else under the model's.
+/// Returns a token count by the gateway's name for it, or else by the model's.
 pub(super) fn tokens(
     payload: &Object,
     usage: Option<&Object>,
@@ -45,8 +45,8 @@ pub(super) fn tokens(
 
 /// Returns the duration of the call in milliseconds.
 ///
-/// For a streamed call the gateway's response time is the time to the first token, so the start and
-/// the end are used first.
+/// For a streamed call, the gateway's response time is the time to the first token, so the start
+/// and end times take precedence.
 pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
     let seconds = |name| Some(payload.get(name)?.as_number()?.as_f64());
     let reported = || {
@@ -65,7 +65,7 @@ pub(in crate::capture) fn integer(value: Option<&Json>) -> Option<i64> {
     value::truncated(value?.as_number()?).filter(|integer| *integer >= 0)
 }
 
-/// Converts seconds to milliseconds; nothing if negative.
+/// Converts seconds to milliseconds; `None` if they are negative.
 fn milliseconds(seconds: f64) -> Option<i64> {
     value::whole(seconds * 1_000.0).filter(|milliseconds| *milliseconds >= 0)
 }

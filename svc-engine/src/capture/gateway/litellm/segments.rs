@@ -4,22 +4,22 @@ use svc_model::json::{Json, Object, Text};
 
 use crate::fact::{Repeats, Segment};
 
-/// Members whose values belong to an agent or a model: tool definitions, entries of the price
-/// table.
+/// Members whose values depend only on the agent or the model, such as tool definitions and entries
+/// of the price table.
 const EVERYWHERE: [&str; 2] = ["model_parameters", "model_map_information"];
 
-/// The member with the prompt, and the member of a prompt that is an object.
+/// The name of the member with the prompt, and of the list in a prompt that is an object.
 const MESSAGES: &str = "messages";
 
-/// From this many canonical bytes on, a member with another name is assumed to repeat within the
-/// Session. What the gateway reports about the call itself is shorter.
+/// From this many canonical bytes on, any other member is assumed to repeat within the Session.
+/// What the gateway reports about the call itself is shorter.
 const LARGE: usize = 1_024;
 
-/// Different in each call.
+/// Members that differ in every call.
 const NEW: [&str; 2] = ["response", "metadata"];
 
 /// Returns the segments of a payload: the items of its prompt, and large members of its first two
-/// levels. `places` contains the index of the message of each item.
+/// levels. `places` holds the index of each item's message.
 pub(super) fn of(payload: &Object, places: &[Option<usize>]) -> Vec<Segment> {
     let mut segments = Vec::with_capacity(places.len() + 8);
     for (place, (name, value)) in payload.iter().enumerate() {

@@ -8,13 +8,13 @@ use crate::capture::gateway::GatewayError;
 use crate::capture::messages::embedded;
 use crate::capture::messages::identity::{is_uuid, usable};
 
-/// The word before the Session's UUID at the end of a user identity.
+/// The word before a Session's UUID at the end of a user identity.
 const SUFFIX: &[u8] = b"session_";
 const UUID_BYTES: usize = 36;
 
 /// Returns the Session from the first usable source.
 ///
-/// The gateway's trace id is never used: without a Session it is different for every call.
+/// The gateway's trace id is never used: without a Session, every call has a different one.
 pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, GatewayError> {
     let uuid = |text: &Text| {
         let text = text.trimmed();
@@ -44,14 +44,15 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
     }
 }
 
-/// Returns the UUID under `session_id` in a text that is a JSON object once it is trimmed, as every
-/// identity is: JSON has fewer blanks.
+/// Returns the UUID under `session_id` in a text that is a JSON object. The text is trimmed first,
+/// as every identity is, because JSON allows fewer kinds of blank.
 fn in_object(text: &Text) -> Option<Text> {
     uuid_of(&embedded::object(&text.trimmed())?, "session_id")
 }
 
-/// Returns the thread of a turn of Codex, or else its Session. An agent that another one has started is a
-/// thread of its own: its telemetry and its commits name the thread, and the Session is that of the first.
+/// Returns the thread of a Codex turn, or else its Session. An agent that another agent started is
+/// a thread of its own: its telemetry and its commits name that thread, while the Session is the
+/// first agent's.
 fn in_turn(text: &Text) -> Option<Text> {
     let turn = embedded::object(&text.trimmed())?;
     ["thread_id", "session_id"]
@@ -97,7 +98,7 @@ mod tests {
         session(&Metadata::new(&payload)).map(|found| found.map(String::from))
     }
 
-    /// Sets a member of the payload at a path, unless it is there.
+    /// Sets the member at a path of the payload, unless it is there.
     fn set(object: &mut Object, path: &[&str], value: &str) {
         match path {
             [member] if !object.contains_key(member) => {

@@ -10,7 +10,7 @@ use crate::capture::messages::embedded;
 use crate::capture::messages::identity::usable;
 use crate::capture::value::{DEVICE_CHARACTERS, device};
 
-/// Returns the user from the first usable source, without the Session in it.
+/// Returns the user from the first usable source, without any Session in the text.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {
     let named = metadata
         .get("user_id")
@@ -41,7 +41,7 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
     }
 }
 
-/// Returns the device, or else the account, in a user identity that is an object.
+/// Returns the device, or else the account, from a user identity that is an object.
 fn account(object: &Object) -> Option<Text> {
     [
         ("device_id", &b"device_"[..]),
@@ -61,7 +61,8 @@ fn without_session(user: Text) -> Option<Text> {
     }
 }
 
-/// Returns the device in `user_DEVICE_account_ACCOUNT`, as Claude Code named users before it sent objects.
+/// Returns the device in `user_DEVICE_account_ACCOUNT`, the form in which Claude Code named users
+/// before it sent objects.
 fn of_device(user: Text) -> Text {
     let named = user.as_str().and_then(|user| user.strip_prefix("user_"));
     let id = named.and_then(|named| Some(named.split_once("_account_")?.0));

@@ -1,4 +1,4 @@
-//! The same export read by generated code, with structs between: what the reader is held against.
+//! Reads an export with generated code and structs, as the reference for the reader under test.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -84,7 +84,8 @@ struct AnyValue {
     value: Option<Value>,
 }
 
-/// Strings are declared as bytes, which are the same on the wire: they are checked and copied once.
+/// Strings are declared as bytes, which look the same on the wire, so that they are checked and
+/// copied once.
 #[derive(Clone, PartialEq, prost::Oneof)]
 enum Value {
     #[prost(bytes = "bytes", tag = "1")]
@@ -197,7 +198,7 @@ impl AnyValue {
     }
 }
 
-/// The members of an object in the making.
+/// The members of an object that is being built.
 #[derive(Default)]
 struct Members(Object);
 
@@ -250,7 +251,7 @@ impl Members {
     }
 }
 
-/// Returns a text; like JSON, it may hold lone surrogates.
+/// Returns a text. As in JSON, it may contain lone surrogates.
 fn text(bytes: &[u8]) -> Reference<Text> {
     match str::from_utf8(bytes) {
         Ok(text) => Ok(text.into()),
@@ -258,7 +259,7 @@ fn text(bytes: &[u8]) -> Reference<Text> {
     }
 }
 
-/// Returns a double; what JSON has no number for is a string in OTLP/JSON.
+/// Returns a double. OTLP/JSON writes one that JSON has no number for as a string.
 fn double(value: f64) -> Json {
     let number = Number::from_f64(value);
     if number.is_finite() {

@@ -1,8 +1,8 @@
-//! The wire format of protobuf: the fields of a message, one after another.
+//! The wire format of protobuf: a message is a sequence of fields.
 
 use super::super::LogsError;
 
-/// How deep unknown groups may be nested.
+/// The maximum nesting of unknown groups.
 const GROUP_DEPTH_MAX: usize = 100;
 
 /// One field of a message.
@@ -17,7 +17,7 @@ enum Content<'m> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'m [u8]),
-    /// An obsolete form, which is skipped.
+    /// An obsolete kind of field, which is skipped.
     Group,
     Fixed32(u32),
 }
@@ -37,7 +37,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// Returns a number whose upper half has no meaning.
+    /// Returns a 32-bit number. The upper half of the varint has no meaning.
     pub(super) fn uint_32(&self) -> Result<u32, LogsError> {
         let [_, _, _, _, low @ ..] = self.varint()?.to_be_bytes();
         Ok(u32::from_be_bytes(low))
@@ -62,7 +62,7 @@ impl<'m> Field<'m> {
     }
 }
 
-/// Returns the fields of a message. After an error there are no more.
+/// Returns the fields of a message. No field follows an error.
 pub(super) fn fields(message: &[u8]) -> Fields<'_> {
     Fields { rest: message }
 }
@@ -95,7 +95,7 @@ enum Read<'m> {
 }
 
 impl<'m> Fields<'m> {
-    /// Reads a field; nothing if the bytes are invalid.
+    /// Reads a field; `None` if the bytes are invalid.
     fn field(&mut self, depth: usize) -> Option<Read<'m>> {
         let key = u32::try_from(self.varint()?).ok()?;
         let number = key >> 3;
@@ -137,7 +137,7 @@ impl<'m> Fields<'m> {
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.rest.split_first()?;
             self.rest = rest;
-            // The tenth byte contains the last of the 64 bits.
+            // The tenth byte holds only the last of the 64 bits.
             if shift == 63 && *byte > 1 {
                 return None;
             }

@@ -1,8 +1,8 @@
-//! Which commits lead to which.
+//! Which commits are ancestors of which.
 
 use super::*;
 
-/// Returns of each pair whether the first is the second or an ancestor of it.
+/// Returns for each pair whether the first commit is the second or an ancestor of it.
 fn are_ancestors(reader: &mut MirrorReader, pairs: &[(CommitSha, CommitSha)]) -> Vec<bool> {
     let commits = pairs.iter().map(|(ancestor, _)| ancestor);
     let tips = pairs.iter().map(|(_, descendant)| descendant);
@@ -70,14 +70,14 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
         Some(false),
         "it was not asked about"
     );
-    // The walk ends as soon as the answer is known, and that is not a failure.
+    // The walk ends as soon as the answer is known, which is not a failure.
     let known = are_ancestors(&mut reader, &[pair(3, 3), pair(0, 1)]);
     assert_eq!(known, [true, true]);
     assert!(are_ancestors(&mut reader, &[]).is_empty());
 }
 
-/// Makes a history of so many commits, each with up to three parents among those shortly before it, at
-/// moments that this gives, and returns it.
+/// Creates a history of this many commits and returns it. Each commit has up to three parents among
+/// those shortly before it, and the times that `moment` gives.
 fn random_history(
     stage: &Stage,
     seed: u64,
@@ -179,7 +179,7 @@ fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
         let brought = reader.pushed(range).unwrap();
         (brought.commits, brought.is_final)
     };
-    // What the mirror lacks it may come to have.
+    // The mirror may later receive what it lacks.
     let newer = |commit: &CommitSha, is_final| (vec![commit.clone()], is_final);
     assert_eq!(pushed(&zeros, &commits[9]), newer(&commits[9], true));
     assert_eq!(pushed(&absent, &commits[9]), newer(&commits[9], false));

@@ -1,4 +1,4 @@
-//! What a commit changes is shown as git writes it.
+//! A commit's changes are shown as git writes them.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn what_a_commit_adds_is_read_from_what_git_writes() {
         .run(&["mv", "old name.py", "new b\t\"name\".py"]);
     stage.forge.run(&["update-index", "--chmod=+x", "mode.py"]);
     stage.forge.run(&["config", "core.fileMode", "false"]);
-    // Without its folder the entry would be removed again.
+    // Without its folder, the entry would be removed again.
     fs::create_dir(work.join("module")).unwrap();
     let module = format!("160000,{},module", "c".repeat(40));
     stage

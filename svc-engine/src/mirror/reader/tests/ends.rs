@@ -41,7 +41,7 @@ fn one_process_answers_all_questions_of_a_kind_and_ends_with_the_reader() {
 fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
     let stage = Stage::new();
     let small = stage.commit_files(&[("small", b"x\n")]);
-    // A line of 64 MB that differs, and one of 2 MB that git compares.
+    // A line of 64 MB that differs, and one of 2 MB, which git still compares.
     let endless = stage.commit_files(&[("endless", &vec![b'x'; 64_000_000])]);
     let wide = stage.commit_files(&[("wide", &vec![b'y'; 2_000_000])]);
     let blob = stage.forge.run_with(&["hash-object", "-w", "--stdin"], "b");
@@ -82,7 +82,7 @@ fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
     let more = file(&mut reader, &more, "file-100000", 9);
     assert_eq!(declined(more), ReadDecline::TooManyEntries);
     assert!(start.elapsed() < Duration::from_mins(1));
-    // A diff of exactly what is asked for is whole.
+    // A diff that just meets the limits is complete.
     let exact = diff(&mut reader, &small, WHOLE).unwrap().unwrap();
     let question = |bytes_max| DiffQuestion {
         bytes_max,
@@ -109,7 +109,7 @@ fn reading_ends_with_its_deadline_and_when_it_is_cancelled() {
     ));
     drop(reader);
     assert!(processes::folder_is_left(stage.root.path()));
-    // Somebody removes the mirror for as long as the reader would wait.
+    // Somebody removes the mirror, and takes as long as the reader would wait.
     let folder = stage.folder();
     let lock = folder
         .lock(&stage.lifetime, &Allowance::until(long()))
@@ -134,7 +134,7 @@ fn a_mirror_that_is_destroyed_under_its_reader_is_an_error_and_no_panic() {
         reader.commit(&commit),
         Err(ReadError::Git(_) | ReadError::Folder(_))
     ));
-    // Each commit of a question has its answer, also when git cannot even start.
+    // Each commit of a question gets an answer, even if git cannot be started.
     let mut answers = Vec::new();
     let commits = [commit.clone(), commit];
     let read = reader.diffs(&commits, WHOLE, |place, diff| answers.push((place, diff)));

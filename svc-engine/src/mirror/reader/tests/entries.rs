@@ -1,4 +1,4 @@
-//! What a mirror holds is read as it is: commits, files, folders, names, links.
+//! Commits, files, folders, names and links are read as they are in the mirror.
 
 use super::*;
 

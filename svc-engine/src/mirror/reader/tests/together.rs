@@ -1,4 +1,4 @@
-//! Questions that are asked many at a time have the answers that each has alone.
+//! Questions that are asked in bulk get the same answers as when asked one by one.
 
 use super::*;
 
@@ -11,9 +11,9 @@ fn diffs_are_the_same_alone_and_together(#[values("sha1", "sha256")] format: &st
         let name = format!("folder-{}/file-{}", number % 3, number % 10);
         commits.push(stage.commit_files(&[(&name, text.as_bytes())]));
         match number {
-            // More than is asked for, in the middle.
+            // Larger than the limit, in the middle.
             60 => commits.push(stage.commit_files(&[("wide", &vec![b'y'; 2_000_000])])),
-            // Not there at all.
+            // Absent from the mirror.
             61 => commits.push(sha(&"a".repeat(commits[0].as_str().len()))),
             _ => {}
         }
@@ -72,7 +72,7 @@ fn files_are_the_same_alone_and_together() {
     let mut contents = Vec::new();
     let read = together.contents_of(&ids, 8_000, |_, bytes| {
         contents.push(match bytes {
-            // Of the large one the start, which says that there is more.
+            // The beginning of the large one, whose length shows that there is more.
             Ok(bytes) if bytes.len() > 8_000 => {
                 assert_eq!(bytes, [b'l'; 8_001]);
                 Err(ReadError::Declined(ReadDecline::TooLarge))

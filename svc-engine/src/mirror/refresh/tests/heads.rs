@@ -1,4 +1,4 @@
-//! Heads of merged pull requests that a fetch does not bring.
+//! The heads of merged pull requests that a fetch does not bring.
 
 use crate::fact::PullRequestMerge;
 
@@ -9,7 +9,7 @@ use crate::testing::builders::merge;
 use crate::testing::git::git;
 
 impl Service {
-    /// Stores that a pull request with this head was merged.
+    /// Stores the merge of a pull request with this head.
     fn merged(&self, number: i64, head: &str) -> PullRequestMerge {
         let merge = Self::merge(number, head, at(number));
         let fact = Append::PullRequestMerge(Box::new(merge.clone()));
@@ -26,7 +26,7 @@ impl Service {
         merge
     }
 
-    /// Asks for the heads of merges, as a refresh does.
+    /// Requests the heads of merges, as a refresh does.
     fn ask(
         &self,
         merges: &[PullRequestMerge],
@@ -49,7 +49,7 @@ impl Service {
         (asked, done)
     }
 
-    /// Makes a commit of which the forge has the object and shows no ref.
+    /// Creates a commit that the forge has but that none of its refs shows.
     fn unshown(&self, message: &str) -> String {
         let forge = &self.forge;
         forge.run(&["checkout", "-q", "--detach"]);
@@ -101,7 +101,7 @@ fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
         "",
     );
     assert_eq!(kept, unshown);
-    // The next fetch, which prunes, leaves it.
+    // The next fetch prunes, but keeps it.
     service.refresh_again(&main);
     let kept = git(
         &service.mirror(),
@@ -109,7 +109,7 @@ fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
         "",
     );
     assert_eq!(kept, unshown);
-    // A mirror that is made anew asks anew.
+    // A mirror that is created anew requests the heads again.
     fs::remove_dir_all(service.database.folder().join("mirrors")).unwrap();
     service.refresh_again(&main);
     assert!(service.mirror_has(&unshown));
@@ -132,7 +132,7 @@ fn a_head_that_the_forge_lacks_is_asked_for_once() {
         service.mirror_has(&shown),
         "the others are asked for all the same"
     );
-    // Now the forge has it, and nobody asks.
+    // The forge has it now, but nobody asks.
     service
         .forge
         .run(&["push", "-q", "origin", &format!("{local}:refs/heads/away")]);
@@ -150,7 +150,7 @@ fn a_head_that_cannot_be_read_is_given_up_and_harms_nothing() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
-    // A commit without an author: a server sends it, and no check lets it pass.
+    // A commit without an author: the server sends it, but the checks refuse it.
     let tree = service.forge.run(&["rev-parse", "HEAD^{tree}"]);
     let odd = format!("tree {tree}\ncommitter A <a@example.test> 1 +0000\n\nodd\n");
     let write = [
@@ -179,7 +179,7 @@ fn many_missing_heads_are_asked_for_over_several_refreshes() {
     let main = service.forge.commit("main");
     service.forge.push();
     let heads: Vec<String> = (0..10).map(|it| service.unshown(&it.to_string())).collect();
-    // What is stored together may have been received at the same moment.
+    // Facts that are stored together may have been received at the same time.
     let merged = |(number, head): (i64, &String)| {
         Append::PullRequestMerge(Box::new(Service::merge(number, head, at(1))))
     };
@@ -204,7 +204,7 @@ fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_fo
         .map(|(number, head)| service.merged(number, head))
         .collect();
     let deadline = Deadline::after(Duration::from_mins(1));
-    // Its fetch has begun only after that of the first was counted.
+    // Its fetch begins only after the first one has been counted.
     let second = service.mirror().join("refs/svc-merged/2/head");
     let (asked, done) = thread::scope(|scope| {
         let stop = deadline.clone();
@@ -235,7 +235,8 @@ fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
     service.refresh_again(&main);
     let unshown = service.unshown("from a fork");
     let merges = [service.merged(5, &unshown)];
-    // As a server leaves it that was killed between the arrival and the name.
+    // The state that a server leaves if it is killed after the head arrived and before its ref
+    // exists.
     fs::write(
         service.mirror().join("svc-pull-requests"),
         format!("0 - 0 {unshown}\n"),

@@ -42,7 +42,7 @@ fn notes_that_are_not_wanted_are_not_read() {
 fn every_commit_of_a_branch_with_notes_is_seen_however_it_was_pushed() {
     let service = Service::start();
     let commits = service.forge.add_stamped(45, "old");
-    // A new branch, of which the push itself shows only the head.
+    // A new branch. The push itself shows only its head.
     service.push(ZEROS, &commits[44]);
     assert_eq!(service.refresh(), refreshed(45, 0));
     let expected: BTreeSet<_> = (1..)
@@ -140,7 +140,7 @@ fn what_is_too_much_for_one_refresh_is_done_by_the_next_ones(
         rounds += 1;
         assert!(stored <= notes + 1, "the head of the push comes beside");
         assert!(rounds < 60);
-        // New notes come while the old ones are still read.
+        // New notes arrive while the old ones are still being read.
         if changing && rounds == 2 {
             assert!(more);
             service.forge.run(&["reset", "-q", "--hard", "main"]);
@@ -245,7 +245,7 @@ fn a_refresh_looks_at_no_more_notes_than_its_budget_whatever_a_branch_reaches() 
         commits.collect::<Vec<_>>()
     };
     commits.sort();
-    // The reading goes on where it stopped, so each is looked at once.
+    // Reading continues where it stopped, so each note is looked at once.
     for looked_at in [5, 10, 15, 20, 22] {
         let outcome = service.refresh();
         let more = matches!(outcome, Some(RefreshOutcome::Refreshed { more: true, .. }));

@@ -71,7 +71,7 @@ fn a_forced_push_is_followed_and_what_was_seen_stays() {
     service.forge.push();
     service.deliver(&first, &second, |push| push.forced = true);
     assert_eq!(service.refresh(), refreshed(1, 0));
-    // Gitea does not say that a push was forced, and the commit before is gone for a new mirror.
+    // Gitea does not say that a push was forced, and a new mirror lacks the commit before it.
     service.deliver(&first, &second, |push| {
         "refs/heads/gitea".clone_into(&mut push.r#ref);
     });
@@ -147,7 +147,7 @@ fn a_name_that_two_repositories_bore_leads_nowhere() {
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
     service.deliver(&head, &next, |_| {});
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
-    // Under a name of its own each is followed again.
+    // Each is followed again under a name of its own.
     for number in [7, 8] {
         service.deliver(&head, &next, |push| {
             push.repository = Some(repository(number));
@@ -159,7 +159,7 @@ fn a_name_that_two_repositories_bore_leads_nowhere() {
             Some(RefreshOutcome::Refreshed { .. })
         ));
     }
-    // Facts without an identity mean neither.
+    // Facts without an identity refer to neither.
     service.deliver(ZEROS, &head, |push| push.repository = None);
     assert_eq!(service.refresh(), Some(ambiguous));
     assert_eq!(service.refresh(), None);

@@ -1,4 +1,4 @@
-//! What goes wrong, and what becomes of the job.
+//! What goes wrong, and what then happens to the job.
 
 use super::*;
 
@@ -23,9 +23,9 @@ fn a_mirror_that_was_lost_is_made_again() {
     let alone = service.forge.run(&["commit-tree", "-m", "x", &tree]);
     service.forge.run(&["update-ref", NOTES, &alone]);
     service.push(&head, &next);
-    // Without that history everything is read again.
+    // Without that history, everything is read again.
     assert_eq!(service.refresh(), refreshed(0, 2));
-    // A mirror that was interrupted before it had anything.
+    // A mirror whose creation was interrupted before it had anything.
     let mirror = service
         .refresher
         .folder
@@ -57,7 +57,7 @@ fn a_repository_that_is_gone_is_tried_again_until_it_is_back() {
     assert_eq!(status.state, JobState::Retrying(retry_at));
     assert_eq!(status.last_failure.as_deref(), Some("fetch_failed"));
     assert_eq!(service.refresh(), None, "it waits");
-    // The same push comes again, and says from where.
+    // The same push arrives again, with the clone URL.
     service.deliver(ZEROS, &head, |push| push.captured_at = at(2_000));
     assert_eq!(service.refresh(), refreshed(1, 0));
 }
@@ -205,7 +205,7 @@ fn what_a_killed_git_left_behind_does_not_stop_the_next_one() {
     assert_eq!(service.refresh(), refreshed(1, 0));
     assert!(!mirror.join("objects/pack/tmp_pack_abc123").exists());
     assert!(!mirror.join("svc-unfinished").exists());
-    // What a failure leaves is gone at once: it may be what fills the disk.
+    // What a failure leaves is removed at once, because it may be what fills the disk.
     leave();
     let url = service.forge.url();
     service.deliver(&head, &next, |push| {

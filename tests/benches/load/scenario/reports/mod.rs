@@ -1,8 +1,9 @@
-//! Both reports over as much as one takes: how long they take and how much memory, cold and warm, what they cost when the
-//! organization around the cohort grows, and what they cost everybody who sends facts meanwhile.
+//! Both reports over as much as one report accepts: how much time and memory they take, cold and
+//! warm, what it costs them when the organization around the cohort grows, and what they cost
+//! everybody who sends facts meanwhile.
 //!
-//! "Cold" is the first report of a server that has just started; the file cache of the operating system stays. The mirrors
-//! are the server's own, fetched from git's daemon after a webhook.
+//! "Cold" is the first report of a server that has just started. The operating system's file cache
+//! is kept. The mirrors are the server's own, fetched from git's daemon after a webhook.
 
 mod stage;
 mod traffic;
@@ -17,10 +18,10 @@ use crate::report::{Goal, Report, Unit, grouped, median};
 use crate::scenario::Bench;
 use crate::{Backend, Failure};
 
-/// Starts of a server for each cold figure, and warm reports of each kind.
+/// The starts of a server for each cold figure, and the warm reports of each kind.
 const STARTS: usize = 3;
 const WARM: usize = 5;
-/// Reports and commit queries of a warm server that are short.
+/// The number of short reports and commit queries to a warm server.
 const SHORT: usize = 100;
 const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
@@ -34,7 +35,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     dense(bench, backend, report)
 }
 
-/// A small team's month, without mirrors.
+/// Measures a small team's month, without mirrors.
 fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     let cohort = Cohort::new(Shape::SMALL)?;
     let reported = Reported::write(bench, backend, cohort, report)?;
@@ -57,7 +58,8 @@ fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fai
     Ok(())
 }
 
-/// As much as a report takes, in an organization of nothing else and then of half a year.
+/// Measures as much as a report accepts, first alone in an organization and then in one of half a
+/// year.
 fn large(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     let cohort = Cohort::new(Shape::LARGE.share(bench.arguments.population))?;
     let mut reported = Reported::write(bench, backend, cohort, report)?;
@@ -86,7 +88,7 @@ fn large(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fai
     traffic::measure(bench, &reported, report)
 }
 
-/// What a report came to.
+/// The measurements of a report.
 struct Measured {
     body: Vec<u8>,
     warm: Duration,
@@ -144,7 +146,7 @@ fn both(
     Ok(measured)
 }
 
-/// Asks for commits, those of the cohort and those of others.
+/// Asks about commits, both the cohort's and others.
 fn commits(
     reported: &Reported<'_>,
     population: &Population,
@@ -166,7 +168,8 @@ fn commits(
     server.stop()
 }
 
-/// As many calls as a report takes within one hour, and 5,000 commits of 20 files pushed in it.
+/// Measures as many calls within one hour as a report accepts, with 5,000 commits of 20 files
+/// pushed in that hour.
 fn dense(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     for (texts, how) in [(Texts::Ordinary, "dense"), (Texts::Alike, "dense, alike")] {
         let shape = Shape {

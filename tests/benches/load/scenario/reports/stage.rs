@@ -1,4 +1,4 @@
-//! A cohort in a database, its repositories, and the mirrors that a server makes of them.
+//! A cohort in a database, its repositories, and the mirrors that a server creates of them.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const ZEROS: &str = "0000000000000000000000000000000000000000";
 /// How long the mirrors may take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A cohort that reports can be asked about.
+/// A cohort that reports can cover.
 pub(super) struct Reported<'b> {
     pub(super) cohort: Cohort,
     pub(super) stage: Stage<'b>,
@@ -28,7 +28,7 @@ pub(super) struct Reported<'b> {
 }
 
 impl<'b> Reported<'b> {
-    /// Makes the repositories and writes the facts.
+    /// Creates the repositories and writes the facts.
     pub(super) fn write(
         bench: &'b Bench,
         backend: Backend,
@@ -59,8 +59,8 @@ impl<'b> Reported<'b> {
         })
     }
 
-    /// Lets a server fetch the mirrors: it is told of a push to each repository, and has the mirror once it has seen the
-    /// note of its first commit.
+    /// Lets a server fetch the mirrors. It receives a push to each repository, and has the mirror
+    /// once it has observed the note of the first commit.
     pub(super) fn mirror(&mut self, bench: &Bench, report: &Report) -> Result<(), Failure> {
         let begin = Instant::now();
         let daemon = Daemon::start(self.forge.folder());
@@ -113,7 +113,7 @@ impl<'b> Reported<'b> {
         Ok(())
     }
 
-    /// Asks for a report and checks that it is one.
+    /// Asks for a report and checks that the answer is one.
     pub(super) fn ask(&self, server: &Server, name: &str) -> Result<Reply, Failure> {
         let reply = self.try_ask(server, name)?;
         if reply.status != 200 {
@@ -128,7 +128,7 @@ impl<'b> Reported<'b> {
         Client::connect(server.address)?.get(&path, OPERATOR_TOKEN)
     }
 
-    /// Asks for a report so many times.
+    /// Asks for a report several times.
     pub(super) fn several(
         &self,
         server: &Server,
@@ -148,7 +148,7 @@ impl<'b> Reported<'b> {
         commits.into_iter().step_by(step).cloned().collect()
     }
 
-    /// Asks for each of these commits.
+    /// Asks about each of these commits.
     pub(super) fn commits(
         server: &Server,
         commits: &[CommitSha],

@@ -14,13 +14,13 @@ use crate::report::{Goal, Report, Unit};
 use crate::scenario::load::Traffic;
 use crate::scenario::{Bench, OPERATOR_TOKEN};
 
-/// Connections that send calls: a team's, and not as many as the server can serve, since then everybody who reads makes
-/// them wait.
+/// The connections that send calls: a team's, rather than as many as the server can serve, because
+/// then even the senders make every reader wait.
 const CONNECTIONS: usize = 4;
-/// Between two reads that are timed while a report is made.
+/// The pause between two reads that are timed while a report is made.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sends calls to a server that does nothing else, and to one that makes reports one after the other.
+/// Sends calls to a server that does nothing else, and to one that makes one report after another.
 pub(super) fn measure(
     bench: &Bench,
     reported: &Reported<'_>,
@@ -74,8 +74,8 @@ fn ingest(bench: &Bench, server: &Server) -> Result<Counts, Failure> {
     play(server.address, players, 1, window, || Ok(()))
 }
 
-/// Asks for a report, whatever its answer, and meanwhile for something short again and again. Returns the answer and the
-/// slowest of the others.
+/// Asks for a report, whatever its answer, and meanwhile keeps asking for something short. Returns
+/// the answer and the slowest of the short ones.
 pub(super) fn beside(
     reported: &Reported<'_>,
     server: &Server,

@@ -19,7 +19,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let first = |names| environment.first(names);
     let clone_url = get("BUILDKITE_REPO").and_then(CloneUrl::parse);
     let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    // The build of a tag also has the tag as its branch.
+    // In the build of a tag, the branch is the tag too.
     let branch = match get("BUILDKITE_TAG") {
         Some(_) => Some(String::new()),
         None => first(&["BUILDKITE_BRANCH"]),

@@ -56,8 +56,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     }
 }
 
-/// Returns the id of the job. The executions of a parallel job share it and are distinguished by
-/// their index.
+/// Returns the id of the job. Parallel executions of a job share its id and differ in their index.
 fn job_id(environment: &Environment) -> Option<String> {
     let id = environment.get("CIRCLE_WORKFLOW_JOB_ID")?;
     match environment.get("CIRCLE_NODE_TOTAL") {

@@ -1,9 +1,9 @@
-//! GitHub Actions, and forges that run its workflows.
+//! GitHub Actions, and the forges that run its workflows.
 //!
 //! A run of GitHub Actions is identified by its workflow's number, which a step does not know: only
-//! GitHub's webhook and the `workflow_run` event have it. So a step reports its own job, under an
-//! id that no run has. In a workflow that `workflow_run` starts, the completed run is reported
-//! exactly as the webhook would report it, so that one is a redelivery of the other.
+//! GitHub's webhook and the `workflow_run` event contain it. So a step reports its own job, under
+//! an id that no run has. A workflow that `workflow_run` starts reports the completed run exactly
+//! as the webhook would, so each is a redelivery of the other.
 
 use svc_model::ingest::CiResult;
 use svc_model::json::Object;
@@ -107,7 +107,7 @@ fn variable(environment: &Environment, name: &'static str) -> Found {
 }
 
 /// Returns the commit that was pushed. For a pull request, `GITHUB_SHA` is a merge commit that
-/// GitHub creates and no branch contains.
+/// GitHub creates and that is on no branch.
 fn commit(environment: &Environment, event: &Object) -> Found {
     if of_pull_request(environment) {
         let head = text_at(event, &["pull_request", "head", "sha"]);

@@ -1,7 +1,7 @@
 //! GitLab CI.
 //!
-//! GitLab does not number attempts. The ids of its jobs only grow, so the id of the job that reports
-//! stands for the attempt: after a retry the last report decides.
+//! GitLab does not number attempts. Its job ids only grow, so the id of the reporting job serves as
+//! the attempt: after a retry, the last report counts.
 
 use svc_model::ingest::CiResult;
 
@@ -19,7 +19,8 @@ pub(super) const WORDS: &[Word] = &[
 pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
-    // The pipeline of a merge request has no CI_COMMIT_BRANCH; the pipeline of a tag has no branch.
+    // The pipeline of a merge request has no CI_COMMIT_BRANCH, and the pipeline of a tag has no
+    // branch.
     let branch = first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"])
         .or_else(|| get("CI_COMMIT_TAG").map(|_| String::new()));
     let of_scope = |job: Found, run: Found| match scope {
@@ -36,7 +37,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
         ),
         run_attempt: Found::new(first(&["CI_JOB_ID"]), "CI_JOB_ID"),
         repo: Found::new(first(&["CI_PROJECT_PATH"]), "CI_PROJECT_PATH"),
-        // In a pipeline for merged results, CI_COMMIT_SHA is a merge commit that GitLab creates.
+        // In a merged results pipeline, CI_COMMIT_SHA is a merge commit that GitLab creates.
         commit: Found::new(
             first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"]),
             "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA",

@@ -55,7 +55,7 @@ fn branch(environment: &Environment) -> Option<String> {
     Some(remote.strip_prefix("origin/").unwrap_or(remote).to_owned())
 }
 
-/// Returns the name of the pipeline. In a multibranch project the last part of a job's name is the
+/// Returns the name of the pipeline. In a multibranch project, the last part of a job's name is the
 /// branch.
 fn pipeline(environment: &Environment) -> Option<String> {
     let name = environment.get("JOB_NAME")?;

@@ -15,7 +15,7 @@ use super::environment::Environment;
 /// A CI system whose variables are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum System {
-    /// GitHub Actions, and its relatives of Gitea and Forgejo.
+    /// GitHub Actions, and its relatives in Gitea and Forgejo.
     #[value(alias = "forge_actions")]
     GithubActions,
     /// GitLab CI.
@@ -47,7 +47,8 @@ pub(super) enum Scope {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) value: Option<String>,
-    /// The variables, or members of an event, for the error message when there is no value.
+    /// Where the value was looked for, for the error message when there is none: variables, or
+    /// members of an event.
     pub(super) looked_at: &'static str,
 }
 
@@ -69,12 +70,12 @@ pub(super) struct RunDetails {
     pub(super) status: Found,
 }
 
-/// A system's word for a result, and the result.
+/// A system's word for a result, and that result.
 type Word = (&'static str, CiResult);
 
 impl RunDetails {
-    /// Adds the repository that the pipeline's own definition names: most systems have no variable
-    /// for the forge's number of a repository.
+    /// Fills in the repository's identity from the variables that the pipeline itself defines,
+    /// because most systems have no variable for the forge's number of a repository.
     pub(super) fn completed(mut self, environment: &Environment) -> Self {
         for (found, variable) in [
             (&mut self.repository_id, REPOSITORY_ID),
@@ -96,13 +97,13 @@ impl Found {
     }
 }
 
-/// The forge's number of the repository, for a pipeline that has it from elsewhere.
+/// The forge's number of the repository, for pipelines that know it from elsewhere.
 const REPOSITORY_ID: &str = "SVC_REPOSITORY_ID";
 /// The host of the forge.
 const REPOSITORY_HOST: &str = "SVC_REPOSITORY_HOST";
 
 impl System {
-    /// Every system that can be detected, and the variable that identifies it.
+    /// The systems that can be detected, each with the variable that identifies it.
     const KNOWN_BY: [(Self, &'static str); 5] = [
         (Self::GithubActions, "GITHUB_ACTIONS"),
         (Self::GitlabCi, "GITLAB_CI"),
@@ -120,18 +121,18 @@ impl System {
             .collect()
     }
 
-    /// Returns the variables that identify systems.
+    /// Lists the variables that identify systems.
     pub(super) fn variables() -> String {
         Self::KNOWN_BY.map(|(_, variable)| variable).join(", ")
     }
 
-    /// Returns the name, as `--system` takes it.
+    /// Returns the system's name, as `--system` takes it.
     pub(super) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Returns the value on the wire.
+    /// Returns the system's value on the wire.
     pub(super) const fn provider(self) -> CiProvider {
         match self {
             Self::GithubActions => CiProvider::ForgeActions,
@@ -167,7 +168,7 @@ impl System {
         }
     }
 
-    /// Returns the result that a word of the system stands for, whatever its case.
+    /// Returns the result that a word of the system stands for, ignoring case.
     pub(super) fn result(self, word: &str) -> Option<CiResult> {
         let mut words = self.words().iter();
         let (_, result) = words.find(|(known, _)| known.eq_ignore_ascii_case(word))?;
@@ -175,7 +176,7 @@ impl System {
     }
 }
 
-/// Joins the parts of an id; nothing if one is missing.
+/// Joins the parts of an id; `None` if one is missing.
 fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
     let parts: Option<Vec<&str>> = parts.into_iter().collect();
     Some(parts?.join("/"))
@@ -185,7 +186,7 @@ fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
 pub(super) mod testing {
     use super::*;
 
-    /// Returns the known fields.
+    /// Returns the fields that are known.
     pub(crate) fn known(details: &RunDetails) -> Vec<(&'static str, &str)> {
         let fields = [
             ("run_id", &details.run_id),
