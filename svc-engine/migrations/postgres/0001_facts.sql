@@ -1,5 +1,5 @@
--- Facts are rows; message content is content-addressed. Times are UTC microseconds (_us), booleans
--- are 0 or 1, JSON is compact ASCII text.
+-- Facts are rows; message content is content-addressed. The id of a fact is the 16 bytes of its UUID,
+-- times are UTC microseconds (_us), booleans are 0 or 1, JSON is compact ASCII text.
 --
 -- No index of facts begins with the organization. Before a table has statistics, and SQLite's never
 -- have, every index that a condition fits looks alike, and one look-up must not become a walk
@@ -97,7 +97,7 @@ CREATE TABLE session_claims (
 
 CREATE TABLE inference_calls (
     call_number BIGINT GENERATED ALWAYS AS IDENTITY,
-    inference_call_id TEXT COLLATE "C" NOT NULL,
+    inference_call_id BYTEA NOT NULL,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     session_number BIGINT NOT NULL,
@@ -142,13 +142,13 @@ CREATE TABLE raw_payloads (
 CREATE TABLE call_aliases (
     org_id TEXT COLLATE "C" NOT NULL,
     call_id TEXT COLLATE "C" NOT NULL,
-    inference_call_id TEXT COLLATE "C" NOT NULL,
+    inference_call_id BYTEA NOT NULL,
     ordinal BIGINT NOT NULL,
     PRIMARY KEY (call_id, org_id, inference_call_id)
 );
 
 CREATE TABLE developer_decisions (
-    decision_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    decision_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -171,7 +171,7 @@ CREATE UNIQUE INDEX developer_decisions_by_session
     ON developer_decisions (session_id, org_id, occurred_at_us, identity);
 
 CREATE TABLE edit_observations (
-    observation_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    observation_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -190,7 +190,7 @@ CREATE UNIQUE INDEX edit_observations_by_session
     ON edit_observations (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE rejected_edits (
-    rejection_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    rejection_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -206,7 +206,7 @@ CREATE UNIQUE INDEX rejected_edits_by_session
     ON rejected_edits (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE retry_linkages (
-    retry_linkage_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    retry_linkage_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -228,7 +228,7 @@ CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (session_id, org
 -- outcomes result by result.
 
 CREATE TABLE pushes (
-    push_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    push_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     repo TEXT COLLATE "C" NOT NULL,
@@ -250,7 +250,7 @@ CREATE INDEX pushes_by_repository
 CREATE INDEX pushes_by_capture ON pushes ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_revisions (
-    revision_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    revision_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     repo TEXT COLLATE "C" NOT NULL,
@@ -288,7 +288,7 @@ CREATE INDEX pull_request_revisions_by_capture
     ON pull_request_revisions ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_merges (
-    merge_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    merge_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     repo TEXT COLLATE "C" NOT NULL,
@@ -323,7 +323,7 @@ CREATE INDEX pull_request_merges_by_head
 CREATE INDEX pull_request_merges_by_capture ON pull_request_merges ((org_id || ''), captured_at_us);
 
 CREATE TABLE repository_renames (
-    rename_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    rename_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     repository_provider TEXT COLLATE "C" NOT NULL,
     repository_host TEXT COLLATE "C" NOT NULL,
@@ -346,7 +346,7 @@ CREATE INDEX repository_renames_by_new_name
 CREATE INDEX repository_renames_by_capture ON repository_renames ((org_id || ''), captured_at_us);
 
 CREATE TABLE session_commit_observations (
-    observation_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    observation_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     repo TEXT COLLATE "C" NOT NULL,
@@ -354,7 +354,7 @@ CREATE TABLE session_commit_observations (
     repository_host TEXT COLLATE "C",
     repository_id TEXT COLLATE "C",
     commit_sha TEXT COLLATE "C" NOT NULL,
-    source_push_id TEXT COLLATE "C" NOT NULL,
+    source_push_id BYTEA NOT NULL,
     notes_ref TEXT COLLATE "C" NOT NULL,
     captured_at_us BIGINT NOT NULL
 );
@@ -374,7 +374,7 @@ CREATE INDEX session_commit_observations_by_capture
 
 -- The attempt is 0 when the run has none.
 CREATE TABLE ci_outcomes (
-    outcome_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    outcome_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     run_id TEXT COLLATE "C" NOT NULL,
@@ -433,7 +433,7 @@ CREATE TABLE quarantine_log (
     quarantine_id TEXT COLLATE "C" NOT NULL UNIQUE,
     org_id TEXT COLLATE "C" NOT NULL,
     fact_table TEXT COLLATE "C" NOT NULL,
-    fact_id TEXT COLLATE "C" NOT NULL,
+    fact_id BYTEA NOT NULL,
     action TEXT COLLATE "C" NOT NULL,
     reason TEXT COLLATE "C" NOT NULL,
     recorded_at_us BIGINT NOT NULL,
@@ -507,7 +507,7 @@ CREATE TABLE erased_facts (
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     fact_table TEXT COLLATE "C" NOT NULL,
-    fact_id TEXT COLLATE "C" NOT NULL,
+    fact_id BYTEA NOT NULL,
     byte_count BIGINT NOT NULL,
     erased_at_us BIGINT NOT NULL,
     erasure_revision BIGINT NOT NULL,
@@ -627,7 +627,7 @@ CREATE INDEX mirror_jobs_by_due ON mirror_jobs (org_id, due_at_us);
 CREATE TABLE mirror_deliveries (
     org_id TEXT COLLATE "C" NOT NULL,
     mirror TEXT COLLATE "C" NOT NULL,
-    push_id TEXT COLLATE "C" NOT NULL,
+    push_id BYTEA NOT NULL,
     repo TEXT COLLATE "C" NOT NULL,
     clone_url TEXT COLLATE "C" NOT NULL,
     delivered_at_us BIGINT NOT NULL,

@@ -1,5 +1,5 @@
--- Facts are rows; message content is content-addressed. Times are UTC microseconds (_us), booleans
--- are 0 or 1, JSON is compact ASCII text.
+-- Facts are rows; message content is content-addressed. The id of a fact is the 16 bytes of its UUID,
+-- times are UTC microseconds (_us), booleans are 0 or 1, JSON is compact ASCII text.
 --
 -- No index of facts begins with the organization. Before a table has statistics, and SQLite's never
 -- have, every index that a condition fits looks alike, and one look-up must not become a walk
@@ -97,7 +97,7 @@ CREATE TABLE session_claims (
 
 CREATE TABLE inference_calls (
     call_number INTEGER PRIMARY KEY,
-    inference_call_id TEXT NOT NULL,
+    inference_call_id BLOB NOT NULL,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     session_number BIGINT NOT NULL,
@@ -140,13 +140,13 @@ CREATE TABLE raw_payloads (
 CREATE TABLE call_aliases (
     org_id TEXT NOT NULL,
     call_id TEXT NOT NULL,
-    inference_call_id TEXT NOT NULL,
+    inference_call_id BLOB NOT NULL,
     ordinal BIGINT NOT NULL,
     PRIMARY KEY (call_id, org_id, inference_call_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE developer_decisions (
-    decision_id TEXT NOT NULL PRIMARY KEY,
+    decision_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     user_id TEXT,
@@ -169,7 +169,7 @@ CREATE UNIQUE INDEX developer_decisions_by_session
     ON developer_decisions (session_id, org_id, occurred_at_us, identity);
 
 CREATE TABLE edit_observations (
-    observation_id TEXT NOT NULL PRIMARY KEY,
+    observation_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     user_id TEXT,
@@ -188,7 +188,7 @@ CREATE UNIQUE INDEX edit_observations_by_session
     ON edit_observations (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE rejected_edits (
-    rejection_id TEXT NOT NULL PRIMARY KEY,
+    rejection_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     user_id TEXT,
@@ -204,7 +204,7 @@ CREATE UNIQUE INDEX rejected_edits_by_session
     ON rejected_edits (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE retry_linkages (
-    retry_linkage_id TEXT NOT NULL PRIMARY KEY,
+    retry_linkage_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     user_id TEXT,
@@ -226,7 +226,7 @@ CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (session_id, org
 -- outcomes result by result.
 
 CREATE TABLE pushes (
-    push_id TEXT NOT NULL PRIMARY KEY,
+    push_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     repo TEXT NOT NULL,
@@ -248,7 +248,7 @@ CREATE INDEX pushes_by_repository
 CREATE INDEX pushes_by_capture ON pushes ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_revisions (
-    revision_id TEXT NOT NULL PRIMARY KEY,
+    revision_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     repo TEXT NOT NULL,
@@ -286,7 +286,7 @@ CREATE INDEX pull_request_revisions_by_capture
     ON pull_request_revisions ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_merges (
-    merge_id TEXT NOT NULL PRIMARY KEY,
+    merge_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     repo TEXT NOT NULL,
@@ -321,7 +321,7 @@ CREATE INDEX pull_request_merges_by_head
 CREATE INDEX pull_request_merges_by_capture ON pull_request_merges ((org_id || ''), captured_at_us);
 
 CREATE TABLE repository_renames (
-    rename_id TEXT NOT NULL PRIMARY KEY,
+    rename_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     repository_provider TEXT NOT NULL,
     repository_host TEXT NOT NULL,
@@ -344,7 +344,7 @@ CREATE INDEX repository_renames_by_new_name
 CREATE INDEX repository_renames_by_capture ON repository_renames ((org_id || ''), captured_at_us);
 
 CREATE TABLE session_commit_observations (
-    observation_id TEXT NOT NULL PRIMARY KEY,
+    observation_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     repo TEXT NOT NULL,
@@ -352,7 +352,7 @@ CREATE TABLE session_commit_observations (
     repository_host TEXT,
     repository_id TEXT,
     commit_sha TEXT NOT NULL,
-    source_push_id TEXT NOT NULL,
+    source_push_id BLOB NOT NULL,
     notes_ref TEXT NOT NULL,
     captured_at_us BIGINT NOT NULL
 );
@@ -372,7 +372,7 @@ CREATE INDEX session_commit_observations_by_capture
 
 -- The attempt is 0 when the run has none.
 CREATE TABLE ci_outcomes (
-    outcome_id TEXT NOT NULL PRIMARY KEY,
+    outcome_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     run_id TEXT NOT NULL,
@@ -431,7 +431,7 @@ CREATE TABLE quarantine_log (
     quarantine_id TEXT NOT NULL UNIQUE,
     org_id TEXT NOT NULL,
     fact_table TEXT NOT NULL,
-    fact_id TEXT NOT NULL,
+    fact_id BLOB NOT NULL,
     action TEXT NOT NULL,
     reason TEXT NOT NULL,
     recorded_at_us BIGINT NOT NULL,
@@ -505,7 +505,7 @@ CREATE TABLE erased_facts (
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     fact_table TEXT NOT NULL,
-    fact_id TEXT NOT NULL,
+    fact_id BLOB NOT NULL,
     byte_count BIGINT NOT NULL,
     erased_at_us BIGINT NOT NULL,
     erasure_revision BIGINT NOT NULL,
@@ -625,7 +625,7 @@ CREATE INDEX mirror_jobs_by_due ON mirror_jobs (org_id, due_at_us);
 CREATE TABLE mirror_deliveries (
     org_id TEXT NOT NULL,
     mirror TEXT NOT NULL,
-    push_id TEXT NOT NULL,
+    push_id BLOB NOT NULL,
     repo TEXT NOT NULL,
     clone_url TEXT NOT NULL,
     delivered_at_us BIGINT NOT NULL,

@@ -159,7 +159,7 @@ pub(super) fn change(
         before.matched += 1;
         before.visible += u64::from(is_visible);
         if is_visible == (change.action == QuarantineAction::Quarantine) {
-            fact_ids.push(row.text(0)?);
+            fact_ids.push(row.fact_id(0)?);
         }
         Ok(())
     })?;
@@ -171,7 +171,7 @@ pub(super) fn change(
                 Value::Text(row_id),
                 Value::Text(org_id.as_str()),
                 Value::Text(FactTable::InferenceCalls.as_str()),
-                Value::Text(fact_id),
+                (*fact_id).into(),
                 Value::Text(change.action.as_str()),
                 Value::Text(&change.reason),
                 Value::Integer(change.recorded_at.microseconds()),

@@ -368,8 +368,7 @@ impl Snapshot<'_> {
         mut each: impl FnMut(FactId, &HeldText) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into()];
-        let ids: Vec<String> = observations.iter().map(ToString::to_string).collect();
-        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        let keys: Vec<Value<'_>> = observations.iter().copied().map(Value::from).collect();
         self.connection()?
             .lookup_many(&EDIT_TEXTS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "edit_observations", &EDIT_TEXT_COLUMNS);

@@ -17,7 +17,7 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::error::corrupt;
 use super::packing;
-use super::value::{Row, Value};
+use super::value::{self, Row, Value};
 
 /// A member of a fact, in one or several columns.
 pub(super) trait Column: Sized {
@@ -145,7 +145,7 @@ columns! {
     }));
     Instant: Value::from,
         |columns| columns.take(|row, place| Ok(Self::from_microseconds(row.integer(place)?)));
-    FactId: |it| Value::OwnText(it.to_string()), |columns| columns.text(Self::parse);
+    FactId: Value::from, |columns| columns.bytes(|bytes| Ok(value::fact_id(bytes)));
     SessionId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
     UserId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
     AgentHarness: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);

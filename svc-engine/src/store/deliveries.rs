@@ -221,7 +221,7 @@ impl Snapshot<'_> {
         boundary: Instant,
         rows_max: u64,
     ) -> Result<Vec<ObservedCommit>, StoreError> {
-        self.observed(OF_SESSION, session_id.as_str(), boundary, rows_max)
+        self.observed(OF_SESSION, session_id.as_str().into(), boundary, rows_max)
     }
 
     /// Returns the visible links of Sessions to a commit, received by the boundary.
@@ -231,7 +231,7 @@ impl Snapshot<'_> {
         boundary: Instant,
         rows_max: u64,
     ) -> Result<Vec<ObservedCommit>, StoreError> {
-        self.observed(OF_COMMIT, commit_sha.as_str(), boundary, rows_max)
+        self.observed(OF_COMMIT, commit_sha.as_str().into(), boundary, rows_max)
     }
 
     /// Returns the visible links of Sessions to commits that were checked for a push, received by
@@ -242,7 +242,7 @@ impl Snapshot<'_> {
         boundary: Instant,
         rows_max: u64,
     ) -> Result<Vec<ObservedCommit>, StoreError> {
-        self.observed(OF_PUSH, &push_id.to_string(), boundary, rows_max)
+        self.observed(OF_PUSH, push_id.into(), boundary, rows_max)
     }
 
     /// Returns the pull requests with a commit as their head, according to visible facts received
@@ -304,8 +304,8 @@ impl Snapshot<'_> {
             let mut columns = Columns::of(row, "session_commit_observations", &SOURCE_COLUMNS);
             Ok((columns.next()?, columns.next()?))
         })?;
-        let ids: BTreeSet<String> = links.iter().map(|(_, push)| push.to_string()).collect();
-        let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        let ids: BTreeSet<FactId> = links.iter().map(|(_, push)| *push).collect();
+        let ids: Vec<Value<'_>> = ids.into_iter().map(Value::from).collect();
         let select = format!(
             "{} AND f.captured_at_us + 0 <= $2 AND f.push_id",
             Push::TABLE.select
@@ -330,13 +330,13 @@ impl Snapshot<'_> {
     fn observed(
         &mut self,
         sql: &str,
-        key: &str,
+        key: Value<'_>,
         boundary: Instant,
         rows_max: u64,
     ) -> Result<Vec<ObservedCommit>, StoreError> {
         let keys = [
             self.org_id.as_str().into(),
-            key.into(),
+            key,
             boundary.microseconds().into(),
             i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
         ];

@@ -148,10 +148,7 @@ impl Snapshot<'_> {
             from.map_or(i64::MIN, Instant::microseconds).into(),
             to.map_or(i64::MAX, Instant::microseconds).into(),
         ];
-        self.connection()?.all(&sql, &keys, |row| {
-            row.with_text(0, FactId::parse)?
-                .ok_or(corrupt(name, "its id"))
-        })
+        self.connection()?.all(&sql, &keys, |row| row.fact_id(0))
     }
 
     /// Returns the visible facts of a kind with these ids, ordered by id.
@@ -204,8 +201,7 @@ impl Snapshot<'_> {
         read: impl Fn(&Row<'_>) -> Result<StoredFact, StoreError>,
     ) -> Result<Vec<StoredFact>, StoreError> {
         let shared = [self.org_id.as_str().into()];
-        let keys = ids.iter().map(|id| Value::OwnText(id.to_string()));
-        let keys: Vec<Value<'_>> = keys.collect();
+        let keys: Vec<Value<'_>> = ids.iter().copied().map(Value::from).collect();
         let mut facts = Vec::with_capacity(ids.len());
         let lookup = Lookup { select, then: "" };
         self.connection()?.lookup(&lookup, &shared, &keys, |row| {
@@ -222,7 +218,7 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
     let moment = |place| Instant::from_microseconds(row.integer(place)?).ok_or(member("a time"));
     let user_id = row.optional_text(2)?.map(|text| UserId::new(&text));
     Ok(StoredCall {
-        inference_call_id: FactId::parse(&row.text(0)?).ok_or(member("its id"))?,
+        inference_call_id: row.fact_id(0)?,
         session_id: SessionId::new(&row.text(1)?).map_err(|_| member("its Session"))?,
         user_id: user_id.transpose().map_err(|_| member("its user"))?,
         gateway_provider: GatewayProvider::from_wire(&row.text(3)?).ok_or(member("its gateway"))?,

@@ -41,8 +41,7 @@ impl Snapshot<'_> {
     /// Returns the visible calls with these ids, in any order.
     pub fn named_calls(&mut self, calls: &[FactId]) -> Result<Vec<NamedCall>, StoreError> {
         let shared = [self.org_id.as_str().into()];
-        let ids: Vec<String> = calls.iter().map(ToString::to_string).collect();
-        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        let keys: Vec<Value<'_>> = calls.iter().copied().map(Value::from).collect();
         let mut named = Vec::with_capacity(calls.len());
         self.connection()?.lookup(&CALLS, &shared, &keys, |row| {
             let mut columns = Columns::of(row, "inference_calls", &COLUMNS);

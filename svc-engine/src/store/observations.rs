@@ -1,7 +1,7 @@
 //! Observed links between Sessions and commits.
 
 use svc_model::context::CommitMatch;
-use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::id::{OrgId, SessionId};
 use svc_model::repository::{CommitAnchor, RepositoryIdentity};
 use svc_model::time::Instant;
 
@@ -99,11 +99,9 @@ pub(super) fn commit_match(
         session_id.as_str().into(),
     ];
     connection.first(MATCH, &keys, |row| {
-        let id =
-            |text: &str| FactId::parse(text).ok_or(corrupt("session_commit_observations", "an id"));
         Ok(CommitMatch {
-            observation_id: id(&row.text(0)?)?,
-            source_push_id: id(&row.text(1)?)?,
+            observation_id: row.fact_id(0)?,
+            source_push_id: row.fact_id(1)?,
             captured_at: Instant::from_microseconds(row.integer(2)?)
                 .ok_or(corrupt("session_commit_observations", "its time"))?,
         })

@@ -333,8 +333,7 @@ fn count_quarantined(
     table: FactTable,
     fact_ids: &[FactId],
 ) -> Result<i64, StoreError> {
-    let ids: Vec<String> = fact_ids.iter().map(ToString::to_string).collect();
-    let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let ids: Vec<Value<'_>> = fact_ids.iter().copied().map(Value::from).collect();
     let shared = [org_id.as_str().into(), table.as_str().into()];
     let mut count = 0;
     connection.lookup(&QUARANTINED, &shared, &ids, |_| {

@@ -249,36 +249,18 @@ pub struct CiOutcomePage<'a> {
     pub rows_max: u64,
 }
 
-/// The texts that the values of a page are made of.
-struct PageTexts {
-    outcome_id: String,
-    workflow_name: Option<String>,
-}
-
-impl PageTexts {
-    fn of(page: &CiOutcomePage<'_>) -> Self {
-        let escaped = |name: &str| {
-            let mut escaped = Vec::new();
-            Text::from(name).write_escaped(&mut escaped);
-            String::from_utf8(escaped).expect("escaped JSON is ASCII")
-        };
-        Self {
-            // No id is before the empty text.
-            outcome_id: page
-                .before
-                .1
-                .map(|outcome_id| outcome_id.to_string())
-                .unwrap_or_default(),
-            workflow_name: page.workflow_name.map(escaped),
-        }
-    }
+/// Returns the name of a workflow as its column has it.
+fn written_workflow(name: &str) -> String {
+    let mut escaped = Vec::new();
+    Text::from(name).write_escaped(&mut escaped);
+    String::from_utf8(escaped).expect("escaped JSON is ASCII")
 }
 
 /// Returns the values of a page of one name, the most rows last.
 fn page_keys<'v>(
     org_id: &'v str,
     page: &CiOutcomePage<'v>,
-    texts: &'v PageTexts,
+    workflow_name: Option<&'v str>,
     name: &'v str,
 ) -> Vec<Value<'v>> {
     vec![
@@ -287,8 +269,9 @@ fn page_keys<'v>(
         page.result.as_str().into(),
         page.captured_from.microseconds().into(),
         page.before.0.microseconds().into(),
-        texts.outcome_id.as_str().into(),
-        texts.workflow_name.as_deref().into(),
+        // No id sorts before the empty blob.
+        page.before.1.map_or(Value::Blob(&[]), Value::from),
+        workflow_name.into(),
         page.pr_number.into(),
         i64::try_from(page.rows_max).unwrap_or(i64::MAX).into(),
     ]
@@ -386,10 +369,11 @@ impl Snapshot<'_> {
         &mut self,
         page: &CiOutcomePage<'_>,
     ) -> Result<Vec<u64>, StoreError> {
-        let (org_id, texts) = (self.org_id, PageTexts::of(page));
+        let org_id = self.org_id;
+        let workflow_name = page.workflow_name.map(written_workflow);
         let mut counts = Vec::with_capacity(page.names.len());
         for name in page.names {
-            let mut keys = page_keys(org_id.as_str(), page, &texts, name);
+            let mut keys = page_keys(org_id.as_str(), page, workflow_name.as_deref(), name);
             keys.pop();
             let count = self
                 .connection()?
@@ -404,10 +388,11 @@ impl Snapshot<'_> {
         &mut self,
         page: &CiOutcomePage<'_>,
     ) -> Result<Vec<CiOutcomeRow>, StoreError> {
-        let (org_id, texts) = (self.org_id, PageTexts::of(page));
+        let org_id = self.org_id;
+        let workflow_name = page.workflow_name.map(written_workflow);
         let mut rows = Vec::new();
         for name in page.names {
-            let mut keys = page_keys(org_id.as_str(), page, &texts, name);
+            let mut keys = page_keys(org_id.as_str(), page, workflow_name.as_deref(), name);
             let sql = match page.identity {
                 Some(identity) => {
                     keys.extend(identity_keys(identity));

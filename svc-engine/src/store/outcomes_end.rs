@@ -81,8 +81,7 @@ impl Snapshot<'_> {
         let Some(later) = later.filter(|later| *later <= LATER_MAX) else {
             return Ok(None);
         };
-        let key = last_id.to_string();
-        let keys = [org_id.into(), Value::Text(&key)];
+        let keys = [org_id.into(), last_id.into()];
         let is_stored = self.connection()?.first(IS_STORED, &keys, |_| Ok(()))?;
         if is_stored.is_none() || earlier.quarantine != end.quarantine {
             return Ok(None);

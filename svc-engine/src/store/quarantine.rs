@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::error::corrupt;
 use super::kind;
 use super::transaction::Transaction;
-use super::value::Value;
+use super::value::{self, Row, Value};
 
 pub use svc_model::quarantine::QuarantineAction;
 
@@ -108,7 +108,7 @@ fn target(kind: FactTable) -> String {
 fn targets(kind: FactTable) -> String {
     let table = kind::table(kind);
     let (name, id) = (table.name, table.id());
-    format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} >= $2 AND {id} < $3 LIMIT 2")
+    format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} >= $2 AND {id} <= $3 LIMIT 2")
 }
 
 /// Returns the id of the one fact that a text names, by its full id or by a prefix of it.
@@ -117,25 +117,12 @@ fn resolve(
     org_id: &OrgId,
     table: FactTable,
     text: &str,
-) -> Result<Result<String, NoTarget>, StoreError> {
-    let keys = [org_id.as_str().into(), Value::Text(text)];
-    if let Some(fact_id) = connection.first(&target(table), &keys, |row| row.text(0))? {
-        return Ok(Ok(fact_id));
-    }
-    // Every id is written in this form. A text in another form is a prefix of no id.
-    let beginning = text.to_ascii_lowercase();
-    let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    if beginning.len() < FACT_ID_BEGINNING_MIN || !beginning.bytes().all(is_id) {
+) -> Result<Result<FactId, NoTarget>, StoreError> {
+    let Some((first, last)) = range_of_ids(text) else {
         return Ok(Err(NoTarget::Absent));
-    }
-    // Sorts after every id with this prefix: `g` is greater than any character of an id.
-    let end = format!("{beginning}g");
-    let keys = [
-        org_id.as_str().into(),
-        Value::Text(&beginning),
-        Value::Text(&end),
-    ];
-    let mut found = connection.all(&targets(table), &keys, |row| row.text(0))?;
+    };
+    let keys = [org_id.as_str().into(), first.into(), last.into()];
+    let mut found = connection.all(&targets(table), &keys, |row| row.fact_id(0))?;
     Ok(match found.len() {
         0 => Err(NoTarget::Absent),
         1 => found.pop().ok_or(NoTarget::Absent),
@@ -143,9 +130,44 @@ fn resolve(
     })
 }
 
+/// Returns the first and the last id with this prefix. A text in another form is a prefix of no id.
+fn range_of_ids(beginning: &str) -> Option<(FactId, FactId)> {
+    if beginning.len() < FACT_ID_BEGINNING_MIN {
+        return None;
+    }
+    let filled = |filler: &str| {
+        let id = beginning.to_ascii_lowercase() + filler.get(beginning.len()..)?;
+        FactId::parse(&id)
+    };
+    let first = filled("00000000-0000-0000-0000-000000000000")?;
+    let last = filled("ffffffff-ffff-ffff-ffff-ffffffffffff")?;
+    Some((first, last))
+}
+
 /// Returns an id as facts have it, so that a fact that is stored later is found by it.
 fn as_stored(text: &str) -> String {
     FactId::parse(&text.to_ascii_lowercase()).map_or_else(|| text.to_owned(), |id| id.to_string())
+}
+
+/// What precedes a text in the log that is no id of a fact. An operator may insist on one. It is
+/// longer than an id then, so the two are never mixed up.
+const NO_ID: [u8; 16] = [0; 16];
+
+/// Returns an id as the column of the log has it.
+fn logged(text: &str) -> Value<'static> {
+    FactId::parse(text).map_or_else(
+        || Value::OwnBlob([&NO_ID, text.as_bytes()].concat()),
+        Value::from,
+    )
+}
+
+/// Reads an id in a column of the log.
+pub(super) fn read_logged(row: &Row<'_>, index: usize) -> Result<String, StoreError> {
+    let id = row.with_blob(index, |bytes| match bytes.strip_prefix(&NO_ID) {
+        Some(text) if !text.is_empty() => String::from_utf8(text.to_vec()).ok(),
+        _ => value::fact_id(bytes).map(|id| id.to_string()),
+    })?;
+    id.ok_or(corrupt("quarantine_log", "fact_id"))
 }
 
 /// Appends a row about the one fact with this id or unique prefix of an id.
@@ -158,7 +180,7 @@ pub(super) fn change(
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let fact_id = match resolve(connection, org_id, entry.table, &entry.fact_id)? {
-        Ok(fact_id) => fact_id,
+        Ok(fact_id) => fact_id.to_string(),
         Err(NoTarget::Absent) if absent == WhenAbsent::Record => as_stored(&entry.fact_id),
         Err(reason) => return Ok(Err(reason)),
     };
@@ -188,16 +210,17 @@ fn append_one(
     // committed in order.
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
+    let fact_id = logged(&entry.fact_id);
     let fact = [
         org_id.as_str().into(),
         entry.table.as_str().into(),
-        Value::Text(&entry.fact_id),
+        fact_id.clone(),
     ];
     let latest = connection.first(LATEST, &fact, |row| row.text(0))?;
     let target_found = connection
         .first(
             &target(entry.table),
-            &[org_id.as_str().into(), Value::Text(&entry.fact_id)],
+            &[org_id.as_str().into(), fact_id.clone()],
             |_| Ok(()),
         )?
         .is_some();
@@ -208,7 +231,7 @@ fn append_one(
                 Value::Text(&entry.quarantine_id.to_string()),
                 org_id.as_str().into(),
                 entry.table.as_str().into(),
-                Value::Text(&entry.fact_id),
+                fact_id,
                 entry.action.as_str().into(),
                 Value::Text(&entry.reason),
                 Value::Integer(entry.recorded_at.microseconds()),
@@ -257,7 +280,7 @@ pub(super) fn log(
         Ok(LogEntry {
             revision: row.count(0)?,
             fact_table: row.text(1)?,
-            fact_id: row.text(2)?,
+            fact_id: read_logged(row, 2)?,
             action: row.text(3)?,
             reason: row.text(4)?,
             recorded_at: Instant::from_microseconds(row.integer(5)?)

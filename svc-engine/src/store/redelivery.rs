@@ -103,7 +103,7 @@ impl Difference {
     ) -> Result<Self, StoreError> {
         let mut difference = Self {
             table: table.name,
-            fact_id: FactId::parse(&retained.text(0)?).ok_or(corrupt(table.name, "its id"))?,
+            fact_id: retained.fact_id(0)?,
             columns: Vec::new(),
         };
         // The id and the moment belong to the delivery, not to what was delivered.

@@ -489,10 +489,7 @@ impl Snapshot<'_> {
         fact_id: FactId,
     ) -> Result<Option<F>, StoreError> {
         let org_id = self.org_id;
-        let keys = [
-            org_id.as_str().into(),
-            super::value::Value::OwnText(fact_id.to_string()),
-        ];
+        let keys = [org_id.as_str().into(), fact_id.into()];
         let by_id = format!("{} AND f.{} = $2", F::TABLE.select, F::TABLE.members[0]);
         self.connection()?.first(&by_id, &keys, |row| {
             F::read(&mut super::column::Columns::of(

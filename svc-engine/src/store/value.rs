@@ -4,7 +4,9 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo, Postgres};
 use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
+use svc_model::id::FactId;
 use svc_model::time::Instant;
+use uuid::Uuid;
 
 use super::StoreError;
 use super::error::corrupt;
@@ -17,6 +19,8 @@ pub(super) enum Value<'a> {
     Real(f64),
     Text(&'a str),
     Blob(&'a [u8]),
+    /// The id of a fact: a blob of 16 bytes.
+    FactId(Uuid),
     /// A text that the value owns.
     OwnText(String),
     /// Bytes that the value owns.
@@ -24,13 +28,14 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns the bytes of a text or blob.
+    /// Returns the bytes of a text, blob or id.
     pub(super) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::OwnText(text) => text.as_bytes(),
             Self::Blob(bytes) => bytes,
             Self::OwnBlob(bytes) => bytes,
+            Self::FactId(id) => id.as_bytes(),
             Self::Null | Self::Integer(_) | Self::Real(_) => &[],
         }
     }
@@ -49,11 +54,20 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the bytes, if this is a blob.
+    /// Returns the bytes, if this is a blob or an id.
     pub(super) fn as_blob(&self) -> Option<&[u8]> {
         match self {
             Self::Blob(bytes) => Some(bytes),
             Self::OwnBlob(bytes) => Some(bytes),
+            Self::FactId(id) => Some(id.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// Returns the id, if this is the id of a fact.
+    pub(super) fn as_fact_id(&self) -> Option<FactId> {
+        match self {
+            Self::FactId(id) => Some(FactId::new(*id)),
             _ => None,
         }
     }
@@ -74,6 +88,12 @@ impl From<bool> for Value<'_> {
 impl From<f64> for Value<'_> {
     fn from(real: f64) -> Self {
         Self::Real(real)
+    }
+}
+
+impl From<FactId> for Value<'_> {
+    fn from(fact_id: FactId) -> Self {
+        Self::FactId(fact_id.uuid())
     }
 }
 
@@ -117,7 +137,7 @@ impl Value<'_> {
             Self::Integer(integer) => ValueRef::Integer(*integer),
             Self::Real(real) => ValueRef::Real(*real),
             Self::Text(_) | Self::OwnText(_) => ValueRef::Text(self.as_bytes()),
-            Self::Blob(_) | Self::OwnBlob(_) => ValueRef::Blob(self.as_bytes()),
+            Self::Blob(_) | Self::OwnBlob(_) | Self::FactId(_) => ValueRef::Blob(self.as_bytes()),
         }
     }
 }
@@ -142,12 +162,21 @@ impl Encode<'_, Postgres> for &Value<'_> {
             Value::Null => Ok(IsNull::Yes),
             Value::Integer(integer) => Encode::<Postgres>::encode_by_ref(integer, buffer),
             Value::Real(real) => Encode::<Postgres>::encode_by_ref(real, buffer),
-            Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
+            Value::Text(_)
+            | Value::OwnText(_)
+            | Value::Blob(_)
+            | Value::OwnBlob(_)
+            | Value::FactId(_) => {
                 buffer.extend_from_slice(self.as_bytes());
                 Ok(IsNull::No)
             }
         }
     }
+}
+
+/// Returns the id of a fact in these bytes.
+pub(super) fn fact_id(bytes: &[u8]) -> Option<FactId> {
+    Uuid::from_slice(bytes).ok().map(FactId::new)
 }
 
 /// Appends a row in PostgreSQL's binary format: the number of columns, and each column after its
@@ -170,9 +199,11 @@ pub(super) fn binary_row(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), 
                 number = real.to_bits().to_be_bytes();
                 &number[..]
             }
-            Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
-                value.as_bytes()
-            }
+            Value::Text(_)
+            | Value::OwnText(_)
+            | Value::Blob(_)
+            | Value::OwnBlob(_)
+            | Value::FactId(_) => value.as_bytes(),
         };
         let length = i32::try_from(bytes.len()).map_err(|_| corrupt("a row", "its length"))?;
         out.extend_from_slice(&length.to_be_bytes());
@@ -274,7 +305,7 @@ impl<'r> Row<'r> {
             Value::Text(_) | Value::OwnText(_) => {
                 row.try_get_unchecked::<&str, _>(index)?.as_bytes() == value.as_bytes()
             }
-            Value::Blob(_) | Value::OwnBlob(_) => {
+            Value::Blob(_) | Value::OwnBlob(_) | Value::FactId(_) => {
                 row.try_get_unchecked::<&[u8], _>(index)? == value.as_bytes()
             }
         })
@@ -326,6 +357,12 @@ impl<'r> Row<'r> {
             Self::Postgres(row) => read(row.try_get_unchecked(index)?),
             Self::Kept(_) => read(self.kept(index)?.as_blob().ok_or(KEPT)?),
         })
+    }
+
+    /// Reads the id of a fact.
+    pub(super) fn fact_id(&self, index: usize) -> Result<FactId, StoreError> {
+        self.with_blob(index, fact_id)?
+            .ok_or(corrupt("a row", "the id of a fact"))
     }
 
     pub(super) fn optional_text(&self, index: usize) -> Result<Option<String>, StoreError> {

@@ -92,6 +92,14 @@ impl TestStore {
         crate::store::text_rows(&self.url, sql, columns).expect("rows")
     }
 
+    /// Returns a SQL expression for the bytes of a column, as a text of hexadecimal digits.
+    pub fn hexadecimal(&self, column: &str) -> String {
+        match &self.database {
+            None => format!("LOWER(HEX({column}))"),
+            Some(_) => format!("ENCODE({column}, 'hex')"),
+        }
+    }
+
     /// Copies the database as it is now, replacing an earlier copy.
     pub fn back_up(&self) {
         if let Some(database) = &self.database {

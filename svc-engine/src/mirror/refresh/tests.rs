@@ -4,6 +4,7 @@ use std::fs;
 use rstest::rstest;
 use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
+use uuid::Uuid;
 
 use super::*;
 use crate::mirror::remote::AllowedHosts;
@@ -104,12 +105,18 @@ impl Service {
 
     /// Returns the commit, Session, push and ref of every observation.
     pub(super) fn observations(&self) -> BTreeSet<(String, String, String, String)> {
-        let sql = "SELECT commit_sha, session_id, source_push_id, notes_ref
-            FROM session_commit_observations";
+        let push_id = self.database.hexadecimal("source_push_id");
+        let sql = format!(
+            "SELECT commit_sha, session_id, {push_id}, notes_ref FROM session_commit_observations"
+        );
         self.database
-            .rows(sql, 4)
+            .rows(&sql, 4)
             .into_iter()
-            .map(|row| <[String; 4]>::try_from(row).unwrap().into())
+            .map(|row| {
+                let [commit, session, push_id, notes] = row.try_into().unwrap();
+                let push_id = Uuid::parse_str(&push_id).unwrap();
+                (commit, session, push_id.to_string(), notes)
+            })
             .collect()
     }
 

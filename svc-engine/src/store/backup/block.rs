@@ -77,7 +77,9 @@ impl BlockWriter {
                     self.plain.extend_from_slice(&real.to_bits().to_le_bytes());
                 }
                 Value::Text(_) | Value::OwnText(_) => self.lengthy(TEXT, value.as_bytes()),
-                Value::Blob(_) | Value::OwnBlob(_) => self.lengthy(BYTES, value.as_bytes()),
+                Value::Blob(_) | Value::OwnBlob(_) | Value::FactId(_) => {
+                    self.lengthy(BYTES, value.as_bytes());
+                }
             }
         }
         self.rows_in_block += 1;

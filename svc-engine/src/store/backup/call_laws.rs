@@ -2,7 +2,6 @@
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
-use svc_model::id::FactId;
 use svc_model::ingest::GatewayProvider;
 use svc_model::json;
 
@@ -42,8 +41,8 @@ impl Laws<'_, '_, '_> {
             "session_number",
         ];
         self.scan(table, &columns, |row, known, found| {
-            let id = row.text(0)?;
-            let fact_id = FactId::parse(&id).ok_or(corrupt("inference_calls", "its id"))?;
+            let fact_id = row.fact_id(0)?;
+            let id = fact_id.to_string();
             let (org_id, session_id) = (row.text(1)?, row.text(2)?);
             known.fact(FactTable::InferenceCalls, &org_id, &id, row.integer(3)?);
             let input = id_list::read_ids(&row.blob(11)?)?;
@@ -164,11 +163,11 @@ impl Laws<'_, '_, '_> {
     pub(super) fn aliases(&mut self) -> Result<(), StoreError> {
         let columns = ["inference_call_id", "org_id", "call_id", "ordinal"];
         self.scan("call_aliases", &columns, |row, known, found| {
-            let id = row.text(0)?;
+            let fact_id = row.fact_id(0)?;
+            let id = fact_id.to_string();
             row.text(1)?;
             row.text(2)?;
             row.count(3)?;
-            let fact_id = FactId::parse(&id).ok_or(corrupt("call_aliases", "its call"))?;
             match known.calls.binary_search_by_key(&fact_id, |call| call.id) {
                 Ok(place) => known.calls[place].aliases_found += 1,
                 Err(_)

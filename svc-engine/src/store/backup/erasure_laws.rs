@@ -78,7 +78,7 @@ impl Laws<'_, '_, '_> {
             "erased_at_us",
         ];
         self.scan("erased_facts", &columns, |row, known, found| {
-            let (fact_id, org_id) = (row.text(0)?, row.text(1)?);
+            let (fact_id, org_id) = (row.fact_id(0)?.to_string(), row.text(1)?);
             let kind = FactTable::from_wire(&row.text(2)?);
             let kind = kind.ok_or(corrupt("erased_facts", "fact_table"))?;
             row.count(4)?;

@@ -19,7 +19,7 @@ use super::super::session_claims;
 use super::super::table::Record;
 use super::super::traces::Traces;
 use super::super::value::{Row, Value};
-use super::super::{StoreError, content, kind, packing, witness};
+use super::super::{StoreError, content, kind, packing, quarantine, witness};
 use super::erasure_laws;
 use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
 use super::known::{Known, Word, key};
@@ -97,7 +97,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         let first = shape
             .iter()
             .find(|shape| columns.first() == Some(&&*shape.name));
-        let is_number = first.is_some_and(|first| first.kind == CellKind::Integer);
+        let kind = first.map_or(CellKind::Text, |first| first.kind);
         let mut rows = 0;
         let mut added = Findings::default();
         let mut look = |row: &Row<'_>| {
@@ -105,7 +105,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             watch.row(table, rows)?;
             match each(row, known, &mut added) {
                 Err(error) if is_of_one_row(&error) => {
-                    let id = named(row, is_number);
+                    let id = named(row, kind);
                     known.lose(table, id.as_deref());
                     added.add(table, id.as_deref(), Damage::RowUnreadable, said(&error));
                     Ok(())
@@ -141,7 +141,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
     fn quarantine(&mut self) -> Result<(), StoreError> {
         let columns = ["quarantine_id", "org_id", "fact_table", "fact_id", "action"];
         self.scan("quarantine_log", &columns, |row, known, _| {
-            let (org_id, table, fact_id) = (row.text(1)?, row.text(2)?, row.text(3)?);
+            let (org_id, table) = (row.text(1)?, row.text(2)?);
+            let fact_id = quarantine::read_logged(row, 3)?;
             let action = QuarantineAction::from_wire(&row.text(4)?)
                 .ok_or(corrupt("quarantine_log", "action"))?;
             let word = Word {
@@ -258,7 +259,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         columns.push("org_id");
         let of_org = columns.len() - 1;
         self.scan(table.name, &columns, |row, known, found| {
-            let (id, org) = (row.text(0)?, row.text(of_org)?);
+            let (id, org) = (row.fact_id(0)?.to_string(), row.text(of_org)?);
             let org_id = OrgId::new(&org).map_err(|_| corrupt(table.name, "org_id"))?;
             let captured_at = table
                 .members
@@ -280,9 +281,10 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             if kind == FactTable::Pushes {
                 known.pushes.insert(key(&[&org, &id]));
             }
-            if let Some(push) = written.text(table, "source_push_id")
-                && !known.pushes.contains(&key(&[&org, push]))
-                && !known.cannot_tell("pushes", Some(push), table.name, found)
+            let push = written.value(table, "source_push_id");
+            if let Some(push) = push.and_then(Value::as_fact_id).map(|id| id.to_string())
+                && !known.pushes.contains(&key(&[&org, &push]))
+                && !known.cannot_tell("pushes", Some(&push), table.name, found)
             {
                 found.add(table.name, Some(&id), Damage::PushAbsent, push);
             }
@@ -419,11 +421,12 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
 }
 
 /// Returns what the first column says, by which a row is named.
-fn named(row: &Row<'_>, is_number: bool) -> Option<String> {
-    if is_number {
-        return row.integer(0).ok().map(|integer| integer.to_string());
+fn named(row: &Row<'_>, kind: CellKind) -> Option<String> {
+    match kind {
+        CellKind::Integer => row.integer(0).ok().map(|integer| integer.to_string()),
+        CellKind::Bytes => row.fact_id(0).ok().map(|id| id.to_string()),
+        CellKind::Text | CellKind::Real => row.text(0).ok(),
     }
-    row.text(0).ok()
 }
 
 pub(super) fn moment(

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::StoreError;
 use super::super::connection::{Connection, EachRow};
 use super::super::error::corrupt;
-use super::super::value::{Row, Value};
+use super::super::value::{self, Row, Value};
 use super::TableFile;
 use super::block::{BlockReader, Next};
 use super::finding::{Damage, Findings, is_of_rows, said};
@@ -160,6 +160,9 @@ impl Source for Kept<'_> {
 fn shown(value: &Value<'static>) -> String {
     match value {
         Value::Integer(integer) => integer.to_string(),
+        Value::OwnBlob(bytes) => value::fact_id(bytes)
+            .map(|id| id.to_string())
+            .unwrap_or_default(),
         other => other.as_str().unwrap_or_default().to_owned(),
     }
 }

@@ -48,13 +48,14 @@ const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provide
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
-/// Sizes on the canonical form: of a row, and of the part of it that is no message.
+/// Sizes on the canonical form, in which an id has 36 bytes: of a row, and of the part of it that is no
+/// message.
 const MEASURE: &str = concat!(
     "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
         CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(MAX(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(SUM(parts), 0) AS BIGINT)
-    FROM (SELECT OCTET_LENGTH(f.inference_call_id) + COALESCE(OCTET_LENGTH(f.model_provider), 0)
+    FROM (SELECT 36 + COALESCE(OCTET_LENGTH(f.model_provider), 0)
             + COALESCE(OCTET_LENGTH(f.model), 0) AS metadata,
         f.input_byte_count + f.output_byte_count AS messages,
         f.input_part_count + f.output_part_count AS parts
@@ -124,13 +125,9 @@ fn instant(row: &Row<'_>, index: usize) -> Result<Instant, StoreError> {
     Instant::from_microseconds(row.integer(index)?).ok_or(corrupt("inference_calls", "a time"))
 }
 
-fn fact_id(row: &Row<'_>, index: usize) -> Result<FactId, StoreError> {
-    FactId::parse(&row.text(index)?).ok_or(corrupt("inference_calls", "its id"))
-}
-
 fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
     Ok(CallSummary {
-        inference_call_id: fact_id(row, 0)?,
+        inference_call_id: row.fact_id(0)?,
         observed_at: instant(row, 1)?,
         model_provider: row.optional_text(2)?,
         model: row.optional_text(3)?,
@@ -175,7 +172,7 @@ pub(in crate::store) fn scalars(
 ) -> Result<Vec<CallScalars>, StoreError> {
     connection.all(SCALARS, &keys(org_id, session_id), |row| {
         Ok(CallScalars {
-            inference_call_id: fact_id(row, 0)?,
+            inference_call_id: row.fact_id(0)?,
             model_call_id: row.optional_text(1)?,
             gateway_provider: GatewayProvider::from_wire(&row.text(2)?)
                 .ok_or(corrupt("inference_calls", "its gateway"))?
@@ -196,8 +193,7 @@ pub(in crate::store) fn contents(
 ) -> Result<Vec<CallContents>, StoreError> {
     connection.all(CONTENTS, &keys(org_id, session_id), |row| {
         Ok(CallContents {
-            inference_call_id: InferenceCallId::new(&row.text(0)?)
-                .map_err(|_| corrupt("inference_calls", "its id"))?,
+            inference_call_id: row.fact_id(0)?.into(),
             observed_at: instant(row, 1)?,
             input: id_list::read_ids(&row.blob(2)?)?,
             output: id_list::read_ids(&row.blob(3)?)?,
@@ -221,25 +217,24 @@ pub(in crate::store) fn one(
     session_id: &SessionId,
     inference_call_id: &InferenceCallId,
 ) -> Result<Option<CallRow>, StoreError> {
+    let Some(fact_id) = FactId::parse(inference_call_id.as_str()) else {
+        return Ok(None);
+    };
     let [org, session] = keys(org_id, session_id);
-    connection.first(
-        ONE,
-        &[org, session, inference_call_id.as_str().into()],
-        |row| {
-            Ok(CallRow {
-                summary: summary(row)?,
-                input: CallSide {
-                    byte_count: row.count(4)?,
-                    contents: id_list::read_ids(&row.blob(6)?)?,
-                },
-                output: CallSide {
-                    byte_count: row.count(5)?,
-                    contents: id_list::read_ids(&row.blob(7)?)?,
-                },
-                left_out: left_out(row.optional_text(8)?)?,
-            })
-        },
-    )
+    connection.first(ONE, &[org, session, fact_id.into()], |row| {
+        Ok(CallRow {
+            summary: summary(row)?,
+            input: CallSide {
+                byte_count: row.count(4)?,
+                contents: id_list::read_ids(&row.blob(6)?)?,
+            },
+            output: CallSide {
+                byte_count: row.count(5)?,
+                contents: id_list::read_ids(&row.blob(7)?)?,
+            },
+            left_out: left_out(row.optional_text(8)?)?,
+        })
+    })
 }
 
 /// Returns the raw payload of a call, quarantined or not. No route returns it.
@@ -248,10 +243,7 @@ pub(in crate::store) fn raw(
     org_id: &OrgId,
     inference_call_id: FactId,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    let keys = [
-        org_id.as_str().into(),
-        Value::Text(&inference_call_id.to_string()),
-    ];
+    let keys = [org_id.as_str().into(), inference_call_id.into()];
     let Some(row) = connection.first(RAW, &keys, |row| {
         Ok(RawRow {
             skeleton: packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?,

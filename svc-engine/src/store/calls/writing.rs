@@ -69,7 +69,7 @@ const BY_MODEL_CALL: Lookup<'_> = Lookup {
 /// compared with.
 #[derive(Clone, Debug)]
 struct Identity {
-    inference_call_id: String,
+    inference_call_id: FactId,
     org_id: String,
     gateway_provider: String,
     model_call_id: Option<String>,
@@ -82,7 +82,7 @@ struct Identity {
 impl Identity {
     fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
-            inference_call_id: row.text(0)?,
+            inference_call_id: row.fact_id(0)?,
             org_id: row.text(1)?,
             gateway_provider: row.text(2)?,
             model_call_id: row.optional_text(3)?,
@@ -122,18 +122,17 @@ impl Identity {
 /// The stored calls that share an id with the calls of one transaction.
 #[derive(Debug, Default)]
 struct Retained {
-    by_id: HashMap<String, Identity>,
+    by_id: HashMap<FactId, Identity>,
     by_model_call: HashMap<(String, String, String), Identity>,
 }
 
 impl Retained {
     fn find(connection: &mut Connection, calls: &[&Encoded]) -> Result<Self, StoreError> {
         let mut retained = Self::default();
-        let ids: Vec<String> = calls
+        let keys: Vec<Value<'_>> = calls
             .iter()
-            .map(|encoded| encoded.call.inference_call_id.to_string())
+            .map(|encoded| encoded.call.inference_call_id.into())
             .collect();
-        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
         let model_calls: Vec<Value<'_>> = calls
             .iter()
             .filter_map(|encoded| encoded.call.model_call_id.as_deref())
@@ -155,8 +154,7 @@ impl Retained {
             );
             self.by_model_call.insert(key, identity.clone());
         }
-        self.by_id
-            .insert(identity.inference_call_id.clone(), identity);
+        self.by_id.insert(identity.inference_call_id, identity);
     }
 
     /// Says what becomes of a call beside what is stored; nothing when no stored call shares an id.
@@ -168,7 +166,7 @@ impl Retained {
         differences: &mut Vec<Difference>,
     ) -> Result<Option<Outcome>, StoreError> {
         let call = &encoded.call;
-        let by_id = self.by_id.get(&call.inference_call_id.to_string());
+        let by_id = self.by_id.get(&call.inference_call_id);
         let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
             self.by_model_call.get(&(
                 org_id.as_str().to_owned(),
@@ -190,8 +188,7 @@ impl Retained {
         if !same {
             return Ok(Some(Outcome::Conflict(Code::InferenceCallIdentityConflict)));
         }
-        let fact_id =
-            FactId::parse(&one.inference_call_id).ok_or(corrupt("inference_calls", "its id"))?;
+        let fact_id = one.inference_call_id;
         let columns = one.differences(encoded);
         if !columns.is_empty() {
             differences.push(Difference::of_call(fact_id, columns));
@@ -202,7 +199,6 @@ impl Retained {
 
 /// The columns of a call that are made for its row.
 struct Columns {
-    inference_call_id: String,
     input_contents: Vec<u8>,
     output_contents: Vec<u8>,
     raw_contents: Vec<u8>,
@@ -358,7 +354,6 @@ fn insert(
         .iter()
         .map(|encoded| {
             Ok(Columns {
-                inference_call_id: encoded.call.inference_call_id.to_string(),
                 input_contents: ids(&encoded.input.contents)?,
                 output_contents: ids(&encoded.output.contents)?,
                 raw_contents: ids(&encoded.raw_contents)?,
@@ -373,7 +368,7 @@ fn insert(
             .get(call.session_id.as_str())
             .ok_or(corrupt("sessions", "a number is absent"))?;
         values.extend([
-            Value::Text(&columns.inference_call_id),
+            call.inference_call_id.into(),
             org_id.as_str().into(),
             call.session_id.as_str().into(),
             Value::Integer(session_number),
@@ -419,7 +414,7 @@ fn insert(
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(call_id),
-                Value::Text(&columns.inference_call_id),
+                encoded.call.inference_call_id.into(),
                 number(ordinal),
             ]);
         }

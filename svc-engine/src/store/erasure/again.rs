@@ -43,9 +43,8 @@ impl KeptErasures {
             snapshot.connection()?.each(MARKS, &keys, |row| {
                 let kind = FactTable::from_wire(&row.text(1)?);
                 let kind = kind.ok_or(corrupt("erased_facts", "fact_table"))?;
-                let id = FactId::parse(&row.text(2)?);
-                let id = id.ok_or(corrupt("erased_facts", "fact_id"))?;
-                marks.entry(row.count(0)?).or_default().insert((kind, id));
+                let fact = (kind, row.fact_id(2)?);
+                marks.entry(row.count(0)?).or_default().insert(fact);
                 Ok(())
             })?;
             for row in snapshot.erasure_log(u64::MAX, None)? {

@@ -198,8 +198,7 @@ fn erase_calls(
             *released.entry(content_id).or_default() += 1;
         }
     }
-    let ids: Vec<String> = calls.iter().map(|call| call.id.to_string()).collect();
-    let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let ids: Vec<Value<'_>> = calls.iter().map(|call| call.id.into()).collect();
     let mut sizes: HashMap<i64, u64> = HashMap::with_capacity(calls.len());
     connection.lookup(&SIZES, &[], &ids, |row| {
         sizes.insert(row.integer(0)?, row.count(1)?);
@@ -240,11 +239,11 @@ fn erase_others(
     others: &[Other],
     erased: &mut Erased,
 ) -> Result<Vec<Marked>, StoreError> {
-    let mut of_kind: BTreeMap<FactTable, (Kept, Vec<String>)> = BTreeMap::new();
+    let mut of_kind: BTreeMap<FactTable, (Kept, Vec<Value<'static>>)> = BTreeMap::new();
     for other in others {
         let kept = of_kind.entry(other.kept.kind);
         let (_, ids) = kept.or_insert_with(|| (other.kept, Vec::new()));
-        ids.push(other.id.to_string());
+        ids.push(other.id.into());
         erased.stored_bytes += other.bytes;
     }
     for (kept, ids) in of_kind.values() {
@@ -253,9 +252,8 @@ fn erase_others(
             select: &text,
             then: "",
         };
-        let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
         let connection = &mut *transaction.connection;
-        connection.lookup(&lookup, &values, &ids, |_| Ok(()))?;
+        connection.lookup(&lookup, &values, ids, |_| Ok(()))?;
     }
     let marked = |it: &Other| (it.kept.kind, it.id, it.session, it.bytes);
     Ok(others.iter().map(marked).collect())
@@ -310,7 +308,7 @@ fn mark(
             Value::Text(transaction.org_id.as_str()),
             Value::Text(plan.selected.session_at(*session)),
             Value::Text(kind.as_str()),
-            Value::OwnText(id.to_string()),
+            (*id).into(),
             number(*bytes),
             order.recorded_at.into(),
             number(revision),

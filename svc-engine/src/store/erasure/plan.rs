@@ -68,8 +68,7 @@ pub(super) fn needs_of(
     connection: &mut Connection,
     calls: &[super::select::Call],
 ) -> Result<Needs, StoreError> {
-    let ids: Vec<String> = calls.iter().map(|call| call.id.to_string()).collect();
-    let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let keys: Vec<Value<'_>> = calls.iter().map(|call| call.id.into()).collect();
     let mut needs = Needs::with_capacity(calls.len());
     connection.lookup(&CALLS_OF, &[], &keys, |row| {
         let mut contents = id_list::read_ids(&row.blob(1)?)?;

@@ -7,7 +7,6 @@ use svc_model::id::{FactId, UserId};
 
 use super::ErasureSubject;
 use crate::store::connection::Lookup;
-use crate::store::error::corrupt;
 use crate::store::session_claims::{self, ClaimKind};
 use crate::store::value::{Row, Value};
 use crate::store::{Snapshot, StoreError, kind, packing, sessions};
@@ -122,7 +121,7 @@ impl Selected {
     /// Adds the call of a row of [`CALLS`].
     fn add_call(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
         let call = Call {
-            id: fact_id(row, FactTable::InferenceCalls)?,
+            id: row.fact_id(0)?,
             session: self.session(row.text(1)?),
             number: row.integer(3)?,
         };
@@ -134,7 +133,7 @@ impl Selected {
     fn add_other(&mut self, kept: Kept, row: &Row<'_>) -> Result<(), StoreError> {
         let other = Other {
             kept,
-            id: fact_id(row, kept.kind)?,
+            id: row.fact_id(0)?,
             session: self.session(row.text(1)?),
             bytes: row.count(3)?,
         };
@@ -307,7 +306,7 @@ impl Snapshot<'_> {
         let shared = [self.org_id.as_str().into()];
         let ids = |wanted: FactTable| {
             let of_kind = facts.iter().filter(move |(kind, _)| *kind == wanted);
-            let ids = of_kind.map(|(_, id)| Value::OwnText(id.to_string()));
+            let ids = of_kind.map(|(_, id)| Value::from(*id));
             ids.collect::<Vec<Value<'_>>>()
         };
         let calls = FactTable::InferenceCalls;
@@ -334,9 +333,4 @@ impl Snapshot<'_> {
         }
         Ok(selected)
     }
-}
-
-fn fact_id(row: &Row<'_>, kind: FactTable) -> Result<FactId, StoreError> {
-    let id = FactId::parse(&row.text(0)?);
-    id.ok_or(corrupt(kind::table(kind).name, "its id"))
 }

@@ -226,11 +226,10 @@ impl Ending<'_> {
     /// Forgets pushes, unless they were delivered again since.
     fn forget(&mut self, done: &[WaitingPush]) -> Result<(), StoreError> {
         for waiting in done {
-            let push_id = waiting.push.push_id.to_string();
             let values = [
                 self.org_id.into(),
                 self.mirror.into(),
-                push_id.as_str().into(),
+                waiting.push.push_id.into(),
                 waiting.delivered_at.into(),
             ];
             self.connection.execute(FORGET_DELIVERY, &values)?;

@@ -7,7 +7,6 @@ use svc_model::time::Instant;
 use super::super::StoreError;
 use super::super::connection::Connection;
 use super::super::deliveries::identity_keys;
-use super::super::error::corrupt;
 use super::super::transaction::Transaction;
 use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
@@ -74,7 +73,7 @@ pub(in super::super) fn request(
 /// A push that its mirror is to look at.
 struct Delivery {
     mirror: String,
-    push_id: String,
+    push_id: FactId,
     repo: String,
     clone_url: String,
     delivered_at: Instant,
@@ -87,7 +86,7 @@ impl Delivery {
         let delivery = [
             org_id.into(),
             mirror.into(),
-            self.push_id.as_str().into(),
+            self.push_id.into(),
             self.repo.as_str().into(),
             self.clone_url.as_str().into(),
             self.delivered_at.into(),
@@ -123,7 +122,7 @@ fn find(
         push.before_sha.as_str().into(),
         push.after_sha.as_str().into(),
     ]);
-    let stored = connection.first(select, &keys, |row| Ok((row.text(0)?, row.text(1)?)))?;
+    let stored = connection.first(select, &keys, |row| Ok((row.fact_id(0)?, row.text(1)?)))?;
     let Some((push_id, stored_repo)) = stored else {
         return Ok(None);
     };
@@ -164,8 +163,7 @@ pub(super) fn make_due(
         }
     };
     let newest = connection.first(select, &keys, |row| {
-        let id = FactId::parse(&row.text(0)?).ok_or(corrupt("pushes", "its id"))?;
-        Ok((id, row.text(1)?, row.text(2)?))
+        Ok((row.fact_id(0)?, row.text(1)?, row.text(2)?))
     })?;
     let Some((push_id, repo, clone_url)) = newest else {
         return Ok(false);
@@ -186,7 +184,7 @@ pub(super) fn make_due(
     }
     let delivery = Delivery {
         mirror,
-        push_id: push_id.to_string(),
+        push_id,
         repo,
         clone_url,
         delivered_at: now,

@@ -1,6 +1,5 @@
 //! What waits for a mirror: pushes that it has not looked at, notes that no branch has reached.
 
-use svc_model::id::FactId;
 use svc_model::repository::{
     CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
@@ -97,7 +96,7 @@ fn read_push(row: &Row<'_>) -> Result<WaitingPush, StoreError> {
     let name = RepositoryName::new(&row.text(1)?);
     Ok(WaitingPush {
         push: Push {
-            push_id: FactId::parse(&row.text(0)?).ok_or(wrong("its id"))?,
+            push_id: row.fact_id(0)?,
             provider: RepositoryProvider::Github,
             repo: row.text(4)?,
             repository: read_identity(row, 5)?,

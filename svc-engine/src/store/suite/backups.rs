@@ -73,7 +73,8 @@ pub(super) fn filled(database: &TestStore) -> Store {
     for sql in [
         "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, attempts, notes)
             VALUES ('acme', 'o/r', 'o/r', 5, 1, 'none')",
-        "INSERT INTO mirror_deliveries VALUES ('acme', 'o/r', 'p', 'o/r', 'https://h/o/r', 5)",
+        "INSERT INTO mirror_deliveries SELECT 'acme', 'o/r', push_id, 'o/r', 'https://h/o/r', 5
+            FROM pushes WHERE org_id = 'other'",
         "INSERT INTO mirror_deferred_notes VALUES ('acme', 'o/r', 'refs/notes/svc', 'c', 5)",
         "INSERT INTO grant_log
             (grant_id, org_id, token, action, session_id, reason, recorded_at_us, client_id)
@@ -207,6 +208,13 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
     let blob = match backend {
         Backend::Sqlite => "x'00ff17'",
         Backend::Postgres => r"'\x00ff17'",
+    };
+    let stored = |number: u128| {
+        let id = id(number).uuid().simple().to_string();
+        match backend {
+            Backend::Sqlite => format!("x'{id}'"),
+            Backend::Postgres => format!(r"'\x{id}'"),
+        }
     };
     // What is done, and a finding that must be among those that follow.
     let damages: Vec<(String, Damage, &str, String)> = vec![
@@ -383,21 +391,21 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
             text(5),
         ),
         (
-            format!("UPDATE erased_facts SET fact_id = '{}'", text(6)),
+            format!("UPDATE erased_facts SET fact_id = {}", stored(6)),
             Damage::FactAbsent,
             "erased_facts",
             text(6),
         ),
         (
-            format!("UPDATE erased_facts SET fact_id = '{}'", text(1)),
+            format!("UPDATE erased_facts SET fact_id = {}", stored(1)),
             Damage::ContentRemains,
             "inference_calls",
             text(1),
         ),
         (
             format!(
-                "UPDATE erased_facts SET fact_table = 'edit_observations', fact_id = '{}'",
-                text(11)
+                "UPDATE erased_facts SET fact_table = 'edit_observations', fact_id = {}",
+                stored(11)
             ),
             Damage::ContentRemains,
             "edit_observations",

@@ -73,13 +73,10 @@ fn fill(store: &Store, first: u128, session_id: &str) {
 }
 
 /// Every content as it is kept.
-fn kept(database: &TestStore, backend: Backend) -> BTreeSet<Vec<u8>> {
+fn kept(database: &TestStore) -> BTreeSet<Vec<u8>> {
     let mut kept = BTreeSet::new();
     for (table, column) in COLUMNS {
-        let hexadecimal = match backend {
-            Backend::Sqlite => format!("LOWER(HEX({column}))"),
-            Backend::Postgres => format!("ENCODE({column}, 'hex')"),
-        };
+        let hexadecimal = database.hexadecimal(column);
         let rows = database.rows(&format!("SELECT {hexadecimal} FROM {table}"), 1);
         kept.extend(rows.into_iter().flatten().map(|digits| {
             let byte = |place: usize| u8::from_str_radix(&digits[place..place + 2], 16).unwrap();
@@ -143,7 +140,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
     let store = database.open("acme");
     fill(&store, 1_000, "s");
     fill(&store, 2_000, "t");
-    let before = kept(&database, backend);
+    let before = kept(&database);
     let folder = folder(&database, backend);
     flush(&database, backend);
     let size = files(&folder).len();
@@ -162,7 +159,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
     let erased = ledger.erase(plan, &order, &deadline, &mut |_| {}).unwrap();
     assert_eq!(erased.facts.total(), 44);
 
-    let after = kept(&database, backend);
+    let after = kept(&database);
     let still_there: Vec<u8> = after.iter().flatten().copied().collect();
     let still_there: BTreeSet<&[u8]> = still_there.windows(WINDOW).collect();
     let gone: Vec<&Vec<u8>> = before.difference(&after).collect();
