@@ -29,7 +29,7 @@ pub(super) fn read(
     );
     let tokens = reader.parsed(
         env::FORGE_CLONE_TOKENS,
-        "must be a JSON object of host to token",
+        "must be a JSON object of host to token, each host once",
         tokens,
     );
     let notes = reader.parsed(
@@ -93,7 +93,15 @@ pub(super) fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString
         let plain = !token.is_empty() && token.bytes().all(|byte| (0x20..0x7f).contains(&byte));
         plain.then(|| (host, SecretString::from(token)))
     };
-    members.into_iter().map(token).collect()
+    let mut tokens = BTreeMap::new();
+    for member in members {
+        let (host, token) = token(member)?;
+        // Two spellings of a host would leave open which token is meant.
+        if tokens.insert(host, token).is_some() {
+            return None;
+        }
+    }
+    Some(tokens)
 }
 
 fn notes_refs(text: &str) -> Option<Vec<NotesRef>> {
@@ -182,6 +190,10 @@ mod tests {
             (env::FORGE_CLONE_TOKENS, r#"{"github.com":" "}"#),
             (env::FORGE_CLONE_TOKENS, r#"{"github.com":"a\r\nb"}"#),
             (env::FORGE_CLONE_TOKENS, r#"{"https://github.com":"a"}"#),
+            (
+                env::FORGE_CLONE_TOKENS,
+                r#"{"github.com":"a","GitHub.com":"b"}"#,
+            ),
             (env::NOTES_REFS, "[]"),
             (env::NOTES_REFS, r#"["refs/notes/commits"]"#),
             (env::NOTES_REFS, "refs/notes/svc"),

@@ -1,6 +1,6 @@
 //! The current repository, through the user's git.
 
-use std::io::{Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -166,17 +166,24 @@ fn receive(
             return Ok(false);
         }
         match receiver.recv_timeout(left) {
-            Ok(bytes) => split(&bytes, &mut text, each),
+            Ok(read) => split(&read?, &mut text, each),
             Err(RecvTimeoutError::Timeout) => return Ok(false),
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         }
     }
 }
 
-fn forward(mut from: impl Read, to: &SyncSender<Vec<u8>>) {
+fn forward(mut from: impl Read, to: &SyncSender<io::Result<Vec<u8>>>) {
     let mut buffer = vec![0; 64 * 1024];
-    while let Ok(length) = from.read(&mut buffer) {
-        if length == 0 || to.send(buffer[..length].to_vec()).is_err() {
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => Ok(buffer[..length].to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let has_failed = read.is_err();
+        if to.send(read).is_err() || has_failed {
             return;
         }
     }
@@ -241,6 +248,35 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Answers one read after the other, and ends after the last.
+    struct Scripted(std::vec::IntoIter<io::Result<&'static [u8]>>);
+
+    impl Read for Scripted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.next().unwrap_or(Ok(b""))?.read(buffer)
+        }
+    }
+
+    #[test]
+    fn a_failed_read_is_not_the_end_of_the_list() {
+        let received = |reads: Vec<io::Result<&'static [u8]>>| {
+            let mut texts = Vec::new();
+            let scripted = Scripted(reads.into_iter());
+            let ended = receive(scripted, Duration::from_mins(1), &mut |text| {
+                texts.push(text.to_vec());
+            });
+            (ended.ok(), texts)
+        };
+        let interrupted = || Err(io::ErrorKind::Interrupted.into());
+        let (ended, texts) = received(vec![Ok(b"a\0"), interrupted(), Ok(b"b\0")]);
+        assert_eq!(
+            (ended, texts),
+            (Some(true), vec![b"a".to_vec(), b"b".to_vec()])
+        );
+        let (ended, _) = received(vec![Ok(b"a\0"), Err(io::ErrorKind::Other.into())]);
+        assert_eq!(ended, None);
+    }
 
     #[test]
     fn texts_end_at_nul_and_have_a_maximum_length() {
