@@ -59,6 +59,9 @@ fn causes(error: &StoreError) -> String {
 }
 
 /// A running server.
+    if let StoreError::Schema(SchemaState::Ahead(_)) = error {
+        text.push_str("\na newer version has upgraded it: start that version");
+    }
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
