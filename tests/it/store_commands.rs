@@ -437,3 +437,22 @@ fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
     );
     assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
 }
+
+/// A user who may not look into the folder must not hear that nobody has used the store.
+#[test]
+fn a_database_that_cannot_be_seen_is_not_absent() {
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    // Nobody can tell what is beneath a file, not even an administrator.
+    let hidden = format!("{}/svc.db", server.store().url());
+    let variables = [("SVC_DATABASE_URL", &*hidden)];
+    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    assert!(
+        !said.contains("no service has used this database"),
+        "{said}"
+    );
+    let doctor = svc_with(&server, &variables, &["doctor"]).stdout_text();
+    assert!(!doctor.contains("there is no file"), "{doctor}");
+    assert!(doctor.contains("the database file"), "{doctor}");
+}

@@ -29,9 +29,9 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
         }
     };
     let url = &settings.store.url;
-    let is_there = match url {
-        DatabaseUrl::Sqlite(path) => path.exists(),
-        DatabaseUrl::Postgres(_) => true,
+    let is_there = match url.is_there() {
+        Ok(is_there) => is_there,
+        Err(error) => return vec![unusable(&url.shown(), &error)],
     };
     let is_named = settings.store.origin != Origin::Default;
     if !is_there {

@@ -223,7 +223,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
 
 /// Opens a database whose schema is at head, for reading.
 fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
-    if !Connection::exists(url) {
+    if !url.is_there()? {
         return Err(StoreError::Schema(SchemaState::Absent));
     }
     let mut connection = Connection::open_reading(url)?;
