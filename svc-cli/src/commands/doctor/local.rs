@@ -98,7 +98,10 @@ fn schema(url: &DatabaseUrl) -> Check {
 }
 
 fn unusable(shown: &str, error: &StoreError) -> Check {
-    let mend = error.obstacle().map_or("svc db status", Obstacle::mend);
+    let mend = error.obstacle().map_or(
+        "is SVC_DATABASE_URL right? if it is, look at the database, its log and its disk",
+        Obstacle::mend,
+    );
     Check::failed("store", format!("{shown}: {}", chain(error)), mend)
 }
 
