@@ -322,6 +322,8 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
     }
     let after = Call::new("s", "during-0");
     assert!(deliver(&server, &after));
+    // Nothing that asks the same service mends it, in whichever encoding it answered.
+    assert!(!doctor.contains("fix: svc capture"), "{doctor}");
     all_is_there(&server, &[before, after]);
 }
 

@@ -479,3 +479,15 @@ fn a_database_that_cannot_be_seen_is_not_absent() {
     assert!(!doctor.contains("there is no file"), "{doctor}");
     assert!(doctor.contains("the database file"), "{doctor}");
 }
+
+#[test]
+fn a_database_that_is_gone_under_its_server_is_a_failure() {
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    let file = server.store().url().trim_start_matches("sqlite://");
+    std::fs::remove_file(file).expect("it was there");
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains("is gone, and the service at"), "{doctor}");
+    assert!(!doctor.contains("svc capture"), "{doctor}");
+}

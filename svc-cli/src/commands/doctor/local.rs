@@ -35,7 +35,16 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
     };
     let is_named = settings.store.origin != Origin::Default;
     if !is_there {
-        return vec![if is_named {
+        return vec![if let Some(service) = svc_server::running_at(url) {
+            Check::failed(
+                "store",
+                format!(
+                    "{} is gone, and the service at {service} refuses everything",
+                    url.shown()
+                ),
+                "move the database back, or stop the service and bring it back: svc restore DIR",
+            )
+        } else if is_named {
             Check::failed(
                 "store",
                 format!("there is no file {}", url.shown()),
