@@ -29,7 +29,7 @@ use self::block::BlockWriter;
 pub use self::block::Written;
 pub(crate) use self::block::hexadecimal;
 pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
-pub use self::put::put;
+pub use self::put::{Loaded, load, put};
 use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
 pub use self::verify::{verify_store, verify_tables};
