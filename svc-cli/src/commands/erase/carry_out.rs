@@ -130,14 +130,14 @@ impl How {
     }
 }
 
-/// Names the databases that restores have put aside, which no erasure reaches.
+/// Names the databases that restores have put aside or left, which no erasure reaches.
 fn warn_of_copies(opened: &Opened, output: &mut Output) {
     let replaced = opened.replaced();
     let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
     if !replaced.is_empty() {
         output.warning(&format!(
-            "databases that `svc restore --replace` put aside still contain what they contained: \
-             {}; remove them yourself",
+            "databases that `svc restore` put aside, or left when it was killed, still contain what \
+             they contained: {}; remove them yourself",
             replaced.join(", ")
         ));
     }
