@@ -19,6 +19,8 @@ use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Fields, Output, escape, quote};
 
+/// The word for files that were rewritten.
+const RETURNED: &str = "returned";
 /// How long it may take. It ends when it is done, or its operator ends it.
 const AT_MOST: Duration = Duration::from_hours(24);
 
@@ -176,7 +178,7 @@ fn outcome(
             by_all: forecast.shared_by_all,
         },
         space: done.map(|(_, _, space)| match space {
-            Compaction::Done => "returned",
+            Compaction::Done => RETURNED,
             Compaction::InUse => "in_use",
         }),
     }
@@ -209,6 +211,12 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
              Sessions need (system prompts, definitions of tools)"
         ),
     );
+    if outcome.space == Some(RETURNED) {
+        fields.add(
+            "files",
+            "rewritten: they hold nothing more of what was erased",
+        );
+    }
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";
         fields.add("elsewhere", elsewhere);
