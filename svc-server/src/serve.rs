@@ -44,8 +44,12 @@ fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let cause_text = error.to_string();
+        // The driver of PostgreSQL repeats the cause in its own text.
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
         cause = error.source();
     }
     if let Some(obstacle) = error.obstacle() {
@@ -54,6 +58,9 @@ fn causes(error: &StoreError) -> String {
     }
     if let StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) = error {
         text.push_str("\nrun svc db upgrade, or leave SVC_MIGRATE_ON_START at true");
+    }
+    if let StoreError::Schema(SchemaState::Ahead(_)) = error {
+        text.push_str("\na newer version has upgraded it: start that version");
     }
     text
 }

@@ -221,6 +221,39 @@ fn a_restore_without_room_leaves_the_store_as_it_was() {
     all_is_there(&server, &calls);
 }
 
+/// What was erased does not come back, whatever the restore runs out of.
+#[test]
+fn a_restore_without_room_to_erase_again_leaves_the_store_as_it_was() {
+    let Some(store) = Store::on_small_disk(64 * 1024) else {
+        return;
+    };
+    let disk = store.disk().expect("a disk");
+    let mut server = Server::start_on(&store, &Configuration::default());
+    for number in 0..60 {
+        assert!(deliver(&server, &large(&format!("c{number}"))));
+    }
+    let erased = Call::new("other", "o");
+    assert!(deliver(&server, &erased));
+    let restore = ["restore", &path(&server, "kept"), "--replace"];
+    done(&svc(&server, &["backup", restore[1]]));
+    let erase = &["erase", "--session", "other", "--reason", "r", "--apply"];
+    done(&svc(&server, erase));
+    assert!(server.stop().success());
+    // There is room for the new file, but not for rewriting it without what is erased again.
+    disk.resize(7 * 512);
+    let said = refused(&svc(&server, &restore), 1);
+    assert!(said.contains(FULL), "{said}");
+    let log = done(&svc(&server, &["erase", "log"]));
+    assert!(log.contains("Session other"), "{log}");
+    disk.resize(64 * 1024);
+    let restored = svc(&server, &restore);
+    let said = restored.stderr_text();
+    assert!(said.contains("is erased again, of 1 facts"), "{said}");
+    let log = done(&svc(&server, &["erase", "log"]));
+    assert!(log.contains("Session other"), "{log}");
+    done(&svc(&server, &["verify"]));
+}
+
 /// A connection to a file on a read-only disk would stay read-only forever.
 #[test]
 fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
@@ -281,6 +314,8 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
     let doctor = doctor.stdout_text();
     assert!(doctor.contains("logs as JSON      FAILED"), "{doctor}");
     assert!(doctor.contains("store.unavailable"), "{doctor}");
+    // Nothing that asks the same service mends it, in whichever encoding it answered.
+    assert!(!doctor.contains("fix: svc capture"), "{doctor}");
     // A server can start on it, and answers.
     let other = Server::start_on(&store, &Configuration::default());
     reads_go_on(&other, 1);

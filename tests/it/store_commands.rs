@@ -437,3 +437,57 @@ fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
     );
     assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
 }
+
+/// Asking again mends nothing of it.
+#[test]
+fn a_database_that_is_not_there_or_refuses_says_who_can_mend_it() {
+    let Some(store) = Store::create(Backend::Postgres) else {
+        return;
+    };
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    let gone = format!("{}_gone", store.url());
+    let unnamed = "postgres://svc@nowhere.invalid/svc".to_owned();
+    for (url, mend) in [
+        (gone, "correct SVC_DATABASE_URL"),
+        (unnamed, "is it running where SVC_DATABASE_URL says?"),
+    ] {
+        let variables = [("SVC_DATABASE_URL", &*url)];
+        let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+        assert!(said.contains(mend), "{said}");
+        let doctor = svc_with(&server, &variables, &["doctor"]).stdout_text();
+        assert!(doctor.contains(mend), "{doctor}");
+    }
+}
+
+/// A user who may not look into the folder must not hear that nobody has used the store.
+#[test]
+fn a_database_that_cannot_be_seen_is_not_absent() {
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    // Nobody can tell what is beneath a file, not even an administrator.
+    let hidden = format!("{}/svc.db", server.store().url());
+    let variables = [("SVC_DATABASE_URL", &*hidden)];
+    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    assert!(
+        !said.contains("no service has used this database"),
+        "{said}"
+    );
+    let doctor = svc_with(&server, &variables, &["doctor"]).stdout_text();
+    assert!(!doctor.contains("there is no file"), "{doctor}");
+    assert!(doctor.contains("the database file"), "{doctor}");
+}
+
+#[test]
+fn a_database_that_is_gone_under_its_server_is_a_failure() {
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    let file = server.store().url().trim_start_matches("sqlite://");
+    std::fs::remove_file(file).expect("it was there");
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains("is gone, and the service at"), "{doctor}");
+    assert!(!doctor.contains("svc capture"), "{doctor}");
+}

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -24,15 +25,19 @@ struct Written {
 
 impl Man {
     pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
-        fs::create_dir_all(&self.folder)?;
+        let within = |error: io::Error| {
+            CommandError::refused("io", format!("{}: {error}", self.folder.display()))
+        };
+        fs::create_dir_all(&self.folder).map_err(within)?;
         // A manual page has a separate section for the commands.
         let command = help::command().help_template("{all-args}{after-help}");
-        clap_mangen::generate_to(command, &self.folder)?;
+        clap_mangen::generate_to(command, &self.folder).map_err(within)?;
         let is_page = |entry: &fs::DirEntry| {
             let name = entry.file_name();
             name.to_string_lossy().starts_with("svc") && name.to_string_lossy().ends_with(".1")
         };
-        let entries = fs::read_dir(&self.folder)?.filter_map(Result::ok);
+        let entries = fs::read_dir(&self.folder).map_err(within)?;
+        let entries = entries.filter_map(Result::ok);
         let written = Written {
             folder: self.folder.display().to_string(),
             pages: entries.filter(is_page).count(),

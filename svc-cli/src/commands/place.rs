@@ -1,5 +1,6 @@
 //! Where a command works that can use a store directly or ask its service.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,17 +40,28 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Returns the files beside a SQLite database that restores have put aside.
+    /// Returns the files beside a SQLite database that restores have put aside or left.
     pub(crate) fn replaced(&self) -> Vec<PathBuf> {
         let DatabaseUrl::Sqlite(database) = &self.url else {
             return Vec::new();
         };
+        // Beside the file that a link leads to.
+        let database = fs::canonicalize(database).unwrap_or_else(|_| database.clone());
         let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else {
             return Vec::new();
         };
-        let mut beginning = name.to_owned();
-        beginning.push(".replaced-");
-        let beginning = beginning.as_encoded_bytes();
+        // The second is what a restore leaves that was killed.
+        let beginnings = [".replaced-", ".restoring-"].map(|end| {
+            let mut beginning = name.to_owned();
+            beginning.push(end);
+            beginning
+        });
+        let is_copy = |name: &OsStr| {
+            let name = name.as_encoded_bytes();
+            beginnings
+                .iter()
+                .any(|beginning| name.starts_with(beginning.as_encoded_bytes()))
+        };
         let folder = if folder.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -57,7 +69,7 @@ impl Opened {
         };
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut found: Vec<PathBuf> = entries
-            .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(beginning))
+            .filter(|entry| is_copy(&entry.file_name()))
             .map(|entry| entry.path())
             .collect();
         found.sort();

@@ -20,6 +20,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
+use svc_model::id::OrgId;
 use svc_model::json;
 use svc_model::time::Instant;
 
@@ -29,10 +30,12 @@ use crate::mirror::{self, ArchiveError, MirrorFolder};
 use crate::private;
 pub use crate::store::backup::FetchedMirror;
 use crate::store::backup::{
-    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, put, read_archive, take,
+    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, load, read_archive, take,
     verify_store, verify_tables,
 };
-use crate::store::{DatabaseUrl, KeptErasures, SchemaState, StoreError, schema_state};
+use crate::store::{
+    DatabaseUrl, ErasureOrder, KeptErasures, SchemaState, StoreError, schema_state,
+};
 
 const MANIFEST: &str = "manifest.json";
 const SUMS: &str = "SHA256SUMS";
@@ -47,6 +50,25 @@ pub enum BackupError {
     /// A mirror cannot be copied.
     #[error("the mirror of {repository}")]
     Mirror {
+        /// The repository.
+        repository: String,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The store is restored, but it is not certain that what had been erased from the one before is
+    /// erased again.
+    #[error(
+        "the store is restored, but what had been erased from the one before may be there again"
+    )]
+    NotErasedAgain {
+        /// The erasures, with their organizations.
+        orders: Vec<(OrgId, ErasureOrder)>,
+        /// The cause.
+        source: StoreError,
+    },
+    /// The store is restored, but not every mirror.
+    #[error("the store is restored, but not every mirror: that of {repository}")]
+    MirrorNotRestored {
         /// The repository.
         repository: String,
         /// The cause.
@@ -267,8 +289,9 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
 /// # Errors
 ///
 /// If the store is not empty and may not be replaced, if a file of the backup is damaged, or if
-/// `SHA256SUMS` does not match. Then the store is unchanged. A mirror that cannot be restored is an
-/// error too, but the store has been restored by then.
+/// `SHA256SUMS` does not match. Then the store is unchanged. After
+/// [`BackupError::NotErasedAgain`] and [`BackupError::MirrorNotRestored`] the store has been
+/// restored; they say what is missing.
 pub fn restore(
     folder: &Path,
     url: &DatabaseUrl,
@@ -285,15 +308,25 @@ pub fn restore(
     }
     check_files(folder, &manifest, mirrors.is_some(), watch)?;
     let erasures = erasures(url, watch);
-    let replaced = put(url, folder, &manifest.tables, replace, watch)?;
+    let loaded = load(url, folder, &manifest.tables, replace, watch)?;
     let erased_again = match erasures {
         Some(erasures) => {
             (watch.progress)("erased_facts", 0);
-            let erased = erasures.erase_again(url, &watch.deadline);
-            Some(erased.map_err(CopyError::from)?.facts.total())
+            // Before the file takes its place, so that what was erased comes back at no moment.
+            let erased = erasures.erase_again(loaded.url(), &watch.deadline);
+            let erased = erased.map_err(|source| {
+                if loaded.is_seen() {
+                    let orders = erasures.orders();
+                    BackupError::NotErasedAgain { orders, source }
+                } else {
+                    CopyError::from(source).into()
+                }
+            })?;
+            Some(erased.facts.total())
         }
         None => None,
     };
+    let replaced = loaded.place()?;
     let mut restored = Restored {
         replaced,
         erased_again,
@@ -311,8 +344,11 @@ pub fn restore(
         let mirrors = MirrorFolder::new(root, file.org_id.clone());
         (watch.progress)(MIRRORS, restored.mirrors_restored);
         let from = folder.join(&file.file);
-        let put = mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline)
-            .map_err(|error| of_mirror(&lifetime, error))?;
+        let put = mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline);
+        let put = put.map_err(|error| BackupError::MirrorNotRestored {
+            repository: lifetime.to_string(),
+            source: Box::new(error),
+        })?;
         if put {
             restored.mirrors_restored += 1;
         } else {

@@ -98,19 +98,22 @@ pub enum Obstacle {
     Damaged,
     /// It takes no more connections.
     ConnectionsUsedUp,
+    /// Its server refuses the user, the password or what the user wants to do, or has no such database.
+    Refused,
     /// Its server does not run, is still starting, or cannot be reached.
     NoAnswer,
 }
 
 impl Obstacle {
     /// Every obstacle.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::DiskFull,
         Self::ReadOnly,
         Self::Standby,
         Self::NotOpened,
         Self::Damaged,
         Self::ConnectionsUsedUp,
+        Self::Refused,
         Self::NoAnswer,
     ];
 
@@ -123,11 +126,13 @@ impl Obstacle {
             Self::NotOpened => "not_opened",
             Self::Damaged => "damaged",
             Self::ConnectionsUsedUp => "connections_used_up",
+            Self::Refused => "refused",
             Self::NoAnswer => "no_answer",
         }
     }
 
-    /// Returns what its operator can do. As soon as it is done, servers go on by themselves.
+    /// Returns what its operator can do. As soon as it is done at the database, servers go on by
+    /// themselves.
     pub const fn mend(self) -> &'static str {
         match self {
             Self::DiskFull => "the disk of the database is full: free some space there",
@@ -149,6 +154,10 @@ impl Obstacle {
             }
             Self::ConnectionsUsedUp => {
                 "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
+            }
+            Self::Refused => {
+                "the database server refuses this user, or has no such database: correct SVC_DATABASE_URL \
+                 and start the servers anew, or give the user what is missing at the database"
             }
             Self::NoAnswer => {
                 "the database server gives no answer: is it running where SVC_DATABASE_URL says? if it has \
@@ -179,21 +188,14 @@ impl StoreError {
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(Obstacle::Damaged),
                 _ => None,
             },
-            Self::Postgres(sqlx::Error::Io(error)) => match error.kind() {
-                ErrorKind::ConnectionRefused
-                | ErrorKind::ConnectionReset
-                | ErrorKind::ConnectionAborted
-                | ErrorKind::BrokenPipe
-                | ErrorKind::UnexpectedEof
-                | ErrorKind::HostUnreachable
-                | ErrorKind::NetworkUnreachable
-                | ErrorKind::TimedOut => Some(Obstacle::NoAnswer),
-                _ => None,
-            },
+            // Whatever the kind is: that no host has the name, for one, has none of its own.
+            Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
             Self::Postgres(_) => match self.postgres_code()? {
                 "53100" => Some(Obstacle::DiskFull),
                 "25006" => Some(Obstacle::ReadOnly),
                 "53300" => Some(Obstacle::ConnectionsUsedUp),
+                // The user or the password, the database, a privilege.
+                "28000" | "28P01" | "3D000" | "42501" => Some(Obstacle::Refused),
                 "XX001" | "XX002" => Some(Obstacle::Damaged),
                 // It starts, recovers or stops.
                 "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),

@@ -454,9 +454,9 @@ pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreErro
 ///
 /// # Errors
 ///
-/// If the store cannot be reached.
+/// If the store cannot be reached, or it cannot be told whether there is one.
 pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
-    if !Connection::exists(url) {
+    if !url.is_there()? {
         return Ok(SchemaState::Absent);
     }
     migrate::state(&mut Connection::open(url)?)

@@ -3,6 +3,9 @@ use std::path::{Path, PathBuf};
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
+use super::StoreError;
+use super::connection::Connection;
+
 /// Where the facts are: `sqlite://path` or `postgres://…`. A password in the URL is never shown.
 #[derive(Clone)]
 pub enum DatabaseUrl {
@@ -50,6 +53,19 @@ const PARAMETERS: [&str; 18] = [
 ];
 
 impl DatabaseUrl {
+    /// Returns whether there is anything to connect to. A PostgreSQL database always counts.
+    ///
+    /// # Errors
+    ///
+    /// If this user cannot tell, because a folder of a SQLite file is closed to it.
+    pub fn is_there(&self) -> Result<bool, StoreError> {
+        match self {
+            // What cannot be seen is not absent.
+            Self::Sqlite(path) => Ok(Connection::exists(self) || path.try_exists()?),
+            Self::Postgres(_) => Ok(true),
+        }
+    }
+
     /// Reads a URL.
     ///
     /// # Errors

@@ -156,7 +156,10 @@ impl Secrets {
                 env::RETRIEVAL_TOKEN,
                 "needs SVC_RETRIEVAL_SESSION_ID or SVC_RETRIEVAL_SESSION_IDS",
             ),
-            (None, Grant::Single(_) | Grant::Plural(_)) => {
+            // A token that is given and cannot be read is reported where it is read.
+            (None, Grant::Single(_) | Grant::Plural(_))
+                if !reader.source.is_given(env::RETRIEVAL_TOKEN) =>
+            {
                 reader.mistake(
                     env::RETRIEVAL_TOKEN,
                     "must be set, because a Session is granted",

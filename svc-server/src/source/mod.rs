@@ -3,12 +3,18 @@
 mod file;
 mod names;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 pub(crate) use self::names::Strictness;
 use crate::env;
 use crate::settings::Origin;
+
+/// The maximum size of the file of a secret: some thousand tokens with their names.
+const SECRET_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Looks up settings by the names of their variables.
 #[derive(Debug, Default)]
@@ -20,12 +26,14 @@ pub(crate) struct Source {
     places: BTreeMap<String, String>,
     /// Generated settings.
     embedded: BTreeMap<&'static str, String>,
+    /// What the files of secrets held. Each is read once, because a pipe holds its secret only once.
+    secrets: RefCell<BTreeMap<String, Result<String, Unreadable>>>,
     /// Whether settings that are not set might have been generated if nothing else had been wrong.
     unprovided: bool,
 }
 
 /// Why a setting cannot be looked up.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable(pub(crate) String);
 
 impl Source {
@@ -146,9 +154,15 @@ impl Source {
         let file = variable.and_then(env::Variable::file_variable);
         let file = file.and_then(|file| Some((self.environment.get(&file).and_then(given)?, file)));
         if let Some((path, file)) = file {
-            return std::fs::read_to_string(path)
-                .map(|text| Some(text.trim_end_matches(['\r', '\n']).to_owned()))
-                .map_err(|_| Unreadable(format!("{file} names a file that cannot be read")));
+            let read = || {
+                let text = secret_in(&path).map_err(|error| {
+                    Unreadable(format!("{file} names a file that cannot be read: {error}"))
+                })?;
+                Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+            };
+            let mut secrets = self.secrets.borrow_mut();
+            let secret = secrets.entry(file.clone()).or_insert_with(read);
+            return secret.clone().map(Some);
         }
         let in_file = variable.and_then(|variable| self.file.get(&variable.key()));
         Ok(in_file
@@ -200,6 +214,18 @@ pub fn data_folder() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")
 }
 
+/// Reads the file of a secret. It is bounded: a device that never ends would take all memory.
+fn secret_in(path: &str) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(SECRET_FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > SECRET_FILE_BYTES_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,12 +247,38 @@ mod tests {
         let source = Source::of(&[
             ("SVC_OPERATOR_TOKEN_FILE", path),
             ("SVC_LISTEN_FILE", path),
-            ("SVC_RETRIEVAL_TOKEN_FILE", "/nowhere"),
+            ("SVC_RETRIEVAL_TOKEN_FILE", &format!("{path}/below")),
         ]);
         assert_eq!(source.get("SVC_OPERATOR_TOKEN"), Ok(Some("abc".to_owned())));
         assert_eq!(source.get("SVC_LISTEN"), Ok(None));
         let unreadable = source.get("SVC_RETRIEVAL_TOKEN").unwrap_err();
-        assert!(unreadable.0.starts_with("SVC_RETRIEVAL_TOKEN_FILE "));
+        assert_eq!(
+            unreadable.0,
+            "SVC_RETRIEVAL_TOKEN_FILE names a file that cannot be read: Not a directory (os error 20)"
+        );
         assert!(source.is_given("SVC_RETRIEVAL_TOKEN"));
+    }
+
+    #[test]
+    fn a_secret_in_a_pipe_is_read_once_and_known_from_then_on() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut writer, b"abc\n").unwrap();
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let source = Source::of(&[("SVC_OPERATOR_TOKEN_FILE", &path)]);
+        for _ in 0..2 {
+            assert!(source.is_given("SVC_OPERATOR_TOKEN"));
+            assert_eq!(source.get("SVC_OPERATOR_TOKEN"), Ok(Some("abc".to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_read_from_a_file_that_never_ends() {
+        let source = Source::of(&[("SVC_OPERATOR_TOKEN_FILE", "/dev/zero")]);
+        let unreadable = source.get("SVC_OPERATOR_TOKEN").unwrap_err();
+        assert_eq!(
+            unreadable.0,
+            "SVC_OPERATOR_TOKEN_FILE names a file that cannot be read: file too large"
+        );
     }
 }

@@ -15,8 +15,12 @@ use svc_engine::store::backup::CopyError;
 pub(crate) use self::restore::Restore;
 pub(crate) use self::take::Backup;
 pub(crate) use self::verify::Verify;
+use crate::commands::erase;
 use crate::error::{CommandError, chain};
 use crate::output::Fields;
+
+/// Erasures that an error names.
+const NAMED_MAX: usize = 10;
 
 /// Returns what a backup contains, for people.
 fn contents(manifest: &Manifest) -> Fields {
@@ -91,6 +95,24 @@ impl From<BackupError> for CommandError {
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
             BackupError::NoBackup(_) => ("no_backup", None),
             BackupError::Mirror { .. } => ("mirror", None),
+            BackupError::NotErasedAgain { ref orders, .. } => {
+                let again = orders.iter().take(NAMED_MAX);
+                let again = again.map(|(org_id, order)| {
+                    format!("erase it again: {}", erase::command(org_id, order))
+                });
+                let more = (orders.len() > NAMED_MAX).then_some(
+                    "and the other erasures of the log that you keep: svc erase log --json",
+                );
+                let refused = Self::refused("not_erased_again", chain(&error));
+                let refused = again.fold(refused, Self::hint);
+                return more.into_iter().fold(refused, Self::hint);
+            }
+            BackupError::MirrorNotRestored { .. } => (
+                "mirrors_not_restored",
+                Some(
+                    "the service fetches them with the next push; sooner: svc mirror refresh OWNER/NAME",
+                ),
+            ),
             BackupError::Mirrors { .. } => (
                 "mirror_path",
                 Some("the folder of the mirrors is set by SVC_MIRROR_PATH"),
@@ -111,7 +133,8 @@ impl From<BackupError> for CommandError {
     }
 }
 
-/// Returns why the work ended: the operator interrupted it, or something failed.
+/// Returns why the work ended: the operator interrupted it, or something failed. `left` is what an
+/// interruption leaves, unless the error says otherwise.
 fn ended(error: BackupError, was_interrupted: bool, left: &str) -> CommandError {
     let stopped = matches!(
         &error,
@@ -120,5 +143,49 @@ fn ended(error: BackupError, was_interrupted: bool, left: &str) -> CommandError 
     if was_interrupted && (stopped || matches!(error, BackupError::Mirror { .. })) {
         return CommandError::refused("interrupted", format!("interrupted; {left}"));
     }
-    error.into()
+    let is_restored = matches!(
+        &error,
+        BackupError::NotErasedAgain { .. } | BackupError::MirrorNotRestored { .. }
+    );
+    let ended = CommandError::from(error);
+    if was_interrupted && is_restored {
+        return ended.after("interrupted");
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_engine::store::{ErasureOrder, ErasureSubject};
+    use svc_model::id::{OrgId, SessionId};
+    use svc_model::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_erased_again_is_named_with_the_command_that_erases_it() {
+        let order = ErasureOrder {
+            erasure_id: uuid::Uuid::nil(),
+            subject: ErasureSubject::Session(SessionId::new("a b").unwrap()),
+            reason: "it's asked for".to_owned(),
+            recorded_at: Instant::parse("2026-01-31T09:30:00Z").unwrap(),
+            client_id: "shell (ann)".to_owned(),
+        };
+        let error = BackupError::NotErasedAgain {
+            orders: vec![(OrgId::new("acme").unwrap(), order)],
+            source: StoreError::Deadline,
+        };
+        let error = ended(error, true, "everything written so far was removed");
+        assert_eq!(
+            error.message(),
+            "interrupted: the store is restored, but what had been erased from the one before may be \
+             there again: the deadline has passed"
+        );
+        assert_eq!(
+            error.hints(),
+            [
+                r"erase it again: svc erase --session 'a b' --org acme --reason 'it'\''s asked for' --apply"
+            ]
+        );
+    }
 }

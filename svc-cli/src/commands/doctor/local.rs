@@ -30,13 +30,22 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
         }
     };
     let url = &settings.store.url;
-    let is_there = match url {
-        DatabaseUrl::Sqlite(path) => path.exists(),
-        DatabaseUrl::Postgres(_) => true,
+    let is_there = match url.is_there() {
+        Ok(is_there) => is_there,
+        Err(error) => return vec![unusable(&url.shown(), &error)],
     };
     let is_named = settings.store.origin != Origin::Default;
     if !is_there {
-        return vec![if is_named {
+        return vec![if let Some(service) = svc_server::running_at(url) {
+            Check::failed(
+                "store",
+                format!(
+                    "{} is gone, and the service at {service} refuses everything",
+                    url.shown()
+                ),
+                "move the database back, or stop the service and bring it back: svc restore DIR",
+            )
+        } else if is_named {
             Check::failed(
                 "store",
                 format!("there is no file {}", url.shown()),
@@ -99,7 +108,10 @@ fn schema(url: &DatabaseUrl) -> Check {
 }
 
 fn unusable(shown: &str, error: &StoreError) -> Check {
-    let mend = error.obstacle().map_or("svc db status", Obstacle::mend);
+    let mend = error.obstacle().map_or(
+        "is SVC_DATABASE_URL right? if it is, look at the database, its log and its disk",
+        Obstacle::mend,
+    );
     Check::failed("store", format!("{shown}: {}", chain(error)), mend)
 }
 

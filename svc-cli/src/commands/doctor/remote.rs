@@ -120,7 +120,7 @@ async fn asked(client: &Client) -> Vec<Check> {
             Ok(counts) => checks.extend(captured(&counts)),
             Err(error) => {
                 let mend = match error.kind() {
-                    ErrorKind::StoreUnavailable => STORE_MEND,
+                    ErrorKind::StoreUnavailable | ErrorKind::TimedOut => STORE_MEND,
                     _ => "run svc doctor again; if it stays, the log of the service says why",
                 };
                 checks.push(Check::failed("capture", error.to_string(), mend));
@@ -174,7 +174,15 @@ async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check
         Err(error) if error.is_denied() => {
             Check::absent(name, "this token may not send; senders use an ingest token")
         }
-        Err(error) if *error.kind() == ErrorKind::StoreUnavailable => {
+        // In protobuf, the service has no word for its store; and one that hangs answers nothing in time.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::StoreUnavailable
+                    | ErrorKind::Unavailable { status: 503 }
+                    | ErrorKind::TimedOut
+            ) =>
+        {
             Check::failed(name, error.to_string(), STORE_MEND)
         }
         Err(error) => Check::failed(name, error.to_string(), "svc capture"),

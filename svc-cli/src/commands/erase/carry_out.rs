@@ -19,6 +19,8 @@ use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Fields, Output, escape, quote};
 
+/// The word for files that were rewritten.
+const RETURNED: &str = "returned";
 /// The time limit. Usually the work is done, or the operator interrupts it, much earlier.
 const AT_MOST: Duration = Duration::from_hours(24);
 
@@ -130,14 +132,14 @@ impl How {
     }
 }
 
-/// Warns of the databases that restores have put aside, which no erasure reaches.
+/// Warns of the databases that restores have put aside or left, which no erasure reaches.
 fn warn_of_copies(opened: &Opened, output: &mut Output) {
     let replaced = opened.replaced();
     let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
     if !replaced.is_empty() {
         output.warning(&format!(
-            "databases that `svc restore --replace` put aside still contain what they contained: \
-             {}; remove them yourself",
+            "databases that `svc restore` put aside, or left when it was killed, still contain what \
+             they contained: {}; remove them yourself",
             replaced.join(", ")
         ));
     }
@@ -176,7 +178,7 @@ fn outcome(
             by_all: forecast.shared_by_all,
         },
         space: done.map(|(_, _, space)| match space {
-            Compaction::Done => "returned",
+            Compaction::Done => RETURNED,
             Compaction::InUse => "in_use",
         }),
     }
@@ -209,6 +211,12 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
              Sessions need (system prompts, definitions of tools)"
         ),
     );
+    if outcome.space == Some(RETURNED) {
+        fields.add(
+            "files",
+            "rewritten: they hold nothing more of what was erased",
+        );
+    }
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";
         fields.add("elsewhere", elsewhere);

@@ -29,7 +29,7 @@ use self::block::BlockWriter;
 pub use self::block::Written;
 pub(crate) use self::block::hexadecimal;
 pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
-pub use self::put::put;
+pub use self::put::{Loaded, load, put};
 use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
 pub use self::verify::{verify_store, verify_tables};
@@ -223,7 +223,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
 
 /// Opens a database whose schema is at head, for reading.
 fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
-    if !Connection::exists(url) {
+    if !url.is_there()? {
         return Err(StoreError::Schema(SchemaState::Absent));
     }
     let mut connection = Connection::open_reading(url)?;

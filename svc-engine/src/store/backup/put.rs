@@ -13,10 +13,7 @@ use super::{CopyError, TableFile, Watch};
 /// Replaced databases that are kept beside one.
 const REPLACED_MAX: u32 = 10_000;
 
-/// Puts the tables of a backup into a database, whole or not at all.
-///
-/// SQLite: into a new file, which is moved to its place at the end; a file that was there is kept
-/// beside it under the name that comes back. PostgreSQL: in one transaction.
+/// Puts the tables of a backup into a database, whole or not at all. See [`load`] and [`Loaded::place`].
 ///
 /// # Errors
 ///
@@ -29,115 +26,216 @@ pub fn put(
     replace: bool,
     watch: &mut Watch<'_>,
 ) -> Result<Option<PathBuf>, CopyError> {
+    load(url, folder, tables, replace, watch)?.place()
+}
+
+/// Loads the tables of a backup, whole or not at all.
+///
+/// SQLite: into a new file beside the database, which nobody else knows until it is
+/// [placed](Loaded::place). PostgreSQL: into the database, in one transaction.
+///
+/// # Errors
+///
+/// See [`put`].
+pub fn load(
+    url: &DatabaseUrl,
+    folder: &Path,
+    tables: &[TableFile],
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Loaded, CopyError> {
     match url {
-        DatabaseUrl::Sqlite(path) => put_file(path, folder, tables, replace, watch),
+        DatabaseUrl::Sqlite(path) => {
+            let beside = load_beside(path, folder, tables, replace, watch)?;
+            Ok(Loaded {
+                url: DatabaseUrl::sqlite(&beside.new),
+                beside: Some(beside),
+            })
+        }
         DatabaseUrl::Postgres(_) => {
-            let mut connection = Connection::open(url)?;
-            migrate::upgrade(&mut connection)?;
-            match migrate::state(&mut connection)? {
-                SchemaState::AtHead(_) => {}
-                state => return Err(StoreError::Schema(state).into()),
-            }
-            connection.begin_write(&watch.deadline)?;
-            let shapes = shapes(&mut connection)?;
-            // Others may read meanwhile, and see the old rows or the new ones, but nobody writes.
-            let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
-            connection.batch(&format!(
-                "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
-                names.join(", ")
-            ))?;
-            for table in names {
-                let any = format!("SELECT /* every row */ CAST(1 AS BIGINT) FROM {table} LIMIT 1");
-                if connection.first(&any, &[], |_| Ok(()))?.is_none() {
-                    continue;
-                }
-                if !replace {
-                    return Err(CopyError::NotEmpty { place: url.shown() });
-                }
-                connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
-            }
-            load(&mut connection, folder, tables, &shapes, watch)?;
-            for sql in shapes.iter().filter_map(Shape::drawing) {
-                connection.execute(&sql, &[])?;
-            }
-            connection.commit()?;
-            Ok(None)
+            load_in_place(url, folder, tables, replace, watch)?;
+            Ok(Loaded {
+                url: url.clone(),
+                beside: None,
+            })
         }
     }
 }
 
-fn put_file(
+fn load_in_place(
+    url: &DatabaseUrl,
+    folder: &Path,
+    tables: &[TableFile],
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<(), CopyError> {
+    let mut connection = Connection::open(url)?;
+    migrate::upgrade(&mut connection)?;
+    match migrate::state(&mut connection)? {
+        SchemaState::AtHead(_) => {}
+        state => return Err(StoreError::Schema(state).into()),
+    }
+    connection.begin_write(&watch.deadline)?;
+    let shapes = shapes(&mut connection)?;
+    // Others may read meanwhile, and see the old rows or the new ones, but nobody writes.
+    let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
+    connection.batch(&format!(
+        "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
+        names.join(", ")
+    ))?;
+    for table in names {
+        let any = format!("SELECT /* every row */ CAST(1 AS BIGINT) FROM {table} LIMIT 1");
+        if connection.first(&any, &[], |_| Ok(()))?.is_none() {
+            continue;
+        }
+        if !replace {
+            return Err(CopyError::NotEmpty { place: url.shown() });
+        }
+        connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
+    }
+    load_tables(&mut connection, folder, tables, &shapes, watch)?;
+    for sql in shapes.iter().filter_map(Shape::drawing) {
+        connection.execute(&sql, &[])?;
+    }
+    Ok(connection.commit()?)
+}
+
+fn load_beside(
     path: &Path,
     folder: &Path,
     tables: &[TableFile],
     replace: bool,
     watch: &mut Watch<'_>,
-) -> Result<Option<PathBuf>, CopyError> {
+) -> Result<Beside, CopyError> {
     let is_there = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    let beside = |end: &str| {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(end);
-        path.with_file_name(name)
-    };
     if is_there && !replace {
         return Err(CopyError::NotEmpty {
             place: path.display().to_string(),
         });
     }
-    let new = beside(&format!(".restoring-{}", std::process::id()));
-    let loaded = (|| {
-        let mut connection = Connection::open(&DatabaseUrl::sqlite(&new))?;
-        migrate::upgrade(&mut connection)?;
-        // Nobody else knows the file, and one that is not finished is thrown away.
-        connection.batch(
-            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
-        )?;
-        let shapes = shapes(&mut connection)?;
-        connection.begin_write(&watch.deadline)?;
-        load(&mut connection, folder, tables, &shapes, watch)?;
-        connection.commit()?;
-        connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-        drop(connection);
-        std::fs::File::open(&new)?.sync_all()?;
-        Ok::<_, CopyError>(())
-    })();
-    if let Err(error) = loaded {
+    // A link stays one: the database is on the disk that it leads to, and so are the files of its log.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // From here on it is removed unless it is placed.
+    let beside = Beside {
+        new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
+        path,
+        is_there,
+        is_placed: false,
+    };
+    let mut connection = Connection::open(&DatabaseUrl::sqlite(&beside.new))?;
+    migrate::upgrade(&mut connection)?;
+    // Nobody else knows the file, and one that is not finished is thrown away.
+    connection.batch(
+        "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
+    )?;
+    let shapes = shapes(&mut connection)?;
+    connection.begin_write(&watch.deadline)?;
+    load_tables(&mut connection, folder, tables, &shapes, watch)?;
+    connection.commit()?;
+    connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+    Ok(beside)
+}
+
+/// Returns the path of a file whose name is that of another and an ending.
+fn named_beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    path.with_file_name(name)
+}
+
+/// The loaded tables. On SQLite nobody sees them before they are [placed](Loaded::place), and they are
+/// removed if they never are.
+#[derive(Debug)]
+pub struct Loaded {
+    url: DatabaseUrl,
+    beside: Option<Beside>,
+}
+
+impl Loaded {
+    /// Returns where the tables are now.
+    pub const fn url(&self) -> &DatabaseUrl {
+        &self.url
+    }
+
+    /// Returns whether others see the tables already.
+    pub const fn is_seen(&self) -> bool {
+        self.beside.is_none()
+    }
+
+    /// Puts the tables where they belong. A SQLite file that was there is kept beside it under the name
+    /// that comes back.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be moved.
+    pub fn place(self) -> Result<Option<PathBuf>, CopyError> {
+        self.beside.map_or(Ok(None), Beside::place)
+    }
+}
+
+/// A new SQLite file beside the one whose place it takes.
+#[derive(Debug)]
+struct Beside {
+    new: PathBuf,
+    path: PathBuf,
+    /// Whether there is a database in its place.
+    is_there: bool,
+    is_placed: bool,
+}
+
+impl Beside {
+    fn place(mut self) -> Result<Option<PathBuf>, CopyError> {
+        // Whoever closes a file last copies its log back, and removes it; only one that may write can.
+        drop(Connection::open(&DatabaseUrl::sqlite(&self.new))?);
+        std::fs::File::open(&self.new)?.sync_all()?;
+        let path = &self.path;
+        let mut old = None;
+        if self.is_there {
+            let kept = (1..=REPLACED_MAX)
+                .map(|number| named_beside(path, &format!(".replaced-{number}")))
+                .find(|kept| !kept.exists());
+            let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+            // The log belongs to the file: one that is left would be read into the new one.
+            for end in ["-wal", "-shm", ""] {
+                let mut name = kept.clone().into_os_string();
+                name.push(end);
+                match std::fs::rename(named_beside(path, end), name) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(error.into());
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+            }
+            old = Some(kept);
+        }
+        std::fs::rename(&self.new, path)?;
+        self.is_placed = true;
+        if let Some(parent) = self
+            .path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            std::fs::File::open(parent)?.sync_all()?;
+        }
+        Ok(old)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.is_placed {
+            return;
+        }
         for end in ["", "-wal", "-shm", "-journal"] {
-            let mut name = new.clone().into_os_string();
+            let mut name = self.new.clone().into_os_string();
             name.push(end);
             drop(std::fs::remove_file(name));
         }
-        return Err(error);
     }
-    let mut old = None;
-    if is_there {
-        let kept = (1..=REPLACED_MAX)
-            .map(|number| beside(&format!(".replaced-{number}")))
-            .find(|kept| !kept.exists());
-        let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
-        // The log belongs to the file: one that is left would be read into the new one.
-        for end in ["-wal", "-shm", ""] {
-            let mut name = kept.clone().into_os_string();
-            name.push(end);
-            match std::fs::rename(beside(end), name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        old = Some(kept);
-    }
-    std::fs::rename(&new, path)?;
-    if let Some(parent) = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        std::fs::File::open(parent)?.sync_all()?;
-    }
-    Ok(old)
 }
 
 /// Puts the rows of all files into the tables, which are empty.
-fn load(
+fn load_tables(
     connection: &mut Connection,
     folder: &Path,
     tables: &[TableFile],

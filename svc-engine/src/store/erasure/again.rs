@@ -65,6 +65,19 @@ impl KeptErasures {
         Ok(Self(kept))
     }
 
+    /// Returns the erasures, in the order of the log of each organization. One that was carried out in
+    /// several transactions is named once.
+    pub fn orders(&self) -> Vec<(OrgId, ErasureOrder)> {
+        let mut orders: Vec<(OrgId, ErasureOrder)> = Vec::new();
+        for kept in &self.0 {
+            let id = kept.order.erasure_id;
+            if orders.iter().all(|(_, order)| order.erasure_id != id) {
+                orders.push((kept.org_id.clone(), kept.order.clone()));
+            }
+        }
+        orders
+    }
+
     /// Erases of a store what is there again, with the same words of the log.
     ///
     /// # Errors
