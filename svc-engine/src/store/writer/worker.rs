@@ -91,9 +91,12 @@ impl Worker {
                 group.push(next);
             }
             if self.serve(group) == Served::Hung {
-                // Those who wait have waited as long. They learn it now, and not one group after another.
-                while let Ok(waiting) = receiver.try_recv() {
-                    waiting.answer(Some(StoreError::NotStored));
+                // Those who wait now have waited as long. They learn it at once, and not one group
+                // after another. Whoever comes later is a new attempt.
+                for _ in 0..receiver.len() {
+                    if let Ok(waiting) = receiver.try_recv() {
+                        waiting.answer(Some(StoreError::NotStored));
+                    }
                 }
             }
         }
