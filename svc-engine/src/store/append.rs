@@ -34,7 +34,7 @@ pub enum Outcome {
     Stored(FactId),
     /// It was stored before, under this id.
     Redelivered(FactId),
-    /// It was stored before. Nobody needs the id of a fact that no answer names.
+    /// It was stored before. No answer names such a fact, so nobody needs its id.
     Known,
     /// A different fact with the same identity is stored.
     Conflict(Code),
@@ -48,7 +48,7 @@ pub(super) trait Kind: Sized {
     /// Returns the cost of writing it, in units of a small row.
     fn weight(fact: &Self::Prepared) -> usize;
 
-    /// Prepares it. Everything that costs more than writing it is done here.
+    /// Prepares it. Whatever costs more than writing it is done here.
     fn prepare(self: Box<Self>, org_id: &OrgId) -> Self::Prepared;
 
     /// Stores what can be stored before the organization's row is locked, because it has no capture
@@ -69,7 +69,7 @@ pub(super) trait Kind: Sized {
         facts: &[&Self::Prepared],
     ) -> Result<Vec<Outcome>, StoreError>;
 
-    /// Adds what a stored fact leaves besides its row.
+    /// Adds what a stored fact leaves in other tables.
     fn trace<'a>(fact: &'a Self::Prepared, traces: &mut Traces<'a>);
 }
 
@@ -188,12 +188,12 @@ macro_rules! kinds {
     };
 }
 
-/// The maximum canonical bytes of a fact that is prepared without a thread of its own.
+/// The maximum canonical bytes of a raw payload that is prepared without a thread of its own.
 const SMALL_BYTES_MAX: usize = 64 * 1024;
 
 impl Append {
-    /// Returns whether preparing the fact takes almost no time, because little has to be serialised
-    /// and compressed.
+    /// Returns whether preparing the fact takes almost no time, because there is little to
+    /// serialise and compress.
     pub(super) fn is_small(&self) -> bool {
         let raw = match self {
             Self::DeveloperDecision(fact) => &fact.raw,
@@ -245,11 +245,11 @@ pub struct Delivery {
     pub facts: Vec<Append>,
     /// The mirrors to refresh because of the facts, or of pushes that are already stored.
     pub refreshes: Vec<RefreshRequest>,
-    /// What to count besides the facts, for a delivery of a source.
+    /// What to count besides the facts, for a delivery from a source.
     pub counted: Option<Counted>,
 }
 
-/// What to count of a delivery besides its facts.
+/// What to count for a delivery besides its facts.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// Its source.
@@ -261,7 +261,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns the counts of a delivery of which nothing was skipped or rejected so far.
+    /// Returns the counts of a delivery, with nothing skipped or rejected yet.
     pub fn new(source: CaptureSource, at: Instant) -> Self {
         Self {
             source,
@@ -270,7 +270,7 @@ impl Counted {
         }
     }
 
-    /// Returns the counts of its source, for what was skipped or rejected.
+    /// Returns the counts of its source, so that skipped and rejected items can be added.
     pub fn source(&mut self) -> &mut SourceCounts {
         self.totals.of(self.source)
     }
@@ -336,7 +336,7 @@ impl PreparedDelivery {
         }
     }
 
-    /// Returns whether it has facts of a kind.
+    /// Returns whether it has facts of this kind.
     pub(super) fn has(&self, table: FactTable) -> bool {
         self.facts.iter().any(|fact| fact.table() == table)
     }
@@ -354,7 +354,7 @@ pub(super) fn write(
     deliveries: &mut [&mut PreparedDelivery],
 ) -> Result<Vec<Vec<Outcome>>, StoreError> {
     stage_facts(appending, &facts(deliveries))?;
-    // From here on, the transactions of the organization run one after another.
+    // From here on, an organization's transactions run one after another.
     let stamp = appending.transaction.stamp()?;
     let received = deliveries
         .iter_mut()
@@ -392,17 +392,18 @@ pub(super) struct Appending<'a, 't> {
     pub(super) epoch: &'a mut Epoch,
     /// The kind of fact that is being written.
     pub(super) table: &'a Cell<Option<FactTable>>,
-    /// The tables that were locked by somebody else when they were last written.
+    /// The tables that somebody else had locked when they were last written.
     pub(super) locked: &'a [FactTable],
-    /// The calls that are stored already, found while the contents of the others were stored.
+    /// The outcomes of the calls that were stored before, found while the others' contents are
+    /// staged.
     pub(super) retained_calls: Vec<Option<Outcome>>,
-    /// The numbers of the Sessions of the calls.
+    /// The numbers of the calls' Sessions.
     pub(super) session_numbers: Numbers,
     pub(super) afterwards: Afterwards,
 }
 
 impl Appending<'_, '_> {
-    /// Begins to write facts of a kind. A table that was found locked is not waited for long again.
+    /// Begins to write facts of a kind. The wait for a table that was found locked is short.
     fn enter(&mut self, table: FactTable) -> Result<(), StoreError> {
         self.table.set(Some(table));
         self.wait_if_locked(table, LockWait::Short)
@@ -422,18 +423,18 @@ impl Appending<'_, '_> {
     }
 }
 
-/// What to do after the transaction is committed; nothing if it fails.
+/// What to do once the transaction is committed. If it fails, nothing is done.
 #[derive(Debug, Default)]
 pub(super) struct Afterwards {
     /// The stored contents.
     pub(super) content: HashMap<ContentKey, i64>,
-    /// The contents that were stored after a sender had looked for them.
+    /// The contents that became known after their sender had looked them up.
     pub(super) known_content: HashMap<ContentKey, i64>,
-    /// The Sessions of the calls, whose contents are all known.
+    /// The Sessions that get new contents, and the contents that they already have.
     pub(super) recalled: Recalled,
     /// The Sessions of the facts.
     pub(super) touched_sessions: Vec<SessionKey>,
-    /// The step of the marks of these Sessions.
+    /// The step by which the marks of these Sessions change.
     pub(super) session_step: i64,
     /// The stored claims on names.
     pub(super) claims: Vec<KnownClaim>,
@@ -441,7 +442,7 @@ pub(super) struct Afterwards {
     pub(super) session_claims: Vec<KnownSessionClaim>,
     /// The new Sessions.
     pub(super) new_sessions: Vec<String>,
-    /// The redeliveries that differ from what is stored.
+    /// The redeliveries that differ from the stored facts.
     pub(super) differences: Vec<Difference>,
 }
 
@@ -456,7 +457,7 @@ impl Afterwards {
         }
     }
 
-    /// Returns the id of a content of its calls.
+    /// Returns the id of a content of the calls.
     pub(super) fn content_id(&self, key: &ContentKey) -> Option<i64> {
         let stored = self
             .content

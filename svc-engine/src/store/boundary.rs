@@ -1,4 +1,4 @@
-//! The time up to which facts reach.
+//! When the latest visible facts were received or observed.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,9 +8,9 @@ use svc_model::time::Instant;
 use super::column::Columns;
 use super::{Snapshot, StoreError, kind};
 
-/// When the latest visible fact of each kind that names a repository was received, up to a boundary,
-/// one column per kind. It is read from the end of an index that serves only this query, hence the expression;
-/// only quarantined facts are skipped.
+/// When the latest visible fact of each kind that names a repository was received, up to a
+/// boundary, one column per kind. The expression makes the database read it from the end of the
+/// index by capture, skipping only quarantined facts.
 static LATEST: LazyLock<String> = LazyLock::new(|| {
     let kinds = kind::tables().filter(|table| !table.names.is_empty());
     let latest = kinds.map(|table| {
@@ -23,13 +23,13 @@ static LATEST: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT {}", latest.collect::<Vec<_>>().join(", "))
 });
 
-/// When the latest visible call of a range was observed.
+/// When the latest visible call in a range was observed.
 const LATEST_CALL: &str = "SELECT f.observed_at_us FROM visible_inference_calls f
     WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3 ORDER BY f.observed_at_us DESC
     LIMIT 1";
 
 impl Snapshot<'_> {
-    /// Returns when the latest visible fact that names a repository was received by a boundary;
+    /// Returns when the latest visible fact that names a repository was received, up to a boundary;
     /// nothing if there is none.
     pub fn latest_repository_fact(
         &mut self,
@@ -47,7 +47,7 @@ impl Snapshot<'_> {
         Ok(latest.flatten())
     }
 
-    /// Returns when the latest visible call of a range was observed; nothing if there is none.
+    /// Returns when the latest visible call in a range was observed; nothing if there is none.
     pub fn latest_call(&mut self, observed: Range<Instant>) -> Result<Option<Instant>, StoreError> {
         let keys = [
             self.org_id.as_str().into(),

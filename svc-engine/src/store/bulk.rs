@@ -1,7 +1,7 @@
 //! Quarantine and release of many model calls at once.
 //!
-//! One statement selects the calls and whether each is visible. Rows are appended only for calls
-//! that are not in the wanted state yet. Selection and rows are one transaction.
+//! One statement selects the calls, and whether each is visible. Only calls that are not yet in the
+//! wanted state get a row. All of it is one transaction.
 
 use svc_model::facts::FactTable;
 use svc_model::id::{OrgId, SessionId};
@@ -16,7 +16,7 @@ use super::sessions::calls_of_session;
 use super::transaction::Transaction;
 use super::value::Value;
 
-/// Rows that are bound at once: a few MiB of values, for any number of calls.
+/// The maximum rows bound at once, so that any number of calls takes only a few MiB of values.
 const ROWS_AT_ONCE: usize = 8_192;
 
 /// Selects calls of an organization: those that meet every given condition.
@@ -43,7 +43,7 @@ pub struct BulkChange {
     pub client_id: String,
 }
 
-/// The number of selected calls, and how many of them are visible.
+/// How many calls are selected, and how many of them are visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTally {
     /// All selected calls.
@@ -87,8 +87,7 @@ const APPEND: Insert = Insert {
 impl CallFilter {
     /// Returns the statement that selects these columns of the calls, and its values.
     ///
-    /// A condition that is not given is not in the text, so each of the few texts gets a plan for
-    /// its conditions.
+    /// The text contains only the given conditions, so each of the few texts gets its own plan.
     fn select<'v>(&'v self, org_id: &'v OrgId, columns: &str) -> (String, Vec<Value<'v>>) {
         let mut text = format!("SELECT {columns} FROM inference_calls f WHERE f.org_id = $1");
         let mut values = vec![Value::Text(org_id.as_str())];
@@ -140,15 +139,15 @@ pub(super) fn tally(
     Ok(tally.unwrap_or_default())
 }
 
-/// Appends a row for each selected call that is not in the state yet.
+/// Appends a row for each selected call that is not yet in the wanted state.
 pub(super) fn change(
     transaction: &mut Transaction<'_>,
     filter: &CallFilter,
     change: &BulkChange,
     mut fresh_id: impl FnMut() -> Uuid,
 ) -> Result<BulkReceipt, StoreError> {
-    // The row is locked before a revision is drawn, so an organization's revisions are committed in
-    // order.
+    // The organization's row is locked before a revision is drawn, so that revisions are committed
+    // in order.
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mut before = CallTally::default();

@@ -23,7 +23,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const PAGES_MAX: i64 = 8_192;
 /// Pages that may be copied while the writer waits: 4 MiB.
 const PAGES_IN_TURN: i64 = 1_024;
-/// How often the log is copied in a row to get near its end.
+/// How often in a row the log is copied to get near its end.
 const PASSES_MAX: usize = 4;
 
 /// Whose turn it is: the writer's, or the checkpoint's.
@@ -34,11 +34,11 @@ pub(super) struct Turn(Arc<Shared>);
 struct Shared {
     taken: Mutex<bool>,
     given_back: Condvar,
-    /// The checkpoint waits for its turn: a writer lets it go first.
+    /// Whether the checkpoint waits for its turn. The writer then lets it go first.
     copying_waits: AtomicBool,
 }
 
-/// The turn of one write transaction, returned when this is dropped.
+/// A turn, given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Writing(Turn);
 

@@ -1,4 +1,4 @@
-//! Claims: a kind of fact gives a repository a name. Each claim is stored once.
+//! Claims: facts of a kind give a repository a name. Each claim is stored once.
 //!
 //! The table only tells where to look. What counts is a visible fact, which an index by repository
 //! finds in one step ([`super::repositories`]). So a claim is written with its first fact, and
@@ -18,18 +18,18 @@ use super::row::NewRow;
 use super::table::Table;
 use super::value::Value;
 
-/// Claims remembered as stored, about 200 bytes each.
+/// The maximum claims remembered as stored, about 200 bytes each.
 const KNOWN_MAX: usize = 100_000;
 
 /// Where facts of one kind name a repository.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// The word for it in the claim.
+    /// The claim's word for this place.
     source: &'static str,
     /// The columns of the name and of the identity.
     name: &'static str,
     repository: [&'static str; 3],
-    /// The facts of the kind that count: those with this value in a column.
+    /// If given, only facts with this value in this column count.
     only: Option<(&'static str, &'static str)>,
     /// Whether the repository gave up the name.
     is_given_up: bool,
@@ -80,8 +80,8 @@ impl Place {
         }
     }
 
-    /// Returns the selection of the time of the latest visible fact that proves a claim `c`,
-    /// received by $2.
+    /// Returns the statement for when the latest visible fact that proves a claim `c` was received,
+    /// up to $2.
     fn proof(&self, table: &Table) -> String {
         let [provider, host, id] = self.repository;
         let only = self
@@ -104,8 +104,8 @@ fn places() -> impl Iterator<Item = (&'static Table, &'static Place)> {
     kind::tables().flat_map(|table| table.names.iter().map(move |place| (table, place)))
 }
 
-/// The selection of claims, up to its conditions, each with the time of the latest visible fact
-/// that proves it, received by $2.
+/// Selects claims, each with when the latest visible fact that proves it was received, up to $2.
+/// Further conditions follow.
 pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
     let mut text = "SELECT c.name, c.repository_provider, c.repository_host, c.repository_id, \
         c.source, CASE c.source"
@@ -180,13 +180,13 @@ impl KnownClaims {
     }
 }
 
-/// The claims of the facts of one transaction, in one order, so that servers storing the same
-/// claims at once never wait for each other in a circle.
+/// The claims of one transaction's facts. They are sorted, so that servers that store the same
+/// claims at once cannot deadlock.
 #[derive(Debug, Default)]
 pub(super) struct Claims<'a>(BTreeSet<Claim<'a>>);
 
 impl<'a> Claims<'a> {
-    /// Adds the claims of a stored row: none without a name or an identity.
+    /// Adds the claims of a stored row. Without a name or an identity, there is none.
     pub(super) fn row(&mut self, table: &Table, row: &'a NewRow) {
         for place in table.names {
             let given = |(column, value)| row.text(table, column) == Some(value);

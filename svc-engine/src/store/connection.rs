@@ -11,20 +11,21 @@ use super::value::{Row, Value};
 use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 
-/// Rows of one insertion. A statement is prepared for each number of rows up to this one.
+/// The maximum rows of one insertion. Each number of rows has its own prepared statement.
 const ROWS_MAX: usize = 32;
-/// Keys of one look-up. Their number is rounded up to a power of two, so that only a few statements
-/// have to be prepared.
+/// The maximum keys of one look-up. Their number is rounded up to a power of two, so that few
+/// statements are prepared.
 const KEYS_MAX: usize = 64;
-/// Keys of one look-up of a report on PostgreSQL, where each statement costs a round trip. With so many,
-/// a table without statistics may be walked as well, so each of these has its plan checked.
+/// The maximum keys of a report's look-up on PostgreSQL, where each statement costs a round trip.
+/// With so many keys, PostgreSQL may scan a table without statistics, so the plans of these
+/// look-ups are checked.
 const MANY_KEYS_MAX: usize = 256;
-/// Bytes of values that one insertion binds, unless a single row has more: every value is copied
-/// once.
+/// The maximum bytes of values that one insertion binds, because every value is copied once. A
+/// single row may have more.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Placeholders without numbers, bound in order.
 const NAMELESS: bool = false;
-/// Statements that stay prepared on a connection.
+/// The maximum statements that stay prepared on a connection.
 pub(super) const STATEMENTS_MAX: usize = 512;
 
 /// A connection that runs the store's statements.
@@ -50,9 +51,9 @@ pub(super) struct Sql {
 /// How long a transaction waits for somebody else's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockWait {
-    /// As long as every transaction does.
+    /// The usual time.
     Usual,
-    /// Hardly at all: the lock was found held before.
+    /// Hardly at all, because the lock was found held before.
     Short,
 }
 
@@ -67,13 +68,13 @@ pub(super) struct Insert {
     pub(super) returning: &'static str,
     /// The index of the unique column.
     pub(super) unique: usize,
-    /// Whether the integer is SQLite's number of the row, or not used: SQLite then reports it at
-    /// less cost than a returned row.
+    /// Whether the integer is SQLite's rowid, or not used. SQLite reports a rowid at less cost than
+    /// a returned row.
     pub(super) is_row_number: bool,
 }
 
-/// A look-up of many keys: a selection that ends with the compared column, and what follows. Its
-/// first placeholders are for the values that all keys share.
+/// A look-up of many keys: a selection that ends with the compared column, and what follows the
+/// keys. Its first placeholders are for the values that all keys share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup<'a> {
     pub(super) select: &'a str,
@@ -150,9 +151,9 @@ impl Connection {
         on!(&mut self.backend, connection => connection.begin_read(deadline))
     }
 
-    /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
-    /// this one. Returns whether it worked: SQLite cannot do this during a write, and PostgreSQL
-    /// not between two servers.
+    /// Shows another connection, which has begun a read snapshot but read nothing yet, the state
+    /// that this one sees. Returns whether it worked: SQLite cannot do this during a write, and
+    /// PostgreSQL cannot do it between two servers.
     pub(super) fn share_snapshot(
         &mut self,
         other: &mut Self,
@@ -179,8 +180,8 @@ impl Connection {
         on!(&mut self.backend, connection => connection.end("ROLLBACK"))
     }
 
-    /// Sets how long the open transaction waits for somebody else's lock. SQLite has one lock, which an
-    /// open transaction holds.
+    /// Sets how long the open transaction waits for somebody else's lock. SQLite has only one lock,
+    /// which an open transaction holds already.
     pub(super) fn set_lock_wait(&mut self, wait: LockWait) -> Result<(), StoreError> {
         match &mut self.backend {
             Backend::Sqlite(_) => Ok(()),
@@ -233,7 +234,7 @@ impl Connection {
         Ok(self.all(sql, values, read)?.into_iter().next())
     }
 
-    /// Inserts rows. Returns the integer of each inserted row, and nothing for an existing one.
+    /// Inserts rows. Returns the integer of each inserted row; nothing for an existing one.
     pub(super) fn insert<'v>(
         &mut self,
         insert: &Insert,
@@ -268,7 +269,7 @@ impl Connection {
         Ok(inserted)
     }
 
-    /// Inserts rows, and returns how many did not exist yet.
+    /// Inserts rows, and returns how many were new.
     pub(super) fn put<'v>(
         &mut self,
         insert: &Insert,
@@ -288,8 +289,8 @@ impl Connection {
         Ok(inserted)
     }
 
-    /// Loads rows into columns of a table until `next` returns none, and returns their number: one
-    /// statement per row on SQLite, one stream on PostgreSQL.
+    /// Loads rows into columns of a table until `next` has no more, and returns their number.
+    /// SQLite runs one statement per row; PostgreSQL reads one stream.
     pub(super) fn load(
         &mut self,
         table: &str,
@@ -328,7 +329,7 @@ impl Connection {
         self.lookup_in_groups(KEYS_MAX, lookup, shared, keys, each)
     }
 
-    /// Looks up the keys of a report, as [`lookup`](Self::lookup) does. There may be very many.
+    /// Looks up a report's keys, as [`lookup`](Self::lookup) does. There may be very many.
     pub(super) fn lookup_many(
         &mut self,
         lookup: &Lookup<'_>,
@@ -403,7 +404,7 @@ impl Connection {
         on!(&mut self.backend, connection => connection.migrate(migrator))
     }
 
-    /// Overwrites in place what is deleted from here on, as far as the backend can.
+    /// Makes the backend overwrite in place what is deleted from here on, if it can.
     pub(super) fn overwrite_what_is_deleted(&mut self) -> Result<(), StoreError> {
         match &mut self.backend {
             Backend::Sqlite(connection) => connection.batch("PRAGMA secure_delete = ON"),
@@ -411,7 +412,7 @@ impl Connection {
         }
     }
 
-    /// Rewrites the database without what was deleted: of PostgreSQL some tables.
+    /// Rewrites the database without deleted data; on PostgreSQL, only these tables.
     pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
         match &mut self.backend {
             Backend::Sqlite(connection) => connection.compact(),
@@ -445,7 +446,7 @@ impl Connection {
         on!(&mut self.backend, connection => connection.check_writing())
     }
 
-    /// Returns why a write failed: of a database that can only be read, whether it is a standby.
+    /// Returns why a write failed: if the database can only be read, it may be a standby.
     pub(super) fn explained(&mut self, error: StoreError) -> StoreError {
         if error.obstacle() != Some(Obstacle::ReadOnly) {
             return error;
@@ -475,8 +476,8 @@ impl Connection {
         on!(&mut self.backend, connection => connection.run(sql, values, each))
     }
 
-    /// SQLite has no round trips to save, and rolls back a failed statement of one row by itself,
-    /// while it would need a journal for many rows.
+    /// On SQLite, each row is a statement of its own: there are no round trips to save, and a
+    /// failed statement of one row is undone without the journal that many rows would need.
     fn chunks<'r, 'v>(
         &self,
         rows: &'r [&'r [Value<'v>]],
@@ -528,8 +529,9 @@ impl Insertions {
 struct Chunks<'r, 'v> {
     rows: &'r [&'r [Value<'v>]],
     rows_max: usize,
-    /// The column of which no group has a value twice. What a statement returns of a value is then of
-    /// one row, even where another row with that value would have been refused for something else.
+    /// The column whose values differ within a group. What a statement returns for a value then
+    /// belongs to one row, even if another row with that value would have been refused for a
+    /// different reason.
     distinct: Option<usize>,
 }
 
@@ -566,7 +568,7 @@ fn filled<'k, 'v>(
 
 impl Insert {
     /// Returns the text that inserts this many rows. SQLite finds a named placeholder by searching
-    /// all of them, so its placeholders have no names.
+    /// all names, so its placeholders have none.
     fn text(&self, rows: usize, numbered: bool) -> String {
         use std::fmt::Write as _;
         let mut text = String::with_capacity(self.into.len() + rows * self.columns * 5 + 64);

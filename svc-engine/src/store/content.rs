@@ -30,27 +30,27 @@ pub(super) type ContentHash = [u8; 20];
 /// The first 16 bytes of the SHA-256 of a Session's id.
 pub(super) type SessionKey = [u8; 16];
 
-/// With whom a content is shared.
+/// Which calls share a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// With every call: what each Session of an agent sends (system prompts, tool definitions, price
-    /// tables).
+    /// All calls: it is what every Session of an agent sends, such as a system prompt, tool
+    /// definitions or a price table.
     Global,
-    /// With the calls of its Session, where it repeats.
+    /// The calls of its Session, which repeat it.
     Session,
 }
 
-/// What a content is known by: its hash, and its Session unless every call may share it.
+/// The key of a content: its hash, and its Session unless all calls may share it.
 ///
-/// Only shared contents have an index. Those of a Session are found through its calls
-/// ([`super::recall`]), so storing a call of a new Session touches no page for them.
+/// Only shared contents are indexed. A Session's contents are found through its calls
+/// ([`super::recall`]), so storing a call of a new Session touches no index page for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ContentKey {
     pub(super) session: Option<SessionKey>,
     pub(super) hash: ContentHash,
 }
 
-/// Returns whether a content is what its hash says.
+/// Returns whether a content has this hash.
 pub(super) fn is_of(hash: &[u8], bytes: &[u8]) -> bool {
     hash == hash_of(bytes)
 }
@@ -99,13 +99,13 @@ pub struct Encoded {
     pub(super) call: InferenceCall,
     pub(super) session: SessionKey,
     pub(super) received_at: Instant,
-    /// When it is captured, once the writer has said so.
+    /// When it is captured, once the writer has set it; until then, when it was received.
     pub(super) captured_at: Instant,
     pub(super) input: EncodedSide,
     pub(super) output: EncodedSide,
     pub(super) raw_contents: Vec<ContentRef>,
     pub(super) raw_skeleton: Packed,
-    /// The generation of the memory that its known contents come from, or an earlier one.
+    /// The generation of [`KnownContents`] that its known contents come from, or an earlier one.
     pub(super) generation: u64,
 }
 
@@ -130,7 +130,8 @@ impl fmt::Debug for Encoder {
 impl Encoder {
     /// Encodes a call.
     pub(super) fn encode(&self, mut call: InferenceCall, received_at: Instant) -> Encoded {
-        // Asked before anything is looked up: what is forgotten meanwhile then counts as of before.
+        // Read before any look-up: if everything is forgotten meanwhile, this generation is
+        // outdated.
         let generation = self.0.generation();
         let mut buffer = Vec::new();
         let references = References::of(&self.0, call.session_id.as_str());
@@ -231,7 +232,7 @@ impl<'k> References<'k> {
     }
 }
 
-/// Returns what a call is stored as before it is compressed: what a dictionary is trained on.
+/// Returns a call's contents and skeleton before compression, as samples to train a dictionary on.
 #[cfg(any(test, feature = "testing"))]
 pub fn samples(call: InferenceCall) -> Vec<Vec<u8>> {
     let captured_at = call.observed_at;
@@ -256,7 +257,7 @@ pub fn samples(call: InferenceCall) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Writes the canonical form of a message, in which it is stored, measured and addressed.
+/// Writes the canonical form of a message, which is stored, measured and hashed.
 pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"role\":");
     message.role.write_escaped(out);
@@ -323,8 +324,8 @@ const CONTENT_BY_ID: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// Stores new content and returns the id of each, in the order of `contents`, which is sorted by
-/// key: servers that write the same content at once then wait for each other in one order.
+/// Stores new contents and returns their ids in the order of `contents`. This is sorted by key, so
+/// that servers that write the same contents at once cannot deadlock.
 pub(super) fn store(
     connection: &mut Connection,
     epoch: &mut Epoch,
@@ -373,8 +374,8 @@ pub(super) fn store(
     Ok(ids)
 }
 
-/// Makes sure that contents are stored that a sender took for known before everything was forgotten.
-/// An id is never given twice, so what is stored under it is what the sender meant.
+/// Checks that the contents that a sender found known before everything was forgotten are stored.
+/// No id is given out twice, so what is stored under it is what the sender meant.
 pub(super) fn verify(
     connection: &mut Connection,
     calls: &[&Encoded],
@@ -400,7 +401,7 @@ pub(super) fn verify(
     }
 }
 
-/// Calls `each` with the id and the canonical bytes of every content.
+/// Calls `each` with the id and the canonical bytes of each content.
 pub(super) fn read(
     connection: &mut Connection,
     content_ids: &[i64],

@@ -1,5 +1,5 @@
-//! The number of facts of a Session, and how many are visible. Those of the organization are in its
-//! row ([`super::organization`]).
+//! How many facts a Session has, and how many are visible. An organization's counts are in its row
+//! ([`super::organization`]).
 
 use svc_model::facts::{FactCount, FactTable, SessionFactTables};
 use svc_model::id::{OrgId, SessionId};
@@ -7,7 +7,7 @@ use svc_model::id::{OrgId, SessionId};
 use super::connection::Connection;
 use super::{StoreError, kind, sessions};
 
-/// Returns the statement that counts the facts of a Session, of each kind all and the visible ones.
+/// Returns the statement that counts a Session's facts: for each kind, all and the visible ones.
 fn of_session_text(kinds: &[FactTable]) -> String {
     let counts = kinds.iter().map(|kind| {
         let name = kind::table(*kind).name;

@@ -1,6 +1,6 @@
-//! The common content of agents' payloads, as dictionaries for compression.
+//! Dictionaries for compression, with what agents' payloads have in common.
 //!
-//! A message or a skeleton is too short for zstd to find much repetition within it. A dictionary is
+//! A message or a skeleton is too short for zstd to find much repetition in it. A dictionary is
 //! trained on sample payloads with
 //! `cargo run -p svc-engine --features testing --example dictionary -- train 2`, which writes
 //! `svc-engine/src/store/dictionary/2.zdict`. Stored bytes name the dictionary that they need, so a
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Stored bytes need the dictionaries unchanged.
+    /// Stored bytes can only be read with unchanged dictionaries.
     #[test]
     fn no_dictionary_was_changed() {
         let digest = |dictionary: &[u8]| {

@@ -1,8 +1,8 @@
 //! The texts of an edit, in the columns `applied_text` and `observed_file_text`.
 //!
-//! A file mostly holds what was put into it. Then the second column holds what lies around that in the
-//! file and where, so nothing is stored twice, and that the file holds all of it is known without
-//! reading either text.
+//! A file mostly holds the applied text. Then the second column holds only the text around it and
+//! its position. So nothing is stored twice, and neither text has to be read to know that the file
+//! holds all of the applied one.
 
 use memchr::memmem;
 use svc_model::json::Text;
@@ -14,28 +14,28 @@ use super::packing::{NO_CELL, cell, of_cell};
 use super::value::Value;
 use crate::fact::EditTexts;
 
-/// What the file of an edit held of the text that was put into it.
+/// What the file of an edit held of the applied text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeldText {
     /// All of it, in one piece.
     Whole,
-    /// What these texts say.
+    /// What a comparison of these texts shows.
     Texts(EditTexts),
 }
 
-/// What the column of the file holds.
+/// What the file's column holds.
 enum Observed {
     /// The text of the file.
     Own(Text),
-    /// What lies around the applied text, and after how many of its bytes that stands.
+    /// The text around the applied one, and after how many of its bytes the applied text stands.
     Around(String, usize),
 }
 
 impl Observed {
-    /// Returns the column of the file of these texts.
+    /// Returns the file's column for these texts.
     fn column(texts: &EditTexts) -> Vec<u8> {
         let own = || cell(texts.observed_file.document());
-        // A lone surrogate may be half of a pair, of which no part is a text.
+        // A lone surrogate may be half of a pair, and half of a pair is no text.
         let (Some(applied), Some(file)) = (texts.applied.as_str(), texts.observed_file.as_str())
         else {
             return own();
@@ -51,7 +51,7 @@ impl Observed {
         bytes
     }
 
-    /// Reads the column; nothing if that was not written to it.
+    /// Reads the column; nothing if its value cannot have been written.
     fn read(bytes: &[u8]) -> Result<Option<Self>, StoreError> {
         let Some(mut rest) = behind_mark(bytes) else {
             return Ok(Text::of_document(&of_cell(bytes)?).map(Self::Own));
@@ -63,7 +63,7 @@ impl Observed {
             .map(|(place, text)| Self::Around(text, place)))
     }
 
-    /// Returns the text of the file; nothing if the applied text cannot stand where it should.
+    /// Returns the text of the file; nothing if the applied text cannot stand at its position.
     fn text(self, applied: &Text) -> Option<Text> {
         match self {
             Self::Own(text) => Some(text),
@@ -75,7 +75,7 @@ impl Observed {
     }
 }
 
-/// Returns what follows the mark of a column that holds what lies around the applied text.
+/// Returns what follows the mark, if the column holds the text around the applied one.
 fn behind_mark(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     (number::read(&mut rest) == Some(NO_CELL)).then_some(rest)
@@ -104,7 +104,7 @@ impl Column for EditTexts {
 }
 
 impl HeldText {
-    /// Reads the column of the file, and then that of the applied text if it is needed.
+    /// Reads the file's column, and then the applied text's if it is needed.
     pub(super) fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
         let observed = columns.bytes(|bytes| match behind_mark(bytes) {
             Some(_) => Ok(Some(None)),

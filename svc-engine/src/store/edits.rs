@@ -1,5 +1,4 @@
-//! Edits: what became of applied ones, and refused ones. There is one fact of each kind per call of
-//! a Session.
+//! What became of applied edits, and refused edits. A call has at most one fact of each kind.
 
 use super::column::Packed;
 use super::fact::Fact;

@@ -25,7 +25,8 @@ pub enum StoreError {
     /// The database file was deleted or replaced while it was open.
     #[error("the database file was deleted or replaced under the service; restart the service")]
     Replaced,
-    /// The database can only be read: the file of it that cannot be written, if one is the cause.
+    /// The database can only be read. If a file that cannot be written is the cause, this is its
+    /// path.
     #[error("{}", only_read(.0.as_deref()))]
     ReadOnly(Option<PathBuf>),
     /// The database is a standby, which can only be read.
@@ -51,7 +52,7 @@ pub enum StoreError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The database was reset to an earlier state since it was last written. Caches of it are
+    /// The database was set back to an earlier state since it was last written. Caches of it are
     /// dropped.
     #[error("the database was set back to an earlier state")]
     SetBack,
@@ -61,8 +62,8 @@ pub enum StoreError {
     /// Another erasure ran since this one was planned.
     #[error("another erasure went on meanwhile")]
     ErasedByAnother,
-    /// A delivery relies on content that was lost when the database was reset, or that was erased.
-    /// The same delivery can be stored after it is prepared again.
+    /// A delivery relies on content that was lost when the database was set back, or that was
+    /// erased. The same delivery can be stored after it is prepared again.
     #[error("content that was stored is there no more")]
     ContentLost,
     /// The writer has stopped.
@@ -83,24 +84,24 @@ fn only_read(file: Option<&Path>) -> String {
     }
 }
 
-/// What keeps a database from being used that only its operator can remove.
+/// Why a database cannot be used, if only its operator can change that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Its disk is full, or its share of it.
+    /// Its disk is full, or its quota is used up.
     DiskFull,
-    /// It can only be read: a setting, a file system, or an unknown reason.
+    /// It can only be read, because of a setting, a file system or something unknown.
     ReadOnly,
     /// It is a standby, which can only be read until it is promoted.
     Standby,
     /// Its file cannot be opened.
     NotOpened,
-    /// Its file is no database, or is damaged.
+    /// Its file is damaged, or is not a database.
     Damaged,
-    /// It takes no more connections.
+    /// It accepts no more connections.
     ConnectionsUsedUp,
-    /// Its server refuses the user, the password or what the user wants to do, or has no such database.
+    /// Its server refuses the user, the password or the action, or has no such database.
     Refused,
-    /// Its server does not run, is still starting, or cannot be reached.
+    /// Its server is not running, is still starting, or cannot be reached.
     NoAnswer,
 }
 
@@ -131,7 +132,7 @@ impl Obstacle {
         }
     }
 
-    /// Returns what its operator can do. As soon as it is done at the database, servers go on by
+    /// Returns what the operator can do. Once the database is mended, servers continue by
     /// themselves.
     pub const fn mend(self) -> &'static str {
         match self {
@@ -168,7 +169,7 @@ impl Obstacle {
 }
 
 impl StoreError {
-    /// Returns what only the operator of the database can remove, if that is the cause.
+    /// Returns the obstacle that is the cause, if only the database's operator can remove it.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let of_file = |error: &std::io::Error| match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Obstacle::DiskFull),
@@ -188,7 +189,7 @@ impl StoreError {
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(Obstacle::Damaged),
                 _ => None,
             },
-            // Whatever the kind is: that no host has the name, for one, has none of its own.
+            // Of any kind: an unknown host name, for one, has no kind of its own.
             Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
             Self::Postgres(_) => match self.postgres_code()? {
                 "53100" => Some(Obstacle::DiskFull),
@@ -197,7 +198,7 @@ impl StoreError {
                 // The user or the password, the database, a privilege.
                 "28000" | "28P01" | "3D000" | "42501" => Some(Obstacle::Refused),
                 "XX001" | "XX002" => Some(Obstacle::Damaged),
-                // It starts, recovers or stops.
+                // It is starting, recovering or stopping.
                 "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),
                 _ => None,
             },
@@ -213,7 +214,8 @@ impl StoreError {
             .is_some_and(|code| matches!(code, "40001" | "40P01"))
     }
 
-    /// Returns whether the database server knows no such snapshot: it is another server's.
+    /// Returns whether the database server does not know the snapshot, because it is another
+    /// server's.
     pub(super) fn is_of_unknown_snapshot(&self) -> bool {
         self.postgres_code()
             .is_some_and(|code| matches!(code, "22023" | "42704"))
@@ -232,14 +234,14 @@ impl StoreError {
             return false;
         };
         match error {
-            // Shutdown, crash and the like; connection exceptions; time limits of the server that
-            // end a connection.
-            // A connection that can only read stays so, even after the database became writable.
+            // Shutdowns, crashes and the like; connection exceptions; the server's time limits that
+            // end a connection. A read-only connection stays so even if the database becomes
+            // writable.
             sqlx::Error::Database(error) => {
                 let error = error.try_downcast_ref::<PgDatabaseError>();
                 error.is_some_and(|error| {
                     let code = error.code();
-                    // Whatever the reason is, such as a full disk of the write-ahead log.
+                    // For any reason, such as a full disk for the write-ahead log.
                     matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)
                         || code.starts_with("57P")
                         || code.starts_with("08")
@@ -332,7 +334,7 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
 }
 
 impl From<Passed> for StoreError {
-    /// Nobody waits for the answer of work that was cancelled.
+    /// Cancelled work counts as well: nobody waits for its answer.
     fn from(_: Passed) -> Self {
         Self::Deadline
     }
@@ -344,7 +346,7 @@ impl From<std::io::Error> for StoreError {
     }
 }
 
-/// Returns the error of a row with invalid content.
+/// Returns the error for a row that cannot be read.
 pub(super) const fn corrupt(table: &'static str, what: &'static str) -> StoreError {
     StoreError::Corrupt { table, what }
 }

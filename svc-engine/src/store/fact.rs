@@ -12,9 +12,9 @@ use super::row::NewRow;
 use super::table::Record;
 use super::traces::Traces;
 
-/// A kind of fact with one row per fact: how a redelivery is told from a conflict.
+/// A kind of fact with one row per fact, and how to tell its redeliveries from conflicts.
 pub(super) trait Fact: Record {
-    /// Its natural keys. Without one, nobody needs to know which fact existed before.
+    /// Its natural keys. For a fact without one, nobody needs to know which fact existed before.
     const KEYS: &'static [Key] = &[];
 
     /// Where its facts name repositories.

@@ -1,11 +1,11 @@
-//! The list of a call's contents, in as few bytes as possible.
+//! The list of a call's content ids, in as few bytes as possible.
 
 use super::StoreError;
 use super::error::corrupt;
 use super::number;
 
-/// Writes ids as the differences between neighbours, each in as few bytes as possible: a history
-/// that was stored in order takes about a byte per message.
+/// Writes ids as differences between neighbours, each in as few bytes as possible. A history that
+/// was stored in order takes about a byte per message.
 pub(super) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut previous = 0_i64;

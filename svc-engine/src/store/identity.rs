@@ -4,10 +4,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::value::Value;
 
-/// Bytes of the hash: enough that two identities do not share them by chance.
+/// Bytes of the hash: enough that no two identities share one by chance.
 const BYTES: usize = 16;
 
-/// Returns the hash of a list of members. Different lists are written differently.
+/// Returns the hash of a list of members. The lengths are hashed too, so different lists are
+/// different input.
 pub(super) fn of(members: &[&[u8]]) -> Value<'static> {
     let mut hash = Sha256::new();
     for member in members {

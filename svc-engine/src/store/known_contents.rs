@@ -10,17 +10,17 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use super::content::{ContentHash, ContentKey, SessionKey};
 use super::sessions;
 
-/// Contents of every Session that are remembered: about 100 bytes each.
+/// The maximum shared contents to remember, about 100 bytes each.
 const SHARED_MAX: usize = 50_000;
-/// Contents of single Sessions that are remembered: about 60 bytes each.
+/// The maximum contents of single Sessions to remember, about 60 bytes each.
 const OF_SESSIONS_MAX: u64 = 300_000;
-/// What a Session weighs beside its contents, in contents.
+/// What a Session weighs besides its contents, which weigh 1 each.
 const SESSION_WEIGHT: u64 = 4;
-/// Sessions that are remembered, as far as that is known beforehand.
+/// An estimate of how many Sessions are remembered.
 const SESSIONS_EXPECTED: usize = 10_000;
 
-/// The contents that are known to be stored. A Session's are remembered together, and forgotten
-/// together: what a remembered Session does not have is not stored.
+/// The contents that are known to be stored. A Session's contents are remembered and forgotten
+/// together: what a remembered Session lacks counts as not stored.
 #[derive(Debug)]
 pub(super) struct KnownContents {
     shared: Cache<ContentHash, i64>,
@@ -29,7 +29,7 @@ pub(super) struct KnownContents {
     generation: AtomicU64,
 }
 
-/// The contents of a Session, with their weight when they were put into the cache.
+/// A Session's contents, with their weight when they were last put into the cache.
 #[derive(Clone, Debug)]
 struct Weighed {
     weight: u64,
@@ -45,13 +45,13 @@ impl Weighter<SessionKey, Weighed> for ByWeight {
     }
 }
 
-/// The contents of a Session that is remembered.
+/// The contents of a remembered Session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownSession(Arc<RwLock<SessionContents>>);
 
 #[derive(Debug, Default)]
 struct SessionContents {
-    /// The mark that the Session had when these were all of its contents.
+    /// The Session's mark when these contents were up to date.
     mark: i64,
     ids: HashMap<ContentHash, i64>,
 }
@@ -76,7 +76,8 @@ impl Default for KnownContents {
         let options = OptionsBuilder::new()
             .estimated_items_capacity(SESSIONS_EXPECTED)
             .weight_capacity(OF_SESSIONS_MAX)
-            // A part of the cache must hold a Session of any length.
+            // Each shard has only its part of the capacity, but one must hold a Session of any
+            // length.
             .shards(1)
             .build()
             .expect("both capacities are given");
@@ -94,12 +95,12 @@ impl Default for KnownContents {
 }
 
 impl KnownContents {
-    /// Returns the id of a content that every Session may have.
+    /// Returns the id of a shared content.
     pub(super) fn shared(&self, hash: &ContentHash) -> Option<i64> {
         self.shared.get(hash)
     }
 
-    /// Returns a Session's contents, when they are remembered.
+    /// Returns a Session's contents, if they are remembered.
     pub(super) fn session(&self, session: &SessionKey) -> Option<KnownSession> {
         self.sessions.get(session).map(|it| it.contents)
     }
@@ -112,19 +113,19 @@ impl KnownContents {
         }
     }
 
-    /// Returns the mark that a Session had when all of its contents were remembered.
+    /// Returns the mark of a remembered Session when its contents were up to date.
     pub(super) fn mark(&self, session: &SessionKey) -> Option<i64> {
         self.session(session).map(|it| it.read().mark)
     }
 
-    /// Remembers a content of every Session that a committed transaction stored.
+    /// Remembers a shared content that a committed transaction stored.
     pub(super) fn remember_shared(&self, hash: ContentHash, content_id: i64) {
         self.shared.insert(hash, content_id);
     }
 
-    /// Remembers contents of a Session, and the mark that the committed transaction left which stored
-    /// them. `are_all` says that the Session has no others; else they are added
-    /// to those that are remembered, and only when those were not forgotten meanwhile.
+    /// Remembers contents of a Session, and the mark that it has after the committed transaction
+    /// that stored them. They are added to the remembered ones. If there are none, because they
+    /// were forgotten, they are remembered only if `are_all`: the Session has no others.
     pub(super) fn remember(
         &self,
         session: SessionKey,
@@ -147,7 +148,7 @@ impl KnownContents {
         self.sessions.insert(session, Weighed { weight, contents });
     }
 
-    /// Notes that a committed transaction changed the mark of a Session by a step, and added no content.
+    /// Notes that a committed transaction changed a Session's mark by a step, and added no content.
     pub(super) fn touched(&self, session: &SessionKey, step: i64) {
         if let Some(known) = self.session(session) {
             let mut known = known.write();
@@ -155,7 +156,8 @@ impl KnownContents {
         }
     }
 
-    /// Forgets everything: the database was set back, or it is not known what was committed last.
+    /// Forgets everything, because the database was set back, or what was last committed is
+    /// unknown.
     pub(super) fn forget(&self) {
         self.shared.clear();
         self.sessions.clear();

@@ -10,7 +10,7 @@ use super::StoreError;
 use super::connection::{Connection, Sql};
 use super::value::Value;
 
-/// The migrations in order, with their names; the revision is the position, from 1.
+/// The migrations in order, with their names. The revision is the position, counted from 1.
 const MIGRATIONS: &[(&str, Sql)] = &[(
     "facts",
     Sql {
@@ -37,7 +37,7 @@ const HAS_TABLE: Sql = Sql {
 /// servers wait for the one that does it.
 const MIGRATING_HOURS: u64 = 24;
 
-/// The state of the stored schema, compared with the one that this service needs.
+/// The stored schema, compared with the one that this service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaState {
     /// There is no schema.
@@ -95,12 +95,11 @@ pub(super) fn has_table(connection: &mut Connection, name: &str) -> Result<bool,
     Ok(tables.unwrap_or(0) > 0)
 }
 
-/// Upgrades an absent or older schema. One of a later version is left as it is, and [`state`] shows
-/// it.
+/// Upgrades an absent or older schema. A schema of a later version is left alone; [`state`] tells.
 ///
 /// # Errors
 ///
-/// [`StoreError::MigrationChanged`] if an applied migration differs from the one of this version.
+/// [`StoreError::MigrationChanged`] if an applied migration differs from this version's.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
     let migrations = (1_i64..).zip(MIGRATIONS).map(|(revision, (name, sql))| {
         let sql = SqlStr::from_static(connection.text(*sql));

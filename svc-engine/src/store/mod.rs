@@ -1,8 +1,8 @@
-//! Storage: facts become rows, rows become facts. Nothing derived is stored, and nothing stored is
-//! changed.
+//! Storage: facts become rows, and rows become facts. Nothing derived is stored, and nothing stored
+//! is changed.
 //!
-//! There are two verbs. [`Store::append`] hands facts to the one writer of the process, which
-//! commits everything that waits in one transaction and answers after the commit.
+//! There are two verbs. [`Store::append`] hands facts to the process's only writer, which commits
+//! everything that waits in one transaction (group commit), and answers after the commit.
 //! [`Store::snapshot`] opens one read transaction, from which everything in a reply comes.
 //!
 //! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; only `connection` knows which
@@ -145,11 +145,12 @@ pub struct StoreConfig {
     pub org_id: OrgId,
     /// Whether to upgrade an absent or older schema.
     pub migrate: bool,
-    /// Reads that may have a snapshot open at once.
+    /// How many reads may have a snapshot open at once.
     pub readers: usize,
 }
 
-/// More facts than these are prepared without blocking other requests.
+/// A delivery of more facts is prepared on a thread that may block, so that it delays no other
+/// request.
 const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
@@ -174,7 +175,7 @@ impl Store {
         Self::open_with(config, Moments::default())
     }
 
-    /// Opens a store that keeps the given times of facts, even if they are out of order.
+    /// Opens a store that keeps facts' capture times as given, even if they are out of order.
     ///
     /// # Errors
     ///
@@ -186,8 +187,8 @@ impl Store {
 
     fn open_with(config: &StoreConfig, moments: Moments) -> Result<Self, StoreError> {
         let mut connection = Connection::open(&config.url)?;
-        // PostgreSQL may be written again at any time, a connection to a file that was opened for
-        // reading never.
+        // PostgreSQL may become writable at any time. A connection that opened a file for reading
+        // never does.
         let obstacle = match (connection.check_writing(), &config.url) {
             (Err(error), DatabaseUrl::Postgres(_)) => Some(error.obstacle().ok_or(error)?),
             (checked, _) => {
@@ -241,7 +242,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If the delivery was not stored; then nothing of it is acknowledged.
+    /// If the delivery was not stored. Then nothing of it is acknowledged.
     pub async fn append(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
         let delivery: Delivery = delivery.into();
         let facts = &delivery.facts;
@@ -261,7 +262,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If the delivery was not stored; then nothing of it is acknowledged.
+    /// If the delivery was not stored. Then nothing of it is acknowledged.
     pub fn append_blocking(
         &self,
         delivery: impl Into<Delivery>,
@@ -270,9 +271,8 @@ impl Store {
         self.writer.append_blocking(prepared)
     }
 
-    /// Appends a row to the quarantine log about the one fact with this id or unique prefix of an
-    /// id, and waits for the commit. The writer appends it after all facts that were accepted
-    /// before.
+    /// Appends a row to the quarantine log about the one fact with this id or unique id prefix, and
+    /// waits for the commit. The row is written after all facts that were accepted before.
     ///
     /// # Errors
     ///
@@ -288,11 +288,12 @@ impl Store {
         self.writer.run(change).await
     }
 
-    /// Grants a token what it does not have yet, and waits for the commit.
+    /// Grants a token a target, unless it has it already, and waits for the commit.
     ///
     /// # Errors
     ///
-    /// If nothing was stored, or nobody knows whether it was. So for every change of grants.
+    /// If nothing was stored, or it is unknown whether it was. The same holds for every change of
+    /// grants.
     pub async fn add_grant(
         &self,
         token: TokenName,
@@ -305,7 +306,7 @@ impl Store {
         self.writer.run(add).await
     }
 
-    /// Ends the one grant that its id, or the beginning of one, names, and waits for the commit.
+    /// Ends the one grant with this id or unique id prefix, and waits for the commit.
     pub async fn remove_grant(
         &self,
         grant_id: String,
@@ -317,7 +318,7 @@ impl Store {
         self.writer.run(remove).await
     }
 
-    /// Revokes a token, or restores it, and waits for the commit.
+    /// Revokes or restores a token, and waits for the commit.
     pub async fn change_token(
         &self,
         token: TokenName,
@@ -339,8 +340,8 @@ impl Store {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
 
-    /// Opens a snapshot that is stopped at the deadline and reads over two connections, if two are free:
-    /// see [`Snapshot::both`].
+    /// Opens a snapshot that is stopped at the deadline and reads over two connections if two are
+    /// free: see [`Snapshot::both`].
     ///
     /// # Errors
     ///
@@ -349,7 +350,7 @@ impl Store {
         Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
 
-    /// Returns where the facts are.
+    /// Returns the URL of the database.
     pub fn url(&self) -> &DatabaseUrl {
         &self.url
     }
@@ -359,14 +360,13 @@ impl Store {
         &self.org_id
     }
 
-    /// Returns whether the writer is there: without it nothing is stored until the process starts
-    /// anew.
+    /// Returns whether the writer is running. Without it, nothing is stored until the process
+    /// restarts.
     pub fn is_writing(&self) -> bool {
         self.writer.is_running()
     }
 
-    /// Returns what kept the last write from being stored that only the operator of the database can
-    /// remove.
+    /// Returns why the last write was not stored, if only the database's operator can change that.
     pub fn obstacle(&self) -> Option<Obstacle> {
         self.writer.obstacle()
     }
@@ -382,7 +382,7 @@ impl Store {
         !self.uncounted.is_empty()
     }
 
-    /// Returns what arrived and is not counted in the store yet.
+    /// Returns the counts that are not in the store yet, except those that the writer is writing.
     pub fn uncounted(&self) -> CaptureTotals {
         self.uncounted.totals()
     }
@@ -391,7 +391,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If they were not written. Then they still wait.
+    /// If they were not written. They then keep waiting.
     pub async fn write_counts(&self) -> Result<(), StoreError> {
         if self.uncounted.is_empty() {
             return Ok(());
@@ -433,7 +433,7 @@ pub(crate) fn text_rows(
     })
 }
 
-/// Runs a statement of a test without checking its plan.
+/// Runs a test's statement without checking its plan.
 #[cfg(any(test, feature = "testing"))]
 fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     #[cfg(test)]
@@ -442,7 +442,7 @@ fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// Runs a statement without values and returns the number of changed rows; with it, tests damage a
+/// Runs a statement without values and returns the number of changed rows. Tests use it to damage a
 /// store.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreError> {
@@ -454,7 +454,7 @@ pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreErro
 ///
 /// # Errors
 ///
-/// If the store cannot be reached, or it cannot be told whether there is one.
+/// If the store cannot be reached, or this user cannot tell whether there is one.
 pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
     if !url.is_there()? {
         return Ok(SchemaState::Absent);
@@ -462,11 +462,11 @@ pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
     migrate::state(&mut Connection::open(url)?)
 }
 
-/// Checks that the store can be written, as far as that can be told without writing.
+/// Checks that the store can be written, as far as possible without writing.
 ///
 /// # Errors
 ///
-/// When it cannot, or cannot be reached.
+/// If it cannot be written, or cannot be reached.
 pub fn check_writing(url: &DatabaseUrl) -> Result<(), StoreError> {
     Connection::open(url)?.check_writing()
 }
@@ -475,7 +475,8 @@ pub fn check_writing(url: &DatabaseUrl) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// If the store cannot be reached, or its schema is of a later service.
+/// If the store cannot be reached, its schema is of a later version, or an applied migration was
+/// changed.
 pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     let mut connection = Connection::open(url)?;
     migrate::upgrade(&mut connection)?;
@@ -485,7 +486,7 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
-/// Runs statements that put a database into a state in which no service leaves it.
+/// Runs statements that put a database into a state in which no service would leave it.
 ///
 /// # Errors
 ///
@@ -495,7 +496,7 @@ pub fn run_sql(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
     Connection::open(url)?.batch(sql)
 }
 
-/// The facts of one organization for an operator's commands: no server, no writer, no cache.
+/// The facts of one organization for an operator's commands, without server, writer or cache.
 #[derive(Debug)]
 pub struct Ledger {
     org_id: OrgId,
@@ -539,7 +540,7 @@ impl Ledger {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
 
-    /// Opens a snapshot that reads over two connections, see [`Snapshot::both`].
+    /// Opens a snapshot that reads over two connections if two are free: see [`Snapshot::both`].
     ///
     /// # Errors
     ///
@@ -548,8 +549,8 @@ impl Ledger {
         Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
 
-    /// Returns the organizations of the store if the one of this ledger is none of them: nobody has
-    /// stored anything for it.
+    /// Returns the store's organizations if this ledger's is not among them, because nothing was
+    /// ever stored for it. Otherwise returns none.
     ///
     /// # Errors
     ///
@@ -576,12 +577,11 @@ impl Ledger {
         self.write(|transaction| quarantine::append(transaction, entries))
     }
 
-    /// Appends a row to the quarantine log about the one fact with this id or unique prefix of an
-    /// id.
+    /// Appends a row to the quarantine log about the one fact with this id or unique id prefix.
     ///
     /// # Errors
     ///
-    /// As [`Ledger::quarantine`].
+    /// See [`Ledger::quarantine`].
     pub fn quarantine_one(
         &self,
         entry: &quarantine::NewEntry,
@@ -605,11 +605,11 @@ impl Ledger {
         self.write(|transaction| bulk::change(transaction, filter, change, fresh_id))
     }
 
-    /// Grants a token what it does not have yet.
+    /// Grants a token a target, unless it has it already.
     ///
     /// # Errors
     ///
-    /// As [`Ledger::quarantine`], as for every change of grants.
+    /// See [`Ledger::quarantine`]. The same holds for every change of grants.
     pub fn add_grant(
         &self,
         token: &TokenName,
@@ -619,7 +619,7 @@ impl Ledger {
         self.write(|transaction| grants::add(transaction, token, target, change))
     }
 
-    /// Removes the one grant with this id or unique prefix of an id.
+    /// Ends the one grant with this id or unique id prefix.
     pub fn remove_grant(
         &self,
         grant_id: &str,
@@ -628,7 +628,7 @@ impl Ledger {
         self.write(|transaction| grants::remove(transaction, grant_id, change))
     }
 
-    /// Revokes a token, or restores it.
+    /// Revokes or restores a token.
     pub fn change_token(
         &self,
         token: &TokenName,
@@ -638,17 +638,17 @@ impl Ledger {
         self.write(|transaction| grants::change_token(transaction, token, action, change))
     }
 
-    /// Forgets that a mirror was fetched, because it is removed on purpose. A mirror for which
-    /// something waits is not forgotten. Returns whether it was.
+    /// Forgets a mirror that is removed on purpose, unless a refresh of it still waits. Returns
+    /// whether it was forgotten.
     ///
     /// # Errors
     ///
-    /// As [`Ledger::quarantine`].
+    /// See [`Ledger::quarantine`].
     pub fn forget_mirror(&self, lifetime: &crate::fact::Lifetime) -> Result<bool, StoreError> {
         self.write(|transaction| jobs::forget(transaction, lifetime))
     }
 
-    /// Opens a connection for writing to a schema at head.
+    /// Opens a connection for writing, if the schema is at head.
     fn writing_at_head(&self) -> Result<Connection, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
@@ -657,7 +657,7 @@ impl Ledger {
         }
     }
 
-    /// Runs a transaction over its own connection, on a schema at head.
+    /// Runs a transaction over its own connection, if the schema is at head.
     fn write<T>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
