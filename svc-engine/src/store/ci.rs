@@ -42,17 +42,18 @@ table! {
 /// The key for finding a run by its URL.
 fn run_url_hash(outcome: &CiOutcome) -> Value<'static> {
     let url = outcome.run_url.as_ref().and_then(Text::as_str);
-    // No URL is empty, so nobody looks this up.
+    // No URL is empty, so nobody looks up an empty hash.
     url.map_or(Value::OwnBlob(Vec::new()), url_hash)
 }
 
-/// Returns the hash of the part of a URL that names the run; the rest is a position in the page.
+/// Returns the hash of the part of a URL that names the run. The rest only leads to a place on its
+/// page.
 pub(super) fn url_hash(url: &str) -> Value<'static> {
     identity::of(&[RunUrl::page(url).as_bytes()])
 }
 
-/// By result: their index by repository has the result before the moment, for the pages that go by
-/// it, and a second one would cost more than eight steps in it.
+/// One place for each result: the index by repository has the result before the time, for pages by
+/// result. Eight steps in it cost less than a second index.
 macro_rules! by_result {
     ($($result:literal),+) => {
         &[$(Place::of_repository(concat!("ci_outcomes.", $result)).only("result", $result)),+]

@@ -1,6 +1,6 @@
-//! What reports read: the calls of an organization in a range of time, the decisions and edits of
-//! their Sessions, and the facts of repositories in a range of capture. Rows are passed on as they
-//! are read, so none is in memory twice.
+//! What reports read: an organization's calls in a range of time, the decisions and edits of their
+//! Sessions, and repositories' facts in a range of capture. Each row is passed on as it is read, so
+//! none is in memory twice.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -36,12 +36,12 @@ pub struct CohortCall {
     pub answer: Answer,
 }
 
-/// The contents of the answer of a call.
+/// The contents of a call's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Canonical bytes of its output messages.
     pub byte_count: u64,
-    /// The contents of its output messages, in order.
+    /// The content ids of its output messages, in order.
     pub contents: Box<[i64]>,
 }
 
@@ -63,7 +63,7 @@ impl CohortCall {
 }
 
 const CALL_COLUMNS: [&str; 4] = ["inference_call_id", "session_id", "observed_at_us", "model"];
-/// The selection of [`CALL_COLUMNS`], and of the answers, of visible calls.
+/// Selects [`CALL_COLUMNS`] and the answers of visible calls.
 macro_rules! calls {
     ($condition:literal) => {
         concat!(
@@ -76,8 +76,7 @@ macro_rules! calls {
 }
 pub(super) use calls;
 
-/// The organization is an expression, so that the index that begins with the same expression is
-/// used.
+/// The organization is an expression, so that the index on this expression is used.
 const CALLS: &str = calls!(
     "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     ORDER BY f.observed_at_us"
@@ -85,7 +84,7 @@ const CALLS: &str = calls!(
 
 /// The unit in which calls are counted over time.
 pub const HOUR_MICROSECONDS: i64 = 3_600_000_000;
-/// Quarantined calls count. The number is [`HOUR_MICROSECONDS`].
+/// Counts quarantined calls too. The divisor is [`HOUR_MICROSECONDS`].
 const CALLS_BY_HOUR: &str = "SELECT f.hour, COUNT(*) FROM
     (SELECT f.observed_at_us / 3600000000 AS hour FROM inference_calls f
         WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
@@ -208,7 +207,7 @@ const EDIT_TEXTS: Lookup<'_> = Lookup {
 };
 const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "observed_file_text", "applied_text"];
 
-/// Facts in a range of capture, after the selection of visible ones.
+/// Restricts the selected visible facts to a range of capture.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
     AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
 fn read_all<F: Record>(row: &Row<'_>) -> Result<F, StoreError> {
@@ -235,20 +234,20 @@ macro_rules! captured {
 }
 
 captured! {
-    /// Passes on the visible pushes in a range of capture, in that order.
+    /// Passes on the visible pushes captured in a range, in order of capture.
     pushes_captured: Push;
-    /// Passes on the visible merges in a range of capture, in that order.
+    /// Passes on the visible merges captured in a range, in order of capture.
     merges_captured: PullRequestMerge;
-    /// Passes on the visible revisions in a range of capture, in that order.
+    /// Passes on the visible revisions captured in a range, in order of capture.
     revisions_captured: PullRequestRevision;
-    /// Passes on the visible renames in a range of capture, in that order.
+    /// Passes on the visible renames captured in a range, in order of capture.
     renames_captured: RepositoryRename;
-    /// Passes on the visible observations in a range of capture, in that order.
+    /// Passes on the visible observations captured in a range, in order of capture.
     observations_captured: SessionCommitObservation;
 }
 
 impl Snapshot<'_> {
-    /// Passes on the visible calls observed in a range, in the order of observation.
+    /// Passes on the visible calls observed in a range, in order of observation.
     pub fn calls_observed(
         &mut self,
         observed: Range<Instant>,
@@ -263,9 +262,9 @@ impl Snapshot<'_> {
             .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
     }
 
-    /// Returns how many calls observed in a range are stored, by the number of the hour since the first
-    /// moment. Hours without a call are absent, and calls count that are not visible. Nothing if there are
-    /// more than `calls_max`: no more are counted.
+    /// Returns how many stored calls were observed in a range, by hours since the Unix epoch.
+    /// Quarantined calls count too. Hours without a call are absent. Nothing if there are more than
+    /// `calls_max`, beyond which calls are not counted.
     pub fn calls_by_hour(
         &mut self,
         observed: Range<Instant>,
@@ -361,7 +360,8 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Passes on what files held of the texts of visible edit observations, in any order.
+    /// Passes on what the files of visible edit observations held of the applied texts, in any
+    /// order.
     pub fn texts_of_edits(
         &mut self,
         observations: &[FactId],
@@ -377,7 +377,7 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Passes on the visible CI outcomes in a range of capture, in that order.
+    /// Passes on the visible CI outcomes captured in a range, in order of capture.
     pub fn ci_outcomes_captured(
         &mut self,
         captured: Range<Instant>,

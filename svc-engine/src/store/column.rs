@@ -31,7 +31,7 @@ pub(super) trait Column: Sized {
     fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError>;
 }
 
-/// Another form of a member in its column.
+/// A different form of a member in its column.
 pub(super) trait Form<T> {
     fn write(value: T, row: &mut Vec<Value<'static>>);
     fn read(columns: &mut Columns<'_>) -> Result<T, StoreError>;
@@ -60,7 +60,7 @@ impl<'r> Columns<'r> {
         }
     }
 
-    /// Leaves out the first columns.
+    /// Skips the first columns.
     pub(super) const fn behind(mut self, columns: usize) -> Self {
         self.place = columns;
         self
@@ -227,7 +227,7 @@ impl<T: Document> Form<T> for Packed {
     }
 }
 
-/// An absent number is 0, so that it takes part in a unique index. The number itself is never 0.
+/// An absent number is stored as 0, so that a unique index includes it. A present one is never 0.
 pub(super) struct OrZero;
 
 impl Form<Option<i64>> for OrZero {

@@ -1,4 +1,4 @@
-//! What of decisions and edits an agent harness can compare with its own records.
+//! The members of decisions and edits that an agent harness can compare with its own records.
 
 use svc_model::facts::{AgentHarness, CompatibilityDecision, CompatibilityEdit, InteractionMode};
 use svc_model::id::{OrgId, SessionId};

@@ -30,7 +30,7 @@ table! {
 
 impl Fact for DeveloperDecision {}
 
-/// The identity of a decision among those of the Session at the same time.
+/// What tells a decision from the others of its Session at the same time.
 fn identity(decision: &DeveloperDecision) -> Value<'static> {
     let call_id = decision.call_id.as_deref();
     // Claude Code gives each call a unique id, and reports its path later or never.

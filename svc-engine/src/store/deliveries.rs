@@ -1,4 +1,4 @@
-//! How a Session's work was delivered: the commits that it was observed at, and the pushes of them.
+//! How a Session's work was delivered: the commits that it was linked to, and their pushes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +26,9 @@ pub struct ObservedCommit {
     pub repo: RepositoryName,
     /// The identity of the repository on the observation.
     pub repository: Option<RepositoryIdentity>,
-    /// The name and the identity on the push, when it is visible and was received by the boundary.
+    /// The name and the identity on the push, if it is visible and was received by the boundary.
     pub push: Option<(String, Option<RepositoryIdentity>)>,
-    /// When the link was captured, and its push, as far as it is told.
+    /// When the link was captured, and when its push was, if `push` is given.
     pub captured_at: (Instant, Option<Instant>),
 }
 
@@ -51,7 +51,7 @@ impl ObservedCommit {
     }
 }
 
-/// The columns as an error names them.
+/// The names of the columns in errors.
 const COLUMNS: [&str; 13] = [
     "observation_id",
     "session_id",
@@ -68,8 +68,8 @@ const COLUMNS: [&str; 13] = [
     "the captured_at_us of its push",
 ];
 
-/// The selection of links that were received by the moment of a placeholder, with what their pushes
-/// say, up to further conditions.
+/// Selects the links that were received by a boundary and meet a condition, with what their pushes
+/// say.
 macro_rules! observed {
     ($boundary:literal, $condition:literal) => {
         concat!(
@@ -80,7 +80,8 @@ macro_rules! observed {
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
                 AND p.captured_at_us <= ",
             $boundary,
-            // Expressions, of which no index has one: few links are of one commit or Session.
+            // No index has these expressions, so links are found by the condition: a commit or a
+            // Session has few.
             " WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= ",
             $boundary,
             " AND ",
@@ -94,7 +95,7 @@ const OF_SESSION: &str = observed!("$3", "f.session_id = $2 LIMIT $4");
 const OF_COMMIT: &str = observed!("$3", "f.commit_sha = $2 LIMIT $4");
 const OF_PUSH: &str = observed!("$3", "f.source_push_id = $2 LIMIT $4");
 
-/// The links of a Session with the pushes for which they were made.
+/// The links of a Session, each with the push that it was made for.
 const SOURCES: &str = "SELECT f.observation_id, f.source_push_id
     FROM visible_session_commit_observations f WHERE COALESCE(f.org_id, '') = $1
     AND f.session_id = $2 AND f.captured_at_us + 0 <= $3 LIMIT $4";
@@ -134,18 +135,18 @@ const REVISION_COLUMNS: [&str; 10] = [
     "head_sha",
 ];
 
-/// The head of a pull request, as it was at some moment.
+/// The head of a pull request at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequestHead {
-    /// The identity of the repository of the pull request.
+    /// The identity of the pull request's repository.
     pub repository: Option<RepositoryIdentity>,
-    /// The name of it on this fact.
+    /// Its name on this fact.
     pub repo: String,
     /// The number of the pull request.
     pub pr_number: i64,
-    /// The identity of the repository of the branch.
+    /// The identity of the branch's repository.
     pub head_repository: Option<RepositoryIdentity>,
-    /// The name of it on this fact.
+    /// Its name on this fact.
     pub head_repo: Option<String>,
     /// The commit.
     pub head_sha: CommitSha,
@@ -166,8 +167,8 @@ impl PullRequestHead {
 }
 
 /// How a fact of a delivery names its repository: with this identity and any name, or with this
-/// name and no identity. These are expressions, which no index has, so that facts are found by
-/// their commit: a repository may have any number of facts.
+/// name and no identity. No index has these expressions, so facts are found by their commit: a
+/// repository may have any number of facts.
 const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2
     AND f.repository_provider || '' = $4 AND f.repository_host || '' = $5
     AND f.repository_id || '' = $6 AND f.repo <> ''";

@@ -1,4 +1,4 @@
-//! The events of a Session as metadata. Their content and their users are not even read.
+//! The events of a Session as metadata. Their content and users are not even read.
 
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
@@ -110,7 +110,7 @@ type Read = fn(&Row<'_>) -> Result<TimelineEvent, StoreError>;
 
 /// Starts reading an event.
 fn columns<'r>(row: &'r Row<'r>, table: &'static str) -> Columns<'r> {
-    // An error names the table; the value shows which column it was.
+    // An error names only the table; the value shows which column it was.
     Columns::of(row, table, &[])
 }
 

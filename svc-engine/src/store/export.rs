@@ -1,5 +1,5 @@
-//! All visible facts of a kind: first their ids, then groups of facts. Pages that continue after
-//! the last id would make PostgreSQL check all remaining facts each time.
+//! All visible facts of a kind: first their ids, then groups of facts. If each page continued after
+//! the last id, PostgreSQL would check all remaining facts for each.
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
@@ -76,11 +76,11 @@ pub struct StoredCall {
     pub input_bytes: u64,
     /// Canonical bytes of its output.
     pub output_bytes: u64,
-    /// What the capture left out of them.
+    /// What capture left out of the two.
     pub left_out: LeftOut,
-    /// The contents of its input messages, in order.
+    /// The content ids of its input messages, in order.
     pub input: Vec<i64>,
-    /// The contents of its output messages, in order.
+    /// The content ids of its output messages, in order.
     pub output: Vec<i64>,
 }
 
@@ -90,7 +90,7 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gate
         f.input_contents, f.output_contents
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
-/// The facts among the visible ones that meet this condition.
+/// Restricts the selected visible facts to a range of capture. No index has these expressions.
 const CAPTURED: &str = " AND f.captured_at_us + 0 >= $2 AND f.captured_at_us + 0 < $3";
 
 impl StoredFact {
@@ -130,8 +130,8 @@ impl StoredFact {
 }
 
 impl Snapshot<'_> {
-    /// Returns the ids of the visible facts of a kind, captured from one time on and before another
-    /// where given, in order.
+    /// Returns the ids of the visible facts of a kind, in order. If given, only facts captured at
+    /// or after the first time and before the second count.
     pub fn visible_ids(
         &mut self,
         kind: FactTable,

@@ -1,5 +1,5 @@
-//! The pushes and merges of one repository in order of receipt, from a time on, and the pushes that
-//! left a branch at a commit. The cost does not grow with the age of the repository.
+//! The pushes and merges of one repository from a time on, in order of receipt, and the pushes that
+//! left a branch at a commit. The cost does not grow with the repository's age.
 
 use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
@@ -11,15 +11,15 @@ use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
 use crate::fact::{Lifetime, PullRequestMerge, Push};
 
-/// After the selection of an organization's visible facts. A name is part of the index, so each
-/// name of a repository is looked up separately.
+/// These follow the selection of an organization's visible facts. The index contains the name, so
+/// each name of a repository is looked up separately.
 const IDENTIFIED: &str = " AND f.repo = $2 AND f.org_id = $1 AND f.captured_at_us >= $3
     AND f.captured_at_us <= $4 AND f.repository_provider = $6 AND f.repository_host = $7
     AND f.repository_id = $8 ORDER BY f.captured_at_us LIMIT $5";
 const NAMED: &str = " AND f.repository_id IS NULL AND f.repository_host IS NULL
     AND f.repo = $2 AND f.org_id = $1 AND f.captured_at_us >= $3 AND f.captured_at_us <= $4
     ORDER BY f.captured_at_us LIMIT $5";
-/// The organization and the time are expressions, so that the index of commits is used.
+/// The organization and the time are expressions, so that the index by commit is used.
 const AT_COMMIT: &str = " AND f.captured_at_us + 0 <= $2 AND f.after_sha = $3 LIMIT $4";
 
 impl Snapshot<'_> {
@@ -38,7 +38,7 @@ impl Snapshot<'_> {
         Ok(pushes)
     }
 
-    /// Returns the first visible merges, as [`first_pushes`](Self::first_pushes).
+    /// Returns the first visible merges, as [`first_pushes`](Self::first_pushes) does for pushes.
     pub fn first_merges(
         &mut self,
         repository: &Lifetime,
