@@ -1,4 +1,4 @@
-//! Numbers in as few bytes as they need: seven bits a byte, the lowest first.
+//! Numbers in as few bytes as they need: seven bits per byte, lowest first.
 
 /// Appends a number.
 pub(super) fn write(number: u64, out: &mut Vec<u8>) {
@@ -12,7 +12,7 @@ pub(super) fn write(number: u64, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Removes a number from the front; nothing if there is none.
+/// Removes a number from the front; `None` if there is none.
 pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

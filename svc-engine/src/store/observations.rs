@@ -30,8 +30,8 @@ impl Fact for SessionCommitObservation {
     const NAMES: &'static [Place] = &[Place::of_repository("observations")];
 }
 
-/// Returns the condition that an observation `f` with its push `p`, if that is visible, is of a repository:
-/// what it says itself, and what its push says. It decides as
+/// Returns the condition that an observation `f` is of a repository, according to both itself and
+/// its push `p`, if that is visible. It decides as
 /// [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation) does.
 pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
     match repository {
@@ -63,8 +63,8 @@ pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
     }
 }
 
-/// Returns the condition that a condition holds of some visible observation `f` of the Session of `row`, with
-/// its push `p`, if that is visible.
+/// Returns the condition that some visible observation `f` of the Session of `row`, with its push
+/// `p` if that is visible, meets `condition`.
 pub(super) fn some(row: &str, condition: &str) -> String {
     format!(
         "EXISTS (SELECT 1 FROM visible_session_commit_observations f \
@@ -73,7 +73,7 @@ pub(super) fn some(row: &str, condition: &str) -> String {
     )
 }
 
-/// The visible observation of a Session at a commit, whose push is visible and of the same
+/// The visible observation that links a Session to a commit, if its push is visible and of the same
 /// repository.
 const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us
     FROM visible_session_commit_observations f

@@ -1,8 +1,8 @@
-//! The row of an organization: the capture time of its last fact, and its numbers of facts.
+//! The row of an organization: the capture time of its last fact, and its counts of facts.
 //!
 //! Every transaction that writes facts, the quarantine log or jobs locks the row first, and holds
-//! the lock until it is committed. So these transactions of one organization are committed one
-//! after another, whichever server writes them. Three things follow:
+//! the lock until it is committed. So these transactions of an organization are committed one after
+//! another, whichever server writes them. Three things follow:
 //!
 //! - A fact is captured when it was received, or a microsecond after the last fact committed before
 //!   it, whichever is later. So nothing committed later has an earlier capture time, and an answer
@@ -41,10 +41,10 @@ const LOCK: Sql = Sql {
 const ENTER: &str = "INSERT INTO organizations (org_id, erasures)
     VALUES ($1, (SELECT COALESCE(MAX(erasures), 0) FROM organizations)) ON CONFLICT DO NOTHING";
 const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
-/// There are few of them.
+/// There are few organizations.
 const ALL: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
 const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
-/// Which of these facts of a kind are quarantined.
+/// Finds which of these facts of a kind are quarantined.
 const QUARANTINED: Lookup<'_> = Lookup {
     select: "SELECT q.fact_id FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = $2
         AND q.action = 'quarantine' AND NOT EXISTS (SELECT 1 FROM quarantine_log later
@@ -106,7 +106,7 @@ impl Stamp {
 pub(super) struct Organization {
     captured_at: Instant,
     quarantined_ahead: i64,
-    /// What arrived so far, as it is stored.
+    /// What has arrived so far, in its stored form.
     captured: String,
     changes: Changes,
 }
@@ -117,11 +117,11 @@ struct Changes {
     /// Quarantined facts that do not exist.
     quarantined_ahead: i64,
     sessions: i64,
-    /// All facts and the quarantined ones, by the place of their kind.
+    /// All facts and the quarantined ones, by the index of their kind.
     facts: [(i64, i64); FactTable::ALL.len()],
     /// What arrived.
     captured: CaptureTotals,
-    /// Whether what arrived is written even when nothing else is.
+    /// Whether what arrived is written even if nothing else is.
     counts_alone: bool,
 }
 
@@ -160,7 +160,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Adds facts of a kind that are stored now, of which the last was captured at a moment.
+    /// Adds newly stored facts of a kind, the last of which was captured at this moment.
     pub(super) fn add_facts(
         &mut self,
         table: FactTable,
@@ -185,13 +185,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds Sessions that are known now.
+    /// Adds newly known Sessions.
     pub(super) fn add_sessions(&mut self, count: i64) -> Result<(), StoreError> {
         self.organization()?.changes.sessions += count;
         Ok(())
     }
 
-    /// Adds facts of a kind that are quarantined now, or takes them away.
+    /// Adds to the number of quarantined facts of a kind, or subtracts from it.
     pub(super) fn add_quarantined(
         &mut self,
         table: FactTable,
@@ -201,13 +201,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds quarantined facts that do not exist, or takes them away.
+    /// Adds to the number of quarantined facts that do not exist, or subtracts from it.
     pub(super) fn add_quarantined_ahead(&mut self, count: i64) -> Result<(), StoreError> {
         self.organization()?.changes.quarantined_ahead += count;
         Ok(())
     }
 
-    /// Adds what arrived. It is written with what else changes.
+    /// Adds what arrived. It is written together with other changes.
     pub(super) fn add_captured(&mut self, captured: &CaptureTotals) -> Result<(), StoreError> {
         self.organization()?.changes.captured.add(captured);
         Ok(())
@@ -266,12 +266,12 @@ pub(super) enum Moments {
     /// In the order in which they are committed.
     #[default]
     Stamped,
-    /// As they were received, also when that is out of order.
+    /// As they were received, even if that is out of order.
     #[cfg(any(test, feature = "testing"))]
     Given,
 }
 
-/// Returns the next moment. At the end of time it is the last.
+/// Returns the next moment, or the last one at the end of time.
 fn after(moment: Instant) -> Instant {
     let next = moment.microseconds().checked_add(1);
     next.and_then(Instant::from_microseconds).unwrap_or(moment)
@@ -313,8 +313,8 @@ fn lock(
     Ok(organization)
 }
 
-/// Returns whether the transaction that led to a witness was committed. The row of the organization is
-/// locked for the answer, so no such transaction is still on its way.
+/// Returns whether the transaction that led to a witness was committed. This locks the row of the
+/// organization, so the transaction cannot still be in progress.
 pub(super) fn is_committed(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -343,13 +343,13 @@ fn count_quarantined(
     Ok(count)
 }
 
-/// Lets what arrived be written even when nothing else changes.
+/// Has what arrived written even if nothing else changes.
 pub(super) fn count_alone(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
     transaction.organization()?.changes.counts_alone = true;
     Ok(())
 }
 
-/// Reads what arrived, as it is stored.
+/// Reads what arrived from its stored form.
 fn totals(text: &str) -> Result<CaptureTotals, StoreError> {
     if text == "{}" {
         return Ok(CaptureTotals::default());
@@ -357,7 +357,7 @@ fn totals(text: &str) -> Result<CaptureTotals, StoreError> {
     json::from_slice(text.as_bytes()).map_err(|_| corrupt("organizations", "its captured"))
 }
 
-/// Returns what arrived by source, as far as it is stored.
+/// Returns what arrived, by source, as far as it is stored.
 pub(super) fn captured(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -366,7 +366,7 @@ pub(super) fn captured(
     text.map_or_else(|| Ok(CaptureTotals::default()), |text| totals(&text))
 }
 
-/// Returns when the last fact of the organization was captured: 1970 when it has none.
+/// Returns when the last fact of the organization was captured; 1970 if it has none.
 pub(super) fn captured_at(
     connection: &mut Connection,
     org_id: &OrgId,

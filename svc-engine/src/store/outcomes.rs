@@ -1,5 +1,5 @@
-//! CI outcomes for an investigation: of one run, of a repository page by page, of a commit. The
-//! stored payload is never read here.
+//! CI outcomes for an investigation: those of a run, of a repository page by page, or of a commit.
+//! Their stored payloads are never read here.
 
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
@@ -23,11 +23,11 @@ pub struct CiOutcomeRow {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: CiProvider,
-    /// Its id of the run.
+    /// The system's id of the run.
     pub run_id: String,
     /// The attempt.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact; may be empty.
+    /// The name of the repository in this fact. It may be empty.
     pub repo: String,
     /// The identity of the repository.
     pub repository: Option<RepositoryIdentity>,
@@ -35,7 +35,7 @@ pub struct CiOutcomeRow {
     pub commit_sha: CommitSha,
     /// The branch.
     pub branch: Branch,
-    /// The name of the workflow; may be empty.
+    /// The name of the workflow. It may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
     pub workflow_id: Option<String>,
@@ -53,7 +53,7 @@ pub struct CiOutcomeRow {
     pub reason: Option<Text>,
     /// The type of the event that the outcome was taken from.
     pub source_event_type: Option<Text>,
-    /// The version of the specification of that event.
+    /// The version of that event's specification.
     pub source_spec_version: Option<Text>,
     /// The id of that event.
     pub source_event_id: Option<String>,
@@ -117,7 +117,7 @@ impl CiOutcomeRow {
         })
     }
 
-    /// Returns the bytes of its texts, which every form of it repeats.
+    /// Returns the number of bytes in its texts, which every form of it contains.
     fn text_bytes(&self) -> usize {
         let texts = [
             &self.run_url,
@@ -159,8 +159,8 @@ macro_rules! outcomes {
     };
 }
 
-/// Every visible outcome, up to further conditions. The organization is an expression, so that no
-/// index is used for it alone.
+/// Selects visible outcomes, up to further conditions. The organization is an expression, so that
+/// no index is used for the organization alone.
 pub(super) const OUTCOMES: &str = outcomes!(" WHERE COALESCE(f.org_id, '') = $1");
 const OF_RUN: &str = outcomes!(
     " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
@@ -177,7 +177,7 @@ const OF_URL: &str =
     outcomes!(" WHERE f.org_id = $1 AND f.run_url_hash = $2 AND f.captured_at_us <= $3 LIMIT $4");
 const OF_COMMIT: &str =
     outcomes!(" WHERE f.org_id = $1 AND f.commit_sha = $2 AND f.captured_at_us <= $3");
-/// Outcomes at the commit that was checked.
+/// Finds outcomes by the commit that CI checked.
 const OF_COMMITS: OfCommits = OfCommits {
     select: OUTCOMES,
     commit: "commit_sha",
@@ -195,8 +195,7 @@ macro_rules! of_page {
         )
     };
 }
-/// The latest come first. PostgreSQL does not know that rows are in order which have in common that a
-/// column is NULL.
+/// The latest come first. PostgreSQL does not know that rows with a NULL in a column are sorted.
 macro_rules! page {
     ($repository:literal) => {
         outcomes!(
@@ -223,7 +222,7 @@ const NAMELESS: &str =
     AND f.repository_provider = $3 AND f.repository_host = $4 AND f.repository_id = $5
     AND f.repo = '' LIMIT 1";
 
-/// Rows that are read of the runs of one name: one more than are looked through.
+/// The number of rows read for the runs of one name: one more than are examined.
 #[expect(clippy::cast_possible_wrap, reason = "a thousand")]
 const ROWS_OF_RUNS: i64 = CI_RUN_OUTCOMES_MAX as i64 + 1;
 
@@ -236,27 +235,27 @@ pub struct CiOutcomePage<'a> {
     pub names: &'a [&'a str],
     /// The result.
     pub result: CiResult,
-    /// The first moment of capture.
+    /// The earliest capture time.
     pub captured_from: Instant,
-    /// The place in the order, of moments and then ids, before which the outcomes are. Without an id
-    /// it is before every outcome of that moment.
+    /// The outcomes come before this place in the order, which is by moment and then by id. A place
+    /// without an id is before every outcome of that moment.
     pub before: (Instant, Option<FactId>),
     /// The exact name of the workflow.
     pub workflow_name: Option<&'a str>,
     /// The pull request.
     pub pr_number: Option<i64>,
-    /// How many at most.
+    /// The maximum number of outcomes.
     pub rows_max: u64,
 }
 
-/// Returns the name of a workflow as its column has it.
+/// Returns the name of a workflow in the form of its column.
 fn written_workflow(name: &str) -> String {
     let mut escaped = Vec::new();
     Text::from(name).write_escaped(&mut escaped);
     String::from_utf8(escaped).expect("escaped JSON is ASCII")
 }
 
-/// Returns the values of a page of one name, the most rows last.
+/// Returns the values for a page of one name. The maximum number of rows comes last.
 fn page_keys<'v>(
     org_id: &'v str,
     page: &CiOutcomePage<'v>,
@@ -279,7 +278,7 @@ fn page_keys<'v>(
 
 impl Snapshot<'_> {
     /// Returns the visible outcomes of one run that were received by the boundary: one for each
-    /// forge that has it, and one without an identity.
+    /// forge that has the run, and one without an identity.
     pub fn ci_outcomes_of_run(
         &mut self,
         provider: CiProvider,
@@ -297,8 +296,9 @@ impl Snapshot<'_> {
         self.connection()?.all(OF_RUN, &keys, CiOutcomeRow::read)
     }
 
-    /// Returns the visible outcomes of every attempt of one run that were received by the boundary, as
-    /// [`ci_outcomes_of_run`](Self::ci_outcomes_of_run) does of one attempt, in no order.
+    /// Returns the visible outcomes of every attempt of a run, as
+    /// [`ci_outcomes_of_run`](Self::ci_outcomes_of_run) returns those of one attempt, in no
+    /// particular order.
     pub fn ci_outcomes_of_attempts(
         &mut self,
         provider: CiProvider,
@@ -316,9 +316,9 @@ impl Snapshot<'_> {
             .all(OF_ATTEMPTS, &keys, CiOutcomeRow::read)
     }
 
-    /// Returns the visible outcomes of the runs of this name that were received by the boundary, in
-    /// every system and of every attempt, in no order. When there are more than
-    /// [`CI_RUN_OUTCOMES_MAX`], one more than that comes back.
+    /// Returns the visible outcomes of the runs with this name that were received by the boundary,
+    /// from every system and of every attempt, in no particular order. If there are more than
+    /// [`CI_RUN_OUTCOMES_MAX`], more than that are returned, but not necessarily all.
     pub fn ci_outcomes_named(
         &mut self,
         name: &RunName,
@@ -342,7 +342,7 @@ impl Snapshot<'_> {
         };
         let keys = of(run_id.into());
         let mut rows = self.connection()?.all(OF_ID, &keys, CiOutcomeRow::read)?;
-        // Behind the slash everything is before the character that follows it.
+        // `0` is the character after `/`, so this range holds every id that begins with `run_id/`.
         let (first, end) = (format!("{run_id}/"), format!("{run_id}0"));
         let mut keys = of(Value::Text(&first)).to_vec();
         keys.push(Value::Text(&end));
@@ -350,7 +350,7 @@ impl Snapshot<'_> {
         Ok(rows)
     }
 
-    /// Returns whether a visible outcome that was received by the boundary bears this identity and no
+    /// Returns whether a visible outcome that was received by the boundary has this identity and no
     /// name.
     pub fn has_nameless_outcome(
         &mut self,
@@ -363,8 +363,9 @@ impl Snapshot<'_> {
         Ok(found.is_some())
     }
 
-    /// Returns how many visible outcomes without an identity bear each name of a page's question,
-    /// whatever the rows of the page. It takes no step for what is outside the range.
+    /// Returns, for each name of a page, how many visible outcomes without an identity meet the
+    /// page's conditions. It ignores the maximum number of rows, and reads nothing outside the
+    /// range.
     pub fn ci_outcomes_without_identity(
         &mut self,
         page: &CiOutcomePage<'_>,
@@ -383,7 +384,7 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// Returns some of the visible outcomes of a repository, latest first, then by falling id.
+    /// Returns a page of the visible outcomes of a repository, latest first, then by descending id.
     pub fn ci_outcome_page(
         &mut self,
         page: &CiOutcomePage<'_>,
@@ -408,7 +409,8 @@ impl Snapshot<'_> {
     }
 
     /// Returns the visible outcomes of a commit that were received by the boundary, in any
-    /// repository, by capture, then id; nothing if a reply of so many bytes cannot hold them.
+    /// repository, by capture time, then id; `None` if they do not fit into a reply of this many
+    /// bytes.
     pub fn ci_outcomes_of_commit(
         &mut self,
         commit_sha: &CommitSha,
@@ -423,7 +425,7 @@ impl Snapshot<'_> {
         let mut rows = Vec::new();
         let mut bytes = 0_usize;
         self.connection()?.each(OF_COMMIT, &keys, |row| {
-            // What is too much is counted, so that it is not held.
+            // Once the reply is too long, no more rows are kept.
             if bytes <= bytes_max {
                 let row = CiOutcomeRow::read(row)?;
                 bytes += row.text_bytes() + MEMBER_BYTES;
@@ -436,7 +438,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the visible outcomes of these commits in one repository that were received by the
-    /// boundary, in no order. When there are more than `rows_max`, so many come back.
+    /// boundary, in no particular order. If there are more than `rows_max`, it returns that many.
     pub fn ci_outcomes_of_delivery<'c>(
         &mut self,
         repository: &Lifetime,
@@ -449,5 +451,5 @@ impl Snapshot<'_> {
     }
 }
 
-/// Bytes that the names of the members, the ids and the commit take of one outcome at least.
+/// The minimum number of bytes that the member names, ids and commit of one outcome take.
 const MEMBER_BYTES: usize = 400;

@@ -1,9 +1,9 @@
-//! How far the outcomes of CI had come, and which commits the later ones concern.
+//! How far the CI outcomes had come, and which commits the later ones concern.
 //!
-//! Facts of an organization are committed one after another, and each has a later capture time than those of
-//! the transactions before it. So as long as one fact is stored, also after the database was set back, all
-//! that were committed before it are; and what was committed since was captured later. The number of
-//! outcomes tells whether that is all.
+//! An organization's facts are committed one after another, each with a later capture time than the
+//! facts of earlier transactions. So as long as a fact is stored, even after the database was set
+//! back, so are all facts committed before it, and facts committed since were captured later. The
+//! number of outcomes shows whether these are all.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use super::connection::Lookup;
 use super::value::Value;
 use super::{Snapshot, StoreError};
 
-/// How far the outcomes of CI and the quarantine log had come. As long as it is the same, so is what is
-/// visible of the outcomes.
+/// How far the CI outcomes and the quarantine log had come. As long as this is unchanged, so are
+/// the visible outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomesEnd {
-    /// How many are stored, quarantined ones included.
+    /// How many outcomes are stored, quarantined ones included.
     count: u64,
-    /// One of those that were captured last.
+    /// One of the outcomes captured last.
     last: Option<(FactId, Instant)>,
     /// The id of the last row of the quarantine log.
     quarantine: Option<String>,
@@ -37,18 +37,18 @@ const LAST_COLUMNS: [&str; 2] = ["outcome_id", "captured_at_us"];
 const IS_STORED: &str = "SELECT 1 FROM ci_outcomes o WHERE o.outcome_id = $2 AND o.org_id = $1";
 const LATER: &str = "SELECT o.run_id FROM ci_outcomes o WHERE (o.org_id || '') = $1
     AND o.captured_at_us > $2 ORDER BY o.captured_at_us LIMIT $3";
-/// The organization is an expression that no index has, as in what reports read of outcomes.
+/// The organization is an expression that no index has, as in the statements of reports.
 const COMMITS: Lookup<'_> = Lookup {
     select: "SELECT o.commit_sha FROM ci_outcomes o
         WHERE COALESCE(o.org_id, '') = $1 AND o.run_id",
     then: "",
 };
 
-/// Later outcomes that are looked at.
+/// The maximum number of later outcomes that are examined.
 const LATER_MAX: u64 = 2_000;
 
 impl Snapshot<'_> {
-    /// Returns how far the outcomes of CI have come.
+    /// Returns how far the CI outcomes have come.
     pub fn outcomes_end(&mut self) -> Result<OutcomesEnd, StoreError> {
         let quarantine = self.quarantine_log_end()?;
         let count = self.fact_counts()?.ci_outcomes.total;
@@ -66,8 +66,9 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the commits of the runs of the outcomes, visible or not, that were stored since an earlier end:
-    /// all that may have changed of other commits too. Nothing when more than that has changed, or too much.
+    /// Returns every commit of each run that got an outcome, visible or not, since an earlier end:
+    /// a new outcome may also change what the run says of its other commits. `None` if anything
+    /// else has changed, or too much.
     pub fn commits_of_outcomes_since(
         &mut self,
         earlier: &OutcomesEnd,

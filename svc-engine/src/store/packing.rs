@@ -16,7 +16,8 @@ const ALONE_FROM: usize = 32 * 1_024;
 /// A long text is compressed once and referred to often, but a sender waits for the compression.
 const ALONE_LEVEL: i32 = 3;
 
-/// Begins a column of bytes that is no cell. No codec has this number, and the numbers are stored.
+/// Begins a column of bytes that is not a cell. No codec has this number, and the numbers are
+/// stored.
 pub(super) const NO_CELL: u64 = 257;
 
 /// The encoding of stored bytes. The numbers are stored.

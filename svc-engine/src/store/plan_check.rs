@@ -104,7 +104,7 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1",
     ),
-    // How many calls each hour of a report's range has, of those that an index finds.
+    // The number of calls in each hour of a report's range, among those that an index finds.
     (Sort, "SELECT f.hour, COUNT(*) FROM"),
     (Walk, "SELECT f.hour, COUNT(*) FROM"),
     // Every Session, for an operator's report of all history.
@@ -131,7 +131,7 @@ const ALLOWED: &[(May, &str)] = &[
         Sort,
         "FROM visible_edit_observations f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY",
     ),
-    // The outcomes of a few runs, grouped by run: PostgreSQL may sort what it found of them.
+    // The outcomes of a few runs, grouped by run: PostgreSQL may sort them.
     (
         Sort,
         "FROM ci_outcomes o WHERE COALESCE(o.org_id, '') = $1 AND o.run_id IN",
@@ -272,8 +272,8 @@ fn faults(sql: &str, plan: &[String]) -> Vec<String> {
 }
 
 fn is_scan(line: &str) -> bool {
-    // The result of the statement itself, when it is cut to a limited number of rows, is named
-    // candidates.
+    // The result of the statement itself, where it is cut to a limited number of rows, is named
+    // `candidates`.
     let is_of_rows =
         line.starts_with("SCAN") && !line.contains("CONSTANT ROW") && line != "SCAN candidates";
     line.contains("Seq Scan") || is_of_rows

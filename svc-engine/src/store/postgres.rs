@@ -132,9 +132,9 @@ impl PostgresConnection {
         self.batch(&format!("{how}; {}", timeout(told)))
     }
 
-    /// Gives another connection the state of this one. The other connection has begun a read snapshot
-    /// and read nothing yet. Returns whether it worked: a name or a balancer may lead the other
-    /// connection to another server, which does not know the state.
+    /// Gives another connection the state of this one. The other connection has begun a read
+    /// snapshot and read nothing yet. Returns whether it worked: a name or a balancer may lead the
+    /// other connection to another server, which does not know the state.
     pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<bool, StoreError> {
         let mut name = String::new();
         self.run("SELECT pg_export_snapshot()", [].iter(), &mut |row| {
@@ -330,8 +330,8 @@ impl PostgresConnection {
         }
     }
 
-    /// Marks the connection as unusable if there was no answer, because its state is then unknown, or
-    /// if the server closes a connection after such an error.
+    /// Marks the connection as unusable if there was no answer, because its state is then unknown,
+    /// or if the server closes a connection after such an error.
     fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
     where
         StoreError: From<E>,

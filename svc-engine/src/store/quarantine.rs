@@ -144,16 +144,16 @@ fn range_of_ids(beginning: &str) -> Option<(FactId, FactId)> {
     Some((first, last))
 }
 
-/// Returns an id as facts have it, so that a fact that is stored later is found by it.
+/// Returns an id in the form that facts have, so that it finds a fact that is stored later.
 fn as_stored(text: &str) -> String {
     FactId::parse(&text.to_ascii_lowercase()).map_or_else(|| text.to_owned(), |id| id.to_string())
 }
 
-/// What precedes a text in the log that is no id of a fact. An operator may insist on one. It is
-/// longer than an id then, so the two are never mixed up.
+/// Precedes a text in the log that is not the id of a fact, if an operator insists on one. The
+/// result is longer than an id, so the two are never mixed up.
 const NO_ID: [u8; 16] = [0; 16];
 
-/// Returns an id as the column of the log has it.
+/// Returns an id in the form of the log's column.
 fn logged(text: &str) -> Value<'static> {
     FactId::parse(text).map_or_else(
         || Value::OwnBlob([&NO_ID, text.as_bytes()].concat()),
@@ -161,7 +161,7 @@ fn logged(text: &str) -> Value<'static> {
     )
 }
 
-/// Reads an id in a column of the log.
+/// Reads an id from a column of the log.
 pub(super) fn read_logged(row: &Row<'_>, index: usize) -> Result<String, StoreError> {
     let id = row.with_blob(index, |bytes| match bytes.strip_prefix(&NO_ID) {
         Some(text) if !text.is_empty() => String::from_utf8(text.to_vec()).ok(),

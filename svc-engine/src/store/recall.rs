@@ -1,10 +1,11 @@
-//! Finding the stored contents of Sessions that go on.
+//! Finds the stored contents of Sessions that continue.
 //!
-//! The contents of a Session have no index. They are remembered while the Session goes on, together
-//! with the mark of the Session, which every transaction that stores a fact of it changes. Where the row
-//! of the Session has another mark, somebody else wrote to it, or it was not remembered, and the contents of its latest calls are looked up. A call sends its history again, so
-//! these are the contents that come again; one that is older is stored once more, under an id of its
-//! own, when it does.
+//! The contents of a Session have no index. They are remembered while the Session continues,
+//! together with its mark, which changes with every transaction that stores a fact of the Session.
+//! If the row of the Session has another mark, the Session was not remembered or somebody else
+//! wrote to it. Then the contents of its latest calls are looked up. A call sends its history
+//! again, so these contents recur. If an older one recurs, it is stored once more, under an id of
+//! its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +19,7 @@ use super::sessions::calls_of_session;
 use super::value::Value;
 use super::{StoreError, id_list, sessions};
 
-/// The latest calls of a Session, as many as are looked at.
+/// Selects the contents of a Session's latest calls, as many as are examined.
 const LATEST: &str = concat!(
     "SELECT f.input_contents, f.output_contents, r.contents
     FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
@@ -31,21 +32,22 @@ const HASHES: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// The Sessions of one transaction whose contents are told apart.
+/// The Sessions to which the calls of one transaction bring new contents.
 #[derive(Debug, Default)]
 pub(super) struct Recalled(HashMap<SessionKey, RecalledSession>);
 
-/// A Session whose contents are all known.
+/// What is known of a Session's contents.
 #[derive(Debug)]
 struct RecalledSession {
-    /// Its mark before the transaction; nothing if it is new.
+    /// Its mark before the transaction; `None` if it is new.
     mark: Option<i64>,
-    /// Its contents, when they are not the remembered ones.
+    /// Its contents; `None` if they are the remembered ones.
     contents: Option<HashMap<ContentHash, i64>>,
 }
 
 impl Recalled {
-    /// Makes sure that all contents of the Sessions are known which calls have new contents of.
+    /// Looks up the contents of each Session to which a call brings new contents, unless they are
+    /// remembered.
     pub(super) fn of(
         connection: &mut Connection,
         org_id: &OrgId,
@@ -84,7 +86,7 @@ impl Recalled {
     }
 
     /// Remembers the contents of the Sessions, and what a committed transaction added to them.
-    /// `touched` are the Sessions of all of its facts, and `step` is the step of their marks.
+    /// `touched` are the Sessions of all its facts, and `step` is the step of their marks.
     pub(super) fn remember(
         mut self,
         known: &KnownContents,

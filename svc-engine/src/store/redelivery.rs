@@ -117,7 +117,7 @@ impl Difference {
         Ok(difference)
     }
 
-    /// Returns that a redelivered call differs in these columns from the retained one.
+    /// Returns the difference between a redelivered call and the retained one: these columns.
     pub(super) fn of_call(fact_id: FactId, columns: Vec<&'static str>) -> Self {
         Self {
             table: "inference_calls",
@@ -143,8 +143,8 @@ impl Difference {
     }
 }
 
-/// Tells a redelivery from a conflict by comparing with the retained fact. A row that no key applies
-/// to is merely known.
+/// Tells a redelivery from a conflict by comparing with the retained fact. A row that no key
+/// applies to is merely known.
 pub(super) fn judge(
     appending: &mut Appending<'_, '_>,
     table: &'static Table,

@@ -35,12 +35,12 @@ pub struct OwnedId {
 
 /// How many owners of an id are passed on. More would add nothing: nobody owns the id alone.
 const OWNERS_MAX: usize = 2;
-/// How many ids are looked up at once. If they have too many owners, so many of them are, and then
-/// each on its own: an agent may number its tool calls anew in every answer.
+/// How many ids are looked up at once. If they have too many owners, [`IDS_AGAIN`] of them are, and
+/// then one at a time: an agent may number its tool calls from the start in every answer.
 const IDS_AT_ONCE: usize = 256;
 const IDS_AGAIN: usize = 64;
 
-/// Returns how many owners are read at once of so many ids.
+/// Returns how many owners of this many ids are read at once.
 const fn owners_at_once(ids: usize) -> usize {
     if ids == 1 { OWNERS_MAX } else { 16 * ids }
 }
@@ -93,7 +93,7 @@ pub struct CohortOutcome {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: CiProvider,
-    /// Its id of the run.
+    /// The system's id of the run.
     pub run_id: Arc<str>,
     /// The attempt.
     pub run_attempt: Option<i64>,
@@ -203,8 +203,9 @@ const OUTCOME_COLUMNS: [&str; 16] = [
     "captured_at_us",
 ];
 
-/// The organization is an expression that no index has. Else PostgreSQL, as long as it has no statistics,
-/// may take one that ends with the organization and read all outcomes for each group of keys.
+/// The organization is an expression that no index has. Otherwise PostgreSQL, while it has no
+/// statistics, may use an index that ends with the organization, and read all outcomes for each
+/// group of keys.
 macro_rules! outcomes {
     ($key:literal) => {
         Lookup {
@@ -275,9 +276,9 @@ const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id";
 const NAMED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id IS NULL AND f.repo";
 
 impl Snapshot<'_> {
-    /// Passes on who owns these ids among the visible calls that were observed by a moment, and at
-    /// most two owners of each id. `known` returns the Session of a call that is already known to
-    /// be among these calls, so its Session is not read again.
+    /// Passes on which visible calls observed by a moment own these ids, at most two owners per id.
+    /// `known` returns the Session of a call that is already known to be among these calls, so its
+    /// Session is not read again.
     pub fn owners_of_ids<'k>(
         &mut self,
         call_ids: &[&str],
@@ -456,8 +457,8 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Passes on how many outcomes are stored of the runs with each of these ids, from any system
-    /// and forge, visible or not.
+    /// Passes on how many outcomes, visible or not, are stored for the runs with each of these ids,
+    /// from any system and forge.
     pub fn ci_outcomes_stored(
         &mut self,
         run_ids: &[&str],

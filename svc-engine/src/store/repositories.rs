@@ -1,7 +1,7 @@
 //! Which repository had which name, according to the facts.
 //!
-//! A question costs in proportion to the names that it touches, not to the facts behind the names.
-//! A fact that is quarantined no longer proves its name.
+//! The cost of a question is proportional to the names that it touches, not to the facts behind
+//! them. A fact that is quarantined no longer proves its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ const OF_REPOSITORIES: [FactTable; 5] = [
     FactTable::PullRequestMerges,
 ];
 
-/// The columns that are selected of a claim.
+/// The selected columns of a claim.
 const COLUMNS: [&str; 6] = [
     "name",
     "repository_provider",

@@ -14,7 +14,7 @@ const SMALL_ROW_BYTES: usize = 8_192;
 #[derive(Debug)]
 pub(super) struct NewRow {
     pub(super) fact_id: FactId,
-    /// When it was received, and the index of the column that says when it is captured.
+    /// When it was received, and the index of the column with its capture time.
     captured: Option<(Instant, usize)>,
     /// The organization, followed by the columns of the table.
     pub(super) values: Vec<Value<'static>>,

@@ -86,8 +86,8 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         (Some(condition), Some(value)) => {
             let kind = it.value(condition.kind().as_str());
             let value = it.value(value);
-            // Without `|| ''`, the organization, which is the same for all rows, would be used for a
-            // search.
+            // Without `|| ''`, the organization, which is the same for all rows, would be used for
+            // a search.
             let along = format!(
                 "session_claims c JOIN sessions s ON s.session_id = c.session_id \
                 AND s.org_id = (c.org_id || '') \
@@ -199,7 +199,7 @@ impl Snapshot<'_> {
         session_claims::proven(self.connection()?, org_id, sessions)
     }
 
-    /// Returns how many visible calls each of some Sessions has, up to [`SESSION_CALLS_COUNTED_MAX`].
+    /// Returns how many visible calls each Session has, up to [`SESSION_CALLS_COUNTED_MAX`].
     pub fn session_call_counts(
         &mut self,
         sessions: &[SessionId],

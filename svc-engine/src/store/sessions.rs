@@ -34,12 +34,12 @@ const TOUCH: Insert = Insert {
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
             THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END,
         mark = sessions.mark + excluded.mark + 2147483648",
-    // One integer for two: when the first fact was captured, and whether that is this one.
+    // One integer holds two: when the first fact was captured, and whether the Session is new.
     returning: "captured_at_us * 2 + CASE WHEN mark < 2147483648 THEN 1 ELSE 0 END, session_id",
     unique: 1,
     is_row_number: false,
 };
-/// The first mark of a Session is below this, and takes four bytes; every later one is not.
+/// The first mark of a Session is below this, and takes four bytes. Every later one is above.
 const FIRST_MARK_END: i64 = 1 << 31;
 const NUMBERS: Lookup<'_> = Lookup {
     select: "SELECT session_id, session_number FROM sessions WHERE org_id = $1 AND session_id",
@@ -51,9 +51,9 @@ const MARKS: Lookup<'_> = Lookup {
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
-/// The condition that a call belongs to a Session. The organization and the Session are expressions.
-/// Calls have no index that begins with the id of their Session: a new Session would touch a page of
-/// its own there.
+/// The condition that a call belongs to a Session. The organization and the Session are
+/// expressions. Calls have no index that begins with the id of their Session, because each new
+/// Session would touch another page of it.
 macro_rules! calls_of_session {
     ($org_id:literal, $session_id:literal) => {
         concat!(
@@ -85,8 +85,8 @@ pub(super) fn of_session(table: &str, org_id: &str, session_id: &str) -> String 
 pub(super) struct Numbers(HashMap<String, i64>);
 
 impl Numbers {
-    /// Finds the numbers of Sessions, and gives one to each that is new. Nobody else adds a Session of
-    /// the organization, because its row is locked.
+    /// Finds the numbers of Sessions, and gives one to each new Session. The row of the
+    /// organization is locked, so nobody else adds a Session of it.
     pub(super) fn find<'s>(
         connection: &mut Connection,
         org_id: &OrgId,
@@ -156,7 +156,7 @@ pub(super) struct Sighting<'a> {
 pub(super) struct TouchedSessions<'a> {
     /// The step of their marks.
     pub(super) step: i64,
-    /// The new ones.
+    /// The new Sessions.
     pub(super) new: Vec<&'a str>,
     /// The claims about all of them.
     pub(super) claims: Vec<SessionClaim<'a>>,
@@ -216,7 +216,7 @@ impl<'a> Touched<'a> {
     }
 
     /// Writes the Sessions. New ones get the time of the transaction, so that every later one has a
-    /// later time. `numbers` are those under which calls were stored.
+    /// later time. `numbers` are the Session numbers under which calls were stored.
     pub(super) fn write(
         &self,
         connection: &mut Connection,
@@ -230,7 +230,7 @@ impl<'a> Touched<'a> {
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
-            // It is the Session's only if the Session is new.
+            // It becomes the Session's number only if the Session is new.
             let number = match numbers.get(session_id) {
                 Some(number) => number,
                 None => epoch.next_id()?,
@@ -272,19 +272,20 @@ impl<'a> Touched<'a> {
     }
 }
 
-/// Returns the step by which a transaction changes the marks of the Sessions that it touches: at random,
-/// so that a Session that was set back does not get a mark again that it had in the lost state.
+/// Returns the step by which a transaction changes the marks of the Sessions that it touches. The
+/// step is random, so that a Session that was set back does not reach a mark of the lost state
+/// again.
 fn step() -> i64 {
     let random = Ids::random().fresh().as_u128() % u128::from((FIRST_MARK_END - 1).unsigned_abs());
     1 + i64::try_from(random).unwrap_or_default()
 }
 
-/// Returns the mark of a Session after a step; that of a new one when there was none.
+/// Returns the mark of a Session after a step. Without a mark, the Session is new.
 pub(super) fn next_mark(mark: Option<i64>, step: i64) -> i64 {
     mark.map_or(step, |mark| mark + step + FIRST_MARK_END)
 }
 
-/// Returns the marks of those of the Sessions that are known.
+/// Returns the marks of these Sessions, except unknown ones.
 pub(super) fn marks(
     connection: &mut Connection,
     org_id: &OrgId,

@@ -1,10 +1,10 @@
 //! A raw payload without what is stored elsewhere.
 //!
 //! Most of a payload repeats: the messages with every call of a Session, tool definitions and price
-//! tables with every call at all. Capture names these segments, and each is stored as a content.
-//! The rest is the skeleton. Anything that a message contains is left out of the skeleton and of
-//! the segments: a mark replaces it, so that the segments of most messages have the same template.
-//! A mark is one byte below a blank, because ASCII JSON contains no such byte.
+//! tables with every call of any Session. Capture names these segments, and each is stored as a
+//! content. The rest is the skeleton. Anything that a message contains is left out of the skeleton
+//! and of the segments: a mark replaces it, so that the segments of most messages have the same
+//! template. A mark is one byte, lower than a blank, because ASCII JSON contains no such byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One read transaction. Everything in a reply comes from one.
+//! A read transaction. Everything in a reply comes from a single one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,31 +39,31 @@ pub struct Snapshot<'s> {
     lease: Lease<'s>,
     deadline: Deadline,
     revisions: Option<Revisions>,
-    /// A connection that sees the same state, while nobody uses it.
+    /// A second connection that sees the same state, if there is one and nobody is using it.
     second: Arc<Mutex<Option<Lease<'s>>>>,
 }
 
-/// How far the logs had come that change what answers say of facts that are stored already.
+/// How far the logs had come that change answers about facts already stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revisions {
     /// The high-water mark of the quarantine log; 0 when it is empty.
     pub quarantine: u64,
-    /// The end of the log of erasures.
+    /// The end of the erasure log.
     pub erasure: ErasureEnd,
 }
 
-/// The end of the log of erasures. No two states of the log have the same, also if the database was set
-/// back and has gone on.
+/// The end of the erasure log. No two states of the log have the same end, even if the database was
+/// set back and then continued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ErasureEnd {
     /// The revision of the last row; 0 when the log is empty.
     pub revision: u64,
-    /// The id of its erasure.
+    /// The id of that row's erasure.
     pub erasure_id: Option<Uuid>,
 }
 
 impl Revisions {
-    /// Reads them from a row of [`revisions!`].
+    /// Reads the revisions from a row of [`revisions!`].
     pub(super) fn of(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             quarantine: row.count(0)?,
@@ -83,10 +83,10 @@ fn erasure_id(text: &str) -> Result<Uuid, StoreError> {
     Uuid::parse_str(text).map_err(|_| corrupt("erasure_log", "erasure_id"))
 }
 
-/// The place of the first further column of [`revisions!`].
+/// The index of the first further column of [`revisions!`].
 pub(super) const AFTER_REVISIONS: usize = 3;
 
-/// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
+/// Selects how far the logs have come, and further columns: see [`Snapshot::read_revisions`].
 macro_rules! revisions {
     ($($more:expr),*) => {
         concat!(
@@ -128,7 +128,7 @@ impl<'s> Snapshot<'s> {
         })
     }
 
-    /// Opens a snapshot of two connections, if there are two: see [`both`](Self::both).
+    /// Opens a snapshot over two connections, if two are available: see [`both`](Self::both).
     pub(super) fn open_twice(
         pool: &'s Pool,
         org_id: &'s OrgId,
@@ -144,8 +144,8 @@ impl<'s> Snapshot<'s> {
         })
     }
 
-    /// Reads two things at once, each over a connection of its own that sees the same state; one after
-    /// the other where only one connection is free.
+    /// Reads two things at once, each over its own connection to the same state, or one after the
+    /// other if only one connection is available.
     pub fn both<A, B: Send>(
         &mut self,
         one: impl FnOnce(&mut Self) -> A,
@@ -179,7 +179,8 @@ impl<'s> Snapshot<'s> {
         self.org_id
     }
 
-    /// Returns an error once the deadline has passed or the read was cancelled. Long derivations ask between their steps.
+    /// Fails once the deadline has passed or the read was cancelled. Long derivations call this
+    /// between steps.
     ///
     /// # Errors
     ///
@@ -188,23 +189,24 @@ impl<'s> Snapshot<'s> {
         Ok(self.deadline.check()?)
     }
 
-    /// Returns until when the read may go on.
+    /// Returns the deadline of the read.
     pub const fn deadline(&self) -> &Deadline {
         &self.deadline
     }
 
-    /// Returns the connection, as long as the deadline has not passed: a read of many statements
+    /// Returns the connection unless the deadline has passed, so that a read of many statements
     /// begins none after it.
     pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         self.check_deadline()?;
         Ok(&mut self.lease)
     }
 
-    /// Returns how far the logs of quarantine and of erasure had come. It is asked once.
+    /// Returns how far the quarantine log and the erasure log had come. The store is asked only
+    /// once.
     ///
     /// # Errors
     ///
-    /// If the store gives no answer before the deadline; so for every method here.
+    /// If the store gives no answer before the deadline. This holds for every method here.
     pub fn revisions(&mut self) -> Result<Revisions, StoreError> {
         if let Some(revisions) = self.revisions {
             return Ok(revisions);
@@ -214,7 +216,7 @@ impl<'s> Snapshot<'s> {
         Ok(self.revisions.unwrap_or_default())
     }
 
-    /// Reads a statement of [`revisions!`], and what its further columns say.
+    /// Runs a statement of [`revisions!`], and returns what its further columns say.
     pub(super) fn read_revisions<T: Default>(
         &mut self,
         statement: &'static str,
@@ -229,7 +231,7 @@ impl<'s> Snapshot<'s> {
         Ok(more)
     }
 
-    /// Takes over the revisions that a statement of [`revisions!`] read.
+    /// Keeps the revisions that a statement of [`revisions!`] read.
     pub(super) const fn learn_revisions(&mut self, revisions: Revisions) {
         self.revisions = Some(revisions);
     }
@@ -239,9 +241,9 @@ impl<'s> Snapshot<'s> {
         Ok(self.revisions()?.quarantine)
     }
 
-    /// Returns the id of the last row of the quarantine log; nothing when it is empty. No two rows have the
-    /// same, also after the database was set back, so it stands for the whole log. The
-    /// [`revisions`](Self::revisions) are learned with it.
+    /// Returns the id of the last row of the quarantine log; `None` if the log is empty. No two
+    /// rows have the same id, even after the database was set back, so the id stands for the whole
+    /// log. This also learns the [`revisions`](Self::revisions).
     pub fn quarantine_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
         self.read_revisions(QUARANTINE_END, &keys, |row| {
@@ -249,8 +251,8 @@ impl<'s> Snapshot<'s> {
         })
     }
 
-    /// Returns the latest rows of the quarantine log, of those before a revision when one is given,
-    /// oldest first, and how many there are in all.
+    /// Returns the latest rows of the quarantine log, before a revision if one is given, oldest
+    /// first, and the total number of rows.
     pub fn quarantine_log(
         &mut self,
         rows_max: u64,
@@ -260,29 +262,29 @@ impl<'s> Snapshot<'s> {
         quarantine::log(self.connection()?, org_id, rows_max, before)
     }
 
-    /// Returns how many calls a filter means, quarantined ones included.
+    /// Returns how many calls match a filter, quarantined ones included.
     pub fn call_tally(&mut self, filter: &CallFilter) -> Result<CallTally, StoreError> {
         let org_id = self.org_id;
         bulk::tally(self.connection()?, org_id, filter)
     }
 
-    /// Returns the moment up to which a question is answered: the one that is asked for, but not
-    /// beyond the last fact that is stored. Nothing that is stored later was captured by then, so
-    /// the answer up to that moment never changes but by quarantine.
+    /// Returns the moment up to which a question is answered: the requested one, but no later than
+    /// the last stored fact. Nothing stored later was captured by then, so only quarantine and
+    /// erasure change the answer up to that moment.
     pub fn boundary(&mut self, as_of: Option<Received>) -> Result<Received, StoreError> {
         let org_id = self.org_id;
         let last = organization::captured_at(self.connection()?, org_id)?;
         Ok(as_of.map_or(last, |as_of| as_of.min(last)))
     }
 
-    /// Returns whether any fact named the Session.
+    /// Returns whether any fact names the Session.
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
         sessions::known(self.connection()?, org_id, session_id)
     }
 
-    /// Returns the marks of those of the Sessions that some fact names. As long as the mark of a Session is
-    /// the same, so are its facts.
+    /// Returns the marks of these Sessions, except those that no fact names. As long as a Session's
+    /// mark is unchanged, so are its facts.
     pub fn marks_of_sessions(
         &mut self,
         sessions: &[SessionId],
@@ -292,7 +294,7 @@ impl<'s> Snapshot<'s> {
         sessions::marks(self.connection()?, org_id, &keys)
     }
 
-    /// Returns what arrived by source, as far as it is counted in the store.
+    /// Returns what arrived, by source, as far as it is counted in the store.
     pub fn capture_totals(&mut self) -> Result<CaptureTotals, StoreError> {
         let org_id = self.org_id;
         organization::captured(self.connection()?, org_id)
@@ -324,8 +326,8 @@ impl<'s> Snapshot<'s> {
         counts::session_facts(self.connection()?, org_id, session_id)
     }
 
-    /// Returns the counts of some kinds of fact of a Session, in their order. Each kind must be one
-    /// that names a Session.
+    /// Returns the counts of some kinds of fact of a Session, in their order. Each kind must name a
+    /// Session.
     pub fn session_fact_counts_of<const KINDS: usize>(
         &mut self,
         session_id: &SessionId,
@@ -346,7 +348,7 @@ impl<'s> Snapshot<'s> {
         Ok(count)
     }
 
-    /// Returns what the visible calls of a Session amount to.
+    /// Returns the number and size of the visible calls of a Session.
     pub fn call_measure(&mut self, session_id: &SessionId) -> Result<ScanMeasure, StoreError> {
         let org_id = self.org_id;
         calls::measure(self.connection()?, org_id, session_id)
@@ -382,8 +384,8 @@ impl<'s> Snapshot<'s> {
         calls::outputs(self.connection()?, org_id, session_id)
     }
 
-    /// Returns a call when it is one of this Session and visible. Absent, foreign, of another
-    /// Session and quarantined are the same answer.
+    /// Returns a call if it belongs to this Session and is visible. The answer is the same for a
+    /// call that is absent, quarantined, or of another organization or Session.
     pub fn call(
         &mut self,
         session_id: &SessionId,
@@ -427,7 +429,7 @@ impl<'s> Snapshot<'s> {
         compatibility::edits(self.connection()?, org_id, session_id)
     }
 
-    /// Returns the observed link between a Session and a commit, when it and its push are visible.
+    /// Returns the observed link between a Session and a commit, if it and its push are visible.
     pub fn commit_match(
         &mut self,
         session_id: &SessionId,
@@ -437,9 +439,10 @@ impl<'s> Snapshot<'s> {
         observations::commit_match(self.connection()?, org_id, session_id, anchor)
     }
 
-    /// Returns the names that visible facts received by the boundary prove: of these names, of the
-    /// repositories that bear them, and of these repositories. They are distinct and sorted; when
-    /// they are more than [`REPOSITORY_CLAIMS_MAX`], one more than that comes back.
+    /// Returns the claims that visible facts received by the boundary prove: those on these names,
+    /// those of the repositories that have one of these names, and those of these repositories.
+    /// They are distinct and sorted. If there are more than [`REPOSITORY_CLAIMS_MAX`], one more
+    /// than that is returned.
     pub fn repository_claims(
         &mut self,
         names: &BTreeSet<RepositoryName>,
@@ -457,8 +460,8 @@ impl<'s> Snapshot<'s> {
         )
     }
 
-    /// Returns whether a visible fact that was received by the boundary bears this name of a
-    /// repository and no identity.
+    /// Returns whether a visible fact that was received by the boundary has this repository name
+    /// and no identity.
     pub fn is_repository_named(
         &mut self,
         name: &RepositoryName,
@@ -474,7 +477,7 @@ impl<'s> Snapshot<'s> {
         jobs::last_push_at(self.connection()?, org_id, lifetime)
     }
 
-    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
+    /// Returns the jobs of the mirrors as they stand at a moment, by repository.
     pub fn mirrors(&mut self, now: Received) -> Result<Vec<MirrorStatus>, StoreError> {
         let org_id = self.org_id;
         jobs::list(self.connection()?, org_id, now)

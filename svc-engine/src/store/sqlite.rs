@@ -335,17 +335,17 @@ impl SqliteConnection {
     }
 
     /// Refuses a connection that can only read. SQLite opens such a connection silently if the file
-    /// or one of those beside it cannot be written, and the connection stays so when they become
-    /// writable again.
+    /// or one of those beside it cannot be written, and the connection stays read-only even if they
+    /// become writable again.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
         if self.driver.is_readonly("main")? {
             return Err(self.only_read());
         }
-        // The lock of a write shows what the flag of the file does not: the files of the log are
+        // Taking the write lock shows what the flag of the file does not: the files of the log are
         // separate, and keep the mode that the database had when they were made.
         match self.statement("BEGIN IMMEDIATE") {
             Ok(()) => self.statement("ROLLBACK"),
-            // Whoever writes now shows that it can be written.
+            // If somebody else is writing, the database can be written.
             Err(error) if error.is_busy() => Ok(()),
             Err(error) if error.obstacle() == Some(Obstacle::ReadOnly) => Err(self.only_read()),
             Err(error) => Err(error),
@@ -378,8 +378,8 @@ fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, Stor
     Ok(driver)
 }
 
-/// Returns the file of a database that this user cannot write. They are not opened for it: closing one
-/// would drop the locks that SQLite has on it.
+/// Returns the file of a database that this user cannot write. The files are not opened to find
+/// out, because closing one would drop SQLite's locks on it.
 fn unwritable(path: &Path) -> Option<PathBuf> {
     let beside = |end: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -421,7 +421,7 @@ impl File {
         })
     }
 
-    /// Fails if the path names another file than the one that is open, or none: what is written
+    /// Fails if the path names another file than the one that is open, or none: otherwise, writes
     /// would be acknowledged and lost.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         match std::fs::metadata(&self.path) {

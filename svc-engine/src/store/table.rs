@@ -19,8 +19,8 @@ pub(super) struct Table {
     pub(super) derived: &'static [&'static str],
     /// The insertion: the organization, the members, and the computed columns.
     pub(super) insert: Insert,
-    /// The selection of the members of visible facts, up to further conditions. The organization is
-    /// an expression, so that no index is used for the organization alone.
+    /// Selects the members of visible facts, up to further conditions. The organization is an
+    /// expression, so that no index is used for the organization alone.
     pub(super) select: &'static str,
     /// Where its facts name repositories.
     pub(super) names: &'static [Place],
@@ -61,7 +61,7 @@ pub(super) trait Record: Sized {
 /// Declares which columns hold the members of a fact: `table! { Fact in "table", "id" = id_member,
 /// "column" = member, … }`.
 ///
-/// A member may take several columns, and another form than its own (`= member as Form`). `derived`
+/// A member may take several columns, and a form other than its own (`= member as Form`). `derived`
 /// columns come last. They are written but not read.
 macro_rules! table {
     (

@@ -25,7 +25,7 @@ pub(super) struct Transaction<'t> {
 /// witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
-    /// It stored or quarantined facts.
+    /// It stored or quarantined facts, or wrote counts.
     Yes,
     /// Everything was already there.
     No,

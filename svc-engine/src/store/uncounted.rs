@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use svc_model::capture::CaptureTotals;
 
-/// These counts, between those who deliver and the writer.
+/// These counts, shared by those who deliver and the writer.
 #[derive(Debug, Default)]
 pub(super) struct Uncounted(Mutex<Waiting>);
 
@@ -46,7 +46,7 @@ impl Uncounted {
         }
     }
 
-    /// Lets what was taken wait again, because nothing was written.
+    /// Returns what was taken to the waiting counts, because nothing was written.
     pub(super) fn put_back(&self) {
         let mut waiting = self.lock();
         let taken = std::mem::take(&mut waiting.taken);

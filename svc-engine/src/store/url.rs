@@ -29,8 +29,8 @@ pub enum DatabaseUrlError {
     UnknownParameter,
 }
 
-/// The parameters that the driver of PostgreSQL reads. It ignores all others, and with a misspelled
-/// `sslmode` the wish for it.
+/// The parameters that the PostgreSQL driver reads. It ignores all others, even a misspelled
+/// `sslmode`.
 const PARAMETERS: [&str; 18] = [
     "application_name",
     "dbname",

@@ -8,13 +8,13 @@
 //! row, and counts itself. If the row is not as the writer left it, the writer forgets everything
 //! and continues under a new epoch.
 //!
-//! Content may also be erased under a running writer. The rows of all organizations say how often
-//! that happened. If a transaction finds another number than at the beginning of its epoch, it is
-//! written again in the same way.
+//! Content may also be erased under a running writer. Every organization's row says how often that
+//! happened. If a transaction finds another number than at the beginning of its epoch, the writer
+//! does the same and writes the transaction again.
 //!
-//! The ids of content and the numbers of Sessions begin with the epoch, so none is ever given twice,
-//! whatever happens to the database. Whatever is remembered under an id is either right or absent, but never something
-//! else.
+//! Content ids and Session numbers begin with the epoch, so none is ever given out twice, whatever
+//! happens to the database. Whatever is remembered under an id is either right or absent, never
+//! something else.
 
 use super::connection::Connection;
 use super::value::Row;
@@ -23,8 +23,7 @@ use crate::clock::Ids;
 
 /// Bits of the number of a content or a Session within its epoch.
 const NUMBER_BITS: u32 = 21;
-/// A new epoch begins after this many of them. The numbers that are left are more than one
-/// transaction needs.
+/// A new epoch begins after this many numbers. The rest are more than one transaction needs.
 const NUMBERS_MAX: i64 = 1 << (NUMBER_BITS - 1);
 /// The number of epochs. With this bound every id is positive.
 const EPOCHS_MAX: i64 = 1 << (63 - NUMBER_BITS);
@@ -47,7 +46,7 @@ pub(super) const fn epoch_of(content_id: i64) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Witness {
     pub(super) epoch: i64,
-    /// Nothing before the first commit of the epoch.
+    /// `None` before the first commit of the epoch.
     pub(super) commits: Option<i64>,
     /// How often content had been erased when the epoch began.
     pub(super) erasures: i64,
@@ -138,14 +137,15 @@ impl Epoch {
     }
 }
 
-/// How many transactions every writer has committed. Each that stores facts changes it, and it is never the
-/// same again, also after the database was set back: no writer goes on under an epoch of a lost state.
+/// How many transactions each writer has committed. Every transaction that stores facts changes
+/// this value, and no value recurs, even after the database was set back: no writer continues under
+/// an epoch of a lost state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written(Vec<(i64, i64)>);
 
 impl Written {
-    /// Returns whether the store went on from an earlier state and was not set back to before it: then some
-    /// transaction is missing for good.
+    /// Returns whether the store continued from an earlier state. If it was set back to before that
+    /// state, some transaction is missing for good.
     pub fn follows(&self, earlier: &Self) -> bool {
         earlier.0.iter().all(|(epoch, commits)| {
             let own = self.0.binary_search_by_key(epoch, |(epoch, _)| *epoch);
@@ -155,7 +155,7 @@ impl Written {
 }
 
 impl Snapshot<'_> {
-    /// Returns how many transactions every writer has committed.
+    /// Returns how many transactions each writer has committed.
     pub fn written(&mut self) -> Result<Written, StoreError> {
         let read = |row: &Row<'_>| Ok((row.integer(0)?, row.integer(1)?));
         self.connection()?.all(WRITTEN, &[], read).map(Written)

@@ -177,8 +177,8 @@ impl Writer {
         self.send_blocking(command, answer)
     }
 
-    /// Does work in the writer's transaction and waits for the commit. The work may be tried several
-    /// times.
+    /// Does work in the writer's transaction and waits for the commit. The work may be tried
+    /// several times.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -223,8 +223,8 @@ impl Writer {
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Returns what kept the last transaction from being written that only the operator of the database
-    /// can remove.
+    /// Returns what kept the last transaction from being written, if only the operator of the
+    /// database can remove it.
     pub(super) fn obstacle(&self) -> Option<Obstacle> {
         *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ use super::StoreError;
 use super::error::corrupt;
 use super::table::Table;
 
-/// What holds for every kind of fact; a call has statements of its own beside.
+/// What every kind of fact has. Calls also have statements of their own.
 pub(super) const TABLE: Table = Table {
     name: "inference_calls",
     members: &[
@@ -28,7 +28,7 @@ pub(super) const TABLE: Table = Table {
     names: &[],
 };
 
-/// Returns what was left out as it is stored: nothing when that is nothing.
+/// Returns what was left out in its stored form; `None` if nothing was.
 fn written(left_out: &LeftOut) -> Option<String> {
     if *left_out == LeftOut::default() {
         return None;
@@ -37,7 +37,7 @@ fn written(left_out: &LeftOut) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Reads what was left out, as it is stored.
+/// Reads what was left out from its stored form.
 pub(super) fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
     let Some(text) = text else {
         return Ok(LeftOut::default());

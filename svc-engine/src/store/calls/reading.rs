@@ -48,8 +48,8 @@ const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provide
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
-/// Sizes on the canonical form, in which an id has 36 bytes: of a row, and of the part of it that is no
-/// message.
+/// Sizes in the canonical form, in which an id has 36 bytes: of the rows, and of their parts that
+/// are not messages.
 const MEASURE: &str = concat!(
     "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
         CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
@@ -68,10 +68,10 @@ const RAW: &str = "SELECT r.codec, r.byte_count, r.skeleton, r.contents, f.sessi
     FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
     WHERE f.org_id = $1 AND f.inference_call_id = $2";
 
-/// What the visible calls of a Session amount to, before any of them is read.
+/// The number and size of a Session's visible calls, before any of them is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanMeasure {
-    /// How many there are.
+    /// The number of calls.
     pub calls: u64,
     /// Canonical bytes of their ids and models.
     pub metadata_bytes: u64,
@@ -79,7 +79,7 @@ pub struct ScanMeasure {
     pub row_bytes: u64,
     /// Canonical bytes of the largest row.
     pub row_bytes_max: u64,
-    /// How many parts their messages have.
+    /// The number of parts in their messages.
     pub parts: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct CallRow {
     pub input: CallSide,
     /// What the model answered.
     pub output: CallSide,
-    /// What the capture left out of them.
+    /// What capture left out of both sides.
     pub left_out: LeftOut,
 }
 

@@ -1,4 +1,4 @@
-//! Storing calls: their contents before the row of the organization is locked, their rows after it.
+//! Stores calls: their contents before the row of the organization is locked, their rows after.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::store::value::{Row, Value};
 use crate::store::witness::Epoch;
 use crate::store::{StoreError, id_list};
 
-/// What writing a call costs, in units of a small row: it comes with messages and aliases.
+/// The cost of writing a call with its messages and aliases, in units of a small row.
 const WEIGHT: usize = 8;
 
 pub(super) const INSERT: Insert = Insert {
@@ -51,7 +51,8 @@ const INSERT_ALIAS: Insert = Insert {
     unique: 1,
     is_row_number: true,
 };
-// The ids tell a redelivery from a conflict, the others whether it differs. Quarantined calls count.
+// The ids tell a redelivery from a conflict. The other columns tell whether a redelivery differs.
+// Quarantined calls count too.
 const BY_ID: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
         input_byte_count, input_part_count, output_byte_count, output_part_count
@@ -65,7 +66,7 @@ const BY_MODEL_CALL: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// The ids of a stored call, by which a redelivery is told from a conflict, and what a redelivery is
+/// The ids of a stored call, which tell a redelivery from a conflict, and what a redelivery is
 /// compared with.
 #[derive(Clone, Debug)]
 struct Identity {
@@ -97,8 +98,8 @@ impl Identity {
         })
     }
 
-    /// Returns the columns in which a redelivery differs. Its content is compared by its size: the
-    /// text itself is not looked for again.
+    /// Returns the columns in which a redelivery differs. Its content is compared by size only: the
+    /// text itself is not looked up again.
     fn differences(&self, encoded: &Encoded) -> Vec<&'static str> {
         let call = &encoded.call;
         let counts = [
@@ -157,7 +158,7 @@ impl Retained {
         self.by_id.insert(identity.inference_call_id, identity);
     }
 
-    /// Says what becomes of a call beside what is stored; nothing when no stored call shares an id.
+    /// Returns what becomes of a call, given the stored calls; `None` if none of them shares an id.
     /// A redelivery that differs is added to the differences.
     fn outcome(
         &self,
@@ -197,7 +198,7 @@ impl Retained {
     }
 }
 
-/// The columns of a call that are made for its row.
+/// The columns of a call that are computed for its row.
 struct Columns {
     input_contents: Vec<u8>,
     output_contents: Vec<u8>,
@@ -258,7 +259,7 @@ impl Kind for Encoded {
 
 /// Stores the content of calls that are not stored yet.
 ///
-/// A call that shares an id with a stored one never gets as far as its content, so a redelivery
+/// The content of a call that shares an id with a stored one is never written, so a redelivery
 /// writes nothing and a conflict leaves nothing behind.
 fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), StoreError> {
     let Appending {
@@ -287,7 +288,7 @@ fn new_calls<'c>(calls: &[&'c Encoded], outcomes: &[Option<Outcome>]) -> Vec<&'c
     new.map(|(encoded, _)| *encoded).collect()
 }
 
-/// Stores calls, whose content is stored, and says what became of each.
+/// Stores calls whose content is stored, and returns what became of each.
 fn store(
     appending: &mut Appending<'_, '_>,
     calls: &[&Encoded],
@@ -306,8 +307,8 @@ fn store(
     let sessions = new.iter().map(|encoded| encoded.call.session_id.as_str());
     *session_numbers = Numbers::find(connection, org_id, epoch, sessions)?;
     let inserted = insert(connection, org_id, &new, session_numbers, afterwards)?;
-    // Of two calls of one transaction that share an id the first is stored; the second is judged
-    // by it. The same holds when another server was faster.
+    // If two calls of a transaction share an id, the first is stored and the second is compared
+    // with it. The same holds if another server was faster.
     let retained = if inserted.iter().all(|inserted| *inserted) {
         Retained::default()
     } else {
@@ -329,7 +330,7 @@ fn store(
         .collect()
 }
 
-/// Inserts calls with their content and aliases, and says of each whether it was inserted.
+/// Inserts calls with their raw payloads and aliases, and returns whether each was inserted.
 fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -424,7 +425,7 @@ fn insert(
     Ok(inserted.iter().map(Option::is_some).collect())
 }
 
-/// Stores the content of calls that is not known to be stored, each once.
+/// Stores the contents of calls that are not known to be stored, each once.
 fn resolve(
     connection: &mut Connection,
     epoch: &mut Epoch,

@@ -1,4 +1,5 @@
-//! The writing thread: which commands are one transaction, what is tried again, and who is answered what.
+//! The writing thread: which commands form a transaction, what is tried again, and who gets which
+//! answer.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +37,7 @@ enum Served {
     Hung,
 }
 
-/// The end of the channel that writes.
+/// The receiving end of the channel, which writes.
 pub(super) struct Worker {
     connection: Connection,
     org_id: OrgId,
@@ -47,11 +48,11 @@ pub(super) struct Worker {
     known_session_claims: KnownSessionClaims,
     /// The tables that were locked by somebody else when they were last written.
     locked: Vec<FactTable>,
-    /// Nothing before the first transaction.
+    /// `None` before the first transaction.
     epoch: Option<Epoch>,
-    /// What the last transaction led to, if it is not known whether the transaction was committed.
+    /// The witness that the last transaction led to, if it is not known whether it was committed.
     unsettled: Option<Witness>,
-    /// What the last transaction met.
+    /// The obstacle that the last transaction met.
     obstacle: Arc<Mutex<Option<Obstacle>>>,
 }
 
@@ -134,7 +135,7 @@ impl Worker {
                     StoreError::Deadline | StoreError::Unreachable => Served::Hung,
                     _ => Served::Answered,
                 };
-                // The deadline is the writer's. Its senders asked for no more than they may.
+                // The deadline is the writer's own: its senders did not ask for too much.
                 let mut error = Some(error).filter(|it| !matches!(it, StoreError::Deadline));
                 for command in group {
                     command.answer(error.take().or(Some(StoreError::NotStored)));
@@ -164,7 +165,7 @@ impl Worker {
                     self.locked.retain(|table| !written(table));
                     return Ok(());
                 }
-                // Whoever delivers again finds what was committed.
+                // A sender that delivers again finds what was committed.
                 Err(Unwritten::Unknown(error, ())) => return Err(error),
                 Err(Unwritten::Nothing(error)) => error,
             };
@@ -268,7 +269,7 @@ impl Worker {
         let work = |transaction: &mut Transaction<'_>| {
             let epoch = match epoch {
                 Some(kept) if !kept.is_over() => kept,
-                // The next one is later than this one, also if it cannot begin now.
+                // The next epoch is later than this one, even if it cannot begin now.
                 previous => {
                     let next = Epoch::begin(transaction.connection, previous.as_ref())?;
                     previous.insert(next)
@@ -293,7 +294,8 @@ impl Worker {
                 afterwards,
                 ..
             } = appending;
-            // This comes after the lock that everybody takes first, so nobody waits in a circle.
+            // The work comes after the lock that everybody takes first, so nobody waits in a
+            // circle.
             transaction.organization()?;
             for work in &mut works {
                 work.write(transaction)?;
@@ -325,7 +327,7 @@ impl Worker {
                     }
                 }
             }
-            // No row tells of it, because it stored no fact and counted nothing.
+            // No row tells whether it was committed, because it stored no fact and counted nothing.
             Err(Unwritten::Unknown(error, (_, Changed::No))) => {
                 self.uncounted.put_back();
                 return Err(Unwritten::Unknown(error, ()));
@@ -355,8 +357,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Finds out whether the last transaction was committed, if that is not known. Returns whether it was
-    /// unknown and committed.
+    /// Finds out whether the last transaction was committed, if that is not known. Returns whether
+    /// it was unknown and committed.
     fn settle(&mut self, deadline: &Deadline) -> Result<bool, StoreError> {
         let Some(witness) = self.unsettled else {
             return Ok(false);
