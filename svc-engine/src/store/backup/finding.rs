@@ -52,8 +52,7 @@ pub enum Damage {
     MirrorAbsent,
     /// The grants in force do not follow from their log.
     GrantDiffers,
-    /// Rows refer to others that were not found, but that may be among the rows that cannot be
-    /// read.
+    /// Rows refer to others that were not found but may be among those that cannot be read.
     CannotTell,
 }
 

@@ -44,8 +44,7 @@ pub struct ColumnShape {
     pub kind: CellKind,
 }
 
-/// A table: its columns, the order in which its rows are read, and the numbers that the database
-/// draws.
+/// A table: its columns, the order of its rows, and the numbers that the database draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Shape {
     pub(in crate::store) table: String,

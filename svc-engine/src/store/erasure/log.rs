@@ -156,8 +156,7 @@ impl Snapshot<'_> {
         Ok(facts)
     }
 
-    /// Returns the facts of one kind in some Sessions whose content was erased, and when it was
-    /// erased.
+    /// Returns the facts of one kind in some Sessions whose content was erased, and when.
     pub fn erased_facts<'i>(
         &mut self,
         kind: FactTable,

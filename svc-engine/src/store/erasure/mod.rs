@@ -1,5 +1,4 @@
-//! Erases captured content. The facts stay; what people, models and machines said in them is
-//! deleted.
+//! Erases captured content. Facts stay; what people, models and machines said in them is deleted.
 //!
 //! Calls share contents, and each call lists the ids of the contents that it needs. So an erasure
 //! first reads all calls of the database ([`ErasurePlan`]): which calls to erase, which contents

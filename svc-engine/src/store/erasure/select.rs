@@ -1,5 +1,4 @@
-//! Selects the facts of an erasure, and knows the columns in which each kind keeps captured
-//! content.
+//! Selects the facts of an erasure, and knows where each kind keeps captured content.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -63,8 +62,7 @@ impl Kept {
         )
     }
 
-    /// Returns the statement that empties facts, except for the list of their ids, and its first
-    /// values.
+    /// Returns the statement that empties facts, up to their ids, and its first values.
     pub(super) fn emptying(&self) -> (String, Vec<Value<'static>>) {
         let mut text = format!("UPDATE {} SET raw = $1", self.kind);
         let mut values = vec![Value::OwnBlob(packing::cell(RAW.to_vec()))];
