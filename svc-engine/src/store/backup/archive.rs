@@ -1,4 +1,4 @@
-//! A file of files, as the tables are kept.
+//! Archives of files, in the format of the tables.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::value::Value;
 use super::block::{BlockReader, BlockWriter, Next, Written};
 
-/// A file of files: folders, and pieces of files in their order.
+/// An archive: folders, and pieces of files in order.
 pub(crate) struct ArchiveWriter(BlockWriter);
 
 impl ArchiveWriter {
@@ -27,8 +27,8 @@ impl ArchiveWriter {
     }
 }
 
-/// Reads a file of files: calls `each` with the path of a folder, or with that of a file and its next
-/// piece. Returns nothing if the file is damaged.
+/// Reads an archive. Calls `each` with the path of each folder, and with the path and the next
+/// piece of each file. Returns `None` if the archive is damaged.
 pub(crate) fn read_archive(
     path: &Path,
     mut each: impl FnMut(&str, Option<&[u8]>) -> io::Result<()>,

@@ -1,5 +1,5 @@
-//! Rows in a file: blocks of about a megabyte, each compressed and with a digest of its own, so that a
-//! damage costs the rows of its block and no more.
+//! Rows in a file: blocks of about a megabyte, each compressed and with its own digest, so that
+//! damage costs no more than the rows of one block.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read as _, Write as _};
@@ -11,13 +11,13 @@ use super::super::number;
 use super::super::value::Value;
 use crate::private;
 
-/// What every file begins with.
+/// The first bytes of every file.
 const MAGIC: &[u8] = b"svc rows 1\n";
-/// Bytes after which a block is ended.
+/// A block ends once it has this many bytes.
 const BLOCK_BYTES: usize = 1024 * 1024;
-/// No block is larger: a row is at most some tens of megabytes.
+/// Maximum size of a block in bytes. A row has at most some tens of megabytes.
 const BLOCK_BYTES_MAX: u32 = 1024 * 1024 * 1024;
-/// Contents are compressed already, and the rest is worth little time.
+/// A fast level: contents are compressed already, and the rest is not worth the time.
 const LEVEL: i32 = 1;
 
 const NULL: u8 = 0;
@@ -26,14 +26,14 @@ const REAL: u8 = 2;
 const TEXT: u8 = 3;
 const BYTES: u8 = 4;
 
-/// What was written.
+/// The size and digest of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the file, in hexadecimal digits.
+    /// The SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// Makes the file, for this account alone.
+    /// Creates the file. Only this account may read it.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = private::create_file(path)?;
         let mut writer = Self {
@@ -123,7 +123,7 @@ impl BlockWriter {
         self.file.write_all(bytes)
     }
 
-    /// Ends the file, which is on the disk afterwards.
+    /// Completes the file and syncs it to disk.
     pub(crate) fn finish(mut self) -> io::Result<Written> {
         self.block()?;
         let file = self
@@ -149,7 +149,7 @@ fn head(stored: u32, plain: u32, rows: u32) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// Returns bytes in hexadecimal digits.
+/// Returns bytes in hexadecimal.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(2 * bytes.len());
@@ -159,13 +159,13 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// What comes next in a file.
+/// The next part of a file.
 pub(crate) enum Next {
     /// Rows.
     Rows(Block),
-    /// Rows that cannot be read, if their number can be told.
+    /// Rows that cannot be read, with their number if it is known.
     Damaged(Option<u32>),
-    /// Nothing.
+    /// Nothing more.
     End,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct BlockReader {
     file: BufReader<File>,
     digest: Sha256,
     bytes: u64,
-    /// Nothing more can be read.
+    /// Whether nothing more can be read.
     is_over: bool,
 }
 
@@ -195,7 +195,7 @@ impl BlockReader {
         })
     }
 
-    /// Reads the next block. A damaged one is passed over where its length can be told.
+    /// Reads the next block. A damaged block is skipped if its length is known.
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         if self.is_over {
             return Ok(Next::End);
@@ -245,7 +245,7 @@ impl BlockReader {
         })
     }
 
-    /// Reads so many bytes, or as many as there are.
+    /// Reads this many bytes, or fewer at the end of the file.
     fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file
@@ -257,7 +257,7 @@ impl BlockReader {
         Ok(bytes)
     }
 
-    /// Reads what is left and returns the bytes of the file and its SHA-256.
+    /// Reads the rest, and returns the size of the file in bytes and its SHA-256.
     pub(crate) fn finish(mut self) -> io::Result<(u64, String)> {
         while !self.take(BLOCK_BYTES)?.is_empty() {}
         Ok((self.bytes, hexadecimal(&self.digest.finalize())))
@@ -265,7 +265,7 @@ impl BlockReader {
 }
 
 impl Block {
-    /// Reads the next row of so many columns; nothing behind the last, or where there is no such row.
+    /// Reads the next row, if the block has another row with this number of columns.
     pub(in crate::store) fn row(
         &mut self,
         columns: usize,
@@ -281,7 +281,7 @@ impl Block {
         Some(())
     }
 
-    /// Returns whether every row was read, and nothing stands behind them.
+    /// Returns whether every row was read and nothing follows the last.
     pub(crate) fn is_read(&self) -> bool {
         self.left == 0 && self.place == self.plain.len()
     }
@@ -342,7 +342,7 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    /// How many rows can be read, how many damages there are, and the digest.
+    /// Returns the rows that can be read, the number of damaged blocks, and the digest.
     fn read(path: &Path) -> (Vec<String>, usize, String) {
         let mut reader = BlockReader::open(path).unwrap();
         let (mut found, mut damages, mut values) = (Vec::new(), 0, Vec::new());

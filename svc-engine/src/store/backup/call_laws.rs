@@ -1,4 +1,4 @@
-//! What holds of model calls: their messages, raw payloads and aliases are there and fit.
+//! Checks Inference calls: their messages, raw payloads and aliases exist and fit.
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
@@ -105,7 +105,7 @@ impl Laws<'_, '_, '_> {
             let place = numbers.binary_search_by_key(&number, |(number, _)| *number);
             let Ok(place) = place.map(|place| numbers[place].1) else {
                 let id = number.to_string();
-                // A call is not named by its number.
+                // Unreadable calls are known by id, not by number.
                 if !known.cannot_tell("inference_calls", None, "raw_payloads", found) {
                     found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
                 }

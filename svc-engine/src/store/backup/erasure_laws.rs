@@ -1,5 +1,4 @@
-//! What holds of erased content: it is gone where a mark says so, and each mark has its fact and its row
-//! of the log.
+//! Checks erasures: marked content is gone, and each mark has its fact and its row in the log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +12,15 @@ use super::finding::{Damage, Findings};
 use super::known::{Key, key};
 use super::laws::Laws;
 
-/// The facts whose content was erased, as far as they are known.
+/// The marks of erased content that were read so far.
 #[derive(Default)]
 pub(super) struct Marks {
-    /// Whether the fact was met.
+    /// The kind and id of each marked fact, and whether the fact was found.
     facts: HashMap<Key, (FactTable, String, bool)>,
 }
 
 impl Marks {
-    /// Returns whether the content of a fact was erased. The fact is met with it.
+    /// Returns whether the content of a fact was erased. Notes that the fact was found.
     pub(super) fn meet(&mut self, org_id: &str, kind: FactTable, fact_id: &str) -> bool {
         if self.facts.is_empty() {
             return false;
@@ -31,7 +30,7 @@ impl Marks {
     }
 }
 
-/// The columns of captured content, and whether each holds what a sender said beside.
+/// The columns of captured content, and whether each holds `raw` rather than a text.
 const CONTENT: [(&str, bool); 4] = [
     ("raw", true),
     ("applied_text", false),
@@ -39,7 +38,7 @@ const CONTENT: [(&str, bool); 4] = [
     ("proposed", false),
 ];
 
-/// Looks whether the columns of an erased fact hold nothing that was captured.
+/// Checks that the columns of an erased fact hold no captured content.
 pub(super) fn is_empty(
     row: &Row<'_>,
     columns: &[&str],
@@ -60,7 +59,7 @@ pub(super) fn is_empty(
 }
 
 impl Laws<'_, '_, '_> {
-    /// Reads what was erased.
+    /// Reads the marks and checks that each has its row in the log.
     pub(super) fn erasures(&mut self) -> Result<(), StoreError> {
         let mut revisions = HashSet::new();
         let columns = ["erasure_revision", "org_id", "recorded_at_us"];
@@ -97,7 +96,7 @@ impl Laws<'_, '_, '_> {
         })
     }
 
-    /// Looks whether every fact was there of which a mark says that its content was erased.
+    /// Checks that every fact with a mark exists.
     pub(super) fn erased_facts_are_there(&mut self) {
         let marks = self.known.marks.facts.values();
         let mut absent: Vec<_> = marks.filter(|(_, _, is_met)| !is_met).collect();

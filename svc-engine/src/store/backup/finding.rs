@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::StoreError;
 
-/// Findings that are listed. All are counted.
+/// Maximum number of findings that are listed. All are counted.
 pub const FINDINGS_MAX: usize = 1_000;
 
 /// What is wrong.
@@ -14,50 +14,50 @@ pub enum Damage {
     FileDamaged,
     /// SQLite finds its own pages damaged.
     Structure,
-    /// Rows that cannot be read.
+    /// Rows cannot be read.
     RowsUnreadable,
-    /// A row that cannot be read as what it is.
+    /// A single row cannot be read, or holds a wrong value.
     RowUnreadable,
-    /// A content is not what its key says.
+    /// A content does not match its digest.
     DigestDiffers,
     /// A content that a call refers to is absent.
     ContentAbsent,
-    /// The size of a call is not that of its contents.
+    /// The size of a call does not match its contents.
     SizeDiffers,
     /// The raw payload of a call is absent.
     RawPayloadAbsent,
     /// An alias of a call is absent.
     AliasAbsent,
-    /// A row about a call that is absent.
+    /// A row refers to a call that is absent.
     CallAbsent,
     /// The Session of a fact is absent.
     SessionAbsent,
-    /// What a fact says of its Session or of the name of a repository is not written down.
+    /// A claim of a fact, about its Session or the name of a repository, is not recorded.
     ClaimAbsent,
-    /// The push that an observation comes from is absent.
+    /// The push of an observation is absent.
     PushAbsent,
-    /// The writer that gave the id of a content is absent.
+    /// The writer that gave a content its id is absent.
     WriterAbsent,
-    /// A kept count is not that of the rows.
+    /// A stored count does not match the rows.
     CountDiffers,
     /// A fact was captured after the last moment of its organization.
     CapturedBeyond,
-    /// The content of a fact is there that was erased.
+    /// Erased content is still there.
     ContentRemains,
-    /// The row of the log is absent that says why content was erased.
+    /// The row of the log that explains an erasure is absent.
     ErasureAbsent,
-    /// A fact is absent whose content was erased.
+    /// A fact whose content was erased is absent.
     FactAbsent,
-    /// A mirror is not in the backup, although the store says that it was fetched.
+    /// The backup lacks a mirror that was fetched according to the store.
     MirrorAbsent,
-    /// The grants in force are not what their log amounts to.
+    /// The grants in force do not follow from their log.
     GrantDiffers,
-    /// Rows refer to others that were not found, and that may be among those that cannot be read.
+    /// Rows refer to others that were not found but may be among those that cannot be read.
     CannotTell,
 }
 
 impl Damage {
-    /// Returns the word.
+    /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FileDamaged => "file_damaged",
@@ -86,35 +86,35 @@ impl Damage {
     }
 }
 
-/// One damage.
+/// One piece of damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The table, or another part of the whole.
+    /// The table, or another part of the store or backup.
     pub table: String,
-    /// The fact, the content or the row, where one can be named.
+    /// The id of the fact, content or row, if known.
     pub id: Option<String>,
     /// What is wrong.
     pub damage: Damage,
-    /// What is known of it beside.
+    /// More about the damage.
     pub detail: String,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// The first of them.
+    /// The first findings.
     pub findings: Vec<Finding>,
-    /// How many there are.
+    /// The number of all findings.
     pub total: u64,
-    /// The rows that were looked at, by table.
+    /// The number of rows that were read, by table.
     pub rows: BTreeMap<String, u64>,
-    /// How often something of a table was not found that may be among its unreadable rows, by that
-    /// table and the one that was looked at.
+    /// How many rows were not found but may be among the unreadable rows of a table, by that table
+    /// and by the table that refers to them.
     pub(super) untold: BTreeMap<(String, String), u64>,
 }
 
 impl Findings {
-    /// Adds one.
+    /// Adds a finding.
     pub fn add(
         &mut self,
         table: &str,
@@ -133,13 +133,13 @@ impl Findings {
         }
     }
 
-    /// Adds that something of `lost` was not found that may be among its unreadable rows.
+    /// Counts a row that was not found but may be among the unreadable rows of `lost`.
     pub(super) fn cannot_tell(&mut self, lost: &str, of: &str) {
         let place = (lost.to_owned(), of.to_owned());
         *self.untold.entry(place).or_default() += 1;
     }
 
-    /// Adds a finding for each table of which something cannot be told.
+    /// Adds a finding for each pair of tables in `untold`.
     pub(super) fn tell(&mut self) {
         for ((lost, of), count) in std::mem::take(&mut self.untold) {
             let said = format!(
@@ -150,7 +150,7 @@ impl Findings {
     }
 }
 
-/// Returns whether an error is of what is stored, and not of the way to it.
+/// Returns whether an error is about stored data, rather than about access to it.
 pub(super) fn is_of_rows(error: &StoreError) -> bool {
     match error {
         StoreError::Postgres(sqlx::Error::Database(_)) => !error.is_connection_lost(),
@@ -161,7 +161,7 @@ pub(super) fn is_of_rows(error: &StoreError) -> bool {
     }
 }
 
-/// Returns what an error says of a row.
+/// Returns the text of an error about stored data.
 pub(super) fn said(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { what, .. } => (*what).to_owned(),
@@ -171,7 +171,7 @@ pub(super) fn said(error: &StoreError) -> String {
     }
 }
 
-/// Returns whether an error is of one row alone, so that the next one may be read.
+/// Returns whether an error is about one row only, so that the next one may be readable.
 pub(super) fn is_of_one_row(error: &StoreError) -> bool {
     match error {
         StoreError::Sqlite(rusqlite::Error::SqliteFailure(..))

@@ -1,4 +1,4 @@
-//! What holds of grants: those in force are what their log amounts to.
+//! Checks grants: those in force must follow from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use super::super::error::corrupt;
 use super::finding::Damage;
 use super::laws::Laws;
 
-/// Whose grants: the token, and the organization.
+/// The token and the organization of a grant.
 type Owner = (String, String);
 
-/// What a log of grants amounts to, as far as it was read.
+/// The rows in force according to the log, as far as it was read.
 #[derive(Default)]
 struct InForce {
     rows: BTreeMap<Owner, BTreeSet<i64>>,
-    /// The revisions of grants by organization and id.
+    /// The revision of each grant, by organization and id.
     grants: BTreeMap<(String, String), i64>,
     revocations: BTreeMap<Owner, i64>,
 }
@@ -36,7 +36,7 @@ impl InForce {
 impl Laws<'_, '_, '_> {
     pub(super) fn grants(&mut self) -> Result<(), StoreError> {
         let mut amount = InForce::default();
-        // In the order of the revisions.
+        // `scan` reads the log in the order of its revisions.
         let columns = [
             "grant_revision",
             "org_id",

@@ -1,4 +1,4 @@
-//! What a verification has read so far, and what may be asked of it.
+//! What a verification has read so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::super::session_claims::{self, ClaimKind};
 use super::erasure_laws::Marks;
 use super::finding::{Damage, Findings};
 
-/// What stands for a row that others refer to.
+/// Identifies a row that others refer to.
 pub(super) type Key = u128;
 
 pub(super) fn key(parts: &[&str]) -> Key {
@@ -32,14 +32,14 @@ pub(super) struct KnownCall {
     pub(super) messages: u32,
     pub(super) aliases: u32,
     pub(super) aliases_found: u32,
-    /// Its model's id is among its aliases and has no row.
+    /// Whether the model's id is among the aliases. It has no row of its own.
     pub(super) has_own: bool,
     pub(super) has_raw: bool,
     /// Its content was erased.
     pub(super) is_erased: bool,
 }
 
-/// What is counted of a kind of fact of an organization.
+/// Counts the facts of one kind in an organization.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counted {
     pub(super) total: u64,
@@ -51,7 +51,7 @@ pub(super) struct OrganizationCounts {
     pub(super) facts: [Counted; FactTable::ALL.len()],
     pub(super) sessions: u64,
     pub(super) quarantined_ahead: u64,
-    /// The last moment, and the fact that was captured then.
+    /// The last moment at which a fact was captured, and one such fact.
     pub(super) last: Option<(i64, String)>,
 }
 
@@ -59,17 +59,17 @@ pub(super) struct OrganizationCounts {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) organizations: BTreeMap<String, OrganizationCounts>,
-    /// The latest word on each fact: whether it is quarantined, and whether the fact was met.
+    /// The latest log row about each fact.
     pub(super) quarantine: HashMap<Key, Word>,
     pub(super) epochs: HashSet<i64>,
     /// The ids and sizes of contents, in order.
     pub(super) contents: Vec<(i64, u32)>,
-    /// The numbers of the Sessions.
+    /// The number of each Session.
     pub(super) sessions: HashMap<Key, i64>,
     pub(super) claims: HashSet<Key>,
-    /// The claims that the rows of Sessions have.
+    /// The claims in the rows of Sessions.
     pub(super) claims_in_rows: HashSet<Key>,
-    /// In the order of their ids.
+    /// The calls, in the order of their ids.
     pub(super) calls: Vec<KnownCall>,
     pub(super) pushes: HashSet<Key>,
     pub(super) marks: Marks,
@@ -80,9 +80,9 @@ pub(super) struct Known {
 /// The rows of a table that cannot be read.
 #[derive(Default)]
 pub(super) struct Lost {
-    /// The first column of those of which it can.
+    /// The first column of each row, if that can be read.
     ids: HashSet<String>,
-    /// Of others not even that is known.
+    /// Whether there are rows whose first column cannot be read either.
     has_unnamed: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Word {
 }
 
 impl Known {
-    /// Notes a row that cannot be read, by its first column if that can.
+    /// Notes a row that cannot be read, with its first column if that can be read.
     pub(super) fn lose(&mut self, table: &str, id: Option<&str>) {
         let lost = self.lost.entry(table.to_owned()).or_default();
         match id {
@@ -102,16 +102,16 @@ impl Known {
         }
     }
 
-    /// Returns whether a row that was not found may be one that cannot be read: that with this first
-    /// column, or without one, any.
+    /// Returns whether a missing row may be one that cannot be read. `id` is the first column of
+    /// the missing row; without it, any unreadable row counts.
     pub(super) fn may_be_lost(&self, table: &str, id: Option<&str>) -> bool {
         self.lost.get(table).is_some_and(|lost| {
             lost.has_unnamed || id.map_or(!lost.ids.is_empty(), |id| lost.ids.contains(id))
         })
     }
 
-    /// Returns whether a row that was not found may be one that cannot be read, and counts it then among
-    /// those of which nothing can be told. `of` is the table that refers to it.
+    /// Returns whether a missing row may be one that cannot be read. If so, counts it as undecided.
+    /// `of` is the table that refers to it.
     pub(super) fn cannot_tell(
         &self,
         table: &str,
@@ -126,8 +126,8 @@ impl Known {
         may_be_lost
     }
 
-    /// Returns whether the difference between a kept count and that of the rows may be those that
-    /// cannot be read.
+    /// Returns whether rows that cannot be read may explain why the stored count differs from the
+    /// number of rows.
     pub(super) fn may_make_up(&self, table: &str, kept: u64, is: u64) -> bool {
         self.lost.get(table).is_some_and(|lost| {
             is < kept && (lost.has_unnamed || kept - is <= lost.ids.len() as u64)
@@ -165,7 +165,8 @@ impl Known {
         }
     }
 
-    /// Returns the size of a content; nothing, and a finding, when it is absent.
+    /// Returns the size of a content. If the content is missing, adds a finding and returns
+    /// nothing.
     pub(super) fn content(
         &self,
         table: &str,
@@ -184,7 +185,7 @@ impl Known {
         None
     }
 
-    /// Looks at one side of a call: the brackets, a comma between two messages, and the messages.
+    /// Checks the size of one side of a call: brackets, commas and messages.
     pub(super) fn side(
         &self,
         call_id: &str,
@@ -217,7 +218,7 @@ impl Known {
         }
     }
 
-    /// Checks the number under which a call of a Session is found.
+    /// Checks that a call has the number of its Session.
     pub(super) fn session_number(
         &self,
         table: &str,

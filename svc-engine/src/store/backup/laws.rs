@@ -1,8 +1,8 @@
-//! What holds in every database of the service: the kept counts are those of the facts, every content
-//! is what its key says, every row can be read, and what a row refers to is there.
+//! Checks what holds in every database of the service: the stored counts match the facts, every
+//! content matches its digest, every row can be read, and every row that another refers to exists.
 //!
-//! All of it is read once, table by table. What is kept in memory is a few dozen bytes a fact and a
-//! content.
+//! Everything is read once, table by table. Each fact and each content takes a few dozen bytes of
+//! memory.
 
 use std::collections::HashSet;
 
@@ -51,7 +51,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         }
     }
 
-    /// Looks at every table.
+    /// Checks every table.
     pub(super) fn run(mut self) -> Result<Findings, StoreError> {
         self.quarantine()?;
         self.erasures()?;
@@ -78,7 +78,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         Ok(self.found)
     }
 
-    /// Reads a table: `each` is called with a row and adds what is wrong. The first column names the
+    /// Reads a table. `each` is called with every row and adds findings. The first column names the
     /// row.
     pub(super) fn scan(
         &mut self,
@@ -116,7 +116,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         let look: EachRow<'_> = &mut look;
         let before = found.total;
         source.each(table, columns, found, look)?;
-        // Of the whole table, or of rows without a name.
+        // These findings are about the whole table, or about rows whose names are unknown.
         if found.total > before {
             known.lose(table, None);
         }
@@ -252,7 +252,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         })
     }
 
-    /// Looks at the facts of a kind that is one row each.
+    /// Checks the facts of a kind that has one row for each fact.
     fn facts<F: Record>(&mut self, kind: FactTable) -> Result<(), StoreError> {
         let table = F::TABLE;
         let mut columns = [table.members, table.derived].concat();
@@ -344,7 +344,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             };
             let is_lost = |table: &&str| known.may_be_lost(table, None);
             let log = Some("quarantine_log").filter(is_lost);
-            // A fact that cannot be read is not met, and a word about it looks like one ahead of it.
+            // A fact that cannot be read is not found, so a quarantine of it looks like one ahead
+            // of its fact.
             let any = || {
                 FactTable::ALL
                     .iter()
@@ -389,7 +390,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         Ok(())
     }
 
-    /// Reads the tables of which nothing is said.
+    /// Reads the tables that no other check reads.
     fn others(&mut self) -> Result<(), StoreError> {
         for table in self.source.tables() {
             if self.found.rows.contains_key(&table) {
@@ -420,7 +421,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
     }
 }
 
-/// Returns what the first column says, by which a row is named.
+/// Returns the value of the first column, which names the row.
 fn named(row: &Row<'_>, kind: CellKind) -> Option<String> {
     match kind {
         CellKind::Integer => row.integer(0).ok().map(|integer| integer.to_string()),

@@ -1,7 +1,8 @@
-//! Everything that a database holds, as files that belong to no backend, and back.
+//! Copies all data of a database to files that do not depend on the backend, and back.
 //!
 //! All tables are read in one snapshot, so the copy is consistent while servers write, and nobody
-//! waits for it. A row is kept as its values, so a copy of either backend goes into either.
+//! waits for it. A row is stored as its values, so a copy from either backend can be loaded into
+//! either.
 
 mod archive;
 mod block;
@@ -38,17 +39,17 @@ use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
 use crate::deadline::Deadline;
 use crate::private;
 
-/// Rows between two looks at the deadline, and two words on how far it is.
+/// Number of rows between two checks of the deadline and two reports of progress.
 const ROWS_PER_LOOK: u64 = 4_096;
 
 const FETCHED: &str = "SELECT /* every row */ mirror, repo FROM mirror_jobs
     WHERE org_id = $1 AND last_success_at_us IS NOT NULL ORDER BY mirror";
 
-/// How far a long piece of work is, and until when it may go on.
+/// The deadline of a long task, and where it reports its progress.
 pub struct Watch<'w> {
-    /// Until when.
+    /// When the task must stop.
     pub deadline: Deadline,
-    /// Called with a table, or another piece of the work, and how many of its rows are done.
+    /// Called with a table, or another part of the task, and the number of rows that are done.
     pub progress: &'w mut dyn FnMut(&str, u64),
 }
 
@@ -59,7 +60,7 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 impl Watch<'_> {
-    /// Counts a row. Now and then it tells how far the work is.
+    /// Counts a row. Now and then checks the deadline and reports progress.
     pub(crate) fn row(&mut self, what: &str, rows: u64) -> Result<(), StoreError> {
         if rows.is_multiple_of(ROWS_PER_LOOK) {
             self.deadline.check()?;
@@ -69,45 +70,45 @@ impl Watch<'_> {
     }
 }
 
-/// Why a database cannot be taken into files, or out of them.
+/// Why a database cannot be copied to files, or restored from them.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The store gave no answer, or holds what cannot be read.
+    /// The store did not answer, or has data that cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file cannot be written or read.
     #[error("a file of the backup")]
     File(#[from] io::Error),
-    /// A file is not what was written.
+    /// A file is not as it was written.
     #[error("{file} of the backup is damaged")]
     Damaged {
-        /// Its name.
+        /// The name of the file.
         file: String,
     },
-    /// The tables are those of another version.
+    /// The backup has the tables of another version.
     #[error("the backup has other tables than this version: {what}")]
     OtherTables {
         /// What differs.
         what: String,
     },
-    /// There is something in the place of the restored database.
+    /// The database to restore into is not empty.
     #[error("{place} is not empty")]
     NotEmpty {
-        /// Where, without a password.
+        /// Which database, without its password.
         place: String,
     },
 }
 
-/// An organization as it was at the moment of a backup.
+/// An organization at the moment of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptOrganization {
     /// The organization.
     pub org_id: OrgId,
-    /// When its last fact was captured: questions are answered up to here.
+    /// When its last fact was captured: questions are answered up to this boundary.
     pub boundary: Instant,
-    /// How many Sessions are known.
+    /// The number of known Sessions.
     pub sessions: u64,
-    /// How many facts there are of each kind.
+    /// The number of facts of each kind.
     pub facts: FactTables,
 }
 
@@ -116,19 +117,19 @@ pub struct KeptOrganization {
 pub struct TableFile {
     /// Its name.
     pub table: String,
-    /// Its columns, in the order of the values of each row.
+    /// Its columns, in the order of the values in each row.
     pub columns: Vec<ColumnShape>,
-    /// The file, below the folder of the backup.
+    /// The path of the file in the backup's folder.
     pub file: String,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the file, in hexadecimal digits.
+    /// The SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
 
-/// What was taken of a database.
+/// What was copied from a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The revision of the schema.
@@ -137,7 +138,7 @@ pub struct Taken {
     pub organizations: Vec<KeptOrganization>,
     /// Its tables.
     pub tables: Vec<TableFile>,
-    /// The mirrors that were fetched by then.
+    /// The mirrors that had been fetched.
     pub mirrors: Vec<FetchedMirror>,
 }
 
@@ -148,14 +149,14 @@ pub struct FetchedMirror {
     pub org_id: OrgId,
     /// The repository: PROVIDER/HOST/ID, or OWNER/NAME.
     pub repository: String,
-    /// Its name, as it was delivered last.
+    /// The name of the repository in the latest delivery.
     pub repo: String,
 }
 
 /// The folder of the tables in a backup.
 const TABLES: &str = "tables";
 
-/// Takes all tables of a database into a folder, in one snapshot.
+/// Copies all tables of a database to a folder, in one snapshot.
 ///
 /// # Errors
 ///
@@ -165,7 +166,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
     connection.begin_read(&watch.deadline)?;
     let (mut organizations, mut mirrors) = (Vec::new(), Vec::new());
     for org_id in organization::all(&mut connection)? {
-        // A row that cannot be read is copied as it is, and prevents no backup.
+        // A row that cannot be read is copied as it is, and does not prevent the backup.
         let fetched = connection.all(FETCHED, &[org_id.as_str().into()], |row| {
             Ok(row.text(0).ok().zip(row.text(1).ok()))
         })?;
@@ -221,7 +222,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
     })
 }
 
-/// Opens a database whose schema is at head, for reading.
+/// Opens a database for reading. Its schema must be at head.
 fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
     if !url.is_there()? {
         return Err(StoreError::Schema(SchemaState::Absent));

@@ -1,4 +1,4 @@
-//! The tables of a backup go into a database, whole or not at all.
+//! Loads the tables of a backup into a database, as a whole or not at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use super::block::{Block, BlockReader, Next};
 use super::shape::{Shape, shapes};
 use super::{CopyError, TableFile, Watch};
 
-/// Replaced databases that are kept beside one.
+/// Maximum number of replaced databases beside a database.
 const REPLACED_MAX: u32 = 10_000;
 
-/// Puts the tables of a backup into a database, whole or not at all. See [`load`] and [`Loaded::place`].
+/// Restores the tables of a backup to a database, as a whole or not at all. See [`load`] and
+/// [`Loaded::place`].
 ///
 /// # Errors
 ///
-/// If there is a database with rows already and it is not to be replaced, when a file is damaged, or
-/// the store cannot be used.
+/// If the database has rows and `replace` is false, a file is damaged, or the store cannot be used.
 pub fn put(
     url: &DatabaseUrl,
     folder: &Path,
@@ -29,7 +29,7 @@ pub fn put(
     load(url, folder, tables, replace, watch)?.place()
 }
 
-/// Loads the tables of a backup, whole or not at all.
+/// Loads the tables of a backup, as a whole or not at all.
 ///
 /// SQLite: into a new file beside the database, which nobody else knows until it is
 /// [placed](Loaded::place). PostgreSQL: into the database, in one transaction.
@@ -77,7 +77,7 @@ fn load_in_place(
     }
     connection.begin_write(&watch.deadline)?;
     let shapes = shapes(&mut connection)?;
-    // Others may read meanwhile, and see the old rows or the new ones, but nobody writes.
+    // Others may read meanwhile: they see the old rows or the new ones. Nobody else writes.
     let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
     connection.batch(&format!(
         "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
@@ -113,9 +113,9 @@ fn load_beside(
             place: path.display().to_string(),
         });
     }
-    // A link stays one: the database is on the disk that it leads to, and so are the files of its log.
+    // A link stays a link: the new file, and the log, must be where it leads.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // From here on it is removed unless it is placed.
+    // From here on, dropping this removes the new file unless it was placed.
     let beside = Beside {
         new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
         path,
@@ -124,7 +124,7 @@ fn load_beside(
     };
     let mut connection = Connection::open(&DatabaseUrl::sqlite(&beside.new))?;
     migrate::upgrade(&mut connection)?;
-    // Nobody else knows the file, and one that is not finished is thrown away.
+    // Nobody else knows the file, and an incomplete one is removed, so it need not survive a crash.
     connection.batch(
         "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
     )?;
@@ -136,14 +136,14 @@ fn load_beside(
     Ok(beside)
 }
 
-/// Returns the path of a file whose name is that of another and an ending.
+/// Returns the path with a suffix added to the file's name.
 fn named_beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(end);
     path.with_file_name(name)
 }
 
-/// The loaded tables. On SQLite nobody sees them before they are [placed](Loaded::place), and they are
+/// The loaded tables. On SQLite nobody sees them until they are [placed](Loaded::place). They are
 /// removed if they never are.
 #[derive(Debug)]
 pub struct Loaded {
@@ -157,13 +157,13 @@ impl Loaded {
         &self.url
     }
 
-    /// Returns whether others see the tables already.
+    /// Returns whether others can already see the tables.
     pub const fn is_seen(&self) -> bool {
         self.beside.is_none()
     }
 
-    /// Puts the tables where they belong. A SQLite file that was there is kept beside it under the name
-    /// that comes back.
+    /// Moves the tables into place. If a SQLite file was there, it is kept beside the new one, and
+    /// its path is returned.
     ///
     /// # Errors
     ///
@@ -173,19 +173,19 @@ impl Loaded {
     }
 }
 
-/// A new SQLite file beside the one whose place it takes.
+/// A new SQLite file, beside the database that it is to replace.
 #[derive(Debug)]
 struct Beside {
     new: PathBuf,
     path: PathBuf,
-    /// Whether there is a database in its place.
+    /// Whether there is a database to replace.
     is_there: bool,
     is_placed: bool,
 }
 
 impl Beside {
     fn place(mut self) -> Result<Option<PathBuf>, CopyError> {
-        // Whoever closes a file last copies its log back, and removes it; only one that may write can.
+        // The last connection that may write copies the log back into the file and removes the log.
         drop(Connection::open(&DatabaseUrl::sqlite(&self.new))?);
         std::fs::File::open(&self.new)?.sync_all()?;
         let path = &self.path;
@@ -195,7 +195,7 @@ impl Beside {
                 .map(|number| named_beside(path, &format!(".replaced-{number}")))
                 .find(|kept| !kept.exists());
             let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
-            // The log belongs to the file: one that is left would be read into the new one.
+            // The log belongs to its file: SQLite would apply one that is left to the new file.
             for end in ["-wal", "-shm", ""] {
                 let mut name = kept.clone().into_os_string();
                 name.push(end);
@@ -234,7 +234,7 @@ impl Drop for Beside {
     }
 }
 
-/// Puts the rows of all files into the tables, which are empty.
+/// Loads the rows of all files into the tables, which are empty.
 fn load_tables(
     connection: &mut Connection,
     folder: &Path,
@@ -278,7 +278,7 @@ fn load_tables(
     Ok(())
 }
 
-/// The rows of a table in a backup, each as long as nothing is damaged.
+/// The rows of a table in a backup, up to the first damage.
 struct Reading<'t> {
     table: &'t TableFile,
     reader: BlockReader,
@@ -330,7 +330,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// Makes sure that the file is the one that was written.
+    /// Checks that the file is as it was written.
     fn finish(self) -> Result<(), CopyError> {
         let damaged = self.damaged();
         let (bytes, sha256) = self.reader.finish()?;

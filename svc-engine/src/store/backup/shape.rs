@@ -1,5 +1,5 @@
-//! What tables a database has, and what their columns hold. Both backends have the same ones, so what
-//! one keeps the other can take in.
+//! The tables of a database and what their columns hold. Both backends have the same tables, so a
+//! copy from one can be loaded into the other.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ use super::super::value::{Row, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKind {
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     Integer,
-    /// A number in binary64.
+    /// A 64-bit floating-point number.
     Real,
     /// UTF-8.
     Text,
@@ -23,7 +23,7 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// Returns what the type of a column holds, by its name in either dialect.
+    /// Returns what a column of a type holds. The type is named as in either SQL dialect.
     fn of(declared: &str) -> Option<Self> {
         Some(match declared.to_ascii_lowercase().as_str() {
             "integer" | "bigint" => Self::Integer,
@@ -44,7 +44,7 @@ pub struct ColumnShape {
     pub kind: CellKind,
 }
 
-/// A table: its columns, in what order its rows are read, and which number the database draws.
+/// A table: its columns, the order of its rows, and the numbers that the database draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Shape {
     pub(in crate::store) table: String,
@@ -54,7 +54,7 @@ pub(in crate::store) struct Shape {
     drawn: Option<String>,
 }
 
-/// The name, the type, the place in the primary key, and whether the value is drawn, of each column.
+/// For each column: its name, type, place in the primary key, and whether its value is drawn.
 const COLUMNS: Sql = Sql {
     sqlite: "SELECT t.name, c.name, c.type, c.pk, 0
         FROM sqlite_master t JOIN pragma_table_info(t.name) c
@@ -72,7 +72,7 @@ const COLUMNS: Sql = Sql {
         ORDER BY c.relname, a.attnum",
 };
 
-/// Returns the tables of a database, by name.
+/// Returns the tables of a database, sorted by name.
 pub(in crate::store) fn shapes(connection: &mut Connection) -> Result<Vec<Shape>, StoreError> {
     let mut shapes: Vec<Shape> = Vec::new();
     let mut keys: Vec<(i64, String)> = Vec::new();
@@ -108,7 +108,7 @@ fn finish(shapes: &mut [Shape], keys: &mut Vec<(i64, String)>) {
     keys.sort();
     let key: Vec<String> = keys.drain(..).map(|(_, name)| name).collect();
     if let Some(shape) = shapes.last_mut() {
-        // The number of a call has no index on PostgreSQL; its id has one on both.
+        // On PostgreSQL, the number of a call has no index. Its id has one on both backends.
         shape.key = match shape.table.as_str() {
             "inference_calls" => vec!["inference_call_id".to_owned()],
             _ => key,
@@ -135,7 +135,7 @@ impl Shape {
         self.columns.iter().map(|column| &*column.name).collect()
     }
 
-    /// Returns the statement that lets PostgreSQL draw numbers behind those that were put in.
+    /// Returns the statement that makes PostgreSQL draw numbers after those that were loaded.
     pub(in crate::store) fn drawing(&self) -> Option<String> {
         let (table, column) = (&self.table, self.drawn.as_ref()?);
         Some(format!(
@@ -144,7 +144,7 @@ impl Shape {
         ))
     }
 
-    /// Reads a row that has all columns.
+    /// Reads a row with all columns.
     pub(in crate::store) fn read(
         &self,
         row: &Row<'_>,

@@ -1,4 +1,4 @@
-//! Where the rows come from that are verified: a database, or a backup.
+//! Where a verification gets its rows: a database or a backup.
 
 use std::path::Path;
 
@@ -12,9 +12,10 @@ use super::finding::{Damage, Findings, is_of_rows, said};
 use super::shape::{ColumnShape, Shape};
 use crate::deadline::Deadline;
 
-/// Where the rows come from that are looked at.
+/// Where a verification gets its rows.
 pub(super) trait Source {
-    /// Calls `each` with some columns of every row of a table. What cannot be read is a finding.
+    /// Calls `each` with some columns of every row of a table. Rows that cannot be read become
+    /// findings.
     fn each(
         &mut self,
         table: &str,
@@ -23,7 +24,7 @@ pub(super) trait Source {
         each: EachRow<'_>,
     ) -> Result<(), StoreError>;
 
-    /// Returns the tables.
+    /// Returns the names of the tables.
     fn tables(&self) -> Vec<String>;
 
     /// Returns the columns of a table.
@@ -52,7 +53,7 @@ impl Source for Live {
         match self.connection.each(&sql, &[], each) {
             Err(error) if is_of_rows(&error) => {
                 findings.add(table, None, Damage::RowsUnreadable, said(&error));
-                // The transaction is of no use after an error of PostgreSQL.
+                // On PostgreSQL, an error ends the use of the transaction.
                 drop(self.connection.rollback());
                 self.connection.begin_read(&self.deadline)
             }
@@ -156,7 +157,7 @@ impl Source for Kept<'_> {
     }
 }
 
-/// Returns the key of a row as a person reads it.
+/// Returns the key of a row in readable form.
 fn shown(value: &Value<'static>) -> String {
     match value {
         Value::Integer(integer) => integer.to_string(),

@@ -1,4 +1,4 @@
-//! Everything that a store or a backup holds is looked at.
+//! Verifies all data of a store or a backup.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::shape::shapes;
 use super::source::{Kept, Live};
 use super::{TableFile, Watch, opened};
 
-/// Looks at everything that a database holds, in one snapshot.
+/// Verifies all data of a database, in one snapshot.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings
     Laws::new(&mut source, watch, findings).run()
 }
 
-/// Looks at everything that the tables of a backup hold.
+/// Verifies all data in the tables of a backup.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Erasing again what was erased before, in a store that is put back from a backup of before.
+//! Repeats earlier erasures in a store that was restored from an older backup.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ const ORGANIZATIONS: &str = "SELECT /* every row */ org_id FROM organizations OR
 const MARKS: &str = "SELECT /* every row */ erasure_revision, fact_table, fact_id FROM erased_facts
     WHERE org_id = $1";
 
-/// What was erased of all organizations of a store.
+/// The erasures of all organizations of a store.
 #[derive(Debug, Default)]
 pub struct KeptErasures(Vec<KeptErasure>);
 
@@ -28,7 +28,7 @@ struct KeptErasure {
 }
 
 impl KeptErasures {
-    /// Reads what was erased of a store.
+    /// Reads the erasures of a store.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl KeptErasures {
         Ok(Self(kept))
     }
 
-    /// Returns the erasures, in the order of the log of each organization. One that was carried out in
-    /// several transactions is named once.
+    /// Returns the erasures, in the order of each organization's log. An erasure that took several
+    /// transactions is returned once.
     pub fn orders(&self) -> Vec<(OrgId, ErasureOrder)> {
         let mut orders: Vec<(OrgId, ErasureOrder)> = Vec::new();
         for kept in &self.0 {
@@ -78,7 +78,8 @@ impl KeptErasures {
         orders
     }
 
-    /// Erases of a store what is there again, with the same words of the log.
+    /// Erases again the facts that the store still has, and logs them with the original reason,
+    /// time and author.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Carrying an erasure out, some facts at a time.
+//! Carries out an erasure, some facts at a time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant as Moment};
@@ -18,15 +18,15 @@ use crate::store::transaction::{self, Transaction};
 use crate::store::value::Value;
 use crate::store::{Ledger, StoreError};
 
-/// Facts of one transaction.
+/// Maximum number of facts in a transaction.
 const FACTS_AT_ONCE: usize = 256;
-/// How often a transaction is tried that finds the database busy.
+/// How often a transaction is tried while the database is busy.
 const ATTEMPTS_MAX: usize = 5;
-/// How long others have between two transactions, at least.
+/// Minimum pause between two transactions, so that others can write.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Nobody writes facts before this transaction ends: who does locks the row of an organization first. On
-/// SQLite there is one writer at a time anyway.
+/// Keeps others from writing facts until this transaction ends: a writer of facts first locks the
+/// row of its organization. SQLite has only one writer at a time anyway.
 const KEEP_OUT: Sql = Sql {
     sqlite: "SELECT 1",
     postgres: "LOCK TABLE organizations IN EXCLUSIVE MODE",
@@ -38,7 +38,7 @@ const SIZES: Lookup<'_> = Lookup {
         WHERE inference_call_id",
     then: "",
 };
-/// A call without messages: two empty lists.
+/// Empties calls: both lists of messages become empty lists.
 const EMPTY_CALLS: Lookup<'_> = Lookup {
     select: "UPDATE inference_calls SET input_contents = $1, output_contents = $1,
             input_byte_count = 2, input_part_count = 0, output_byte_count = 2,
@@ -70,17 +70,17 @@ const MARK: Insert = Insert {
     is_row_number: true,
 };
 
-/// What one transaction is of.
+/// The facts of one transaction.
 enum Batch<'p> {
     Calls(&'p [Call]),
     Others(&'p [Other]),
 }
 
-/// A fact that is marked: its kind, id, Session, and how many bytes it had.
+/// A fact to mark: its kind, its id, the index of its Session, and how many bytes it had.
 type Marked = (FactTable, FactId, u32, u64);
 
 impl Transaction<'_> {
-    /// Lets nobody else write facts until the transaction ends.
+    /// Keeps others from writing facts until the transaction ends.
     pub(super) fn keep_others_out(&mut self) -> Result<(), StoreError> {
         let text = self.connection.text(KEEP_OUT);
         self.connection.execute(text, &[]).map(drop)
@@ -88,13 +88,14 @@ impl Transaction<'_> {
 }
 
 impl Ledger {
-    /// Erases what is planned, in transactions of bounded size, each with its row of the log. `progress`
-    /// is told how much is done. What is done stays done when it fails, or the deadline passes.
+    /// Erases what is planned, in transactions of bounded size, each with its own row in the log.
+    /// `progress` is called with the total after each. If a later transaction fails or the deadline
+    /// passes, what is erased by then stays erased.
     ///
     /// # Errors
     ///
-    /// [`StoreError::ErasedByAnother`] when another erasure went on since the plan was made; when the
-    /// schema is not at head, or the store cannot be reached.
+    /// [`StoreError::ErasedByAnother`] if there was another erasure since the plan was made. Also
+    /// if the schema is not at head, the store cannot be reached, or the deadline passes.
     pub fn erase(
         &self,
         mut plan: ErasurePlan,
@@ -145,7 +146,7 @@ impl Ledger {
             erased.add(&done);
             progress(&erased);
             if batches.peek().is_some() {
-                // Those who send have their turn.
+                // Let waiting senders write.
                 std::thread::sleep(begun.elapsed().max(PAUSE));
             }
         }
@@ -153,7 +154,7 @@ impl Ledger {
     }
 }
 
-/// How many of the calls that were erased needed each content.
+/// How many of the erased calls needed each content.
 type Released = HashMap<i64, u32>;
 
 fn erase(
@@ -184,7 +185,7 @@ fn erase(
     Ok((erased, released))
 }
 
-/// Empties calls, and deletes what no call is left to need.
+/// Empties calls, and deletes the contents that no remaining call needs.
 fn erase_calls(
     transaction: &mut Transaction<'_>,
     plan: &ErasurePlan,

@@ -1,4 +1,4 @@
-//! Giving back the space of what was erased, and with it the bytes that lie there still.
+//! Rewrites the files of a database, so that they no longer hold the bytes of deleted content.
 
 use crate::store::{Ledger, StoreError};
 
@@ -13,24 +13,23 @@ const TABLES: [&str; 7] = [
     "retry_linkages",
 ];
 
-/// Whether the files of a database hold nothing any more of what was deleted.
+/// Whether the files of a database still hold deleted data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compaction {
-    /// They hold nothing of it.
+    /// They hold none.
     Done,
-    /// Somebody reads what was there before, and something of it may be left. The same again, later, is
-    /// done with it.
+    /// Others still use the database, so some may be left. Compact again later to remove it.
     InUse,
 }
 
 impl Ledger {
-    /// Rewrites the files of the database without what was deleted: all of SQLite's and its log, the
-    /// tables of captured content of PostgreSQL. Nobody can write while that goes on, and of PostgreSQL
-    /// nobody reads these tables; it takes about as much free space as the database has.
+    /// Rewrites the files of the database without deleted data: the whole SQLite file and its log,
+    /// or PostgreSQL's tables of captured content. Nobody can write meanwhile, and on PostgreSQL
+    /// nobody can read these tables. It needs about as much free space as the database takes.
     ///
     /// # Errors
     ///
-    /// If the schema is not at head, or the database cannot be rewritten. Nothing is lost then.
+    /// If the schema is not at head, or the database cannot be rewritten. Then nothing is lost.
     pub fn compact(&self) -> Result<Compaction, StoreError> {
         self.writing_at_head()?.compact(&TABLES)
     }

@@ -18,17 +18,17 @@ use crate::store::{Snapshot, StoreError};
 pub struct ErasureRow {
     /// Its revision.
     pub revision: u64,
-    /// The erasure.
+    /// The id of the erasure.
     pub erasure_id: String,
-    /// Of what.
+    /// Which facts the erasure covers.
     pub subject: ErasureSubject,
     /// What was erased.
     pub erased: Erased,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// When it was erased.
     pub recorded_at: Instant,
-    /// Who did it.
+    /// Who erased it.
     pub client_id: String,
 }
 
@@ -107,7 +107,7 @@ fn marked(row: &Row<'_>) -> Result<(FactId, Instant), StoreError> {
 }
 
 impl Snapshot<'_> {
-    /// Returns whether any content of the organization was ever erased.
+    /// Returns whether content of the organization was ever erased.
     fn has_erasures(&mut self) -> Result<bool, StoreError> {
         Ok(self.revisions()?.erasure.revision > 0)
     }
@@ -129,7 +129,7 @@ impl Snapshot<'_> {
         Ok(rows)
     }
 
-    /// Returns the visible calls of a Session whose content was erased, and when that was.
+    /// Returns the visible calls of a Session whose content was erased, and when it was erased.
     pub fn erased_calls(
         &mut self,
         session_id: &SessionId,
@@ -156,7 +156,7 @@ impl Snapshot<'_> {
         Ok(facts)
     }
 
-    /// Returns the facts of a kind, of some Sessions, whose content was erased, and when that was.
+    /// Returns the facts of one kind in some Sessions whose content was erased, and when.
     pub fn erased_facts<'i>(
         &mut self,
         kind: FactTable,

@@ -1,18 +1,19 @@
-//! Erasure of captured content. Facts stay; what people, models and machines said in them goes.
+//! Erases captured content. Facts stay; what people, models and machines said in them is deleted.
 //!
-//! Contents are shared, and a list of ids says which a call needs. So an erasure first looks at all
-//! calls of the database ([`ErasurePlan`]): which of them it is of, which contents these need, and which
-//! of those any other call needs too. Then it goes on call by call in transactions of bounded size
-//! ([`Ledger::erase`]). Each writes its row of the log, marks its facts, empties them, and deletes the
-//! contents that no call is left to need. What one transaction has erased is erased for good, and what
-//! a crash has left undone is found by the next plan.
+//! Calls share contents, and each call lists the ids of the contents that it needs. So an erasure
+//! first reads all calls of the database ([`ErasurePlan`]): which calls to erase, which contents
+//! these need, and which of those contents another call also needs. Then it erases the calls in
+//! transactions of bounded size ([`Ledger::erase`](super::Ledger::erase)). Each transaction adds a
+//! row to the log, marks its facts, empties them, and deletes the contents that no remaining call
+//! needs. A committed transaction is final. After a crash, the next plan finds what is left to
+//! erase.
 //!
-//! Nobody else writes while such a transaction runs. Calls that were stored since the plan was made are
-//! looked at before anything is deleted, and what writers remember of contents ends with it
-//! ([`super::witness`]).
+//! Nobody else writes while such a transaction runs. Before it deletes anything, it reads the calls
+//! that were stored since the plan was made. After it, writers forget which contents they have
+//! stored ([`super::witness`]).
 //!
-//! Deleted bytes stay in the files of a database until something is written over them, so an erasure
-//! ends with [`Ledger::compact`].
+//! Deleted bytes stay in the files of a database until they are overwritten, so an erasure ends
+//! with [`Ledger::compact`](super::Ledger::compact).
 
 mod again;
 mod apply;
@@ -31,49 +32,50 @@ pub use self::log::ErasureRow;
 pub use self::plan::ErasurePlan;
 pub(in crate::store) use self::select::erased_cell;
 
-/// Of which facts the content is erased.
+/// Which facts lose their content in an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErasureSubject {
-    /// Of those of a Session.
+    /// The facts of a Session.
     Session(SessionId),
-    /// Of those that name a user, and of those that name none in a Session where nobody else is named.
+    /// The facts that name a user, and the facts that name no user in a Session where nobody else
+    /// is named.
     User(UserId),
-    /// Of those that were captured before a moment.
+    /// The facts that were captured before a moment.
     OlderThan(Instant),
 }
 
-/// An erasure that is to be carried out.
+/// An erasure to carry out.
 #[derive(Clone, Debug)]
 pub struct ErasureOrder {
-    /// A fresh id, under which its rows stand in the log.
+    /// A fresh id. All rows of the erasure in the log have it.
     pub erasure_id: Uuid,
-    /// Of what.
+    /// Which facts to erase.
     pub subject: ErasureSubject,
-    /// Why, exactly as the operator wrote it.
+    /// The reason, exactly as the operator wrote it.
     pub reason: String,
-    /// When.
+    /// When it is recorded.
     pub recorded_at: Instant,
-    /// Who does it.
+    /// Who erases.
     pub client_id: String,
 }
 
-/// Facts by kind, of those that hold captured content.
+/// The number of facts of each kind that holds captured content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ErasedFacts {
-    /// Model calls.
+    /// Inference calls.
     pub inference_calls: u64,
-    /// Decisions.
+    /// Developer decisions.
     pub developer_decisions: u64,
     /// Edit observations.
     pub edit_observations: u64,
-    /// Refused edits.
+    /// Rejected edits.
     pub rejected_edits: u64,
     /// Retry linkages.
     pub retry_linkages: u64,
 }
 
 impl ErasedFacts {
-    /// Returns how many there are.
+    /// Returns the number of facts of all kinds.
     pub const fn total(&self) -> u64 {
         self.inference_calls
             + self.developer_decisions
@@ -91,37 +93,37 @@ impl ErasedFacts {
     }
 }
 
-/// What an erasure would take away, and what it would leave.
+/// What an erasure would delete, and what it would leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ErasureForecast {
-    /// The Sessions of the facts.
+    /// The number of Sessions that the facts belong to.
     pub sessions: u64,
-    /// The facts whose content goes.
+    /// The facts whose content would be deleted.
     pub facts: ErasedFacts,
-    /// Distinct messages and pieces of payloads that go.
+    /// The distinct messages and pieces of payloads that would be deleted.
     pub contents: u64,
-    /// Bytes as they are kept, without indexes.
+    /// The stored bytes that would be freed, without indexes.
     pub stored_bytes: u64,
     /// Contents that stay because other calls of their Session need them.
     pub shared_in_session: u64,
-    /// Contents that stay because calls of other Sessions need them: system prompts, definitions of
-    /// tools, and the like.
+    /// Contents that stay because other calls need them and that all Sessions share: system
+    /// prompts, definitions of tools, and the like.
     pub shared_by_all: u64,
 }
 
 /// What was erased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// The facts.
+    /// The facts whose content was erased.
     pub facts: ErasedFacts,
-    /// Distinct messages and pieces of payloads.
+    /// The distinct messages and pieces of payloads that were deleted.
     pub contents: u64,
-    /// Bytes as they were kept, without indexes.
+    /// The stored bytes that were freed, without indexes.
     pub stored_bytes: u64,
 }
 
 impl Erased {
-    /// Adds what else was erased.
+    /// Adds the counts of another erasure.
     pub fn add(&mut self, other: &Self) {
         self.facts.add(&other.facts);
         self.contents += other.contents;

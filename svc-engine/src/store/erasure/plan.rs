@@ -1,6 +1,7 @@
-//! What an erasure would take away: the facts that it is of, and the contents that nothing else needs.
+//! Plans an erasure: which facts to erase, and which contents nothing else needs.
 //!
-//! About a dozen bytes are kept in memory for each content of these facts, and some dozens for each fact.
+//! A plan takes about a dozen bytes of memory for each content of these facts, and some dozens of
+//! bytes for each fact.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,7 @@ use crate::store::connection::{Connection, Lookup};
 use crate::store::value::Value;
 use crate::store::{Ledger, Snapshot, StoreError, id_list};
 
-/// The calls behind a number, and what they need.
+/// The calls after a number, and the contents that they need.
 const CALLS_AFTER: &str = "SELECT f.call_number, f.input_contents, f.output_contents
     FROM inference_calls f WHERE f.call_number > $1";
 const RAWS_AFTER: &str =
@@ -37,33 +38,33 @@ const SIZES: Lookup<'_> = Lookup {
         WHERE content_id",
     then: "",
 };
-/// The last call whose payload is stored. Numbers of calls are drawn while others are kept out, so all
-/// calls that come later have greater ones.
+/// The last call whose payload is stored. A call gets its number while other writers are locked
+/// out, so all later calls have greater numbers.
 const LAST: &str = "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads";
-/// How often content was erased.
+/// How often content has been erased.
 pub(super) const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
 
-/// What an erasure is of, and what of it nothing else needs.
+/// The facts to erase, and which of their contents nothing else needs.
 #[derive(Debug)]
 pub struct ErasurePlan {
     pub(super) selected: Selected,
-    /// How many of the calls that are not erased yet need each content.
+    /// How many of the calls that are still to be erased need each content.
     pub(super) references: HashMap<i64, u32>,
     /// The contents that other calls need.
     pub(super) needed: HashSet<i64>,
     /// The number of the last call that was looked at.
     pub(super) seen: i64,
-    /// The calls of the erasure itself that are behind it.
+    /// The calls to erase whose numbers are greater than `seen`.
     late: HashSet<i64>,
-    /// How often content had been erased.
+    /// How often content had been erased when the plan was made, plus the plan's own transactions.
     pub(super) erasures: i64,
     forecast: ErasureForecast,
 }
 
-/// The contents of a call, each once.
+/// The contents that each call needs, without duplicates.
 pub(super) type Needs = HashMap<i64, Vec<i64>>;
 
-/// Returns what calls need, by their numbers.
+/// Returns the contents that calls need, by the number of the call.
 pub(super) fn needs_of(
     connection: &mut Connection,
     calls: &[super::select::Call],
@@ -89,7 +90,7 @@ pub(super) fn needs_of(
     Ok(needs)
 }
 
-/// Calls whose needs are read at once.
+/// Maximum number of calls whose contents are read at once.
 const CALLS_AT_ONCE: usize = 1_024;
 
 impl ErasurePlan {
@@ -122,7 +123,8 @@ impl ErasurePlan {
         Ok(plan)
     }
 
-    /// Looks at what calls behind a number need, apart from some. Returns the last number.
+    /// Notes which contents the calls after a number need, except for the calls in `own`. Returns
+    /// the last number.
     fn look_at_others(
         &mut self,
         connection: &mut Connection,
@@ -157,7 +159,7 @@ impl ErasurePlan {
         Ok(last)
     }
 
-    /// Looks at the calls that were stored since this was done last. Nobody else writes meanwhile.
+    /// Looks at the calls that were stored since the last look. Nobody else may write meanwhile.
     pub(super) fn catch_up(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
         let late = std::mem::take(&mut self.late);
         let seen = self.look_at_others(connection, self.seen, &late);
@@ -182,7 +184,7 @@ impl ErasurePlan {
         facts
     }
 
-    /// Returns what it would take away, and what it would leave.
+    /// Returns what the erasure would delete, and what it would leave.
     pub const fn forecast(&self) -> &ErasureForecast {
         &self.forecast
     }
@@ -220,7 +222,7 @@ impl ErasurePlan {
 }
 
 impl ErasedFacts {
-    /// Counts facts of a kind that holds captured content.
+    /// Adds to the count of a kind. Kinds without captured content are not counted.
     pub(super) const fn count(&mut self, kind: FactTable, more: u64) {
         match kind {
             FactTable::InferenceCalls => self.inference_calls += more,
@@ -239,11 +241,11 @@ impl ErasedFacts {
 }
 
 impl Ledger {
-    /// Returns what an erasure would take away, and changes nothing.
+    /// Returns what an erasure would delete, and changes nothing.
     ///
     /// # Errors
     ///
-    /// If the store gives no answer before the deadline: every call of the database is looked at.
+    /// If the store does not answer before the deadline. Every call of the database is read.
     pub fn forecast_erasure(
         &self,
         subject: &ErasureSubject,
@@ -254,11 +256,11 @@ impl Ledger {
         Ok(ErasurePlan::new(&mut snapshot, selected, (0, 0))?.forecast)
     }
 
-    /// Returns what is to be erased, for [`Ledger::erase`].
+    /// Plans an erasure for [`Ledger::erase`].
     ///
     /// # Errors
     ///
-    /// If the schema is not at head, or the store gives no answer before the deadline.
+    /// If the schema is not at head, or the store does not answer before the deadline.
     pub fn plan_erasure(
         &self,
         subject: &ErasureSubject,
@@ -272,7 +274,7 @@ impl Ledger {
         deadline: &Deadline,
         select: impl FnOnce(&mut Snapshot<'_>) -> Result<Selected, StoreError>,
     ) -> Result<ErasurePlan, StoreError> {
-        // What is not committed yet when this one is, comes behind the last call.
+        // Calls that are committed after this transaction have greater numbers than the last call.
         let begun = self.write(|transaction| {
             transaction.keep_others_out()?;
             let connection = &mut *transaction.connection;

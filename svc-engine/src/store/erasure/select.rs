@@ -1,4 +1,4 @@
-//! Which facts an erasure is of, and where each kind keeps what was captured.
+//! Selects the facts of an erasure, and knows where each kind keeps captured content.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,19 +11,20 @@ use crate::store::session_claims::{self, ClaimKind};
 use crate::store::value::{Row, Value};
 use crate::store::{Snapshot, StoreError, kind, packing, sessions};
 
-/// What stands in the place of a text that was erased, and of what else a sender said.
+/// What replaces an erased text, and an erased `raw`.
 const TEXT: &[u8] = b"\"\"";
 const RAW: &[u8] = b"null";
 
-/// A kind of fact whose captured content stands in its own row.
+/// A kind of fact whose captured content is in its own row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub(super) kind: FactTable,
-    /// Columns of texts.
+    /// The columns that hold texts.
     texts: &'static [&'static str],
 }
 
-/// The kinds beside model calls that hold captured content of a Session. Each has a column `raw`.
+/// The kinds other than Inference calls that hold captured content of a Session. Each has a column
+/// `raw`.
 pub(super) const KEPT: [Kept; 4] = [
     Kept {
         kind: FactTable::DeveloperDecisions,
@@ -44,7 +45,7 @@ pub(super) const KEPT: [Kept; 4] = [
 ];
 
 impl Kept {
-    /// Returns the column of the fact's id.
+    /// Returns the column that holds the fact's id.
     pub(super) fn id(&self) -> &'static str {
         kind::table(self.kind).id()
     }
@@ -61,7 +62,7 @@ impl Kept {
         )
     }
 
-    /// Returns the statement that empties facts, up to their ids, and the values that it takes first.
+    /// Returns the statement that empties facts, up to their ids, and its first values.
     pub(super) fn emptying(&self) -> (String, Vec<Value<'static>>) {
         let mut text = format!("UPDATE {} SET raw = $1", self.kind);
         let mut values = vec![Value::OwnBlob(packing::cell(RAW.to_vec()))];
@@ -74,21 +75,21 @@ impl Kept {
     }
 }
 
-/// Returns the bytes of a column whose content was erased: of `raw`, or of a text.
+/// Returns the bytes of a column after its content was erased: of `raw`, or of a text.
 pub(in crate::store) fn erased_cell(is_raw: bool) -> Vec<u8> {
     packing::cell(if is_raw { RAW } else { TEXT }.to_vec())
 }
 
-/// A call whose content is erased.
+/// An Inference call whose content is to be erased.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) number: i64,
     pub(super) id: FactId,
-    /// The place of its Session.
+    /// The index of its Session in [`Selected::sessions`].
     pub(super) session: u32,
 }
 
-/// Another fact whose content is erased.
+/// Another fact whose content is to be erased.
 #[derive(Clone, Debug)]
 pub(super) struct Other {
     pub(super) kept: Kept,
@@ -97,7 +98,7 @@ pub(super) struct Other {
     pub(super) bytes: u64,
 }
 
-/// The facts of an erasure, in the order of their selection.
+/// The facts of an erasure, in the order in which they were selected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selected {
     /// The Sessions, each once.
@@ -118,7 +119,7 @@ impl Selected {
         place
     }
 
-    /// Adds the call of a row of [`CALLS`].
+    /// Adds the call in a row of [`CALLS`].
     fn add_call(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
         let call = Call {
             id: row.fact_id(0)?,
@@ -129,7 +130,7 @@ impl Selected {
         Ok(())
     }
 
-    /// Adds the fact of a row of [`Kept::selection`].
+    /// Adds the fact in a row of [`Kept::selection`].
     fn add_other(&mut self, kept: Kept, row: &Row<'_>) -> Result<(), StoreError> {
         let other = Other {
             kept,
@@ -141,7 +142,7 @@ impl Selected {
         Ok(())
     }
 
-    /// Returns a Session by its place.
+    /// Returns the Session at an index.
     pub(super) fn session_at(&self, place: u32) -> &str {
         self.sessions.get(place as usize).map_or("", |it| it)
     }
@@ -149,16 +150,16 @@ impl Selected {
 
 const CALLS: &str = "f.inference_call_id, f.session_id, f.user_id, f.call_number
     FROM inference_calls f";
-/// Facts that are looked up by their ids.
+/// The condition for facts that are looked up by id.
 const OF_ORGANIZATION: &str = "WHERE COALESCE(f.org_id, '') = $1";
 const OLDER: &str = "WHERE f.org_id = $1 AND f.captured_at_us < $2";
 /// The Sessions in which some fact names a user.
 const NAMED: &str = "SELECT session_id FROM session_claims
     WHERE value = $1 AND kind = $3 AND org_id = $2 ORDER BY captured_at_us, session_id";
-/// What facts say of a Session.
+/// The claims that facts make about a Session.
 const CLAIMS: &str = "SELECT claims FROM sessions WHERE session_id = $2 AND org_id = $1";
 
-/// Returns the statement that selects facts which are not erased yet.
+/// Returns the statement that selects facts whose content is not erased yet.
 fn unerased(
     every_row: &str,
     selection: &str,
@@ -173,13 +174,13 @@ fn unerased(
     )
 }
 
-/// Whose facts of a Session are meant.
+/// Which facts of a Session are selected.
 #[derive(Clone, Copy)]
 enum Of<'u> {
     Everybody,
-    /// Those that name this user, or nobody.
+    /// The facts that name this user or no user.
     UserOrNobody(&'u str),
-    /// Those that name this user.
+    /// The facts that name this user.
     User(&'u str),
 }
 
@@ -194,7 +195,7 @@ impl Of<'_> {
 }
 
 impl Snapshot<'_> {
-    /// Returns the facts that an erasure is of, quarantined ones included.
+    /// Returns the facts of an erasure, quarantined ones included.
     pub(super) fn selected_for_erasure(
         &mut self,
         subject: &ErasureSubject,
@@ -297,7 +298,7 @@ impl Snapshot<'_> {
 }
 
 impl Snapshot<'_> {
-    /// Returns those of some facts that are there and not erased.
+    /// Returns the given facts that are stored and whose content is not erased.
     pub(super) fn unerased_of(
         &mut self,
         facts: &BTreeSet<(FactTable, FactId)>,

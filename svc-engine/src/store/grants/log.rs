@@ -1,4 +1,4 @@
-//! The rows of the log: appended in the order of the organization, never changed.
+//! The rows of the log. Each organization's rows are appended in order and never changed.
 
 use svc_model::facts::AgentHarness;
 use svc_model::grant::{GrantAction, TokenName};
@@ -154,7 +154,7 @@ fn of_token(
     connection.all(OF_TOKEN, &keys, read)
 }
 
-/// Appends a row, which is in force unless it ends another.
+/// Appends a row. It is in force unless it ends another row.
 fn append(
     transaction: &mut Transaction<'_>,
     token: &TokenName,
@@ -228,14 +228,14 @@ const fn changed(row: GrantRow) -> ChangedGrant {
     }
 }
 
-/// Grants a token what it does not have yet.
+/// Grants a token a target, unless it has the grant already.
 pub(in crate::store) fn add(
     transaction: &mut Transaction<'_>,
     token: &TokenName,
     target: &GrantTarget,
     change: &GrantChange,
 ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
-    // Locked before a revision is drawn, and before it is looked what the token has.
+    // Lock before a revision is drawn and before the token's grants are read.
     transaction.organization()?;
     let rows = of_token(transaction.connection, transaction.org_id, token)?;
     let mut grants = rows
@@ -260,7 +260,7 @@ pub(in crate::store) fn add(
     Ok(Ok(changed(row)))
 }
 
-/// Ends the one grant that its id, or the beginning of one, names.
+/// Ends the one grant that has this id, or whose id begins with it.
 pub(in crate::store) fn remove(
     transaction: &mut Transaction<'_>,
     grant_id: &str,
@@ -283,13 +283,13 @@ pub(in crate::store) fn remove(
     Ok(Ok(changed(row)))
 }
 
-/// Returns the grant that a text names: by its whole id, else by the beginning of one.
+/// Finds a grant by its whole id, or else by the beginning of its id.
 fn find(
     connection: &mut Connection,
     org_id: &OrgId,
     text: &str,
 ) -> Result<Result<GrantRow, NoGrant>, StoreError> {
-    // Every id is written so; what is written otherwise begins none.
+    // Ids are written in lower case.
     let text = text.to_ascii_lowercase();
     let keys = [Value::Text(&text), org_id.as_str().into()];
     let whole = connection.first(BY_ID, &keys, read)?;
@@ -300,7 +300,8 @@ fn find(
     if text.len() < FACT_ID_BEGINNING_MIN || !text.bytes().all(is_id) {
         return Ok(Err(NoGrant::Absent));
     }
-    // Behind every id that begins so: no character of one is behind it.
+    // `g` sorts after every character of an id, so this sorts after every id that begins with the
+    // text.
     let end = format!("{text}g");
     let keys = [
         Value::Text(&text),
@@ -315,7 +316,7 @@ fn find(
     })
 }
 
-/// Refuses a token everywhere, or takes it again.
+/// Revokes a token, or restores it.
 pub(in crate::store) fn change_token(
     transaction: &mut Transaction<'_>,
     token: &TokenName,
@@ -344,19 +345,19 @@ pub(in crate::store) fn change_token(
 }
 
 impl Snapshot<'_> {
-    /// Returns the rows of a token that are in force, oldest first: its grants, and its revocation.
+    /// Returns the rows of a token that are in force, oldest first: its grants and its revocation.
     pub fn grants_of(&mut self, token: &TokenName) -> Result<Vec<GrantRow>, StoreError> {
         let org_id = self.org_id;
         of_token(self.connection()?, org_id, token)
     }
 
-    /// Returns the row that last restored a token.
+    /// Returns the last row that restored a token.
     pub fn restoration_of(&mut self, token: &TokenName) -> Result<Option<GrantRow>, StoreError> {
         let keys = [token.as_str().into(), self.org_id.as_str().into()];
         self.connection()?.first(RESTORED, &keys, read)
     }
 
-    /// Returns whether the log has a row of this id.
+    /// Returns whether the log has a row with this id.
     pub fn has_grant_row(&mut self, grant_id: &str) -> Result<bool, StoreError> {
         let keys = [Value::Text(grant_id), self.org_id.as_str().into()];
         Ok(self
@@ -365,7 +366,7 @@ impl Snapshot<'_> {
             .is_some())
     }
 
-    /// Returns the high-water mark of the log; 0 when it is empty.
+    /// Returns the latest revision of the log, or 0 if it is empty.
     pub fn grant_revision(&mut self) -> Result<u64, StoreError> {
         let keys = [self.org_id.as_str().into()];
         let revision = self

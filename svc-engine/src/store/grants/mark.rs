@@ -1,7 +1,7 @@
-//! What an answer about a grant depends on, in a form that costs one look-up.
+//! What an answer about a grant depends on, in a form that takes one look-up.
 //!
-//! The log is append-only, and every row of it has an id of its own. So its last row stands for all of
-//! it, also after the database was set back to an earlier state and has grown again.
+//! The log is append-only, and every row has its own id. So the last row identifies the whole log,
+//! even if the database is restored to an earlier state and then grows again.
 
 use svc_model::id::SessionId;
 
@@ -32,24 +32,24 @@ macro_rules! mark_of_session {
 const OF_LOG: &str = mark!();
 const OF_SESSION: &str =
     mark_of_session!(", (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)");
-/// Of each Session that rules may lead to. There is one row at least.
+/// One row for each Session that rules may reach, and at least one row in all.
 const OF_CANDIDATES: &str =
     mark_of_session!(", c.mark, c.session_id, c.rule FROM (SELECT 1) one LEFT JOIN");
 
-/// What decides whether the grants of a token reach a Session. As long as it is the same, so is the
-/// answer.
+/// What decides whether a token's grants reach a Session. As long as it is the same, the answer is
+/// the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrantMark {
-    /// The id of the last row of the log of grants; nothing when it is empty.
+    /// The id of the last row of the log of grants, if there is one.
     pub grants: Option<String>,
     /// The id of the last row of the quarantine log.
     quarantine: Option<String>,
-    /// The mark of the Session; nothing if no fact names it.
+    /// The mark of the Session, if any fact names it.
     session: Option<i64>,
 }
 
 impl GrantMark {
-    /// Reads it from a row of [`mark_of_session!`].
+    /// Reads a mark from a row of [`mark_of_session!`].
     fn of(row: &Row<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             grants: row.optional_text(AFTER_REVISIONS)?,
@@ -69,27 +69,27 @@ impl GrantMark {
 pub struct GrantCandidates {
     /// The id of the last row of the log of grants.
     pub grants: Option<String>,
-    /// The Sessions, sorted, and what decides of each whether it is reached.
+    /// The Sessions, sorted, with what decides whether each is reached.
     pub sessions: Vec<(SessionId, GrantMark)>,
-    /// Whether a rule has more Sessions to look at than it may.
+    /// Whether a rule has more rows than may be looked at.
     pub is_over: bool,
 }
 
 impl Snapshot<'_> {
-    /// Returns the id of the last row of the log of grants. The [`revisions`](Self::revisions) are
-    /// learned with it.
+    /// Returns the id of the last row of the log of grants. Also reads the
+    /// [`revisions`](Self::revisions).
     pub fn grant_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
         self.read_revisions(OF_LOG, &keys, |row| row.optional_text(AFTER_REVISIONS))
     }
 
-    /// Returns what decides whether grants reach a Session, in the same way.
+    /// Returns what decides whether grants reach a Session. Also reads the revisions.
     pub fn grant_mark(&mut self, session_id: &SessionId) -> Result<GrantMark, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
         self.read_revisions(OF_SESSION, &keys, GrantMark::of)
     }
 
-    /// Returns the Sessions that rules may reach, in the same way.
+    /// Returns the Sessions that rules may reach. Also reads the revisions.
     pub fn grant_candidates(
         &mut self,
         rules: &[&GrantRule],
@@ -127,7 +127,7 @@ impl Snapshot<'_> {
             Ok(())
         })?;
         self.learn_revisions(revisions);
-        // Several rules, or several names of a repository, may lead to one Session.
+        // Several rules, or several names of a repository, may lead to the same Session.
         found.sessions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         found.sessions.dedup_by(|(a, _), (b, _)| a == b);
         found.is_over = looked_at.is_over();

@@ -1,8 +1,9 @@
-//! What the named retrieval tokens may read: an append-only log, and which of its rows are in force.
+//! What the named retrieval tokens may read: an append-only log, and which of its rows are in
+//! force.
 //!
-//! [`log`] appends and lists, [`reach`] says which Sessions a rule reaches, and [`mark`] tells whether
-//! what they said earlier still holds. Each works in one transaction, so a question is answered by the
-//! grants of its own snapshot.
+//! [`log`] appends and lists rows, [`reach`] finds the Sessions that a rule reaches, and [`mark`]
+//! tells whether an earlier answer still holds. Each works in one transaction, so a question is
+//! answered by the grants of its own snapshot.
 
 mod log;
 mod mark;
@@ -24,23 +25,23 @@ pub use self::reach::Reached;
 pub enum GrantTarget {
     /// One Session, stored or not.
     Session(SessionId),
-    /// Every Session of which visible facts say this.
+    /// Every Session that matches a rule.
     Rule(GrantRule),
 }
 
-/// What visible facts must say of a Session, all of it, and nothing else of the same kind. At least
-/// one member is there.
+/// What visible facts must say about a Session to match. They must say all of it, and nothing else
+/// of the same kind. At least one member is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrantRule {
     /// Its user.
     pub user_id: Option<UserId>,
-    /// The agent behind its decisions and edits.
+    /// The agent of its decisions and edits.
     pub agent_harness: Option<AgentHarness>,
-    /// The name of the repository, which counts where there is no identity.
+    /// The name of the repository. It is used only if there is no identity.
     pub repo: Option<RepositoryName>,
     /// The identity of the repository.
     pub repository: Option<RepositoryIdentity>,
-    /// The first moment at which its first fact was captured.
+    /// The earliest moment at which its first fact may have been captured.
     pub since: Option<Instant>,
 }
 
@@ -49,62 +50,62 @@ pub struct GrantRule {
 pub struct GrantRow {
     /// Its revision.
     pub revision: u64,
-    /// Its id; of a row that adds, that of the grant.
+    /// The id of the row. If the row adds a grant, this is also the grant's id.
     pub grant_id: String,
     /// The token.
     pub token: TokenName,
-    /// What it does.
+    /// What the row does.
     pub action: GrantAction,
-    /// The grant that it ends.
+    /// The grant that the row ends.
     pub removed_grant_id: Option<String>,
-    /// What is granted, or was until this row.
+    /// What is granted, or what was granted until this row.
     pub target: Option<GrantTarget>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// When it was recorded.
     pub recorded_at: Instant,
-    /// Who did it.
+    /// Who changed it.
     pub client_id: String,
-    /// Whether it is in force.
+    /// Whether the row is in force.
     pub is_in_force: bool,
 }
 
 /// Who changes grants, when and why.
 #[derive(Clone, Debug)]
 pub struct GrantChange {
-    /// A fresh id of the row.
+    /// A fresh id for the row.
     pub grant_id: Uuid,
-    /// Why, exactly as the operator wrote it.
+    /// The reason, exactly as the operator wrote it.
     pub reason: String,
-    /// When.
+    /// When it is recorded.
     pub recorded_at: Instant,
-    /// Who does it.
+    /// Who makes the change.
     pub client_id: String,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedGrant {
-    /// The row that says so.
+    /// The row that records it.
     pub row: GrantRow,
-    /// Whether it was so already: then the row is an earlier one.
+    /// Whether nothing had to change. Then the row is an earlier one.
     pub unchanged: bool,
 }
 
 /// Why nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGrant {
-    /// No grant has this id, or one that begins so.
+    /// No grant has this id or an id that begins with it.
     Absent,
-    /// The ids of several grants begin so.
+    /// The ids of several grants begin with it.
     Ambiguous,
-    /// The token has as many grants as it may have.
+    /// The token already has the maximum number of grants.
     Full,
     /// The token was never revoked.
     NotRevoked,
 }
 
-/// The bits of the obstacles between a rule and a Session.
+/// The obstacles between a rule and a Session, in the order of their bits.
 const OBSTACLES: [GrantObstacle; 8] = [
     GrantObstacle::NothingVisible,
     GrantObstacle::UserNotSaid,

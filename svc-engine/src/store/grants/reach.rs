@@ -1,10 +1,11 @@
-//! Which Sessions a rule reaches: those of which visible facts say all that it asks for, and nothing
-//! else of the same kind.
+//! Finds the Sessions that a rule reaches. Visible facts must say everything that the rule asks
+//! for, and nothing else of the same kind.
 //!
-//! Anybody who may send facts may send one of any Session. So it is not enough that some fact names the
-//! user: a Session that facts tie to another user, agent or repository too is not reached.
+//! Anyone who may send facts may send a fact about any Session. So it is not enough that a fact
+//! names the user: a Session that facts also tie to another user, agent or repository is not
+//! reached.
 //!
-//! The rules of a token are one statement.
+//! The rules of a token are evaluated in one statement.
 
 use svc_model::grant::GrantObstacle;
 use svc_model::id::SessionId;
@@ -23,7 +24,7 @@ use crate::store::{Snapshot, StoreError, observations, sessions};
 pub struct Reached {
     /// The Sessions, sorted.
     pub sessions: Vec<SessionId>,
-    /// Whether a rule has more Sessions to look at than it may.
+    /// Whether a rule has more rows than may be looked at.
     pub is_over: bool,
 }
 
@@ -33,9 +34,10 @@ fn said(kind: ClaimKind, row: &str, value: &str) -> String {
     kind.proof(&org_id, &session_id, value)
 }
 
-/// Returns the condition that some visible fact says something else of the Session of `row`. Facts may
-/// be many, so it is looked for only where the Session has another claim of the kind. A value may hold
-/// the word, so these may seem more than they are, and never fewer.
+/// Returns the condition that a visible fact says something else about the Session of `row`. There
+/// may be many facts, so they are searched only if the Session has another claim of the kind.
+/// Claims are counted by their kind's word. A value may contain the word, so the count may be too
+/// high, but never too low.
 fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     let word = kind.as_str();
     let (tables, column) = kind.facts();
@@ -58,7 +60,7 @@ fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     )
 }
 
-/// Returns what lies between a rule and the Session of `row`, each with its bit.
+/// Returns what may keep a rule from the Session of `row`: the conditions, each with its bit.
 fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     let mut add = |obstacle: GrantObstacle, condition: String| {
@@ -92,7 +94,7 @@ fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, S
     }
     if let Some(repository) = rule.lifetime() {
         let is_of = observations::is_of(it, &repository);
-        // What cannot be told is not of the repository.
+        // An observation whose repository cannot be told counts as one of another repository.
         let observed = |truth: &str| {
             let condition = format!("CASE WHEN {is_of} THEN 1 ELSE 0 END = {truth}");
             observations::some(row, &condition)
@@ -110,8 +112,9 @@ fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, S
     found
 }
 
-/// Selects a bounded run of rows along what few Sessions share: each Session that the rule can reach
-/// has one, of all Sessions or of some.
+/// Selects a bounded number of rows by the member of the rule that the fewest Sessions share. Each
+/// Session that the rule can reach has a row. `among` limits them to some Sessions, unless it is
+/// empty.
 pub(super) fn run(
     it: &mut Statement<'_>,
     org: &str,
@@ -154,7 +157,7 @@ pub(super) fn run(
     } else {
         format!(" AND c.session_id IN ({})", among.join(", "))
     };
-    // One more than may be looked at tells that there are more.
+    // One more than may be looked at, to tell whether there are more.
     let rows = GRANT_RULE_ROWS_MAX + 1;
     format!(
         "SELECT c.org_id, c.session_id, c.captured_at_us FROM {run} \
@@ -162,7 +165,7 @@ pub(super) fn run(
     )
 }
 
-/// Says of each row of a run whether the rule reaches its Session.
+/// Selects, for each row of a run, whether the rule reaches its Session.
 fn candidates(
     it: &mut Statement<'_>,
     org: &str,
@@ -181,7 +184,7 @@ fn candidates(
     )
 }
 
-/// How many rows the run of each rule had.
+/// The number of rows in the run of each rule.
 pub(super) struct LookedAt(Vec<u64>);
 
 impl LookedAt {
@@ -189,7 +192,7 @@ impl LookedAt {
         Self(vec![0; rules.len()])
     }
 
-    /// Counts a row of the rule of a number.
+    /// Counts a row of a rule, given by its index.
     pub(super) fn count(&mut self, rule: i64) {
         let place = usize::try_from(rule).ok();
         if let Some(rows) = place.and_then(|place| self.0.get_mut(place)) {
@@ -197,14 +200,14 @@ impl LookedAt {
         }
     }
 
-    /// Returns whether a rule has more rows than it may look at.
+    /// Returns whether a rule has more rows than may be looked at.
     pub(super) fn is_over(&self) -> bool {
         self.0.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX)
     }
 }
 
 impl GrantRule {
-    /// Returns the repository that it asks for, if it asks for one.
+    /// Returns the repository that the rule asks for, if any.
     fn lifetime(&self) -> Option<Lifetime> {
         let identified = self.repository.clone().map(Lifetime::Identified);
         identified.or_else(|| self.repo.clone().map(Lifetime::Named))
@@ -212,7 +215,8 @@ impl GrantRule {
 }
 
 impl Snapshot<'_> {
-    /// Says of each rule what lies between it and a Session; nothing if no fact names the Session.
+    /// Returns the obstacles between each rule and a Session, or nothing if no fact names the
+    /// Session.
     pub fn grant_obstacles(
         &mut self,
         rules: &[&GrantRule],
@@ -245,7 +249,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the Sessions that rules reach, among all or among some.
+    /// Returns the Sessions that rules reach, of those in `among`, or of all if it is empty.
     pub fn grant_reach(
         &mut self,
         rules: &[&GrantRule],

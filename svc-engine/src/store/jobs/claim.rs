@@ -1,4 +1,4 @@
-//! A server claims a job and keeps it.
+//! Claims a job and keeps the claim.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::schedule;
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 
-/// The closed word of a job that cannot be read.
+/// The closed reason for a job that cannot be read.
 const UNREADABLE: &str = "store_failed";
 
-/// Whether anything is due: asked often, so without a transaction.
+/// Whether any job is due. This is asked often, so it is read outside a transaction.
 const ANY_DUE: &str = "SELECT 1 FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us <= $2 AND (lease_until_us IS NULL OR lease_until_us <= $2)
     LIMIT 1";
-/// The failures in a row. A claim counts its own attempt as one until it ends.
+/// The number of failures in a row. A claim counts its own attempt as a failure until it ends.
 macro_rules! failures {
     () => {
         "CASE WHEN holder IS NULL OR attempts = 0 THEN attempts ELSE attempts - 1 END"
@@ -46,7 +46,7 @@ macro_rules! due {
         )
     };
 }
-/// The job that has waited longest. Servers that ask at once are given different ones.
+/// The job that has been due longest. Servers that ask at once get different jobs.
 const NEXT: Sql = Sql {
     sqlite: due!(""),
     postgres: due!(" FOR UPDATE SKIP LOCKED"),
@@ -63,7 +63,7 @@ macro_rules! named {
         )
     };
 }
-/// One job, when nobody works on it.
+/// The job of one mirror, if nobody is working on it.
 const NAMED: Sql = Sql {
     sqlite: named!(""),
     postgres: named!(" FOR UPDATE"),
@@ -71,29 +71,28 @@ const NAMED: Sql = Sql {
 const CLAIM: &str = "UPDATE mirror_jobs
     SET holder = $3, lease_until_us = $4, started_at_us = $5, attempts = $6
     WHERE org_id = $1 AND mirror = $2";
-/// The next job that is not due yet.
+/// When the next job that is not due yet becomes due.
 const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
 const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
     WHERE org_id = $1 AND mirror = $2 AND holder = $3";
-/// What cannot be read cannot be worked on, and must not stand before all other jobs forever.
+/// A job that cannot be read cannot be done, and must not block all other jobs forever.
 const SET_ASIDE: &str = "UPDATE mirror_jobs
     SET due_at_us = NULL, holder = NULL, lease_until_us = NULL, last_failure_at_us = $3,
         last_failure = $4,
         attempts = CASE WHEN attempts > 0 THEN attempts ELSE 1 END
     WHERE org_id = $1 AND mirror = $2";
 
-/// The jobs of a store: what is asked is read from snapshots, what changes is written by the store's
-/// writer. Calls block.
+/// The jobs of a store. Reads use snapshots; changes go through the store's writer. Calls block.
 #[derive(Clone, Debug)]
 pub struct MirrorJobs(pub(super) Arc<Store>);
 
 /// Which jobs a worker takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobChoice {
-    /// Any.
+    /// Any job.
     Any,
-    /// Those whose last attempt did not fail, or that never had one.
+    /// Jobs whose last attempt did not fail, or that were never attempted.
     Sound,
 }
 
@@ -102,24 +101,25 @@ pub enum JobChoice {
 pub struct ClaimedJob {
     /// The repository.
     pub lifetime: Lifetime,
-    /// Failures in a row before this attempt.
+    /// The number of failures in a row before this attempt.
     pub attempts: u64,
-    /// What the last success left in [`JobEnd::Succeeded`](super::JobEnd::Succeeded); empty before the first.
+    /// The last success's [`JobEnd::Succeeded`](super::JobEnd::Succeeded) `notes`, or empty before
+    /// the first.
     pub notes: String,
     pub(super) holder: String,
 }
 
 impl MirrorJobs {
-    /// Names the jobs of a store.
+    /// Creates access to the jobs of a store.
     pub fn new(store: Arc<Store>) -> Self {
         Self(store)
     }
 
-    /// Claims the job that has waited longest of those that are chosen, when one is due.
+    /// Claims the job that has been due longest, of those that `choice` allows, if one is due.
     ///
     /// # Errors
     ///
-    /// If the store gives no answer; so for every method here.
+    /// If the store does not answer. This holds for every method here.
     pub fn claim(
         &self,
         choice: JobChoice,
@@ -148,7 +148,7 @@ impl MirrorJobs {
         })
     }
 
-    /// Returns when the next job becomes due that is not due yet.
+    /// Returns when the next job that is not due yet becomes due.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl MirrorJobs {
         })
     }
 
-    /// Makes the mirror of a repository due at a moment, unless it is due before that anyway. Returns
-    /// whether there is a push to refresh it from.
+    /// Makes the mirror of a repository due at a moment, unless it is due earlier. Returns whether
+    /// there is a push to refresh it from.
     ///
     /// # Errors
     ///
@@ -180,8 +180,8 @@ impl MirrorJobs {
             .run_blocking(move |connection| schedule::make_due(connection, &lifetime, now, due_at))
     }
 
-    /// Makes the mirror of a repository due and claims its job, unless somebody works on it or there
-    /// is no push to refresh it from.
+    /// Makes the mirror of a repository due and claims its job, unless another server is working on
+    /// it or there is no push to refresh it from.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl MirrorJobs {
         })
     }
 
-    /// Extends the lease of a job that is worked on. Returns false when somebody else has taken it.
+    /// Extends the lease of a claimed job. Returns false if another server has taken the job.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl MirrorJobs {
         })
     }
 
-    /// Reads from a snapshot of its own.
+    /// Reads from a new snapshot.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, StoreError>,
@@ -240,10 +240,10 @@ impl MirrorJobs {
     }
 }
 
-/// A job that is due: its repository, its failures in a row, and its notes.
+/// A due job: its repository, the number of failures in a row, and its notes.
 type Found = (Lifetime, u64, String);
 
-/// Reads the key of a job, and the job if it can be read.
+/// Reads the key of a job, and the rest if it can be read.
 fn read_job(row: &Row<'_>) -> Result<(String, Result<Found, StoreError>), StoreError> {
     let mirror = row.text(0)?;
     let lifetime = Lifetime::parse(&mirror);
@@ -257,7 +257,7 @@ fn read_job(row: &Row<'_>) -> Result<(String, Result<Found, StoreError>), StoreE
     Ok((mirror, job()))
 }
 
-/// Gives a job up that cannot be read.
+/// Gives up a job that cannot be read.
 fn set_aside(
     transaction: &mut Transaction<'_>,
     mirror: &str,

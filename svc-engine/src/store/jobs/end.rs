@@ -1,4 +1,4 @@
-//! A server ends a job.
+//! Ends a job.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::schedule::WAITING;
 use super::{ClaimedJob, DeferredNote, MirrorJobs, WaitingPush};
 use crate::fact::Lifetime;
 
-/// Locks the job. What is read afterwards is then what every delivery before has left. The attempts
-/// are 0 if anything was delivered since the job was claimed.
+/// Locks the job, so that later reads see every earlier delivery. `attempts` is 0 if anything was
+/// delivered since the job was claimed.
 const HELD: Sql = Sql {
     sqlite: "SELECT attempts FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3",
     postgres: "SELECT attempts FROM mirror_jobs
@@ -25,18 +25,20 @@ const DEFER: &str = "INSERT INTO mirror_deferred_notes
     ON CONFLICT DO NOTHING";
 const FORGET_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
     WHERE org_id = $1 AND mirror = $2 AND notes_ref = $3 AND commit_sha = $4";
-/// A job that nothing waits for. What comes in the meantime keeps it.
+/// Deletes a job if it is not due. A delivery in the meantime keeps it.
 const FORGET: &str = "DELETE FROM mirror_jobs
     WHERE org_id = $1 AND mirror = $2 AND due_at_us IS NULL";
 const FORGET_ALL_DEFERRED: &str =
     "DELETE FROM mirror_deferred_notes WHERE org_id = $1 AND mirror = $2";
-/// The oldest give way: a commit that no branch has reached for long is none of the repository.
+/// The oldest are removed. A commit that no branch has reached for long does not belong to the
+/// repository.
 const TRIM_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
     WHERE org_id = $1 AND mirror = $2 AND (notes_ref, commit_sha) IN (
         SELECT notes_ref, commit_sha FROM mirror_deferred_notes
         WHERE org_id = $1 AND mirror = $2
         ORDER BY deferred_at_us DESC, commit_sha LIMIT $4 OFFSET $3)";
-/// Clocks differ: a success comes after the failures before it, and a failure after the success.
+/// Clocks differ, so times are adjusted: a success is not before an earlier failure, and a failure
+/// is after an earlier success.
 const SUCCEEDED: &str = "UPDATE mirror_jobs
     SET holder = NULL, lease_until_us = NULL, attempts = 0, due_at_us = $3,
         last_success_at_us = CASE WHEN last_failure_at_us > $4 THEN last_failure_at_us ELSE $4 END,
@@ -60,44 +62,44 @@ const PUT_BACK: &str = "UPDATE mirror_jobs
 pub enum JobEnd {
     /// The mirror was fetched and its notes observed.
     Succeeded {
-        /// The pushes that were looked at.
+        /// The pushes that it looked at.
         done: Vec<WaitingPush>,
-        /// What the next refresh needs to know.
+        /// The state that the next refresh needs.
         notes: String,
-        /// Deferred notes that do not wait any more.
+        /// Deferred notes that no longer wait.
         reached: Vec<DeferredNote>,
-        /// What the operator should know all the same, in one closed word.
+        /// A closed reason that the operator should know despite the success.
         remark: Option<&'static str>,
-        /// Whether something is left to do at once.
+        /// Whether more work is left to do at once.
         more: bool,
     },
-    /// These pushes may not be fetched for, whatever is tried.
+    /// The mirror may not be fetched for these pushes, however often it is tried.
     Declined {
         /// The pushes.
         done: Vec<WaitingPush>,
-        /// Why, in one closed word, when the operator should know.
+        /// The closed reason, if the operator should know it.
         reason: Option<&'static str>,
     },
-    /// It failed, and may succeed later. The pushes stay.
+    /// The attempt failed but a later one may succeed. The pushes stay.
     Failed {
-        /// Why, in one closed word.
+        /// The closed reason.
         reason: &'static str,
-        /// When to try again; nothing gives up until something new is delivered.
+        /// When to try again. Without it, nothing is tried until something new is delivered.
         retry_at: Option<Instant>,
     },
-    /// It was not really tried.
+    /// The job was not really attempted.
     PutBack {
-        /// When it may be taken again.
+        /// When it may be claimed again.
         due_at: Instant,
-        /// Why, in one closed word, when the operator should know.
+        /// The closed reason, if the operator should know it.
         reason: Option<&'static str>,
     },
 }
 
 impl MirrorJobs {
-    /// Lets notes wait for a branch to reach their commits, a few in each transaction: other writers
-    /// do not wait for all of them. Returns how many that had waited before were forgotten because
-    /// more would wait than may.
+    /// Stores notes that wait for a branch to reach their commits. Each transaction stores a few,
+    /// so that other writers do not wait for all. Returns how many waiting notes were deleted
+    /// because there were more than `waiting_max`.
     ///
     /// # Errors
     ///
@@ -133,8 +135,8 @@ impl MirrorJobs {
         })
     }
 
-    /// Ends a job. Returns false when its lease had ended and somebody else has taken it; then
-    /// nothing is written.
+    /// Ends a job. Returns false and writes nothing if the lease had ended and another server has
+    /// taken the job.
     ///
     /// # Errors
     ///
@@ -153,8 +155,8 @@ impl MirrorJobs {
     }
 }
 
-/// Forgets the job of a mirror that is removed on purpose, so that the store does not claim a mirror
-/// that is gone. Returns whether there was one.
+/// Deletes the job of a mirror that is removed on purpose, so that the store does not list a mirror
+/// that is gone. Returns whether a job was deleted.
 pub(in super::super) fn forget(
     transaction: &mut Transaction<'_>,
     lifetime: &Lifetime,
@@ -164,12 +166,12 @@ pub(in super::super) fn forget(
     if transaction.connection.execute(FORGET, &keys)? == 0 {
         return Ok(false);
     }
-    // They are read again with the notes of a mirror that is fetched anew.
+    // If the mirror is fetched again, its notes are read again.
     transaction.connection.execute(FORGET_ALL_DEFERRED, &keys)?;
     Ok(true)
 }
 
-/// A job that is being ended, in its transaction.
+/// The transaction that ends a job.
 struct Ending<'e> {
     connection: &'e mut Connection,
     org_id: &'e str,
@@ -209,7 +211,7 @@ impl Ending<'_> {
             }
             JobEnd::Failed { reason, retry_at } => {
                 self.remark(Some(reason))?;
-                // What came in the meantime may bring what was missing.
+                // The new delivery may bring what was missing.
                 let is_news = attempts == 0;
                 let due_at = if is_news { Some(self.now) } else { *retry_at };
                 self.release(attempts, due_at)?;
@@ -223,7 +225,7 @@ impl Ending<'_> {
         Ok(true)
     }
 
-    /// Forgets pushes, unless they were delivered again since.
+    /// Deletes the deliveries of pushes, unless they were delivered again.
     fn forget(&mut self, done: &[WaitingPush]) -> Result<(), StoreError> {
         for waiting in done {
             let values = [
@@ -250,7 +252,7 @@ impl Ending<'_> {
         Ok(())
     }
 
-    /// Leaves a closed word for the operator.
+    /// Records a closed reason for the operator.
     fn remark(&mut self, remark: Option<&str>) -> Result<(), StoreError> {
         if let Some(remark) = remark {
             let values = [
@@ -264,7 +266,7 @@ impl Ending<'_> {
         Ok(())
     }
 
-    /// Returns whether any push waits.
+    /// Returns whether any push is waiting.
     fn anything_waits(&mut self) -> Result<bool, StoreError> {
         let keys = [self.org_id.into(), self.mirror.into()];
         Ok(self.connection.first(WAITING, &keys, |_| Ok(()))?.is_some())

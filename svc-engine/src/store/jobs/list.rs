@@ -1,4 +1,4 @@
-//! What the operator sees of the jobs.
+//! Lists the jobs for the operator.
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
@@ -19,7 +19,7 @@ const LIST: &str = concat!(
     FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror"
 );
 
-/// When the last visible push of exactly one repository was received.
+/// When the last visible push of exactly this repository was received.
 const LAST_IDENTIFIED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
         AND f.repository_id = $4";
@@ -31,47 +31,49 @@ const LAST_NAMED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f
 pub struct MirrorStatus {
     /// The repository.
     pub lifetime: Lifetime,
-    /// Its name, as it was delivered last.
+    /// The name of the repository in the latest delivery.
     pub repo: String,
     /// What happens next.
     pub state: JobState,
-    /// Pushes that wait for a refresh.
+    /// The number of pushes that wait for a refresh.
     pub waiting_pushes: u64,
-    /// Failures in a row.
+    /// The number of failures in a row.
     pub attempts: u64,
-    /// When the last refresh succeeded.
+    /// When a refresh last succeeded.
     pub last_success_at: Option<Instant>,
-    /// When the last refresh failed.
+    /// When a refresh last failed.
     pub last_failure_at: Option<Instant>,
-    /// Why it failed, in one closed word.
+    /// The closed reason of the last failure.
     pub last_failure: Option<String>,
 }
 
 /// What happens next to a mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// Nothing: it is as new as the pushes.
+    /// Nothing: the mirror has read all pushes.
     Idle,
-    /// A server takes it as soon as one is free.
+    /// A server claims the job as soon as one is free.
     Waiting,
-    /// It is tried again then.
+    /// The job is tried again at this time.
     Retrying(Instant),
-    /// A server works on it since then.
+    /// A server has been working on the job since this time.
     Running(Instant),
-    /// Nothing, until something is delivered or an operator asks: it has failed too often.
+    /// Nothing until something is delivered or an operator asks: the job has failed too often.
     GivenUp,
-    /// Nothing, as after [`GivenUp`](Self::GivenUp): it may not be fetched for the last pushes.
+    /// Nothing, as in [`GivenUp`](Self::GivenUp): the mirror may not be fetched for the last
+    /// pushes.
     Refused,
 }
 
 impl MirrorStatus {
-    /// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
-    /// moment too.
+    /// Returns whether there are pushes that the mirror may not have read yet. A new mirror is also
+    /// behind for a moment.
     pub const fn is_behind(&self) -> bool {
         self.last_success_at.is_none() || self.waiting_pushes > 0 || self.is_failing()
     }
 
-    /// Returns whether the last refresh failed or was refused, so that pushes may not have been read.
+    /// Returns whether the last refresh failed or was refused, so that pushes may not have been
+    /// read.
     pub const fn is_failing(&self) -> bool {
         matches!(
             self.state,
@@ -80,7 +82,7 @@ impl MirrorStatus {
     }
 }
 
-/// Returns the jobs by repository.
+/// Returns the jobs, sorted by mirror.
 pub(in super::super) fn list(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -100,7 +102,7 @@ pub(in super::super) fn list(
             (Some(due_at), ..) if due_at > now => JobState::Retrying(due_at),
             (Some(_), ..) => JobState::Waiting,
             (None, ..) if attempts > 0 => JobState::GivenUp,
-            // What is remarked on a success has its moment.
+            // A remark on a success has the same time as the success.
             (None, ..) if last_failure_at > last_success_at => JobState::Refused,
             (None, ..) => JobState::Idle,
         };

@@ -1,11 +1,11 @@
-//! Which mirrors are to be refreshed: durable, shared by every server, one row a mirror. Jobs are no
-//! facts: their rows change.
+//! Which mirrors to refresh. The jobs are durable and shared by all servers. Each mirror has one
+//! row. Jobs are not facts: their rows change.
 //!
-//! A stored push leaves its delivery and makes its mirror due, in the transaction that stores it. A
-//! server claims a due job for a limited time, so that the job of a server that died is taken again;
-//! whoever claims it looks at every delivery that came since the last success, so that pushes which
-//! come faster than a refresh share one. A job ends in one transaction that also forgets the
-//! deliveries it looked at, unless they came again in the meantime.
+//! A push records its delivery and makes its mirror due in the transaction that stores it. A server
+//! claims a due job for a limited time, so that another server takes the job if the first one dies.
+//! A claimed job covers every delivery since the last success, so pushes that arrive faster than a
+//! refresh share one. A job ends in one transaction, which also deletes the deliveries that the job
+//! handled, unless they were delivered again meanwhile.
 
 mod claim;
 mod end;

@@ -1,4 +1,4 @@
-//! A stored push makes its mirror due.
+//! Makes the mirror of a stored push due.
 
 use svc_model::id::{FactId, OrgId};
 use svc_model::repository::RepositoryName;
@@ -11,19 +11,18 @@ use super::super::transaction::Transaction;
 use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
 
-/// That the mirror of a pushed repository is to be refreshed. It is not a fact: it is done and
-/// forgotten.
+/// A request to refresh the mirror of a pushed repository. It is not a fact, and is deleted when it
+/// is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefreshRequest {
-    /// The push. It is stored by the same delivery or by an earlier one; what was delivered now says
-    /// where to fetch from.
+    /// The push. This delivery or an earlier one stores it. This delivery says where to fetch from.
     pub push: Push,
-    /// When the mirror is due, unless it is due before that anyway: the pushes that follow it until
-    /// then share its refresh.
+    /// When the mirror is due, unless it is due earlier. Pushes that follow before then share its
+    /// refresh.
     pub due_at: Instant,
 }
 
-/// The push that is stored under the key of the delivered one.
+/// The visible stored push with the key of the delivered one.
 const IDENTIFIED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NOT NULL AND f.repository_provider = $2
         AND f.repository_host = $3 AND f.repository_id = $4 AND f.ref = $5 AND f.before_sha = $6
@@ -31,7 +30,7 @@ const IDENTIFIED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
 const NAMED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND f.ref = $3
         AND f.before_sha = $4 AND f.after_sha = $5";
-/// The newest push of a repository, for an operator who asks for a refresh.
+/// The newest visible push of a repository, for an operator who asks for a refresh.
 const NEWEST_IDENTIFIED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
         AND f.repository_id = $4
@@ -43,7 +42,7 @@ const DELIVER: &str = "INSERT INTO mirror_deliveries
     (org_id, mirror, push_id, repo, clone_url, delivered_at_us) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (org_id, mirror, push_id) DO UPDATE SET repo = excluded.repo,
         clone_url = excluded.clone_url, delivered_at_us = excluded.delivered_at_us";
-/// News end the waiting that earlier failures have brought, and never make a mirror wait longer.
+/// A delivery ends the wait after earlier failures, and never makes a mirror wait longer.
 const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, attempts, notes)
     VALUES ($1, $2, $3, $4, 0, '')
     ON CONFLICT (org_id, mirror) DO UPDATE SET repo = excluded.repo,
@@ -53,7 +52,7 @@ const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, att
 pub(super) const WAITING: &str =
     "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
 
-/// Makes the mirrors of pushes due that are stored.
+/// Makes the mirrors of stored pushes due.
 pub(in super::super) fn request(
     transaction: &mut Transaction<'_>,
     requests: &[&RefreshRequest],
@@ -62,7 +61,7 @@ pub(in super::super) fn request(
     for request in requests {
         found.extend(find(transaction.connection, transaction.org_id, request)?);
     }
-    // Servers that make the same mirrors due at once wait for each other in one order.
+    // Servers that make the same mirrors due at once must lock them in the same order.
     found.sort_by(|a, b| (&a.mirror, &a.push_id).cmp(&(&b.mirror, &b.push_id)));
     for delivery in &found {
         delivery.write(transaction.connection, transaction.org_id)?;
@@ -70,7 +69,7 @@ pub(in super::super) fn request(
     Ok(())
 }
 
-/// A push that its mirror is to look at.
+/// A push that its mirror must look at.
 struct Delivery {
     mirror: String,
     push_id: FactId,
@@ -97,13 +96,13 @@ impl Delivery {
             self.repo.as_str().into(),
             self.due_at.into(),
         ];
-        // The job first, as where a job is ended: in another order the two would wait for each other.
+        // The job first, as when a job ends. In another order the two would deadlock.
         connection.execute(DUE, &job)?;
         connection.execute(DELIVER, &delivery).map(drop)
     }
 }
 
-/// Returns the visible stored push as what was delivered now says, when its repository has a name.
+/// Returns the visible stored push with the data of this delivery, if its repository has a name.
 fn find(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -141,7 +140,7 @@ fn find(
     }))
 }
 
-/// Makes a mirror due at a moment. When no delivery waits, the newest push is delivered again. Returns
+/// Makes a mirror due at a moment. If no delivery waits, delivers the newest push again. Returns
 /// whether there is anything to refresh from.
 pub(super) fn make_due(
     transaction: &mut Transaction<'_>,

@@ -1,4 +1,5 @@
-//! What waits for a mirror: pushes that it has not looked at, notes that no branch has reached.
+//! What waits for a mirror: pushes that it has not read, and notes whose commits no branch has
+//! reached.
 
 use svc_model::repository::{
     CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
@@ -26,13 +27,13 @@ const DEFERRED: &str = "SELECT notes_ref, commit_sha FROM mirror_deferred_notes
 /// A push that waits for its mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingPush {
-    /// The push as it is stored, but for its clone URL, which is the one delivered last.
+    /// The push as stored, but with the clone URL of the latest delivery.
     pub push: Push,
     /// Whether the push is visible.
     pub visible: bool,
-    /// The name of the repository as it was delivered last.
+    /// The name of the repository in the latest delivery.
     pub delivered_repo: RepositoryName,
-    /// When it was delivered last.
+    /// When the push was last delivered.
     pub delivered_at: Instant,
 }
 
@@ -46,7 +47,7 @@ pub struct DeferredNote {
 }
 
 impl MirrorJobs {
-    /// Returns the pushes that wait for a mirror, those delivered first at first.
+    /// Returns the pushes that wait for a mirror, in the order of their deliveries.
     ///
     /// # Errors
     ///

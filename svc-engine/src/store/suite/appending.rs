@@ -1,9 +1,9 @@
-//! What appending promises, whatever the fact.
+//! What appending promises for every kind of fact.
 
 use super::*;
 
-/// PostgreSQL keeps no NUL in a text. The checks before the store let none through; here one is
-/// smuggled in, to see that its neighbours do not suffer.
+/// PostgreSQL cannot store NUL in a text. The checks before the store reject it; here one is
+/// smuggled in, to see that other deliveries in its group do not fail.
 #[test]
 fn a_delivery_that_cannot_be_stored_takes_no_other_down() {
     let database = database!(Backend::Postgres);

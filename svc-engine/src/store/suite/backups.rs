@@ -1,4 +1,4 @@
-//! What is taken of a database goes into either backend as it was, and a damage is named.
+//! A copy of a database can be restored to either backend unchanged, and damage is named.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
     })
 }
 
-/// Stores facts of every kind, with what refers to what.
+/// Stores facts of every kind that refer to each other.
 pub(super) fn filled(database: &TestStore) -> Store {
     let store = database.open("acme");
     let said = "a long question that every call of this Session repeats, so that it is kept once. ";
@@ -129,7 +129,7 @@ fn a_copy_goes_into_either_backend_as_it_was(
     let none = watched(|watch| verify_store(other.url(), watch)).unwrap();
     assert_eq!((none.total, none.findings), (0, vec![]));
 
-    // It is a store to go on with: numbers are drawn behind those that were put in.
+    // The restored store can be written to: new numbers are greater than those that were loaded.
     let restored = other.open("acme");
     assert_eq!(messages(&restored, "s"), messages(&store, "s"));
     let mut snapshot = restored.snapshot_now();
@@ -159,7 +159,7 @@ fn a_store_that_is_replaced_under_a_server_is_noticed(
     said.input_messages = call(41).build().input_messages;
     let fact = Append::InferenceCall(Box::new(store.encode(said.clone(), at(0))));
     match backend {
-        // The file is another one: nothing is stored where nobody would find it.
+        // The open file was replaced: nothing is stored where nobody would find it.
         Backend::Sqlite => {
             let refused = store.append_now(vec![fact]);
             assert!(refused.is_err(), "{refused:?}");
@@ -167,7 +167,7 @@ fn a_store_that_is_replaced_under_a_server_is_noticed(
             assert!(matches!(read, Err(StoreError::Replaced)));
         }
         Backend::Postgres => {
-            // What it was prepared from was lost; the same again is stored.
+            // The contents that it relies on are lost. Encoded anew, the same call is stored.
             drop(store.append_now(vec![fact]));
             let fact = Append::InferenceCall(Box::new(store.encode(said, at(0))));
             let again = store.append_now(vec![fact]).unwrap();
@@ -216,7 +216,7 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
             Backend::Postgres => format!(r"'\x{id}'"),
         }
     };
-    // What is done, and a finding that must be among those that follow.
+    // Each change to the database, and a finding that it must cause.
     let damages: Vec<(String, Damage, &str, String)> = vec![
         (
             format!(
@@ -467,7 +467,7 @@ fn what_an_unreadable_row_may_hold_is_not_called_absent(
         BTreeSet::from([row(Damage::RowUnreadable, "t"), row(Damage::CannotTell, "")]),
         "{found:#?}"
     );
-    // Of another Session it can be told.
+    // The claims of another Session can be checked.
     database.change("UPDATE sessions SET claims = '' WHERE session_id = 's'");
     let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
     let absent = |finding: &Finding| finding.damage == Damage::ClaimAbsent;
@@ -493,7 +493,7 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
                 finding.table == table.table && finding.damage == Damage::FileDamaged
             });
             assert!(is_named, "{}: {found:#?}", table.table);
-            // What it held is not called absent: nobody can tell.
+            // What the file held must not be called absent: nobody can tell.
             let is_sure = |damage| {
                 !matches!(
                     damage,
@@ -534,7 +534,7 @@ fn what_is_cancelled_ends_and_changes_nothing(
     let (folder, tables) = taken(&database, "copy");
     let cancellation = Cancellation::default();
     let switch = cancellation.clone();
-    // The work ends at its next look.
+    // The task stops at its next check of the deadline.
     let mut progress = |_: &str, _: u64| switch.cancel();
     let mut watch = Watch {
         deadline: Deadline::after(Duration::from_mins(1)).cancelled_by(&cancellation),

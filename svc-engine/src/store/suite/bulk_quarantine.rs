@@ -179,7 +179,7 @@ fn a_change_needs_the_schema_at_head_and_leaves_nothing_behind(
     let store = database.open("acme");
     append(&store, vec![call(1).build(), call(2).build()]);
     let ledger = database.ledger("acme");
-    // Rows of equal ids: the second cannot be inserted, so neither is.
+    // Two rows have the same id. The second cannot be inserted, so neither is.
     let failed = ledger.quarantine_calls(
         &CallFilter::default(),
         &change(QuarantineAction::Quarantine),

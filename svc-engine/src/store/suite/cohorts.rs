@@ -42,7 +42,7 @@ fn the_calls_of_a_range_come_in_the_order_of_their_observation(
             Ok(())
         })
         .unwrap();
-    // From the first moment, itself included, to the last, which is not.
+    // The first moment is included, the last is not.
     assert_eq!(calls, [(id(2), "t".to_owned()), (id(5), "s".to_owned())]);
     let stopped = snapshot.calls_observed(seconds(0..9), |_| Err(StoreError::Deadline));
     assert!(matches!(stopped, Err(StoreError::Deadline)));
@@ -257,7 +257,7 @@ fn what_sessions_decided_and_edited_is_read_by_the_sessions(
     assert_eq!(found, [id(1), id(2), id(11), id(12), id(21), id(22)]);
 }
 
-/// A cohort costs what is in its range, and comes from the index in its order.
+/// A cohort costs as much as is in its range. An index gives its calls in order.
 #[rstest]
 fn the_cost_of_a_cohort_is_in_its_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

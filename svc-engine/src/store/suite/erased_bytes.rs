@@ -1,4 +1,4 @@
-//! Of erased content no byte is left in the files of the database, and its space comes back.
+//! No byte of erased content is left in the files of the database, and its space is freed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::*;
 use crate::fact::RawPayload;
 use sha2::{Digest as _, Sha256};
 
-/// Every column in which captured content is kept.
+/// Every column that holds captured content.
 const COLUMNS: [(&str, &str); 9] = [
     ("content", "bytes"),
     ("raw_payloads", "skeleton"),
@@ -20,7 +20,7 @@ const COLUMNS: [(&str, &str); 9] = [
     ("retry_linkages", "raw"),
 ];
 
-/// Returns a text that says nothing twice.
+/// Returns a text without repetitions.
 fn noise(seed: &str, pieces: usize) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
@@ -32,7 +32,7 @@ fn noise(seed: &str, pieces: usize) -> String {
     text
 }
 
-/// Stores facts of every kind that holds content, of one Session.
+/// Stores facts of every kind that holds content, in one Session.
 fn fill(store: &Store, first: u128, session_id: &str) {
     let json = |seed: &str| {
         let text = format!(r#"{{"said":"{}"}}"#, noise(&format!("{seed} {first}"), 4));
@@ -72,7 +72,7 @@ fn fill(store: &Store, first: u128, session_id: &str) {
     append_one(store, Append::RetryLinkage, linkage);
 }
 
-/// Every content as it is kept.
+/// Returns every content as stored.
 fn kept(database: &TestStore) -> BTreeSet<Vec<u8>> {
     let mut kept = BTreeSet::new();
     for (table, column) in COLUMNS {
@@ -86,7 +86,7 @@ fn kept(database: &TestStore) -> BTreeSet<Vec<u8>> {
     kept
 }
 
-/// The folder of the files of a database.
+/// Returns the folder with the files of a database.
 fn folder(database: &TestStore, backend: Backend) -> PathBuf {
     match backend {
         Backend::Sqlite => database.folder().to_owned(),
@@ -100,7 +100,7 @@ fn folder(database: &TestStore, backend: Backend) -> PathBuf {
     }
 }
 
-/// Brings what the database holds in memory to its files.
+/// Flushes what the database holds in memory to its files.
 fn flush(database: &TestStore, backend: Backend) {
     if backend == Backend::Postgres {
         crate::store::run_sql(database.url(), "CHECKPOINT").unwrap();
@@ -112,17 +112,17 @@ fn files(folder: &Path) -> Vec<u8> {
     for entry in std::fs::read_dir(folder).unwrap() {
         match std::fs::read(entry.unwrap().path()) {
             Ok(file) => bytes.extend(file),
-            // A session of PostgreSQL renames a file while it starts.
+            // PostgreSQL renames a file when a connection starts.
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
         }
     }
     bytes
 }
 
-/// Bytes of a content that are enough to tell it, and lie in one piece.
+/// Number of bytes that identify a content and are stored contiguously.
 const WINDOW: usize = 24;
 
-/// Returns how many of some pieces stand in the bytes.
+/// Returns how many of the pieces are in the bytes.
 fn found(bytes: &[u8], pieces: &BTreeSet<&[u8]>) -> usize {
     let there: BTreeSet<&[u8]> = bytes
         .windows(WINDOW)
@@ -136,7 +136,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
-    // A server goes on meanwhile.
+    // A server is running meanwhile.
     let store = database.open("acme");
     fill(&store, 1_000, "s");
     fill(&store, 2_000, "t");
@@ -163,7 +163,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
     let still_there: Vec<u8> = after.iter().flatten().copied().collect();
     let still_there: BTreeSet<&[u8]> = still_there.windows(WINDOW).collect();
     let gone: Vec<&Vec<u8>> = before.difference(&after).collect();
-    // Beside what compressed texts begin with.
+    // Skips the bytes with which all compressed texts begin.
     let pieces: BTreeSet<&[u8]> = gone
         .iter()
         .filter_map(|content| content.get(12..12 + WINDOW))
@@ -190,7 +190,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
         assert_eq!(log.len(), 0, "the log is empty");
     }
 
-    // The server goes on with the same file.
+    // The server continues with the same file.
     append(&store, vec![call(1).session("s").build()]);
     assert_eq!(messages(&store, "t").len(), 40);
 }
@@ -200,7 +200,7 @@ fn the_statistics_of_the_planner_hold_no_content() {
     let database = database!(Backend::Postgres);
     let store = database.open("acme");
     fill(&store, 1_000, "s");
-    // What autovacuum does within minutes.
+    // Autovacuum does this within minutes.
     crate::store::run_sql(database.url(), "ANALYZE").unwrap();
     for (table, column) in COLUMNS {
         let sampled = format!(

@@ -1,4 +1,4 @@
-//! Erased content is gone, facts stay, and nothing that anybody else needs goes with it.
+//! Erased content is gone, facts stay, and everything that others need stays too.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::testing::builders::CallBuilder;
 const LONG: &str =
     "what is said in every call of a Session, again and again, so that it is kept once";
 
-/// Returns a call with a payload of its own, in a Session, of a user.
+/// Returns a call of a Session, with its own payload.
 fn said(number: u128, session_id: &str, asked: &str) -> CallBuilder {
     let raw = format!(r#"{{"number":{number},"said":"only call {number} has said this"}}"#);
     call(number)
@@ -48,7 +48,7 @@ fn try_erase(database: &TestStore, plan: ErasurePlan) -> Result<Erased, StoreErr
         .erase(plan, &order, &deadline(), &mut |_| {})
 }
 
-/// Erases, and says what was forecast, which must be what was done.
+/// Erases, checks that the result is as forecast, and returns the forecast.
 fn erase(database: &TestStore, subject: &ErasureSubject) -> ErasureForecast {
     let ledger = database.ledger("acme");
     let forecast = ledger.forecast_erasure(subject, &deadline()).unwrap();
@@ -81,7 +81,7 @@ fn verified(database: &TestStore) {
     assert_eq!((found.total, found.findings), (0, vec![]));
 }
 
-/// Everything that calls say, by their ids: messages and payloads.
+/// Returns the messages and payloads of all calls, by id.
 fn everything(store: &Store, sessions: &[&str]) -> BTreeMap<String, (Sides, Option<Vec<u8>>)> {
     let mut all = BTreeMap::new();
     for session_id in sessions {
@@ -194,7 +194,7 @@ fn the_content_of_a_session_goes_and_its_facts_stay(
     assert_eq!(everything(&store, &["t"]), others);
     verified(&database);
 
-    // The same again brings nothing back; what is said anew is.
+    // A redelivery brings nothing back. A new call with the same messages is stored whole.
     let again = append(
         &store,
         vec![said(1, "s", "first").user("ann").model_call("m-1").build()],
@@ -344,7 +344,7 @@ fn what_a_call_needs_that_came_meanwhile_stays(
         matches!(refused, Err(StoreError::ErasedByAnother)),
         "{refused:?}"
     );
-    // The next plan has them both.
+    // The next plan includes both calls.
     assert_eq!(erase(&database, &of_session("s")).facts.inference_calls, 1);
     assert_eq!(content_rows(&database), 0);
     verified(&database);
@@ -369,7 +369,7 @@ fn a_large_erasure_is_several_transactions(
     verified(&database);
 }
 
-/// A few calls of few Sessions and users, which say few things.
+/// A few calls with few Sessions, users and texts.
 fn any_calls() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
     proptest::collection::vec((0..3_u8, 0..3_u8, 0..4_u8, 0..4_u8), 1..12)
 }
@@ -406,7 +406,7 @@ fn what_is_not_erased_reads_back_as_it_was(
         let calls: Vec<InferenceCall> = calls.collect();
         for call in calls {
             let prepared = || Append::InferenceCall(Box::new(store.encode(call.clone(), at(0))));
-            // What relies on content that was erased just before is stored when it is sent again.
+            // A call that relies on content that was just erased is stored when it is sent again.
             let stored = match store.append_now(vec![prepared()]) {
                 Err(StoreError::ContentLost) => store.append_now(vec![prepared()]),
                 stored => stored,

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A kind of fact: its table, a fact with this number as its id, whether it can be read, and whether
-/// answers name a retained fact of the kind.
+/// A kind of fact: its table, a fact with a given number as its id, whether a fact can be read, and
+/// whether answers name a retained fact of the kind.
 struct KindOfFact {
     table: FactTable,
     fact: fn(u128) -> Append,
@@ -11,8 +11,8 @@ struct KindOfFact {
     is_named: bool,
 }
 
-/// Declares the kinds of fact that are one row: in which table a fact is, how one is made, and
-/// whether answers name it.
+/// Declares the kinds of fact that are one row: their table, how to make a fact, and whether
+/// answers name it.
 macro_rules! kinds {
     ($($kind:ident in $table:ident: $make:expr, named $is_named:literal;)+) => {
         fn kinds() -> Vec<KindOfFact> {
@@ -162,7 +162,7 @@ fn a_delivery_of_every_kind_is_one_transaction_and_answered_in_order(
     assert_eq!(outcomes.len(), FactTable::ALL.len());
 }
 
-/// Law: what is read back equals what was stored, whichever backend keeps it.
+/// Law: what is read equals what was stored, on either backend.
 #[test]
 fn facts_come_back_as_they_were() {
     let databases: Vec<TestStore> = [Backend::Sqlite, Backend::Postgres]

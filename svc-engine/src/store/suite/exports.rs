@@ -1,4 +1,4 @@
-//! Every visible fact is exported once, in one order, whatever the backend.
+//! Every visible fact is exported once, in the same order on either backend.
 
 use svc_model::json;
 
@@ -39,7 +39,7 @@ fn both_backends_export_the_same_lines() {
     if let Some(postgres) = postgres {
         assert_eq!((&facts, &with_content), (&postgres.0, &postgres.1));
     }
-    // Four calls, and one fact of each other kind but the push, which is quarantined.
+    // Four calls, and one fact of each other kind except the push, which is quarantined.
     assert_eq!(facts.len(), 4 + FactTable::ALL.len() - 2);
     assert_eq!(with_content.len(), facts.len());
     for lines in [&facts, &with_content] {

@@ -1,4 +1,4 @@
-//! What goes wrong in the writer costs whom it concerns, and nobody else.
+//! A fault in the writer fails only the commands that it concerns.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc;
@@ -11,16 +11,15 @@ use super::*;
 /// What a sender asks of the writer.
 type Command<'c> = Box<dyn FnOnce(&Store) -> Result<(), StoreError> + Send + 'c>;
 
-/// Has the writer wait while commands are sent, so that they are one group, and returns
-/// the answers.
+/// Blocks the writer while commands are sent, so that they form one group, and returns the answers.
 fn in_one_group(store: &Store, commands: Vec<Command<'_>>) -> Vec<Result<(), StoreError>> {
     let (blocked, answers) = behind(store, || Ok(()), commands);
     blocked.unwrap();
     answers
 }
 
-/// Has the writer wait while commands are sent, until it ends with this. Returns the answer to that and
-/// those to the commands.
+/// Blocks the writer while commands are sent, and then ends the blocking command with `end`.
+/// Returns its answer and the answers to the commands.
 fn behind(
     store: &Store,
     end: fn() -> Result<(), StoreError>,
@@ -237,7 +236,7 @@ fn what_was_accepted_is_stored_when_the_store_closes(
             std::thread::yield_now();
         }
         let closing = scope.spawn(|| store.close());
-        // From the moment it begins to close, nothing more is accepted.
+        // Once it begins to close, it accepts nothing.
         let refused = loop {
             if !store.writer.accepts() {
                 break store.append_now(vec![Append::InferenceCall(Box::new(
@@ -282,7 +281,7 @@ fn a_locked_table_delays_only_who_needs_it() {
         assert!(stored[0].is_err() && stored[1].is_ok(), "{stored:?}");
     }
     other.batch("ROLLBACK").unwrap();
-    // The table is still suspected, but whoever holds the organization's row is waited for as usual.
+    // The table is still suspect, but a lock on the organization's row is waited for as usual.
     let mut busy = Connection::open(database.url()).unwrap();
     busy.batch("BEGIN; SELECT 1 FROM organizations FOR UPDATE")
         .unwrap();

@@ -64,8 +64,8 @@ fn in_force(store: &Store, name: &str) -> Vec<String> {
     rows.into_iter().map(|row| row.grant_id).collect()
 }
 
-/// Returns the Sessions that a rule reaches. Each is one that the proof finds no obstacle for, and of no
-/// other named Session that is so.
+/// Returns the Sessions that a rule reaches. Checks that, of the named Sessions, exactly those
+/// without an obstacle are among them.
 fn reached(store: &Store, rule: &GrantRule) -> Vec<String> {
     let mut snapshot = store.snapshot_now();
     let found = snapshot.grant_reach(&[rule], &[]).unwrap();
@@ -251,7 +251,7 @@ fn a_token_has_a_bounded_number_of_grants(
     assert!(add(TOKEN_GRANTS_MAX).is_ok());
 }
 
-/// What is in force is what the log amounts to, whatever happens at once.
+/// What is in force follows from the log, whatever happens at once.
 #[rstest]
 fn changes_at_once_leave_what_the_log_amounts_to(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -345,7 +345,7 @@ fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
         decided(11, "a", AgentHarness::Codex, None),
         decided(12, "b", AgentHarness::Codex, None),
         decided(13, "b", AgentHarness::Cursor, None),
-        // Somebody says of another's Session that it was Ann's.
+        // Another sender claims that a Session was Ann's.
         decided(14, "b", AgentHarness::Codex, Some("ann")),
     ];
     append_all(&store, Append::DeveloperDecision, decisions);
@@ -382,7 +382,7 @@ fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
     );
     assert_eq!(obstacles(&store, &since(3), "b"), [BeforeSince]);
 
-    // What is quarantined says nothing, for a rule or against it.
+    // A quarantined fact counts neither for a rule nor against it.
     set(
         &database,
         FactTable::DeveloperDecisions,
@@ -448,7 +448,7 @@ fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
         observed(12, "b", "own/new", Some(7), 2),
         observed(13, "c", "own/repo", Some(8), 3),
         observed(14, "d", "bare/repo", None, 4),
-        // At commits of two repositories.
+        // Observed in two repositories.
         observed(15, "e", "own/new", Some(7), 2),
         observed(16, "e", "own/repo", Some(8), 3),
     ];
@@ -471,7 +471,7 @@ fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
         obstacles(&store, &in_repository(7), "d"),
         [RepositoryNotSaid, OtherRepository]
     );
-    // Of an observation without its push nobody can tell the repository.
+    // Without its push, the repository of an observation cannot be told.
     set(
         &database,
         FactTable::Pushes,
@@ -525,7 +525,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
             is_over
         );
     }
-    // Some of them are few.
+    // Only few Sessions are asked about.
     let some = [session("s0001"), session("s0900")];
     let reached = snapshot.grant_reach(&[&user("ann")], &some).unwrap();
     assert_eq!(
@@ -534,7 +534,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
     );
 }
 
-/// A question costs by the Sessions of its rules, along an index.
+/// The cost of a question depends on the Sessions of its rules. An index finds them.
 #[rstest]
 fn the_cost_of_a_rule_is_in_its_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

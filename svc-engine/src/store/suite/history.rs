@@ -1,4 +1,4 @@
-//! The pushes and merges of one repository from a moment on, pushes at a commit, and named calls.
+//! The pushes and merges of one repository since a moment, pushes at a commit, and named calls.
 
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant as Moment;
@@ -6,7 +6,7 @@ use svc_model::time::Instant as Moment;
 use super::*;
 use crate::fact::{Lifetime, PullRequestMerge, Push};
 
-/// A push that was received after so many seconds, under a name, with an identity or without one.
+/// A push of a name, with or without an identity, received at this second.
 fn received(number: u128, identity: Option<u32>, repo: &str, seconds: i64) -> Append {
     Append::Push(Box::new(Push {
         repository: identity.map(repository),
@@ -121,7 +121,7 @@ fn pushes_are_found_by_the_commit_that_they_left_a_branch_at(
     };
     assert_eq!(at_commit(9, 99), [1, 4].map(id));
     assert_eq!(at_commit(9, 1).len(), 1);
-    // What is captured in one transaction has moments of its own.
+    // Facts in one transaction have different capture times.
     assert_eq!(at_commit(0, 99), []);
 }
 

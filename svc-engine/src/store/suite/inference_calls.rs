@@ -1,4 +1,4 @@
-//! Calls: exact read-back, redelivery and conflict, a history stored once.
+//! Inference calls: exact read-back, redelivery and conflict, and a history that is stored once.
 
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
 use svc_model::json::NodeBudget;
@@ -55,8 +55,9 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
     );
 }
 
-/// What a gateway sends comes back to the byte, whether it is the first of its kind or its messages
-/// and templates are stored already; and redacted, where parts and payload no longer agree.
+/// A gateway's payload is read back byte for byte, whether it is the first of its kind or its
+/// messages and templates are stored already. The same holds after redaction, when parts and
+/// payload differ.
 #[rstest]
 fn a_raw_payload_comes_back_as_it_was(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -136,8 +137,8 @@ fn any_message() -> impl Strategy<Value = Message> {
         })
 }
 
-/// Law: what is read back equals what was stored, to the byte, on both backends; and storing a
-/// delivery twice equals storing it once.
+/// Law: what is read equals what was stored, byte for byte, on both backends. Storing a delivery
+/// twice equals storing it once.
 #[test]
 fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
     let databases: Vec<TestStore> = [Backend::Sqlite, Backend::Postgres]
@@ -197,7 +198,7 @@ fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
         .unwrap();
 }
 
-/// The decision table of sheet ingest, 5.3. Letters are fact ids, digits model call ids.
+/// The decision table of sheet ingest, 5.3. Letters are fact ids, digits are the model's ids.
 #[rstest]
 fn redelivery_and_conflict_follow_the_ids(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -261,7 +262,8 @@ fn calls_of_one_append_are_judged_in_order(
             Outcome::Stored(id(3)),
         ]
     );
-    // The second has the model's id of the first, so the third, which has the id of the second, is new.
+    // The second call conflicts over the first one's model id and is not stored. So the third,
+    // which has the second one's id, is new.
     let third = call(12).model_call("q").session("other").build();
     assert_eq!(
         append(&store, vec![with(11, "p"), with(12, "p"), third.clone()]),
@@ -312,7 +314,7 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
-    // Three stores are three processes as far as the database can tell.
+    // To the database, three stores are three processes.
     let stores: Vec<Arc<Store>> = (0..3).map(|_| Arc::new(database.open("acme"))).collect();
     for round in 0..10_u128 {
         let barrier = Arc::new(Barrier::new(6));
@@ -351,17 +353,17 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
     );
 }
 
-/// Who writes the calls of a Session.
+/// Which servers write the calls of a Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writers {
     One,
-    /// They take turns.
+    /// Two servers take turns.
     Two,
-    /// Each begins anew.
+    /// A new server writes each call.
     OneACall,
 }
 
-/// The calls of a Session are stored by whoever gets them, with a decision now and then.
+/// Any server may store a call of a Session, and there is a decision now and then.
 #[rstest]
 fn a_history_is_stored_once(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -423,7 +425,7 @@ fn what_two_sessions_say_alike_is_stored_for_each(
     assert_eq!(contents, [["0", "4"], ["1", "1"]]);
 }
 
-/// Calls are found by the number of their Session, which any server may give out first.
+/// Calls are found by the number of their Session. Any server may be the first to give it out.
 #[rstest]
 fn servers_that_write_to_a_new_session_at_once_give_it_one_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -444,7 +446,7 @@ fn servers_that_write_to_a_new_session_at_once_give_it_one_number(
                         ..decided
                     };
                     barrier.wait();
-                    // The Session may be one that a decision made.
+                    // A decision may be what creates the Session.
                     if server == 3 {
                         let decided = Append::DeveloperDecision(Box::new(decided));
                         store.append_now(vec![decided]).unwrap();

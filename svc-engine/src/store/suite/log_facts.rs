@@ -1,4 +1,4 @@
-//! Facts of log records: what tells one from another, and their Sessions.
+//! Facts of log records: what distinguishes them, and their Sessions.
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::UserId;
@@ -81,12 +81,12 @@ fn every_other_decision_is_one_per_path_call_and_delay(
     let mut without_delay = other(15, |it| it.call_id = Some("c".to_owned()));
     for other in [
         other(11, |it| it.file_path = "src/b.rs".to_owned()),
-        // As long as a path may be: longer than what an index of PostgreSQL takes.
+        // A path of the maximum length, which is too long for an index of PostgreSQL.
         other(12, |it| it.file_path = long("x")),
         other(13, |it| it.file_path = long("y")),
         other(14, |it| it.observation_delay_ms = Some(0)),
         without_delay.clone(),
-        // What ends one member does not begin the next.
+        // Members are kept apart, even if their texts joined together are equal.
         other(16, |it| {
             it.call_id = Some("csrc".to_owned());
             it.file_path = "/a.rs".to_owned();
@@ -99,7 +99,7 @@ fn every_other_decision_is_one_per_path_call_and_delay(
     assert_eq!(deliver(without_delay), Outcome::Known);
 }
 
-/// Returns a path of 4,096 bytes that does not compress, with this end.
+/// Returns a path of 4,096 bytes that does not compress and ends with `end`.
 fn long(end: &str) -> String {
     let block = |number: u32| Uuid::new_v5(&Uuid::nil(), &number.to_be_bytes());
     let path: String = (0..128).map(|it| block(it).simple().to_string()).collect();

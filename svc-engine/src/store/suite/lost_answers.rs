@@ -1,4 +1,4 @@
-//! A commit whose answer is lost is neither lost nor done twice.
+//! A commit whose answer is lost is neither lost nor repeated.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -12,13 +12,13 @@ use super::*;
 /// What the network loses of the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loses {
-    /// The server never sees it.
+    /// The commit itself: the server never sees it.
     Commit,
-    /// The server carries it out.
+    /// The answer: the server commits.
     Answer,
 }
 
-/// A network between the store and its server, which loses a commit when asked.
+/// A network between the store and its server. It loses a commit when asked to.
 #[derive(Clone, Default)]
 struct Network(Arc<AtomicU8>);
 
@@ -73,7 +73,7 @@ impl Network {
                 }
             }
             for end in [from, to] {
-                // The other direction may have ended it.
+                // The other direction may have closed it already.
                 drop(end.shutdown(Shutdown::Both));
             }
         });
@@ -138,7 +138,7 @@ fn a_commit_whose_answer_is_lost_is_done_once(
     work.unwrap();
     let tries = worked.load(Ordering::SeqCst);
     assert_eq!(tries, if loses == Loses::Commit { 2 } else { 1 });
-    // Nothing tells whether work was committed that no count goes with, so it is not done again.
+    // Nothing tells whether uncounted work was committed, so it is not repeated.
     let counted = Arc::clone(&worked);
     network.lose(loses);
     let work = store.writer.run_blocking(move |_| {

@@ -1,4 +1,4 @@
-//! Many grants, of many tokens, changed often.
+//! Many grants for many tokens, with frequent changes.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::UserId;
@@ -22,7 +22,7 @@ fn because(number: u128) -> GrantChange {
     }
 }
 
-/// Grants tokens that nobody asks for as much as many operators would: Sessions and rules.
+/// Gives other tokens as many grants as many operators would: Sessions and rules.
 fn grant_others(database: &TestStore) {
     let log = format!(
         "INSERT INTO grant_log (grant_id, org_id, token, action, session_id, user_id, agent_harness, \
@@ -38,7 +38,7 @@ fn grant_others(database: &TestStore) {
     assert_eq!(database.change(in_force), GRANTS);
 }
 
-/// Returns what a read finds, and how many statements it takes.
+/// Returns the result of a read, and the number of its statements.
 fn counting<T>(read: impl FnOnce() -> T) -> (T, u64) {
     let before = plan_check::statements();
     let found = read();
@@ -89,7 +89,7 @@ fn a_question_takes_the_same_statements_whatever_other_tokens_have(
     assert_eq!(alone.2.sessions, [session("a")]);
     grant_others(&database);
     assert_eq!(ask(), alone);
-    // What a token has is found by the token.
+    // The rows of a token are found by the token.
     let mut snapshot = store.snapshot_now();
     let connection = snapshot.connection().unwrap();
     let plans = plan_check::of(connection, "WHERE g.token = $1 AND g.org_id = $2");
@@ -182,7 +182,7 @@ fn a_storm_of_revocations_leaves_what_its_last_row_says(
                     } else {
                         GrantAction::Restore
                     };
-                    // The first may restore what was never revoked.
+                    // The first change may try to restore a token that was never revoked.
                     let changed = ledger.change_token(&token("ci"), action, &change).unwrap();
                     assert!(changed.is_ok() || action == GrantAction::Restore);
                 }

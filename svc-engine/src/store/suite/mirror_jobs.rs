@@ -1,4 +1,4 @@
-//! Jobs: made by pushes, claimed by one server at a time, ended without losing what came meanwhile.
+//! Jobs: made by pushes, claimed by one server at a time, ended without losing new deliveries.
 
 mod claims;
 mod ends;
@@ -48,7 +48,7 @@ fn holder(number: u128) -> Uuid {
     Uuid::from_u128(number)
 }
 
-/// Claims at a second, for ten seconds.
+/// Claims a job at this second, for ten seconds.
 fn claim(jobs: &MirrorJobs, second: i64) -> Option<ClaimedJob> {
     jobs.claim(JobChoice::Any, at(second), at(second + 10), holder(1))
         .unwrap()

@@ -20,7 +20,7 @@ use crate::testing::builders::{
 };
 use crate::testing::{Backend, TestStore};
 
-/// Returns a database, or ends the case where the backend is skipped.
+/// Returns a database, or returns from the test if the backend is skipped.
 macro_rules! database {
     ($backend:expr) => {
         match TestStore::create($backend) {
@@ -30,7 +30,7 @@ macro_rules! database {
     };
 }
 
-// After the macro, which they use.
+// These use the macro, so they follow it.
 mod appending;
 mod backups;
 mod bulk_quarantine;
@@ -57,7 +57,7 @@ mod schema;
 mod set_back;
 mod visibility;
 
-/// Any text, with NUL, surrogates and what JSON escapes.
+/// Any text, including NUL, surrogates and characters that JSON escapes.
 fn any_text() -> impl Strategy<Value = Text> {
     proptest::collection::vec(
         prop_oneof![
@@ -91,19 +91,19 @@ fn append_all<F>(store: &Store, kind: fn(Box<F>) -> Append, facts: Vec<F>) -> Ve
     store.append_now(facts).unwrap()
 }
 
-/// Appends one fact, as a delivery of its own.
+/// Appends one fact as its own delivery.
 fn append_one<F>(store: &Store, kind: fn(Box<F>) -> Append, fact: F) -> Outcome {
     append_all(store, kind, vec![fact])[0]
 }
 
-/// Quarantines a fact, or releases it.
+/// Quarantines or releases a fact.
 fn set(database: &TestStore, table: FactTable, fact_id: FactId, action: QuarantineAction) {
     let entry = entry(table, &fact_id.to_string(), action);
     let receipts = database.ledger("acme").quarantine(&[entry]).unwrap();
     assert!(receipts[0].target_found, "{table} {fact_id}");
 }
 
-/// Returns how many facts of a kind there are.
+/// Returns the number of facts of a kind.
 fn count(store: &Store, table: FactTable) -> FactCount {
     store.snapshot_now().fact_counts().unwrap().get(table)
 }
@@ -121,7 +121,7 @@ fn entry(table: FactTable, fact_id: &str, action: QuarantineAction) -> NewQuaran
     }
 }
 
-/// The canonical messages of a call: its input and its output.
+/// The canonical messages of a call's input and output.
 type Sides = (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 fn messages(store: &Store, session_id: &str) -> Vec<Sides> {

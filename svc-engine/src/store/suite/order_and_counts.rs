@@ -1,5 +1,5 @@
-//! What the row of an organization promises: counts, boundaries and revisions that are exact,
-//! whoever writes.
+//! What the row of an organization promises: exact counts, boundaries and revisions, whoever
+//! writes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use svc_model::capture::CaptureSource;
 
 use super::*;
 
-/// What is done in a law: facts of some numbers, and quarantine before and after them.
+/// The steps of a law: facts with given numbers, and quarantines before and after them.
 #[derive(Clone, Debug)]
 enum Step {
     Append(Vec<u128>),
@@ -35,7 +35,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Three facts of three kinds, each with an id of its own, in one of three Sessions.
+/// Returns three facts of three kinds, each with its own id, in one of three Sessions.
 fn facts(store: &Store, number: u128) -> Vec<Append> {
     let session_id = format!("s{}", number % 3);
     let call = call(number).session(&session_id).build();
@@ -103,7 +103,7 @@ fn database_id(table: FactTable) -> &'static str {
     }
 }
 
-/// Returns the counts that are kept.
+/// Returns the stored counts.
 fn kept(store: &Store) -> BTreeMap<String, (u64, u64)> {
     let mut snapshot = store.snapshot_now();
     let counts = snapshot.fact_counts().unwrap();
@@ -223,8 +223,7 @@ fn a_fact_is_captured_when_it_was_received_or_after_the_last_one(
     );
 }
 
-/// Two servers store at once while a third party asks; an answer up to its boundary is the same ever
-/// after.
+/// Two servers store at once while a reader asks. An answer up to its boundary never changes.
 #[rstest]
 fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -254,7 +253,7 @@ fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
             scope.spawn(move || {
                 for number in 0..EACH {
                     let number = 1 + number * 2 + place as u128;
-                    // Received in an order of its own: late, early, at once.
+                    // Receipt times are in a different order: late, early, or equal.
                     let received = i64::try_from(number * 37 % 23).unwrap();
                     store.append_now(vec![captured(number, received)]).unwrap();
                 }
@@ -279,8 +278,8 @@ fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
     );
 }
 
-/// A change of many calls draws its revisions before it is committed; another that is committed in
-/// between must not have a later one.
+/// A change of many calls draws its revisions before it commits. A change that commits before it
+/// must not have a later revision.
 #[rstest]
 fn a_revision_is_seen_with_all_before_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -405,7 +404,7 @@ fn what_arrived_is_counted_with_what_it_stored(
         totals.of(CaptureSource::Gateway).last_delivery_at,
         Some(at(7))
     );
-    // What nobody has written yet is written when the store is closed.
+    // Counts that are not written yet are written when the store is closed.
     one.count(&CaptureTotals::delivery(CaptureSource::ForgeOther, at(10)));
     one.close();
     let mut totals = other.snapshot_now().capture_totals().unwrap();

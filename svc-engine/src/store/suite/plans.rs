@@ -1,4 +1,5 @@
-//! What the cost of a question follows. That no statement walks or sorts unasked, every test sees.
+//! What the cost of a question depends on. Every test checks that no statement scans or sorts
+//! unasked.
 
 use std::collections::HashSet;
 
@@ -6,8 +7,8 @@ use svc_model::repository::CommitSha;
 
 use super::*;
 
-/// A question touches the claims of its names, and of each claim one fact, which is the first that
-/// its index comes to.
+/// A question about a repository reads the claims of its names, and one fact for each claim: the
+/// first in its index.
 #[rstest]
 fn the_cost_of_a_question_about_a_repository_is_in_its_names(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -39,7 +40,7 @@ fn the_cost_of_a_question_about_a_repository_is_in_its_names(
     }
 }
 
-/// A commit has few facts, a repository any number of them.
+/// A commit has few facts, a repository any number.
 #[rstest]
 fn the_cost_of_a_question_about_commits_is_in_the_commits(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -68,8 +69,8 @@ fn the_cost_of_a_question_about_commits_is_in_the_commits(
     assert!(questions >= 4, "{questions}");
 }
 
-/// Of many commits and runs the outcomes are found by these alone. Several indexes of outcomes have the
-/// organization in them, and one that is searched by it alone has all of them.
+/// The outcomes of many commits and runs are found by commit and run. Several indexes of outcomes
+/// contain the organization, and a search by that alone reads all its outcomes.
 #[rstest]
 fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organization(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -110,8 +111,8 @@ fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organiz
     assert!(searches >= 3, "{searches}");
 }
 
-/// A report looks up as many keys at once as no other read, and the database may then prefer a walk: the plan
-/// of each statement is checked when it is first used.
+/// A report looks up more keys at once than any other read, and the database may then prefer a
+/// scan. The plan of each statement is checked when it is first used.
 #[rstest]
 fn as_many_keys_as_a_report_has_are_found_without_a_walk(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -144,7 +145,7 @@ fn as_many_keys_as_a_report_has_are_found_without_a_walk(
         .calls_of_sessions(&sessions, at(0)..at(9), |_| Ok(()))
         .unwrap();
     snapshot.texts_of_edits(&ids, |_, _| Ok(())).unwrap();
-    // Those of the cohort's calls, and those of any.
+    // The owners among the cohort's calls, and the owners among all calls.
     let known = |_| Some(&session_id);
     snapshot
         .owners_of_ids(&texts, at(0), known, |_| Ok(()))

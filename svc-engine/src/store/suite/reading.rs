@@ -1,4 +1,4 @@
-//! Connections for reading: what comes back to the pool, and what a deadline bounds.
+//! Connections for reading: what returns to the pool, and what a deadline limits.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn connections_that_died_idle_leave_the_pool_as_large_as_before() {
     assert_eq!(pool.left(), 0);
     drop(leases);
     assert_eq!(pool.left(), 3);
-    // As a restarted server does: every idle connection is dead, not just the first.
+    // As after a restart of the server: every idle connection is dead, not just the first.
     run_sql(
         database.url(),
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -62,9 +62,9 @@ fn two_connections_see_one_state_and_are_asked_at_once(
     for _ in 0..2 {
         let both = snapshot.both(
             |snapshot| {
-                // One after the other it would never come.
+                // If the two ran one after the other, this would never arrive.
                 told.recv_timeout(Duration::from_secs(30)).unwrap();
-                // While the other connection is in use, this one does all.
+                // While the other connection is in use, this one does both.
                 snapshot.both(calls, calls)
             },
             |snapshot| {
@@ -149,7 +149,7 @@ fn one_deadline_bounds_all_statements_of_a_read(
     let mut lease = pool
         .begin_read(&Deadline::after(Duration::from_secs(2)))
         .unwrap();
-    // Each is short; together they have no end.
+    // Each is short. Together they never end.
     let counting = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
         SELECT COUNT(*) FROM n";
     let stopped = loop {
@@ -184,7 +184,7 @@ fn a_server_that_hangs_costs_a_read_its_deadline() {
     let mut lease = pool
         .begin_read(&Deadline::after(Duration::from_millis(500)))
         .unwrap();
-    // As a server that was stopped: it neither answers nor closes, whatever it was told.
+    // Like a stopped server: it neither answers nor closes.
     let hung = lease.first(
         "SELECT set_config('statement_timeout', '0', true), pg_sleep(30)",
         &[],
@@ -216,7 +216,7 @@ fn a_file_that_is_deleted_or_replaced_is_not_gone_on_with() {
     std::fs::write(path, b"").unwrap();
     let refused = store.snapshot(&soon());
     assert!(matches!(refused, Err(StoreError::Replaced)));
-    // What was open is back: nothing was lost.
+    // The open file is back: nothing was lost.
     std::fs::rename(&aside, path).unwrap();
     append(&store, vec![call(2).build()]);
     assert_eq!(

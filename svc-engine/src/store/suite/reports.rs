@@ -1,4 +1,4 @@
-//! What reports look up by what their cohort touches.
+//! What reports look up for the calls of their cohort.
 
 use super::*;
 use crate::fact::{CiOutcome, Lifetime, Push, SessionCommitObservation};
@@ -61,7 +61,7 @@ fn an_id_has_two_owners_at_most_whatever_owns_it(
     let ids = [
         "foreign", "gone", "later", "one", "shared", "tool", "unknown",
     ];
-    // Whatever is known: of some ids it is not enough, and of the others it is.
+    // Whatever is known, which is too little for some ids and enough for the others.
     for known in [&[][..], &[2], &[1, 2, 3, 4]] {
         let of_one = [owned("one", 1), owned("one", 3), owned("tool", 2)];
         assert_eq!(owners(&["one", "shared", "tool"], known), of_one);

@@ -1,4 +1,4 @@
-//! Claims: which facts prove that a repository bears a name, by when, and at what cost.
+//! Claims: which facts prove that a repository has a name, since when, and at what cost.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::fact::{
     SessionCommitObservation,
 };
 
-/// Returns the proven claims of names and of `github.com`'s repositories with these numbers, as
-/// name, number, and second of the latest receipt.
+/// Returns the proven claims for names and for `github.com`'s repositories with these numbers, as
+/// name, number and second of the latest receipt.
 fn claims(
     store: &Store,
     names: &[&str],
@@ -49,7 +49,7 @@ fn claim(
     (name.to_owned(), number.to_owned(), seconds.into())
 }
 
-/// Returns a push of a repository under a name, received at a second.
+/// Returns a push of a repository under a name, received at this second.
 fn push_of(number: u128, repository_number: u32, repo: &str, seconds: i64) -> Push {
     Push {
         repo: repo.to_owned(),
@@ -120,7 +120,7 @@ fn every_kind_of_fact_that_names_a_repository_proves_the_name(
         renamed(8, "own/zero", "own/one", 8),
         renamed(9, "own/one", "own/two", 9),
     ];
-    // Each is the only one that proves the name, and stops proving it when it is quarantined.
+    // Each fact is the only proof of the name, and stops proving it when it is quarantined.
     for fact in facts.into_iter().chain(pull_requests).chain(renames) {
         let table = fact.table();
         let Outcome::Stored(fact_id) = store.append_now(vec![fact]).unwrap()[0] else {
@@ -266,7 +266,7 @@ fn a_name_that_was_taken_again_is_borne_by_both(
     ] {
         append_one(&store, Append::Push, push);
     }
-    // The order is that of names, then of identities.
+    // Sorted by name, then by identity.
     let first = claim("own/first", "1", 2);
     let second = claim("own/second", "2", 4);
     let names = [claim("own/name", "1", 1), claim("own/name", "2", 3)];
@@ -294,7 +294,7 @@ fn servers_that_write_the_same_claims_at_once_keep_them_all(
             scope.spawn(move || {
                 for round in 0..10_u32 {
                     let number = u128::from(round) * 2 + server;
-                    // The clocks of the servers differ, and each has its own order of names.
+                    // The servers have different clocks and different orders of names.
                     let seconds = if server == 0 { 50 } else { 10 };
                     let mut names = [format!("own/a{round}"), format!("own/b{round}")];
                     if server == 1 {
@@ -326,7 +326,7 @@ fn servers_that_write_the_same_claims_at_once_keep_them_all(
     }
 }
 
-/// PostgreSQL keeps no NUL in a text: the delivery that has one fails after its claims were written.
+/// PostgreSQL cannot store NUL in a text. A delivery with NUL fails after its claims were written.
 #[test]
 fn a_claim_of_a_failed_delivery_is_not_taken_for_stored() {
     let database = database!(Backend::Postgres);

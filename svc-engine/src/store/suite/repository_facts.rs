@@ -300,7 +300,7 @@ fn an_observation_is_one_per_session_and_commit_whatever_its_push_and_ref(
     }
 }
 
-/// What an operator is told of a redelivery: where it says otherwise than the retained fact.
+/// What an operator learns about a redelivery: where it differs from the retained fact.
 #[rstest]
 fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

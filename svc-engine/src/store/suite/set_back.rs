@@ -14,7 +14,7 @@ fn prepared(store: &Store, call: InferenceCall) -> Append {
     Append::InferenceCall(Box::new(store.encode(call, at(0))))
 }
 
-/// What the calls of a Session were asked, from the cache or from the store.
+/// Returns the input messages of a Session's calls, from the cache or from the store.
 fn asked(store: &Store, cache: &ContentCache, session_id: &str) -> Vec<Message> {
     let mut snapshot = store.snapshot_now();
     let calls = snapshot.call_contents(&session(session_id)).unwrap();
@@ -56,7 +56,7 @@ fn no_session_reads_the_text_of_another_after_the_database_was_set_back(
         other(&store);
         lost(relies_on_what_is_lost);
     }
-    // The same again, prepared anew, and once more from what is known by now.
+    // The same call again, encoded anew, and again with what is known by now.
     for number in [3, 5] {
         let stored = append(&store, vec![said(number, "mine", "of mine alone")]);
         assert_eq!(stored, [Outcome::Stored(id(number))]);

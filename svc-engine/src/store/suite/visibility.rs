@@ -131,14 +131,14 @@ fn a_change_is_about_one_fact_that_is_there(
         .collect();
     assert_eq!(ids, [(1, &first), (2, &first)]);
     assert_eq!((rows.1, rows.0[0].client_id.as_str()), (3, "operator"));
-    // A text is never taken for an id, also not one that is as long as the bytes of an id.
+    // A text is never taken for an id, even if it is as long as the bytes of an id.
     for text in ["later", "sixteen letters!"] {
         let forced = change(text, WhenAbsent::Record).unwrap();
         assert_eq!((&*forced.fact_id, forced.target_found), (text, false));
         let rows = ledger.snapshot().unwrap().quarantine_log(1, None).unwrap();
         assert_eq!(rows.0[0].fact_id, text);
     }
-    // A fact that is stored later has its id in lower case.
+    // The id is recorded in lower case, as a fact stored later would have it.
     let spelled = id(0xabcd).to_string();
     let forced = change(&spelled.to_uppercase(), WhenAbsent::Record).unwrap();
     assert_eq!((forced.fact_id, forced.target_found), (spelled, false));
@@ -167,7 +167,7 @@ fn the_writer_finds_a_fact_by_the_beginning_of_its_id(
     let recorded = runtime.block_on(store.quarantine(hide, WhenAbsent::Refuse));
     assert_eq!(recorded.unwrap().unwrap().fact_id, far.to_string());
     assert_eq!(count(&store, FactTable::InferenceCalls).visible, 1);
-    // What the writer appends afterwards stands behind it.
+    // The writer's next append comes after the quarantine.
     append(&store, vec![call(9).build()]);
     assert_eq!(count(&store, FactTable::InferenceCalls).visible, 2);
 }

@@ -21,7 +21,7 @@ fn a_job_is_claimed_by_one_of_many_servers(
                     let jobs = jobs(&database);
                     barrier.wait();
                     let mut claimed = Vec::new();
-                    // A locked row is passed over, so one look may find nothing while jobs are left.
+                    // A locked row is skipped, so one claim may find nothing while jobs are left.
                     for _ in 0..JOBS * 3 {
                         claimed.extend(claim(&jobs, 50).map(|job| job.lifetime.to_string()));
                     }

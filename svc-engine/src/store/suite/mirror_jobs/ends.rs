@@ -1,4 +1,4 @@
-//! How attempts end, and what is done about it.
+//! How attempts end, and what follows.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn a_delivery_during_a_failing_attempt_is_tried_at_once(
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
     let job = claim(&jobs, 0).unwrap();
-    // The clock of the server that takes it may be behind.
+    // The clock of the server that receives the push may be behind.
     let repaired = Push {
         captured_at: at(0),
         ..push(2)
@@ -93,7 +93,7 @@ fn a_failure_is_one_however_many_pushes_wait_and_a_server_that_died_had_none(
     let attempts = || status(&store, 0)[0].attempts;
     let job = claim(&jobs, 0).unwrap();
     assert_eq!(attempts(), 0);
-    // An attempt looks at the pushes that have waited longest, and not at all of them.
+    // An attempt reads the pushes that have waited longest, not all of them.
     assert_eq!(jobs.waiting_pushes(&job.lifetime, 2).unwrap().len(), 2);
     let failed = JobEnd::Failed {
         reason: "fetch_failed",
@@ -101,7 +101,7 @@ fn a_failure_is_one_however_many_pushes_wait_and_a_server_that_died_had_none(
     };
     assert!(jobs.end(&job, failed, at(1)).unwrap());
     assert_eq!((claim(&jobs, 999), attempts()), (None, 1));
-    // Its server dies, and the next one puts it back.
+    // The server dies, and the next one puts the job back.
     let dead = claim(&jobs, 1_000).unwrap();
     let taken = claim(&jobs, 2_000).unwrap();
     assert_eq!((dead.attempts, taken.attempts, attempts()), (1, 1, 1));
@@ -178,7 +178,7 @@ fn a_declined_push_is_forgotten_and_the_others_stay(
     assert!(shown.is_failing());
     assert_eq!(shown.last_failure.as_deref(), Some("clone_url_refused"));
     assert_eq!(shown.last_failure_at, Some(at(3)));
-    // The next one may be fetched for.
+    // The mirror may be fetched for the next push.
     let allowed = Push {
         after_sha: commit('d'),
         captured_at: at(5),
