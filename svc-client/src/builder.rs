@@ -261,12 +261,12 @@ impl ClientBuilder {
                 .map_err(|error| BuildError::Http(Box::new(error)))?,
             base_url,
             authorization,
-            retry: self.retry,
             reply_bytes_max: self.reply_bytes_max,
         };
         Ok(Client {
             shared: Arc::new(shared),
             timeout: self.timeout,
+            retry: self.retry,
             deliveries: Deliveries::Unnamed,
             trace: None,
         })

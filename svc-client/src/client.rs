@@ -36,6 +36,7 @@ use crate::trace::Trace;
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timeout: Duration,
+    pub(crate) retry: RetryPolicy,
     pub(crate) deliveries: Deliveries,
     pub(crate) trace: Option<Trace>,
 }
@@ -45,7 +46,6 @@ pub(crate) struct Shared {
     pub(crate) http: reqwest::Client,
     pub(crate) base_url: BaseUrl,
     pub(crate) authorization: Option<HeaderValue>,
-    pub(crate) retry: RetryPolicy,
     pub(crate) reply_bytes_max: usize,
 }
 
@@ -62,6 +62,15 @@ impl Client {
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
             timeout,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a clone with this policy for retries.
+    #[must_use]
+    pub fn with_retry(&self, retry: RetryPolicy) -> Self {
+        Self {
+            retry,
             ..self.clone()
         }
     }
@@ -100,7 +109,7 @@ impl fmt::Debug for Client {
             .field("token", &self.has_token().then_some("[REDACTED]"))
             .field("timeout", &self.timeout)
             .field("deliveries", &self.deliveries)
-            .field("retry", &self.shared.retry)
+            .field("retry", &self.retry)
             .field("reply_bytes_max", &self.shared.reply_bytes_max)
             .finish_non_exhaustive()
     }

@@ -168,7 +168,7 @@ impl Client {
             debug!(attempts, code = failure.kind.code(), "a call failed");
             let pause = self
                 .may_repeat::<E>(&failure.kind)
-                .then(|| self.shared.retry.pause(attempts, failure.retry_after))
+                .then(|| self.retry.pause(attempts, failure.retry_after))
                 .flatten()
                 .filter(|pause| *pause < deadline.saturating_duration_since(Instant::now()));
             let Some(pause) = pause else {

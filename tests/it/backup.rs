@@ -335,7 +335,7 @@ fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
             assert_eq!(deliver(lost), 503);
             assert_eq!(server.read("/v1/facts").status, 503);
             let doctor = svc(&server, &["doctor"]).stdout_text();
-            assert!(doctor.contains("start that anew"), "{doctor}");
+            assert!(doctor.contains("restart the service"), "{doctor}");
         }
         Backend::Postgres => {
             let facts = server.read_json("/v1/facts");

@@ -407,7 +407,7 @@ fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
     let Some(server) = planted(backend) else {
         return;
     };
-    let warning = "warning: this store has nothing of organization default; it has: acme.";
+    let warning = "warning: this store has no facts of organization default; it has: acme.";
     for command in [
         &["gc", "--older-than", "90d"][..],
         &["erase", "--session", DEMO],

@@ -30,7 +30,7 @@ pub(crate) fn ledger(
     if !others.is_empty() {
         let others: Vec<&str> = others.iter().map(OrgId::as_str).collect();
         output.warning(&format!(
-            "this store has nothing of organization {org_id}; it has: {}. Choose one with --org or \
+            "this store has no facts of organization {org_id}; it has: {}. Choose one with --org or \
              SVC_ORG_ID",
             others.join(", ")
         ));

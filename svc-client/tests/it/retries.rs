@@ -331,3 +331,12 @@ async fn the_policy_that_never_repeats_is_kept() {
         .unwrap();
     assert_eq!(client.health().await.unwrap_err().attempts(), 1);
 }
+
+#[tokio::test]
+async fn a_clone_with_another_policy_leaves_the_first_as_it_was() {
+    let server = FakeServer::start([unavailable(), unavailable(), Answer::text(200, HEALTH)]);
+    let client = server.client();
+    let once = client.with_retry(RetryPolicy::none());
+    assert_eq!(once.health().await.unwrap_err().attempts(), 1);
+    client.health().await.unwrap();
+}

@@ -74,6 +74,11 @@ impl fmt::Display for SchemaState {
 }
 
 /// Returns the state of the schema.
+///
+/// # Errors
+///
+/// [`StoreError::MigrationChanged`] if the schema is of this version by its number, but was made by
+/// another migration.
 pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreError> {
     if !has_table(connection, TABLE)? {
         return Ok(SchemaState::Absent);
@@ -82,10 +87,23 @@ pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreErr
         .first(REVISION, &[], |row| row.integer(0))?
         .unwrap_or(0);
     Ok(match revision {
-        HEAD => SchemaState::AtHead(revision),
+        HEAD => {
+            let migrator = migrator(connection);
+            verify(connection, &migrator)?;
+            SchemaState::AtHead(revision)
+        }
         revision if revision < HEAD => SchemaState::Behind(revision),
         revision => SchemaState::Ahead(revision),
     })
+}
+
+/// Returns the migrations of this version.
+fn migrator(connection: &Connection) -> Migrator {
+    let migrations = (1_i64..).zip(MIGRATIONS).map(|(revision, (name, sql))| {
+        let sql = SqlStr::from_static(connection.text(*sql));
+        Migration::new(revision, (*name).into(), MigrationType::Simple, sql, false)
+    });
+    Migrator::with_migrations(migrations.collect())
 }
 
 /// Returns whether the schema has a table.
@@ -101,13 +119,10 @@ pub(super) fn has_table(connection: &mut Connection, name: &str) -> Result<bool,
 ///
 /// [`StoreError::MigrationChanged`] if an applied migration differs from this version's.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
-    let migrations = (1_i64..).zip(MIGRATIONS).map(|(revision, (name, sql))| {
-        let sql = SqlStr::from_static(connection.text(*sql));
-        Migration::new(revision, (*name).into(), MigrationType::Simple, sql, false)
-    });
-    let migrator = Migrator::with_migrations(migrations.collect());
+    let migrator = migrator(connection);
     match state(connection)? {
-        SchemaState::AtHead(_) | SchemaState::Ahead(_) => verify(connection, &migrator),
+        SchemaState::AtHead(_) => Ok(()),
+        SchemaState::Ahead(_) => verify(connection, &migrator),
         SchemaState::Absent | SchemaState::Behind(_) => connection.migrate(&migrator),
     }
 }

@@ -108,10 +108,13 @@ fn schema(url: &DatabaseUrl) -> Check {
 }
 
 fn unusable(shown: &str, error: &StoreError) -> Check {
-    let mend = error.obstacle().map_or(
-        "is SVC_DATABASE_URL right? if it is, look at the database, its log and its disk",
-        Obstacle::mend,
-    );
+    let mend = match error {
+        StoreError::MigrationChanged(_) => "install the version of svc that made the store",
+        _ => error.obstacle().map_or(
+            "is SVC_DATABASE_URL right? if it is, look at the database, its log and its disk",
+            Obstacle::mend,
+        ),
+    };
     Check::failed("store", format!("{shown}: {}", chain(error)), mend)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use svc_client::{Client, ErrorKind, environment};
+use svc_client::{Client, ErrorKind, RetryPolicy, environment};
 use svc_engine::clock::Clock;
 use svc_model::capture::{CaptureCounts, CaptureSource};
 use svc_model::identity::Authority;
@@ -23,12 +23,14 @@ use crate::output::relative;
 /// the second.
 const SKEW_SECONDS_MAX: i64 = 60;
 /// What to do if the service cannot use its store.
-const STORE_MEND: &str = "the service's log says why (store.unavailable): look at the database; where it was \
-    replaced under the service, start that anew";
+const STORE_MEND: &str = "the service's log says why (store.unavailable): check the database; if it was \
+    replaced under the running service, restart the service";
 
 pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
     let client = match service::client(options) {
-        Ok(client) => client,
+        // Each check looks once. With retries, every one of them would wait several times for a
+        // database that hangs.
+        Ok(client) => client.with_retry(RetryPolicy::none()),
         Err(error) => {
             let mend = match service::given(options) {
                 // No service can repair the credentials file.

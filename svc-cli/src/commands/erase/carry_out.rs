@@ -138,8 +138,8 @@ fn warn_of_copies(opened: &Opened, output: &mut Output) {
     let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
     if !replaced.is_empty() {
         output.warning(&format!(
-            "databases that `svc restore` put aside, or left when it was killed, still contain what \
-             they contained: {}; remove them yourself",
+            "databases that `svc restore` put aside, or left when it was killed, still have their \
+             content: {}; remove them yourself",
             replaced.join(", ")
         ));
     }

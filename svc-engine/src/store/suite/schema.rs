@@ -88,6 +88,10 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
         database.try_open("acme"),
         Err(StoreError::MigrationChanged(1))
     ));
+    assert!(matches!(
+        schema_state(database.url()),
+        Err(StoreError::MigrationChanged(1))
+    ));
 }
 
 #[rstest]
