@@ -198,7 +198,8 @@ fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
         .unwrap();
 }
 
-/// The decision table of sheet ingest, 5.3. Letters are fact ids, digits are the model's ids.
+/// Every way in which a call can share ids with stored ones. Letters are fact ids, digits are the
+/// ids of the model.
 #[rstest]
 fn redelivery_and_conflict_follow_the_ids(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
