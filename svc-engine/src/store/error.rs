@@ -180,7 +180,8 @@ impl StoreError {
         match self {
             Self::ReadOnly(_) => Some(Obstacle::ReadOnly),
             Self::Standby => Some(Obstacle::Standby),
-            Self::Unreachable => Some(Obstacle::NoAnswer),
+            // Of any kind: an unknown host name, for one, has no kind of its own.
+            Self::Unreachable | Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
             Self::File(error) => of_file(error),
             Self::Sqlite(_) => match self.sqlite_code()? {
                 ErrorCode::DiskFull => Some(Obstacle::DiskFull),
@@ -189,8 +190,6 @@ impl StoreError {
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(Obstacle::Damaged),
                 _ => None,
             },
-            // Of any kind: an unknown host name, for one, has no kind of its own.
-            Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
             Self::Postgres(_) => match self.postgres_code()? {
                 "53100" => Some(Obstacle::DiskFull),
                 "25006" => Some(Obstacle::ReadOnly),

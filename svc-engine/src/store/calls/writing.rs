@@ -165,7 +165,7 @@ impl Retained {
         org_id: &OrgId,
         encoded: &Encoded,
         differences: &mut Vec<Difference>,
-    ) -> Result<Option<Outcome>, StoreError> {
+    ) -> Option<Outcome> {
         let call = &encoded.call;
         let by_id = self.by_id.get(&call.inference_call_id);
         let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
@@ -176,25 +176,25 @@ impl Retained {
             ))
         });
         let one = match (by_id, by_model_call) {
-            (None, None) => return Ok(None),
+            (None, None) => return None,
             (Some(one), None) | (None, Some(one)) => one,
             (Some(one), Some(other)) if one.inference_call_id == other.inference_call_id => one,
             (Some(_), Some(_)) => {
-                return Ok(Some(Outcome::Conflict(Code::InferenceCallIdentityConflict)));
+                return Some(Outcome::Conflict(Code::InferenceCallIdentityConflict));
             }
         };
         let same = one.org_id == org_id.as_str()
             && one.gateway_provider == call.gateway_provider.as_str()
             && one.model_call_id == call.model_call_id;
         if !same {
-            return Ok(Some(Outcome::Conflict(Code::InferenceCallIdentityConflict)));
+            return Some(Outcome::Conflict(Code::InferenceCallIdentityConflict));
         }
         let fact_id = one.inference_call_id;
         let columns = one.differences(encoded);
         if !columns.is_empty() {
             differences.push(Difference::of_call(fact_id, columns));
         }
-        Ok(Some(Outcome::Redelivered(fact_id)))
+        Some(Outcome::Redelivered(fact_id))
     }
 }
 
@@ -273,7 +273,7 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
     for encoded in calls {
-        let outcome = retained.outcome(org_id, encoded, &mut afterwards.differences)?;
+        let outcome = retained.outcome(org_id, encoded, &mut afterwards.differences);
         retained_calls.push(outcome);
     }
     let new = new_calls(calls, retained_calls);
@@ -324,7 +324,7 @@ fn store(
                 Ok(Outcome::Stored(encoded.call.inference_call_id))
             }
             None => retained
-                .outcome(org_id, encoded, &mut afterwards.differences)?
+                .outcome(org_id, encoded, &mut afterwards.differences)
                 .ok_or(corrupt("inference_calls", "a retained call is absent")),
         })
         .collect()
