@@ -127,14 +127,6 @@ impl Connection {
         }
     }
 
-    /// Returns whether there is anything to connect to.
-    pub(super) fn exists(url: &DatabaseUrl) -> bool {
-        match url {
-            DatabaseUrl::Sqlite(path) => path.exists(),
-            DatabaseUrl::Postgres(_) => true,
-        }
-    }
-
     /// Returns whether this is SQLite.
     #[cfg(test)]
     pub(super) const fn is_sqlite(&self) -> bool {

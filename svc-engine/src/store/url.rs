@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::StoreError;
-use super::connection::Connection;
 
 /// Where the facts are: `sqlite://path` or `postgres://…`. A password in the URL is never shown.
 #[derive(Clone)]
@@ -61,7 +60,7 @@ impl DatabaseUrl {
     pub fn is_there(&self) -> Result<bool, StoreError> {
         match self {
             // What cannot be seen is not absent.
-            Self::Sqlite(path) => Ok(Connection::exists(self) || path.try_exists()?),
+            Self::Sqlite(path) => Ok(path.try_exists()?),
             Self::Postgres(_) => Ok(true),
         }
     }

@@ -63,14 +63,6 @@ impl Value<'_> {
             _ => None,
         }
     }
-
-    /// Returns the id, if this is the id of a fact.
-    pub(super) fn as_fact_id(&self) -> Option<FactId> {
-        match self {
-            Self::FactId(id) => Some(FactId::new(*id)),
-            _ => None,
-        }
-    }
 }
 
 impl From<i64> for Value<'_> {

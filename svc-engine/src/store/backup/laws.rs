@@ -18,7 +18,7 @@ use super::super::row::NewRow;
 use super::super::session_claims;
 use super::super::table::Record;
 use super::super::traces::Traces;
-use super::super::value::{Row, Value};
+use super::super::value::{self, Row, Value};
 use super::super::{StoreError, content, kind, packing, quarantine, witness};
 use super::erasure_laws;
 use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
@@ -282,7 +282,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
                 known.pushes.insert(key(&[&org, &id]));
             }
             let push = written.value(table, "source_push_id");
-            if let Some(push) = push.and_then(Value::as_fact_id).map(|id| id.to_string())
+            let push = push.and_then(Value::as_blob).and_then(value::fact_id);
+            if let Some(push) = push.map(|id| id.to_string())
                 && !known.pushes.contains(&key(&[&org, &push]))
                 && !known.cannot_tell("pushes", Some(&push), table.name, found)
             {
