@@ -84,8 +84,8 @@ pub struct LogRecordCounts {
     pub untranslated: u64,
     /// The number of records that are not objects.
     pub malformed: u64,
-    /// The number of lists around records, or of elements and resources in them, that have the
-    /// wrong JSON type. How many records they hold is unknown.
+    /// The number of lists, list elements and resources around the records that have the wrong JSON
+    /// type. They count as empty.
     pub malformed_containers: u64,
 }
 
