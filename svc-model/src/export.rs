@@ -69,7 +69,7 @@ exported! {
     pub struct ExportedCall {
         /// The id of the fact.
         pub inference_call_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
         /// The user; null if unknown.
         pub user_id: Option<UserId>,
@@ -129,7 +129,7 @@ exported! {
     pub struct ExportedDecision {
         /// The id of the fact.
         pub decision_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
         /// The user; null if unknown.
         pub user_id: Option<UserId>,
@@ -169,7 +169,7 @@ exported! {
     pub struct ExportedEdit {
         /// The id of the fact.
         pub observation_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
         /// The user; null if unknown.
         pub user_id: Option<UserId>,
@@ -209,7 +209,7 @@ exported! {
     pub struct ExportedRejection {
         /// The id of the fact.
         pub rejection_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
         /// The user; null if unknown.
         pub user_id: Option<UserId>,
@@ -243,7 +243,7 @@ exported! {
     pub struct ExportedRetry {
         /// The id of the fact.
         pub retry_linkage_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
         /// The user; null if unknown.
         pub user_id: Option<UserId>,
@@ -401,7 +401,7 @@ exported! {
         pub repo: String,
         /// The identity of the repository; null if the sender gave none.
         pub repository: Option<RepositoryIdentity>,
-        /// The commit that was checked.
+        /// The full id of the commit that was checked.
         pub commit_sha: CommitSha,
         /// The branch that was checked. May be empty.
         pub branch: Branch,

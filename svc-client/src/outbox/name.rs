@@ -48,7 +48,8 @@ impl Name {
             bytes: next()?.parse().ok()?,
             id: DeliveryId(Uuid::try_parse(next()?).ok()?),
         };
-        // If the name has another spelling too, its file would not be found under that one.
+        // A name in another spelling is refused, because its file would not be found under this
+        // one.
         (name.to_string() == stem).then_some(name)
     }
 }

@@ -18,7 +18,7 @@ use crate::version::Version1;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextDiscoveryRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The keywords. A Session matches if one of its parts contains at least one of them.
     pub query: Query,
@@ -120,7 +120,7 @@ pub struct DiscoveryCoverage {
     pub scanned_parts: u64,
     /// The number of parts that contain a keyword. Repeated content counts each time.
     pub matched_parts: u64,
-    /// Always true.
+    /// Always true: there is a reply only if every visible part was scanned.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
@@ -188,13 +188,13 @@ pub struct DiscoveryCandidate {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryResult {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The version of the rules for matching and ranking: always 1.
     pub policy_version: Open<Version1>,
     /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
     /// The requested commit in normal form, whether or not it matched; null if none was requested.
     pub commit: Option<CommitAnchor>,

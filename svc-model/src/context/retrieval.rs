@@ -17,7 +17,7 @@ use crate::version::Version1;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextRetrievalRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
@@ -58,7 +58,7 @@ impl Request for ContextRetrievalRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextSelectedRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
@@ -121,7 +121,7 @@ pub struct ContextCoverage {
     pub quarantined_inference_calls: u64,
     /// The number of parts of the visible calls, including those that `skipped` counts.
     pub scanned_parts: u64,
-    /// Always true.
+    /// Always true: there is a reply only if every visible part was scanned.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
@@ -167,7 +167,7 @@ pub struct ContextItem {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextResult {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The version of the rules for matching and ranking: always 1.
     pub policy_version: Open<Version1>,
@@ -177,7 +177,7 @@ pub struct ContextResult {
     pub quarantine_revision: u64,
     /// Whether there are items, and if not, why.
     pub status: Open<ContextStatus>,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
     /// What was scanned.
     pub coverage: ContextCoverage,

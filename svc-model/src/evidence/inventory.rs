@@ -78,7 +78,7 @@ pub struct CallSummary {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Inventory {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
@@ -93,6 +93,6 @@ pub struct Inventory {
     pub quarantined_inference_calls: u64,
     /// The visible calls, by observation time, then by id.
     pub calls: Vec<CallSummary>,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
 }

@@ -143,7 +143,7 @@ pub struct LeftOut {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Manifest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The requested Session, without surrounding white space.
     pub session_id: SessionId,

@@ -19,7 +19,7 @@ use crate::version::Version1;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceReadRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The Session that all references belong to.
     pub session_id: SessionId,
@@ -127,7 +127,7 @@ pub struct EvidenceReadItem {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceRead {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The requested Session, without surrounding white space.
     pub session_id: SessionId,

@@ -140,7 +140,7 @@ pub struct GrantExplanation {
     pub org_id: OrgId,
     /// The name of the token.
     pub token: TokenName,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
     /// Whether the answering server has a token of this name in its settings; null if no server
     /// answered.

@@ -266,7 +266,7 @@ impl Request for GrantsRequest {
 pub struct GrantExplanationRequest {
     /// The name of the token.
     pub token: TokenName,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
 }
 

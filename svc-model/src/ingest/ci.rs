@@ -83,7 +83,7 @@ pub struct VendorCIRequest {
     /// identity, or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_id: Option<RepositoryId>,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
     /// The branch that was checked. May be empty.
     pub branch: Branch,

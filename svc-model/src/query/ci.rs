@@ -133,7 +133,7 @@ pub struct CiOutcomeRecord {
     /// The name of the repository on this fact, in lower case. It may have another name today.
     /// Empty if the forge sent none.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
     /// The branch that was checked. May be empty.
     pub branch: Branch,

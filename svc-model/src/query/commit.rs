@@ -29,7 +29,7 @@ use crate::time::Instant;
 /// Asks what is known about one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRequest {
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
     /// The repository; by default every repository that has the commit.
     pub repository: RepositorySelector,
@@ -219,7 +219,7 @@ pub struct CommitCiOutcome {
     /// The name of the repository on this fact, in lower case. It may have another name today.
     /// Empty if the forge sent none.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
     /// The branch that was checked. May be empty.
     pub branch: Branch,
@@ -263,7 +263,7 @@ pub struct CommitRepository {
     /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_repo: Option<String>,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
     /// Every name that the repository has had up to the boundary, sorted.
     pub observed_repo_slugs: Vec<String>,

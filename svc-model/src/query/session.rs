@@ -385,13 +385,13 @@ impl TimelineEvent {
 pub struct AttributedCommit {
     /// A name of the repository: of all its names, the first in alphabetical order.
     pub repo: String,
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
     /// Always empty, because an observed link needs no inference.
     pub attribution_sources: Vec<Open<AttributionSource>>,
     /// The ids of the observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
     /// The ids of the visible pushes that brought the commit, sorted, whether they left a branch at
@@ -434,7 +434,7 @@ pub struct DossierPush {
     /// How the push relates to a commit of the Session: `after_sha` in `pushes`, `brought` in
     /// `delivering_pushes`.
     pub match_kind: Open<PushMatch>,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }
@@ -456,7 +456,7 @@ pub struct DossierCiOutcome {
     pub run_attempt: Option<i64>,
     /// The name of the repository on this fact, in lower case. It may have another name today.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
     /// The branch that was checked. May be empty.
     pub branch: Branch,
@@ -483,7 +483,7 @@ pub struct DossierCiOutcome {
     pub captured_at: Instant,
     /// The link to what is known about the commit, with a boundary that covers this reply.
     pub commit_query: CommitLink,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }

@@ -118,7 +118,7 @@ impl Request for ReportRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelOutcomes {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The calls that the report covers, and its boundary.
     pub scope: ReportScope,
@@ -131,7 +131,7 @@ pub struct ModelOutcomes {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWorkLifecycle {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The calls that the report covers, and its boundary.
     pub scope: ReportScope,

@@ -65,7 +65,7 @@ pub struct MergeRetentionReport {
 pub struct UncheckedPullRequests {
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
     /// The numbers of the pull requests, sorted.
     pub pr_numbers: Vec<i64>,

@@ -43,7 +43,7 @@ pub struct AttributionShareRow {
     pub git_notes_share_ci: [f64; 2],
     /// The rules that this row was derived by.
     pub provenance: Provenance,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
@@ -67,7 +67,7 @@ pub struct AttributionAlert {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
     /// The kind of alert.
     pub kind: Open<AttributionAlertKind>,

@@ -127,7 +127,7 @@ pub struct Reversal {
     pub repo_delta: f64,
     /// The organization.
     pub org_id: OrgId,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
@@ -166,7 +166,7 @@ pub struct ShrunkRates {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
     /// The rates, by model. Models without a case in this repository are absent.
     pub model_rates: BTreeMap<String, ShrunkRate>,

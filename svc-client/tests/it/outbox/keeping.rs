@@ -180,7 +180,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
     };
     let folder = folder.path().join("outbox");
     let outbox = Outbox::open(&folder, limits).unwrap();
-    // Two handles may not exceed the limit together.
+    // Two handles together must not exceed the limit.
     let other = Outbox::open(&folder, limits).unwrap();
     outbox.put(call(1)).await.unwrap();
     other.put(call(2)).await.unwrap();

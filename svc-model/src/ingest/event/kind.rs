@@ -10,9 +10,9 @@ use crate::id::{ForeignId, SessionId, UserId};
 /// first attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The agent.
+    /// The agent that the event is about.
     pub agent: AgentHarness,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
     /// The user of the agent, if known.
     pub user_id: Option<UserId>,
@@ -56,7 +56,7 @@ pub struct ToolDecision {
 pub struct EditObservation {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
-    /// The file.
+    /// The path of the file, as the agent wrote it.
     pub file_path: FilePath,
     /// The text that the edit inserted.
     pub applied_text: EditText,
@@ -76,7 +76,7 @@ pub struct EditObservation {
 pub struct RejectedEdit {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
-    /// The file.
+    /// The path of the file, as the agent wrote it.
     pub file_path: FilePath,
     /// The text that was proposed.
     pub proposed: EditText,
