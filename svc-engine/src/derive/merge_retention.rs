@@ -107,8 +107,8 @@ pub struct Inputs {
     /// What CI says about them.
     pub ci: Vec<CiMembership>,
     /// Repositories that a merge, a revision or a CI outcome may belong to whose own repository
-    /// cannot be determined.
-    pub unresolved: BTreeSet<Lifetime>,
+    /// cannot be determined, with the pull requests that these facts name, if any.
+    pub unresolved: BTreeMap<Lifetime, BTreeSet<i64>>,
 }
 
 /// One attributed file of a merged pull request, scored.

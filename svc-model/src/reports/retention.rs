@@ -50,15 +50,15 @@ pub struct MergeRetentionReport {
     /// Facts whose repository cannot be determined, by kind. A fact may be in several kinds, so the
     /// counts must not be added.
     pub repository_skipped: RetentionRepositorySkips,
-    /// The merged pull requests that could not be checked, by repository. Present only if they were
+    /// The pull requests that could not be checked, by repository. Present only if they were
     /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked_pull_requests: Option<Vec<UncheckedPullRequests>>,
 }
 
-/// Merged pull requests of one repository that could not be checked, because no mirror has their
-/// head or their base. They may contain any commit of the repository, so it is unknown which of its
-/// commits were merged.
+/// Pull requests that leave open which commits of one repository were merged: no mirror has their
+/// head or their base, or it cannot be determined whose a merge, a revision or a CI outcome is that
+/// names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]

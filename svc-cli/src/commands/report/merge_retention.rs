@@ -108,7 +108,7 @@ fn explain(
     if unchecked.is_empty() {
         page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
             0 => "  every merged pull request could be checked",
-            _ => "  some merge, revision or CI outcome may belong to these repositories: it cannot be determined",
+            _ => "  a CI outcome without a pull request may belong to these repositories: it cannot be determined",
         });
     }
     for of_repository in unchecked {
@@ -118,7 +118,7 @@ fn explain(
             .map(|number| format!("#{number}"))
             .collect();
         page.line(format!(
-            "  heads or bases that no mirror has, {}: {}",
+            "  no mirror has a head or base, or it is unknown whose they are, {}: {}",
             repository(
                 &of_repository.repo,
                 of_repository.repository_identity.as_ref()

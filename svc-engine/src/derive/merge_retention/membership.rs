@@ -35,7 +35,7 @@ pub struct Candidates {
     merges: BTreeMap<Lifetime, Vec<PullRequest>>,
     /// The pull requests that CI names for each commit.
     ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>>,
-    unresolved: BTreeSet<Lifetime>,
+    unresolved: BTreeMap<Lifetime, BTreeSet<i64>>,
     /// Number of pairs of a commit and a Session without an observation.
     unobserved: u64,
 }
@@ -219,9 +219,11 @@ impl Candidates {
                 }
             }
         }
-        let is_unresolved = self.unresolved.contains(repository);
+        let unresolved = self.unresolved.get(repository);
+        unchecked.extend(unresolved.into_iter().flatten());
+        let is_unknown = unresolved.is_some() || !unchecked.is_empty();
         let membership = match holding[..] {
-            _ if is_unresolved || !unchecked.is_empty() => Err(MembershipSkip::AncestryCheckFailed),
+            _ if is_unknown => Err(MembershipSkip::AncestryCheckFailed),
             [] => Err(MembershipSkip::WithoutMerge),
             [one] => Ok(Arc::clone(one)),
             _ => Err(MembershipSkip::Ambiguous),

@@ -174,12 +174,14 @@ fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
     assert_eq!(reason(&unknown), unsure);
     assert_eq!(unknown.unchecked[&lifetime(1)], BTreeSet::from([6]));
     let mut inputs = two();
-    inputs.unresolved.insert(lifetime(1));
-    assert_eq!(reason(&join(inputs, &[(1, 10)], &[])), unsure);
+    inputs.unresolved = [(lifetime(1), [7].into())].into();
+    let unknown = join(inputs, &[(1, 10)], &[]);
+    assert_eq!(reason(&unknown), unsure);
+    assert_eq!(unknown.unchecked[&lifetime(1)], BTreeSet::from([7]));
     // A pull request in another repository does not matter.
     let mut elsewhere = two();
     elsewhere.merges[1].repository = lifetime(2);
-    elsewhere.unresolved.insert(lifetime(2));
+    elsewhere.unresolved = [(lifetime(2), [7].into())].into();
     assert_eq!(reason(&join(elsewhere, &[(1, 10)], &[11])), None);
 }
 

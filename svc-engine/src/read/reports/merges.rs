@@ -131,12 +131,13 @@ pub(super) fn read(
     };
     let mut unresolved = Unresolved {
         borne: &borne,
-        found: BTreeSet::new(),
+        found: BTreeMap::new(),
     };
     inputs.merges = merges
         .into_iter()
         .filter_map(|merge| {
-            let repository = unresolved.of(resolving, of_base(&merge.pull_request))?;
+            let number = Some(merge.pull_request.pr_number);
+            let repository = unresolved.of(resolving, of_base(&merge.pull_request), number)?;
             Some(Merge {
                 merge_id: merge.merge_id,
                 repository,
@@ -151,7 +152,8 @@ pub(super) fn read(
     inputs.revisions = revisions
         .into_iter()
         .filter_map(|revision| {
-            let repository = unresolved.of(resolving, of_base(&revision.pull_request))?;
+            let number = Some(revision.pull_request.pr_number);
+            let repository = unresolved.of(resolving, of_base(&revision.pull_request), number)?;
             Some(Revision {
                 repository,
                 pr_number: revision.pull_request.pr_number,
@@ -165,7 +167,7 @@ pub(super) fn read(
         .pull_requests
         .iter()
         .filter_map(|named| {
-            let repository = unresolved.of(resolving, named.mention())?;
+            let repository = unresolved.of(resolving, named.mention(), named.pr_number)?;
             Some(CiMembership {
                 repository,
                 pr_number: named.pr_number?,
@@ -180,12 +182,19 @@ pub(super) fn read(
 /// The repositories that facts may belong to whose own repository cannot be determined.
 struct Unresolved<'u> {
     borne: &'u BTreeMap<&'u Lifetime, BTreeSet<RepositoryName>>,
-    found: BTreeSet<Lifetime>,
+    /// The pull requests that these facts name.
+    found: BTreeMap<Lifetime, BTreeSet<i64>>,
 }
 
 impl Unresolved<'_> {
-    /// Returns the repository of a fact, or records which repositories it may belong to.
-    fn of(&mut self, resolving: &Resolving, mention: Mention<'_>) -> Option<Lifetime> {
+    /// Returns the repository of a fact, or records which repositories it may belong to, and the
+    /// pull request that it names.
+    fn of(
+        &mut self,
+        resolving: &Resolving,
+        mention: Mention<'_>,
+        pr_number: Option<i64>,
+    ) -> Option<Lifetime> {
         if let Ok(repository) = resolving.of(mention) {
             return Some(repository);
         }
@@ -195,7 +204,8 @@ impl Unresolved<'_> {
                 None => names.iter().any(|name| name.as_str() == mention.name),
             };
             if is_it {
-                self.found.insert((*repository).clone());
+                let numbers = self.found.entry((*repository).clone()).or_default();
+                numbers.extend(pr_number);
             }
         }
         None

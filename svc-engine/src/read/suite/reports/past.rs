@@ -327,6 +327,9 @@ fn an_outcome_of_an_unknown_repository_leaves_open_what_became_of_its_commit_alo
     assert_eq!(open.scored_rows, 0);
     let unknown = [(MembershipSkip::AncestryCheckFailed, 1)];
     assert_eq!(open.membership, unknown.into_iter().collect());
+    let unchecked = open.unchecked_pull_requests.unwrap();
+    assert_eq!(unchecked.len(), 1);
+    assert_eq!(unchecked[0].pr_numbers, [77], "what the outcome names");
 }
 
 #[rstest]
