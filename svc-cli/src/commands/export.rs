@@ -8,6 +8,7 @@ use svc_engine::deadline::Deadline;
 use svc_engine::read::{Export as Wanted, export};
 use svc_model::export::ExportedFact;
 use svc_model::facts::FactTable;
+use svc_model::id::FactId;
 use svc_model::json;
 
 use super::interruption::by_the_operator;
@@ -75,18 +76,16 @@ impl Export {
             bytes: Vec::with_capacity(2 * WRITTEN_BYTES),
         };
         let mut snapshot = ledger.snapshot_until(&deadline)?;
-        export(&mut snapshot, &wanted, |fact| lines.add(&fact)).map_err(
-            |error: CommandError| {
-                if cancellation.is_cancelled() {
-                    CommandError::refused(
-                        "interrupted",
-                        "interrupted before all facts were written",
-                    )
-                } else {
-                    error
-                }
-            },
-        )?;
+        export(&mut snapshot, &wanted, |kind, id, fact| {
+            lines.add(kind, id, &fact)
+        })
+        .map_err(|error: CommandError| {
+            if cancellation.is_cancelled() {
+                CommandError::refused("interrupted", "interrupted before all facts were written")
+            } else {
+                error
+            }
+        })?;
         lines.write()
     }
 }
@@ -98,9 +97,20 @@ struct Lines<'o> {
 }
 
 impl Lines<'_> {
-    fn add(&mut self, fact: &ExportedFact) -> Result<(), CommandError> {
-        let line = json::to_vec(fact, usize::MAX)
-            .map_err(|error| CommandError::refused("unwritable", error.to_string()))?;
+    fn add(
+        &mut self,
+        kind: FactTable,
+        id: FactId,
+        fact: &ExportedFact,
+    ) -> Result<(), CommandError> {
+        let line = json::to_vec(fact, usize::MAX).map_err(|error| {
+            CommandError::refused("unwritable", format!("{kind}/{id}: {error}"))
+                .hint("to export the facts without their content: leave out --content")
+                .hint(format!(
+                    "to hide this fact from exports and answers, which svc release takes back: \
+                     svc quarantine {kind} {id} --reason REASON"
+                ))
+        })?;
         self.bytes.extend(line);
         self.bytes.push(b'\n');
         if self.bytes.len() >= WRITTEN_BYTES {

@@ -11,7 +11,7 @@ use svc_model::export::{
     RejectionContent,
 };
 use svc_model::facts::FactTable;
-use svc_model::id::SessionId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::json::{self, Json};
 use svc_model::time::Instant;
 
@@ -35,7 +35,7 @@ pub struct Export {
     pub with_content: bool,
 }
 
-/// Calls `each` with every selected visible fact, all from one snapshot.
+/// Calls `each` with every selected visible fact, its kind and its id, all from one snapshot.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub struct Export {
 pub fn export<E: From<Error>>(
     snapshot: &mut Snapshot<'_>,
     export: &Export,
-    mut each: impl FnMut(ExportedFact) -> Result<(), E>,
+    mut each: impl FnMut(FactTable, FactId, ExportedFact) -> Result<(), E>,
 ) -> Result<(), E> {
     let at_once = if export.with_content {
         FACTS_WITH_CONTENT_MAX
@@ -59,8 +59,13 @@ pub fn export<E: From<Error>>(
             let erased = snapshot.erased_facts(*kind, sessions);
             let erased = erased.map_err(Error::from)?;
             for fact in facts {
-                let erased_at = erased.get(&fact.id()).copied();
-                each(exported(snapshot, fact, export.with_content, erased_at)?)?;
+                let id = fact.id();
+                let erased_at = erased.get(&id).copied();
+                each(
+                    *kind,
+                    id,
+                    exported(snapshot, fact, export.with_content, erased_at)?,
+                )?;
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::read::{Export, export};
 
 fn lines(store: &Store, wanted: &Export) -> Vec<String> {
     let mut lines = Vec::new();
-    let each = |fact| {
+    let each = |_, _, fact| {
         let line = json::to_vec(&fact, usize::MAX).unwrap();
         lines.push(String::from_utf8(line).unwrap());
         Ok::<_, Error>(())
