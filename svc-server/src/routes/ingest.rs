@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use svc_engine::capture::Receipt;
 use svc_engine::capture::ci;
 use svc_engine::capture::gateway::{self, Captured, GatewayError};
@@ -61,17 +63,18 @@ fn prepare(
     })
 }
 
-/// Logs why a payload can never be stored, with its position in a batch.
-fn log_rejected(reason: RejectedPayload, place: Option<usize>) {
+/// Logs why payloads can never be stored, and the position of the first of them in a batch.
+fn log_rejected(reason: RejectedPayload, payloads: u64, first: Option<usize>) {
     tracing::info!(
         reason = reason.as_str(),
-        place,
+        payloads,
+        first,
         "gateway_ingest_invalid_payload"
     );
 }
 
 fn invalid_payload() -> Problem {
-    log_rejected(RejectedPayload::InvalidPayload, None);
+    log_rejected(RejectedPayload::InvalidPayload, 1, None);
     Problem::Invalid(Violations::one(
         Violation::rule("the identities of the payload must contain no NUL and no surrogate, and have at most 1024 bytes")
             .at(vec!["body".into(), "payload".into()]),
@@ -187,15 +190,10 @@ pub(super) async fn gateway_batch(
         request
             .payloads
             .into_iter()
-            .enumerate()
-            .map(|(place, payload)| {
-                let rejected = |reason| {
-                    log_rejected(reason, Some(place));
-                    Ok(Err(reason))
-                };
+            .map(|payload| {
                 let payload = match payload {
                     Ok(payload) => payload,
-                    Err(reason) => return rejected(reason),
+                    Err(reason) => return Ok(Err(reason)),
                 };
                 let receipt = exchange.app.engine.receipt();
                 let made_at = gateway::delivery_moment(&payload);
@@ -211,21 +209,27 @@ pub(super) async fn gateway_batch(
                     // The whole batch is refused, and none of it is stored.
                     Err(GatewayError::TooLarge) => Err(Problem::TooManyValues),
                     Err(GatewayError::UnsupportedProvider | GatewayError::InvalidPayload) => {
-                        rejected(RejectedPayload::InvalidPayload)
+                        Ok(Err(RejectedPayload::InvalidPayload))
                     }
                 }
             })
             .collect()
     };
     let prepared = exchange.in_place(prepare_all)?;
-    for prepared in prepared {
+    // One line a reason, however many payloads a batch has.
+    let mut rejected: BTreeMap<RejectedPayload, (u64, usize)> = BTreeMap::new();
+    for (place, prepared) in prepared.into_iter().enumerate() {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),
             Ok(Prepared::Skipped(reason)) => {
                 *receipt.skipped.entry(reason.into()).or_default() += 1;
             }
-            Err(reason) => *receipt.rejected.entry(reason.into()).or_default() += 1,
+            Err(reason) => rejected.entry(reason).or_insert((0, place)).0 += 1,
         }
+    }
+    for (reason, (payloads, first)) in rejected {
+        log_rejected(reason, payloads, Some(first));
+        receipt.rejected.insert(reason.into(), payloads);
     }
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
     let app = &exchange.app;

@@ -105,7 +105,8 @@ fn note(
             format!("{}:{}={count}", event.as_str(), reason.as_str())
         });
         let skipped = skipped.collect::<Vec<_>>().join(" ");
-        tracing::info!(skipped, "otlp_records_skipped");
+        let malformed = report.records.malformed;
+        tracing::info!(skipped, malformed, "otlp_records_skipped");
     }
     tracing::debug!(
         records = ?report.records,
