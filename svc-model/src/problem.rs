@@ -403,7 +403,7 @@ impl Problem {
             Self::BodyNotObject => text("body must be a JSON object"),
             Self::LogsNotObject => text("OTLP body must be a JSON object"),
             Self::MalformedProtobuf => text("Malformed protobuf body"),
-            Self::MalformedEncoding => text("body is not in a supported content encoding"),
+            Self::MalformedEncoding => text("body is neither uncompressed nor complete gzip"),
             Self::UnsupportedProvider(provider) => {
                 Detail::Text(format!("Unsupported provider: {provider}").into())
             }

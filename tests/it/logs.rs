@@ -347,7 +347,7 @@ fn a_body_that_is_not_encoded_as_it_says_is_400() {
     ] {
         let reply = deliver(&server, in_json(sent).header("content-encoding", encoding));
         assert_eq!(reply.status, 400, "{encoding}: {}", reply.text());
-        let wanted = r#"{"detail":"body is not in a supported content encoding"}"#;
+        let wanted = r#"{"detail":"body is neither uncompressed nor complete gzip"}"#;
         assert_eq!(reply.text(), wanted);
     }
     let unsaid = deliver(&server, in_json(packed.clone()));
