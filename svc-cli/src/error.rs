@@ -9,7 +9,7 @@ use svc_model::field::Violations;
 use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{Advice, Problem, ReportBound};
 
-use crate::output::quote;
+use crate::output::positional;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl CommandError {
     /// that the hints can be pasted.
     #[must_use]
     pub(crate) fn given(mut self, name: &str, argument: &str) -> Self {
-        let (name, argument) = (format!(" {name}"), format!(" {}", quote(argument)));
+        let (name, argument) = (format!(" {name}"), format!(" {}", positional(argument)));
         for hint in &mut self.hints {
             *hint = hint.replace(&name, &argument);
         }

@@ -16,7 +16,9 @@ use svc_model::version::Version1;
 use super::{repository, revision, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
+use crate::output::{
+    Output, Table, escape, item_block, long_option, part_line, positional, quote, reference,
+};
 
 /// The characters of a preview that a table shows.
 const PREVIEW_CHARACTERS_MAX: usize = 60;
@@ -257,7 +259,7 @@ fn render_result(result: &ContextResult) -> String {
 }
 
 fn after_result(result: &ContextResult) -> Vec<String> {
-    let session = quote(result.source_session_id.as_str());
+    let session = positional(result.source_session_id.as_str());
     let Some(best) = result.items.first() else {
         return vec![format!("svc evidence inventory {session}")];
     };
@@ -320,11 +322,9 @@ fn after_discovery(result: &DiscoveryResult, query: &Query) -> Vec<String> {
     let Some(best) = result.items.first() else {
         return Vec::new();
     };
-    let session = quote(best.session_id.as_str());
-    vec![format!(
-        "svc context retrieve --session {session} {}",
-        quote(query.as_str())
-    )]
+    let session = long_option("session", best.session_id.as_str());
+    let query = positional(query.as_str());
+    vec![format!("svc context retrieve{session} {query}")]
 }
 
 /// Returns a line that lists what was left out, or an empty text.

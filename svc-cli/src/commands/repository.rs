@@ -8,7 +8,7 @@ use svc_model::repository::{
 };
 
 use crate::error::CommandError;
-use crate::output::{escape, quote};
+use crate::output::{escape, long_option, quote};
 
 /// The options that select a repository.
 #[derive(Clone, Debug, Default, Args)]
@@ -128,10 +128,10 @@ pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
                 "{}/{}/{}",
                 identity.provider, identity.host, identity.repository_id
             );
-            format!(" --repo {}", quote(&identity))
+            long_option("repo", &identity)
         }
         None if repo.is_empty() => String::new(),
-        None => format!(" --repo {}", quote(repo)),
+        None => long_option("repo", repo),
     }
 }
 

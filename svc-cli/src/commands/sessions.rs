@@ -15,7 +15,7 @@ use super::repository::{self, RepositoryOptions};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Table, escape, quote, relative};
+use crate::output::{Output, Table, escape, long_option, quote, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
@@ -123,7 +123,7 @@ fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     let mut command = "svc sessions".to_owned();
     let mut option = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
-            command.extend([" --", name, " ", &quote(value)]);
+            command += &long_option(name, value);
         }
     };
     let moment = |moment: Option<Instant>| moment.map(|moment| moment.to_string());

@@ -13,7 +13,7 @@ use super::evidence::manifest::{erased, left_out};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, escape, item_block, quote};
+use crate::output::{Output, escape, item_block, positional};
 
 /// The number of characters in a whole call id.
 const CALL_CHARACTERS: usize = 36;
@@ -176,7 +176,7 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
         )
         .hint(format!(
             "svc evidence inventory {}",
-            quote(inventory.session_id.as_str())
+            positional(inventory.session_id.as_str())
         ))),
         (Some(begin), 2..) => Err(CommandError::refused(
             "ambiguous",

@@ -8,6 +8,7 @@ use svc_client::RawReply;
 use svc_model::json;
 
 use super::exact::printable;
+use super::shell::with_options;
 use super::{escape, program};
 use crate::error::{CommandError, Kind};
 use crate::options::ServiceOptions;
@@ -130,9 +131,14 @@ impl Output {
     /// Prints a warning for people. Programs find it in the JSON value itself.
     pub(crate) fn warning(&mut self, text: &str) {
         if self.format == Format::Text {
-            let text = escape(text);
-            self.complain(format_args!("{WARNING}warning:{WARNING:#} {text}\n"));
+            self.caveat(text);
         }
+    }
+
+    /// Prints a warning, for programs too: the output itself has no member that says it.
+    pub(crate) fn caveat(&mut self, text: &str) {
+        let text = escape(text);
+        self.complain(format_args!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 
     /// Prints a note for people beside the output.
@@ -151,11 +157,12 @@ impl Output {
         }
         let mut text = String::from("\nnext:\n");
         for command in commands {
+            let command = with_options(command, &service.repeated());
             let (program, rest) = match command.strip_prefix("svc ") {
                 Some(rest) => (&*self.program, [" ", rest].concat()),
-                None => ("", command.clone()),
+                None => ("", command),
             };
-            text.extend(["  ", program, &rest, &service.repeated(), "\n"]);
+            text.extend(["  ", program, &rest, "\n"]);
         }
         self.complain(format_args!("{text}"));
     }

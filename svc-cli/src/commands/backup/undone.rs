@@ -5,14 +5,14 @@ use svc_engine::store::backup::Undone;
 use svc_engine::store::{GrantRow, GrantRule, GrantTarget, QuarantineAction};
 use svc_model::grant::GrantAction;
 
-use crate::output::quote;
+use crate::output::{long_option, positional, quote};
 
 /// The reason for ending a grant again. Why it ended before is not in the backup.
 const AS_BEFORE: &str = "as before the restore";
 
 /// Returns the command that repeats a decision.
 pub(super) fn command(undone: &UndoneDecision) -> String {
-    let (what, reason) = match &undone.what {
+    let (what, arguments, reason) = match &undone.what {
         Undone::Fact(row) => {
             let verb = if row.action == QuarantineAction::Quarantine.as_str() {
                 "quarantine"
@@ -20,31 +20,39 @@ pub(super) fn command(undone: &UndoneDecision) -> String {
                 "release"
             };
             // The fact may be newer than the backup, and be delivered once more.
-            let what = format!("{verb} {} {} --force", row.fact_table, quote(&row.fact_id));
-            (what, &*row.reason)
+            let fact = format!("{} {}", row.fact_table, positional(&row.fact_id));
+            (verb.to_owned(), format!("--force {fact}"), &*row.reason)
         }
-        Undone::GrantMissing(row) => (format!("grant {}", made(row)), &*row.reason),
-        Undone::GrantBack(row) => (format!("grant {}", ended(row)), AS_BEFORE),
+        Undone::GrantMissing(row) => {
+            let (verb, arguments) = made(row);
+            (format!("grant {verb}"), arguments, &*row.reason)
+        }
+        Undone::GrantBack(row) => {
+            let (verb, arguments) = ended(row);
+            (format!("grant {verb}"), arguments, AS_BEFORE)
+        }
     };
-    let (org_id, reason) = (quote(undone.org_id.as_str()), quote(reason));
-    format!("svc {what} --org {org_id} --reason={reason}")
+    let org_id = long_option("org", undone.org_id.as_str());
+    let reason = long_option("reason", reason);
+    format!("svc {what}{org_id}{reason} {arguments}")
 }
 
-fn made(row: &GrantRow) -> String {
-    let token = quote(row.token.as_str());
+fn made(row: &GrantRow) -> (&'static str, String) {
+    let token = positional(row.token.as_str());
     match &row.target {
-        Some(GrantTarget::Session(session_id)) => {
-            format!("add {token} {}", quote(session_id.as_str()))
-        }
-        Some(GrantTarget::Rule(rule)) => format!("add {token}{}", options(rule)),
-        None => format!("revoke {token}"),
+        Some(GrantTarget::Session(session_id)) => (
+            "add",
+            format!("{token} {}", positional(session_id.as_str())),
+        ),
+        Some(GrantTarget::Rule(rule)) => ("add", format!("{token}{}", options(rule))),
+        None => ("revoke", token.into_owned()),
     }
 }
 
-fn ended(row: &GrantRow) -> String {
+fn ended(row: &GrantRow) -> (&'static str, String) {
     match row.action {
-        GrantAction::Revoke => format!("restore {}", quote(row.token.as_str())),
-        _ => format!("remove {}", quote(&row.grant_id)),
+        GrantAction::Revoke => ("restore", positional(row.token.as_str()).into_owned()),
+        _ => ("remove", quote(&row.grant_id).into_owned()),
     }
 }
 
@@ -52,7 +60,7 @@ fn ended(row: &GrantRow) -> String {
 fn options(rule: &GrantRule) -> String {
     let mut options = Vec::new();
     let mut add = |name: &str, value: Option<&str>| {
-        options.extend(value.map(|value| format!(" --{name}={}", quote(value))));
+        options.extend(value.map(|value| long_option(name, value)));
     };
     add("user", rule.user_id.as_ref().map(|it| it.as_str()));
     add("harness", rule.agent_harness.map(|it| it.as_str()));

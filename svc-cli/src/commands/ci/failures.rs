@@ -17,7 +17,7 @@ use crate::commands::repository::{self, RepositoryOptions};
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
+use crate::output::{Output, ShortIds, Table, escape, long_option, one_line, relative};
 use crate::product::product;
 
 /// The characters of a text that a table shows.
@@ -128,7 +128,7 @@ impl Failures {
         let mut command = "svc ci failures".to_owned();
         command += &repository::selecting(selector);
         let mut option = |name: &str, value: &str| {
-            command.extend([" --", name, " ", &quote(value)]);
+            command += &long_option(name, value);
         };
         option("since", &request.captured_after.to_string());
         option("until", &request.captured_before.to_string());

@@ -17,7 +17,7 @@ use crate::commands::place::Opened;
 use crate::commands::quarantine::{check_reason, client_id};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
-use crate::output::{Fields, Output, escape, quote};
+use crate::output::{Fields, Output, escape, long_option};
 
 /// The word for files that were rewritten.
 const RETURNED: &str = "returned";
@@ -93,8 +93,9 @@ impl How {
             output.value(&outcome, |outcome| render(outcome, subject, &place))?;
             warn_of_copies(&opened, output);
             if forecast.facts.total() > 0 {
-                let reason = self.reason.as_ref().map_or("WHY".into(), |it| quote(it));
-                let apply = format!("{again} --apply --reason {reason}{}", repeated(&self.store));
+                let reason = self.reason.as_deref().unwrap_or("WHY");
+                let reason = long_option("reason", reason);
+                let apply = format!("{again} --apply{reason}{}", repeated(&self.store));
                 output.next(&ServiceOptions::default(), &[apply]);
             }
             return Ok(());
@@ -149,9 +150,9 @@ fn warn_of_copies(opened: &Opened, output: &mut Output) {
 fn repeated(store: &StoreOptions) -> String {
     let option = |name: &str, value: &Option<String>| {
         let value = value.as_deref().filter(|value| !value.trim().is_empty());
-        value.map_or_else(String::new, |value| format!(" {name} {}", quote(value)))
+        value.map_or_else(String::new, |value| long_option(name, value))
     };
-    option("--database-url", &store.database_url) + &option("--org", &store.org_id)
+    option("database-url", &store.database_url) + &option("org", &store.org_id)
 }
 
 fn outcome(
@@ -212,10 +213,12 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
         ),
     );
     if outcome.space == Some(RETURNED) {
-        fields.add(
-            "files",
-            "rewritten: they hold nothing more of what was erased",
-        );
+        let rewritten = if is_nothing {
+            "rewritten: they hold nothing of earlier erasures"
+        } else {
+            "rewritten: they hold nothing more of what was erased"
+        };
+        fields.add("files", rewritten);
     }
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";

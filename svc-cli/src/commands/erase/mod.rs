@@ -16,7 +16,7 @@ use super::moment::moment;
 use super::place::{Opened, Otherwise, Place};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
-use crate::output::{Output, escape, quote};
+use crate::output::{Output, escape, long_option, quote};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -61,13 +61,13 @@ impl Erase {
             (None, Some(session), _) => {
                 let id = SessionId::new(session)
                     .map_err(|rule| CommandError::argument("--session", rule))?;
-                let again = format!("svc erase --session {}", quote(session));
+                let again = format!("svc erase{}", long_option("session", session));
                 (ErasureSubject::Session(id), again)
             }
             (None, None, Some(user)) => {
                 let id =
                     UserId::new(user).map_err(|rule| CommandError::argument("--user", rule))?;
-                let again = format!("svc erase --user {}", quote(user));
+                let again = format!("svc erase{}", long_option("user", user));
                 (ErasureSubject::User(id), again)
             }
             (None, None, None) => {
@@ -156,12 +156,15 @@ fn named(subject: &ErasureSubject) -> String {
 /// Returns the command that carries out an erasure once more.
 pub(super) fn command(org_id: &OrgId, order: &ErasureOrder) -> String {
     let what = match &order.subject {
-        ErasureSubject::Session(id) => format!("erase --session {}", quote(id.as_str())),
-        ErasureSubject::User(id) => format!("erase --user {}", quote(id.as_str())),
+        ErasureSubject::Session(id) => format!("erase{}", long_option("session", id.as_str())),
+        ErasureSubject::User(id) => format!("erase{}", long_option("user", id.as_str())),
         ErasureSubject::OlderThan(moment) => format!("gc --older-than {moment}"),
     };
-    let (org_id, reason) = (quote(org_id.as_str()), quote(&order.reason));
-    format!("svc {what} --org {org_id} --reason {reason} --apply")
+    let (org_id, reason) = (
+        long_option("org", org_id.as_str()),
+        long_option("reason", &order.reason),
+    );
+    format!("svc {what}{org_id}{reason} --apply")
 }
 
 /// Counts of facts by kind, for programs.

@@ -7,7 +7,7 @@ use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Table, escape, quote};
+use crate::output::{Output, Table, escape, positional};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadInventory {
@@ -71,7 +71,7 @@ fn render_inventory(inventory: &Inventory) -> String {
 }
 
 fn after_inventory(inventory: &Inventory) -> Vec<String> {
-    let session = quote(inventory.session_id.as_str());
+    let session = positional(inventory.session_id.as_str());
     let last = inventory.calls.last();
     last.map(|call| format!("svc evidence manifest {session} {}", call.inference_call_id))
         .into_iter()

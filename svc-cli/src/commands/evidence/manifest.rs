@@ -8,7 +8,7 @@ use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Table, escape, one_line, optional, quote, reference};
+use crate::output::{Output, Table, escape, one_line, optional, positional, quote, reference};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadManifest {
@@ -116,7 +116,7 @@ pub(crate) fn left_out(manifest: &Manifest) -> Option<String> {
 }
 
 fn after_manifest(manifest: &Manifest) -> Vec<String> {
-    let session = quote(manifest.session_id.as_str());
+    let session = positional(manifest.session_id.as_str());
     let last = manifest
         .messages
         .iter()

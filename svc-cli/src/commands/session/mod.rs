@@ -18,7 +18,7 @@ use super::context::session_id;
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Fields, Output, clock, escape, later, quote, relative, time_of_day};
+use crate::output::{Fields, Output, clock, escape, later, positional, relative, time_of_day};
 
 /// The placeholder for an absent value.
 const NONE: &str = "-";
@@ -230,7 +230,7 @@ pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> 
 
 /// Returns the command that shows a Session.
 pub(super) fn command(session_id: &SessionId) -> String {
-    format!("svc session {}", quote(session_id.as_str()))
+    format!("svc session {}", positional(session_id.as_str()))
 }
 
 fn next(dossier: &SessionDossier) -> Vec<String> {
@@ -245,7 +245,7 @@ fn next(dossier: &SessionDossier) -> Vec<String> {
     });
     let calls = dossier.coverage.inference_calls.visible > 0;
     let calls = calls.then(|| {
-        let session = quote(dossier.session_id.as_str());
+        let session = positional(dossier.session_id.as_str());
         format!("svc evidence inventory {session}")
     });
     commit.into_iter().chain(calls).collect()
