@@ -23,7 +23,7 @@ use svc_engine::error::Error;
 use svc_engine::mirror::{MirrorConfig, MirrorReading};
 use svc_engine::read::{Extent, ReportMemory, ReportSources};
 use svc_engine::store::Snapshot;
-use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
+use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::{Problem, ReportBound};
 use svc_model::time::Instant;
 
@@ -221,13 +221,13 @@ fn warn_of_mirrors(
     output: &mut Output,
 ) -> Result<(), CommandError> {
     if mirror.is_none() {
-        output.warning("without mirrors, no call is linked to a commit: give --mirror-path");
+        output.caveat("without mirrors, no call is linked to a commit: give --mirror-path");
         return Ok(());
     }
     let mirrors = snapshot.mirrors(Clock::system().now())?;
     let behind = mirrors.iter().filter(|it| it.is_behind()).count();
     if behind > 0 {
-        output.warning(&format!(
+        output.caveat(&format!(
             "{behind} of {} mirrors are behind their pushes, so more calls may have reached a \
              commit than are counted: svc mirror status",
             mirrors.len()
@@ -240,7 +240,8 @@ fn too_much() -> CommandError {
     CommandError::refused(
         "report_bound",
         format!(
-            "there is too much to report: a report covers at most {REPORT_CALLS_MAX} calls and \
+            "there is too much to report: a report covers at most {REPORT_CALLS_MAX} calls, \
+             {REPORT_CALL_IDS_MAX} distinct ids under which decisions name calls, and \
              {REPORT_FACTS_MAX} facts of each kind about them"
         ),
     )
