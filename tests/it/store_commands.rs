@@ -26,10 +26,17 @@ fn a_database_is_looked_after(backend: Backend) {
     };
     let variables = [("SVC_DATABASE_URL", store.url())];
     let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
+    let absent = svc_with(&server, &variables, &["db", "status"]);
     assert_eq!(
-        run(&["db", "status"]),
+        absent.stdout_text(),
         "database schema: absent (supported head 1)\n"
     );
+    let note = absent.stderr_text();
+    assert!(
+        note.contains("note: this store is ") && note.contains("--database-url"),
+        "{note}"
+    );
+    assert_eq!(absent.status.code(), Some(0));
     assert_eq!(
         run(&["db", "status", "--json"]),
         "{\"state\":\"absent\",\"revision\":null,\"head\":1}\n"

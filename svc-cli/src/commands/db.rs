@@ -27,8 +27,16 @@ impl Db {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         match self {
             Self::Status(options) => {
-                let state = store::schema_state(&settings(&options)?.url)?;
-                output.value(&schema(state), render_status)
+                let url = settings(&options)?.url;
+                let state = store::schema_state(&url)?;
+                output.value(&schema(state), render_status)?;
+                if state == SchemaState::Absent {
+                    output.note(&format!(
+                        "this store is {}; another one is named by --database-url or SVC_DATABASE_URL",
+                        url.shown()
+                    ));
+                }
+                Ok(())
             }
             Self::Upgrade(options) => {
                 let url = settings(&options)?.url;

@@ -9,17 +9,19 @@ const MICROSECONDS: i64 = 1_000_000;
 /// Parses an RFC 3339 moment with an offset; a date, which means midnight UTC; or an age such as
 /// `7d` or `-7d`.
 pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
+    let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
+    let hint = "give a moment such as 2026-01-31T09:30:00Z, a date such as 2026-01-31, or an age such \
+                as 7d for seven days ago";
+    exact(option, midnight.as_deref().unwrap_or(text), now, hint)
+}
+
+/// Parses an RFC 3339 moment with an offset, or an age. The hint says what the option takes.
+fn exact(option: &str, text: &str, now: Instant, hint: &str) -> Result<Instant, CommandError> {
     let length = text.strip_prefix('-').unwrap_or(text);
     if is_length(length) || length.len() < text.len() {
         return before(length, now).map_err(|rule| CommandError::argument(option, rule));
     }
-    let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
-    Instant::parse(midnight.as_deref().unwrap_or(text)).map_err(|rule| {
-        CommandError::argument(option, rule).hint(
-            "give a moment such as 2026-01-31T09:30:00Z, a date such as 2026-01-31, or an age such \
-             as 7d for seven days ago",
-        )
-    })
+    Instant::parse(text).map_err(|rule| CommandError::argument(option, rule).hint(hint))
 }
 
 /// Returns whether a text has the form of a date.
@@ -70,7 +72,9 @@ pub(crate) fn boundary(
             Bound::Last => format!("the end of that day in UTC: {text}T23:59:59.999999Z"),
         }));
     }
-    moment(option, text, now)
+    let hint =
+        "give a moment such as 2026-01-31T09:30:00Z, or an age such as 7d for seven days ago";
+    exact(option, text, now, hint)
 }
 
 /// Parses a bound that may be absent.

@@ -139,7 +139,7 @@ impl Kept {
 
 /// Returns the URL of the selected service.
 fn meant(options: &ServiceOptions) -> Result<String, CommandError> {
-    let url = service::checked_url(options)?;
+    let url = service::anonymous(options)?.url().to_owned();
     Ok(normalised(&url).unwrap_or(url))
 }
 

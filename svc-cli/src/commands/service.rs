@@ -92,12 +92,10 @@ pub(crate) fn login(url: &str, role: Role) -> String {
     format!("svc login {url}{option}")
 }
 
-/// Returns the URL of the selected service, after checking that it is valid.
-pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
-    let client = Client::builder(url(options)?)
-        .connection_from_env()?
-        .build()?;
-    Ok(client.url().to_owned())
+/// Returns a client without a token for the selected service, whose URL is valid.
+pub(crate) fn anonymous(options: &ServiceOptions) -> Result<Client, CommandError> {
+    let builder = Client::builder(url(options)?).connection_from_env()?;
+    Ok(builder.build()?)
 }
 
 /// Returns the URL of the selected service, see [`url_with`]. Credentials are not loaded if a URL

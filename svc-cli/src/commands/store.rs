@@ -10,11 +10,22 @@ use crate::output::Output;
 
 /// Returns the settings of the store from the options, the environment and the configuration.
 pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandError> {
-    Ok(StoreSettings::load(Overrides {
+    Ok(StoreSettings::load(overrides(options)?)?)
+}
+
+/// Returns what the options set.
+pub(crate) fn overrides(options: &StoreOptions) -> Result<Overrides, CommandError> {
+    let org_id = given(options.org_id.as_deref());
+    if let Some(org_id) = &org_id {
+        OrgId::new(org_id.trim()).map_err(|_| {
+            CommandError::argument("--org", "must be 1 to 64 of a-z, 0-9, '.', '_', '-'")
+        })?;
+    }
+    Ok(Overrides {
         database_url: given(options.database_url.as_deref()),
-        org_id: given(options.org_id.as_deref()),
+        org_id,
         ..Overrides::default()
-    })?)
+    })
 }
 
 /// Opens the facts of an organization for a command. An organization that the store does not know

@@ -11,8 +11,10 @@ pub(crate) enum Evidence {
     /// List the visible calls of a Session.
     Inventory(ReadInventory),
     /// List the messages and parts of a call, without their content.
+    #[command(alias = "inspect")]
     Manifest(ReadManifest),
     /// Read parts, completely and exactly.
+    #[command(alias = "fetch")]
     Read(ReadParts),
 }
 

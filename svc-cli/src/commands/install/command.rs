@@ -73,13 +73,14 @@ impl Install {
             ..
         } = snippet;
         let paragraph = snippet.asks().then_some(snippet::PARAGRAPH);
-        let url = service::checked_url(&self.service)?;
+        let client = service::anonymous(&self.service)?;
+        let url = client.url();
         let printed = Printed {
             source,
             place,
             language,
-            snippet: snippet.text(&url),
-            notes: snippet.notes(&url),
+            snippet: snippet.text(url),
+            notes: snippet.notes(url),
             paragraph,
         };
         output.value(&printed, |printed| match printed.paragraph {
@@ -95,6 +96,12 @@ impl Install {
         }
         for note in &printed.notes {
             output.note(note);
+        }
+        if client.is_loopback() && snippet.is_elsewhere() {
+            output.warning(&format!(
+                "{url} can only be reached from this machine; if {source} runs elsewhere, give the \
+                 service's address there: svc install {source} --url URL"
+            ));
         }
         Ok(())
     }

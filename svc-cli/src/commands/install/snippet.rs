@@ -114,6 +114,18 @@ snippets! {
     ];
 }
 
+/// The sources that usually run on other machines.
+const ELSEWHERE: [&str; 8] = [
+    "github",
+    "gitea",
+    "forgejo",
+    "gitlab-ci",
+    "github-actions",
+    "jenkins",
+    "circleci",
+    "buildkite",
+];
+
 /// The paragraph for AGENTS.md or CLAUDE.md that tells an agent when to use the tools.
 pub(super) const PARAGRAPH: &str = include_str!("../../../snippets/mcp-paragraph.md");
 
@@ -121,6 +133,11 @@ impl Snippet {
     /// Returns whether the snippet sets up an agent that reads evidence.
     pub(super) fn asks(&self) -> bool {
         AGENTS.iter().any(|agent| agent.source == self.source)
+    }
+
+    /// Returns whether what is set up runs on other machines: a forge, or the runners of a CI system.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        ELSEWHERE.contains(&self.source)
     }
 
     /// Returns the text, for the service at this URL.
@@ -208,6 +225,7 @@ mod tests {
             );
         }
         assert!(of("claude-code").is_some() && of("nobody").is_none());
+        assert!(ELSEWHERE.iter().all(|source| of(source).is_some()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::repository::RepositoryIdentity;
 use svc_server::{MirrorSettings, Overrides};
 
-use super::store::given;
+use super::store::{given, overrides};
 use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::{Output, quote};
@@ -72,10 +72,8 @@ impl MirrorOptions {
 
     pub(super) fn settings(&self) -> Result<MirrorSettings, CommandError> {
         Ok(MirrorSettings::load(Overrides {
-            database_url: given(self.store.database_url.as_deref()),
-            org_id: given(self.store.org_id.as_deref()),
             mirror_path: given(self.mirror_path.as_deref()),
-            ..Overrides::default()
+            ..overrides(&self.store)?
         })?)
     }
 }

@@ -93,7 +93,10 @@ impl Change {
         let name = format!("{}/{}", self.table, self.fact_id);
         let place = match place {
             Place::Store(opened) => format!("{}, organization {}", place.shown(), opened.org_id),
-            Place::Service(_) => place.shown(),
+            Place::Service(client) => match service::block_on(async { Ok(client.me().await?) }) {
+                Ok(me) => format!("{}, organization {}", place.shown(), me.org_id),
+                Err(_) => place.shown(),
+            },
         };
         match reason {
             NoTarget::Absent => CommandError::refused(
