@@ -101,7 +101,7 @@ fn numbers(policy: Policy) -> String {
 }
 
 #[test]
-fn a_number_changes_with_its_version_alone() {
+fn a_policy_changes_its_numbers_only_with_its_version() {
     for policy in [
         Policy::Attribution,
         Policy::ModelReport,
