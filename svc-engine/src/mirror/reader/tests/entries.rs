@@ -61,7 +61,7 @@ fn commits_files_and_diffs_are_read(#[values("sha1", "sha256")] format: &str) {
 }
 
 #[test]
-fn files_that_lie_elsewhere_are_followed() {
+fn files_are_followed_through_renames() {
     let stage = Stage::new();
     let text = |of: &str| {
         (0..40)
@@ -116,7 +116,7 @@ fn files_that_lie_elsewhere_are_followed() {
 }
 
 #[test]
-fn odd_names_links_and_other_repositories_are_only_entries() {
+fn odd_names_links_and_submodules_are_read_as_plain_entries() {
     let stage = Stage::new();
     let base = stage.commit_files(&[("a", b"x\n")]);
     let blob = stage

@@ -83,7 +83,7 @@ impl Service {
 }
 
 #[rstest]
-fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
+fn a_head_without_a_ref_on_the_forge_is_fetched_by_its_id_and_kept(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let Some(service) = Service::start_with(backend, |_| {}) else {
@@ -116,7 +116,7 @@ fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
 }
 
 #[test]
-fn a_head_that_the_forge_lacks_is_asked_for_once() {
+fn a_head_missing_on_the_forge_is_requested_once() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -146,7 +146,7 @@ fn a_head_that_the_forge_lacks_is_asked_for_once() {
 }
 
 #[test]
-fn a_head_that_cannot_be_read_is_given_up_and_harms_nothing() {
+fn a_malformed_head_is_given_up_without_affecting_others() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -174,7 +174,7 @@ fn a_head_that_cannot_be_read_is_given_up_and_harms_nothing() {
 }
 
 #[test]
-fn many_missing_heads_are_asked_for_over_several_refreshes() {
+fn many_missing_heads_are_requested_over_several_refreshes() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -193,7 +193,7 @@ fn many_missing_heads_are_asked_for_over_several_refreshes() {
 }
 
 #[test]
-fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_for_later() {
+fn a_stopped_refresh_reports_the_heads_it_has_and_requests_the_rest_later() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -228,7 +228,7 @@ fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_fo
 }
 
 #[test]
-fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
+fn a_head_that_arrived_before_its_fetch_was_killed_is_kept_and_reported() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();

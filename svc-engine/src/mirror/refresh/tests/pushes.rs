@@ -3,7 +3,9 @@
 use super::*;
 
 #[rstest]
-fn a_push_becomes_observations(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn the_noted_sessions_of_a_push_become_observations(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
     let Some(service) = Service::start_with(backend, |_| {}) else {
         return;
     };
@@ -40,7 +42,7 @@ fn a_push_becomes_observations(#[values(Backend::Sqlite, Backend::Postgres)] bac
 }
 
 #[test]
-fn a_second_sighting_keeps_the_first() {
+fn a_repeated_observation_keeps_the_first() {
     let service = Service::start();
     let base = service.forge.commit("base");
     let head = service.forge.commit("head");
@@ -58,7 +60,7 @@ fn a_second_sighting_keeps_the_first() {
 }
 
 #[test]
-fn a_forced_push_is_followed_and_what_was_seen_stays() {
+fn a_forced_push_is_followed_and_earlier_observations_stay() {
     let service = Service::start();
     let base = service.forge.commit("base");
     let first = service.forge.commit("first");
@@ -117,7 +119,7 @@ fn pushes_that_came_together_share_a_refresh_and_keep_their_commits() {
 }
 
 #[test]
-fn a_repository_without_an_identity_has_a_mirror_by_its_name() {
+fn a_repository_without_an_identity_is_mirrored_under_its_name() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -134,7 +136,7 @@ fn a_repository_without_an_identity_has_a_mirror_by_its_name() {
 }
 
 #[test]
-fn a_name_that_two_repositories_bore_leads_nowhere() {
+fn a_push_under_a_name_of_two_repositories_is_not_fetched() {
     let service = Service::start();
     let head = service.forge.commit("head");
     let next = service.forge.commit("next");
@@ -166,7 +168,7 @@ fn a_name_that_two_repositories_bore_leads_nowhere() {
 }
 
 #[test]
-fn a_quarantined_push_is_forgotten() {
+fn a_quarantined_push_is_dropped_without_a_fetch() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
