@@ -45,7 +45,9 @@ fn discovered_within(stage: &Stage, limits: &ScanLimits, query: &str) -> Result<
 type Ask = fn(&Stage, &ScanLimits, &str) -> Result<(), Error>;
 
 #[rstest]
-fn state_is_declined_before_parts(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn the_limit_of_state_is_checked_before_that_of_parts(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
     let stage = stage!(backend);
     filled(&stage);
     // Less than two groups take, and less than three Sessions take.

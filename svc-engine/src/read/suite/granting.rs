@@ -94,7 +94,7 @@ impl Stage {
 }
 
 #[rstest]
-fn a_question_is_answered_by_the_grants_of_its_snapshot(
+fn a_question_is_decided_by_the_grants_of_its_snapshot(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -152,7 +152,7 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
 
 /// A remembered verdict of a token's rules is dropped as soon as it may have changed.
 #[rstest]
-fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
+fn the_decision_of_a_rule_is_remembered_while_it_holds(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -207,7 +207,7 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
 
 /// A Session that was set back and went another way may have as many facts as before.
 #[rstest]
-fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
+fn the_decision_of_a_rule_about_a_lost_state_is_not_remembered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -242,7 +242,7 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
 
 /// Only Sessions that have changed are asked about again.
 #[rstest]
-fn a_discovery_decides_again_about_sessions_that_have_changed(
+fn a_discovery_applies_the_rules_again_to_changed_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -283,7 +283,7 @@ fn a_discovery_decides_again_about_sessions_that_have_changed(
 }
 
 #[rstest]
-fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
+fn a_request_begun_before_a_revocation_is_answered_and_none_after_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -330,7 +330,7 @@ fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
 }
 
 #[rstest]
-fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
+fn a_revocation_recorded_by_this_server_holds_after_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -349,7 +349,7 @@ fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
 }
 
 #[rstest]
-fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
+fn a_revocation_seen_by_this_server_holds_after_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -393,7 +393,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
 
 /// A store that was set back gives the number of a lost grant to another one.
 #[rstest]
-fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
+fn a_lost_grant_is_not_confused_with_a_later_one_of_the_same_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -421,7 +421,7 @@ fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
 }
 
 #[rstest]
-fn a_repository_is_looked_up_once_when_it_is_granted(
+fn a_granted_repository_name_is_resolved_to_its_identity(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);

@@ -87,7 +87,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
 }
 
 #[rstest]
-fn a_session_spans_every_fact_that_names_it_quarantined_ones_too(
+fn a_session_spans_every_fact_that_names_it_including_quarantined_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -212,7 +212,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
 }
 
 #[rstest]
-fn deliveries_are_those_of_the_same_repository_and_commit(
+fn deliveries_match_by_repository_and_commit(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -279,7 +279,7 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
 }
 
 #[rstest]
-fn a_repository_known_by_name_has_no_identity_member(
+fn a_repository_known_only_by_name_has_no_identity_member(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -310,7 +310,7 @@ fn a_repository_known_by_name_has_no_identity_member(
 }
 
 #[rstest]
-fn an_observation_whose_repository_cannot_be_told_is_counted(
+fn an_observation_with_an_undetermined_repository_is_counted(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -377,7 +377,7 @@ fn quarantined_deliveries_are_gaps(#[values(Backend::Sqlite, Backend::Postgres)]
 }
 
 #[rstest]
-fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
+fn pushes_and_outcomes_at_a_commit_are_explained_on_request(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
