@@ -108,7 +108,7 @@ fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {
 }
 
 #[rstest]
-fn a_copy_goes_into_either_backend_as_it_was(
+fn a_copy_is_restored_unchanged_into_either_backend(
     #[values(Backend::Sqlite, Backend::Postgres)] from: Backend,
     #[values(Backend::Sqlite, Backend::Postgres)] to: Backend,
 ) {
@@ -147,7 +147,7 @@ fn a_copy_goes_into_either_backend_as_it_was(
 }
 
 #[rstest]
-fn a_store_that_is_replaced_under_a_server_is_noticed(
+fn a_restored_database_under_a_running_server_is_noticed(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -192,7 +192,7 @@ fn named(found: &Findings) -> BTreeSet<(Damage, String, String)> {
 }
 
 #[rstest]
-fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let database = database!(backend);
     drop(filled(&database));
     let (folder, tables) = taken(&database, "whole");
@@ -454,7 +454,7 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
 }
 
 #[rstest]
-fn what_an_unreadable_row_may_hold_is_not_called_absent(
+fn data_in_an_unreadable_row_is_not_reported_as_missing(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -475,7 +475,7 @@ fn what_an_unreadable_row_may_hold_is_not_called_absent(
 }
 
 #[test]
-fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
+fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
     let database = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
     drop(filled(&database));
     let (folder, tables) = taken(&database, "copy");
@@ -526,7 +526,7 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
 }
 
 #[rstest]
-fn what_is_cancelled_ends_and_changes_nothing(
+fn a_cancelled_backup_or_restore_stops_and_changes_nothing(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -85,7 +85,7 @@ fn the_calls_of_each_hour_are_counted_up_to_a_bound(
 }
 
 #[rstest]
-fn calls_bear_the_contents_of_their_answers(
+fn calls_are_read_with_the_contents_of_their_answers(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -206,7 +206,7 @@ fn facts_of_repositories_come_in_the_order_of_their_capture(
 }
 
 #[rstest]
-fn what_sessions_decided_and_edited_is_read_by_the_sessions(
+fn decisions_and_edits_are_read_by_session(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -259,7 +259,7 @@ fn what_sessions_decided_and_edited_is_read_by_the_sessions(
 
 /// A cohort costs as much as is in its range. An index gives its calls in order.
 #[rstest]
-fn the_cost_of_a_cohort_is_in_its_range(
+fn the_cost_of_a_cohort_depends_only_on_its_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -217,7 +217,7 @@ fn the_statistics_of_the_planner_hold_no_content() {
 }
 
 #[rstest]
-fn who_reads_what_was_there_before_is_waited_for(
+fn compaction_waits_for_readers_of_the_earlier_state(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -236,7 +236,7 @@ fn who_reads_what_was_there_before_is_waited_for(
 }
 
 #[test]
-fn a_transaction_of_another_database_of_the_cluster_is_waited_for() {
+fn compaction_waits_for_transactions_of_other_databases_in_the_cluster() {
     let database = database!(Backend::Postgres);
     let elsewhere = database!(Backend::Postgres);
     let mut other = Connection::open(elsewhere.url()).unwrap();

@@ -106,7 +106,7 @@ fn content_rows(database: &TestStore) -> usize {
 }
 
 #[rstest]
-fn the_content_of_a_session_goes_and_its_facts_stay(
+fn erasing_a_session_removes_its_content_and_keeps_its_facts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -207,7 +207,7 @@ fn the_content_of_a_session_goes_and_its_facts_stay(
 }
 
 #[rstest]
-fn a_user_is_erased_where_it_is_named_or_nobody_else_is(
+fn erasing_a_user_covers_calls_that_name_it_and_nameless_ones_of_its_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -247,7 +247,7 @@ fn a_user_is_erased_where_it_is_named_or_nobody_else_is(
 }
 
 #[rstest]
-fn what_is_older_than_a_moment_goes(
+fn content_older_than_a_moment_is_erased(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -287,7 +287,7 @@ fn what_is_older_than_a_moment_goes(
 }
 
 #[rstest]
-fn a_server_stores_anew_what_it_remembers_and_is_gone(
+fn a_server_stores_remembered_content_again_after_its_erasure(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -322,7 +322,7 @@ fn a_server_stores_anew_what_it_remembers_and_is_gone(
 }
 
 #[rstest]
-fn what_a_call_needs_that_came_meanwhile_stays(
+fn an_erasure_keeps_content_that_a_later_call_shares(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -351,7 +351,7 @@ fn what_a_call_needs_that_came_meanwhile_stays(
 }
 
 #[rstest]
-fn a_large_erasure_is_several_transactions(
+fn a_large_erasure_uses_several_transactions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -375,7 +375,7 @@ fn any_calls() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
 }
 
 #[rstest]
-fn what_is_not_erased_reads_back_as_it_was(
+fn content_that_is_not_erased_is_read_back_unchanged(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -253,7 +253,7 @@ fn a_token_has_a_bounded_number_of_grants(
 
 /// What is in force follows from the log, whatever happens at once.
 #[rstest]
-fn changes_at_once_leave_what_the_log_amounts_to(
+fn concurrent_grant_changes_leave_what_the_log_says(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -319,7 +319,7 @@ fn decided(
 }
 
 #[rstest]
-fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
+fn a_rule_grants_exactly_the_sessions_whose_facts_match(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -416,7 +416,7 @@ fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
 }
 
 #[rstest]
-fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
+fn a_rule_about_a_repository_matches_under_all_its_names(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -489,7 +489,7 @@ fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
 }
 
 #[rstest]
-fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
+fn a_rule_examines_a_bounded_number_of_sessions_and_reports_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -536,7 +536,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
 
 /// The cost of a question depends on the Sessions of its rules. An index finds them.
 #[rstest]
-fn the_cost_of_a_rule_is_in_its_sessions(
+fn the_cost_of_a_rule_depends_only_on_its_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

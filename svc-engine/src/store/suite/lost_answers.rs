@@ -99,7 +99,7 @@ fn delivery(store: &Store, number: u128) -> Delivery {
 }
 
 #[rstest]
-fn a_commit_whose_answer_is_lost_is_done_once(
+fn a_commit_with_a_lost_answer_is_carried_out_once(
     #[values(Loses::Commit, Loses::Answer)] loses: Loses,
 ) {
     let database = database!(Backend::Postgres);

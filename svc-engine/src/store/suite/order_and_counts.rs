@@ -171,7 +171,7 @@ fn counts_are_exact(backend: Backend) {
 }
 
 #[rstest]
-fn the_counts_are_those_of_the_rows_whatever_was_done(
+fn the_stored_counts_equal_the_rows_after_any_changes(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     counts_are_exact(backend);
@@ -225,7 +225,7 @@ fn a_fact_is_captured_when_it_was_received_or_after_the_last_one(
 
 /// Two servers store at once while a reader asks. An answer up to its boundary never changes.
 #[rstest]
-fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
+fn an_answer_up_to_a_boundary_never_changes_while_two_servers_write(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const EACH: u128 = 60;
@@ -281,7 +281,7 @@ fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
 /// A change of many calls draws its revisions before it commits. A change that commits before it
 /// must not have a later revision.
 #[rstest]
-fn a_revision_is_seen_with_all_before_it(
+fn a_quarantine_revision_is_visible_only_with_all_earlier_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -339,7 +339,7 @@ fn a_revision_is_seen_with_all_before_it(
 }
 
 #[rstest]
-fn what_arrived_is_counted_with_what_it_stored(
+fn deliveries_are_counted_in_the_transaction_that_stores_them(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest]
-fn a_job_is_claimed_by_one_of_many_servers(
+fn a_job_is_claimed_by_only_one_of_many_servers(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const JOBS: u32 = 12;
@@ -73,7 +73,7 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
 }
 
 #[rstest]
-fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
+fn a_worker_for_sound_jobs_does_not_claim_failed_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -103,7 +103,7 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
 }
 
 #[rstest]
-fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
+fn successive_pushes_share_a_refresh_and_do_not_postpone_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -138,9 +138,7 @@ fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
 }
 
 #[rstest]
-fn a_lease_that_is_renewed_does_not_end(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
+fn a_renewed_lease_does_not_expire(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let database = database!(backend);
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
@@ -162,7 +160,7 @@ fn a_lease_that_is_renewed_does_not_end(
 }
 
 #[rstest]
-fn what_comes_while_a_job_runs_is_looked_at_next(
+fn pushes_that_arrive_while_a_job_runs_wait_for_the_next(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest]
-fn what_a_refresh_leaves_is_there_for_the_next(
+fn deferred_notes_are_kept_for_the_next_refresh(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -46,7 +46,7 @@ fn what_a_refresh_leaves_is_there_for_the_next(
 }
 
 #[rstest]
-fn notes_that_wait_are_bounded_and_the_oldest_give_way(
+fn waiting_notes_are_bounded_and_the_oldest_are_dropped(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
