@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_stands_beside_what_a_command_prints_and_not_in_it() {
+    fn advice_goes_to_stderr_and_not_into_the_output() {
         let (mut output, standard, errors) = output(Format::Text);
         output.text("one\n").unwrap();
         let service = ServiceOptions::default();

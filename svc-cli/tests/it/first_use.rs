@@ -134,7 +134,7 @@ pub(super) fn svc(home: &Path) -> Command {
 }
 
 #[tokio::test]
-async fn an_agent_resumes_what_the_demo_planted() {
+async fn an_agent_resumes_a_session_of_the_demo() {
     let mut service = Service::start();
     service.wait_until_healthy().await;
     let planted = service.run(&["demo", "--small"]);

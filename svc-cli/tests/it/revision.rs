@@ -39,7 +39,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_commit_is_named_as_git_names_it_wherever_one_is_taken() {
+fn every_command_accepts_the_names_that_git_gives_a_commit() {
     let clone = tempfile::tempdir().expect("a folder");
     git(clone.path(), &["init", "-q", "-b", "main"]);
     git(clone.path(), &["commit", "-q", "--allow-empty", "-m", "a"]);

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_holds_the_ones_before_it() {
+    fn every_call_repeats_the_earlier_conversation() {
         let calls = calls();
         let lengths: Vec<_> = calls
             .iter()

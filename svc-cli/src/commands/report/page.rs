@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_one_line() {
+    fn omissions_are_one_line() {
         let mut page = Page::default();
         let none: Counts<SessionSkip> = Counts::default();
         page.some_skips("nothing", &none);
