@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_newer_service_are_kept() {
+    fn unknown_words_of_a_newer_service_are_kept() {
         let body = br#"{"detail":{"reason":"retention_limit","limit":3}}"#;
         let expected = ErrorKind::Unrecognised {
             status: 409,

@@ -9,7 +9,7 @@ use svc_client::{BaseUrlError, BuildError, Client};
 const HEALTH: &str = r#"{"status":"ok","version":"0.1.0"}"#;
 
 #[tokio::test]
-async fn a_service_may_stand_behind_a_path() {
+async fn a_service_may_be_served_under_a_path() {
     let server = FakeServer::start([]);
     for end in ["", "/"] {
         server.answer([Answer::text(200, HEALTH)]);
@@ -39,7 +39,7 @@ async fn a_proxy_is_asked_for_everything_beyond_this_machine() {
 }
 
 #[test]
-fn what_is_no_certificate_or_proxy_is_refused_when_the_client_is_made() {
+fn an_invalid_certificate_or_proxy_is_refused_when_the_client_is_built() {
     let client = || Client::builder("https://svc.example");
     for pem in ["", "a certificate", "-----BEGIN CERTIFICATE-----\nx"] {
         let error = client().root_certificates(pem).build().unwrap_err();
@@ -51,7 +51,7 @@ fn what_is_no_certificate_or_proxy_is_refused_when_the_client_is_made() {
 }
 
 #[test]
-fn an_authority_of_ones_own_is_trusted_beside_the_others() {
+fn a_client_can_be_built_with_several_root_certificates() {
     let both = include_str!("authority.pem").repeat(2);
     let client = Client::builder("https://svc.internal").root_certificates(both);
     assert!(client.build().is_ok());

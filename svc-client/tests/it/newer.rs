@@ -231,7 +231,7 @@ async fn every_reply_of_a_newer_service_is_read() {
 }
 
 #[test]
-fn what_is_not_known_is_kept_as_it_came() {
+fn unknown_values_are_kept_unchanged() {
     let probe = br#"{"org_id":"o","version":"9","authority":"auditor","client_id":"c"}"#;
     let probe: IdentityProbe = exact::from_slice(probe).unwrap();
     assert_eq!(
@@ -260,7 +260,7 @@ fn what_is_not_known_is_kept_as_it_came() {
 }
 
 #[test]
-fn what_is_malformed_is_not_taken_for_new() {
+fn malformed_values_are_not_accepted_as_newer_ones() {
     let malformed = [
         r#"{"type":"text"}"#,
         r#"{"type":7}"#,

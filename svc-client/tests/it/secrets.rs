@@ -41,7 +41,7 @@ async fn no_debug_form_and_no_error_holds_the_token() {
 }
 
 #[tokio::test]
-async fn an_error_does_not_repeat_what_was_asked() {
+async fn an_error_does_not_repeat_the_request() {
     let session = svc_client::model::id::SessionId::new("a-private-name").unwrap();
     let server = FakeServer::start([Answer::closed()]);
     let client = server

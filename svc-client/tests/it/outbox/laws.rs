@@ -216,7 +216,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_was_put_is_lost_or_sent_again(steps in prop::collection::vec(step(), 1..24)) {
+    fn no_delivery_is_lost_or_sent_again_after_its_receipt(steps in prop::collection::vec(step(), 1..24)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(hold(steps))?;
     }
