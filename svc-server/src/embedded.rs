@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_person_wrote_are_read() {
+    fn handwritten_lines_are_read() {
         let read = parse("# c\nA=x\nexport B = \"y z\"\nC='it'\\''s'\nD={\"a\":\"b\"}\n\nE");
         let expected = [
             ("A", "x"),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_given_leaves_the_others_to_be_generated() {
+    fn only_the_missing_secrets_are_generated() {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("svc.db").display());
         let given = "given-given-given-given-given";

@@ -29,7 +29,7 @@ fn forged_bodies_hold_little_memory_and_delay_nobody() {
 }
 
 #[test]
-fn bodies_that_stand_still_give_their_memory_to_those_that_come() {
+fn stalled_bodies_give_their_memory_to_new_ones() {
     let server = Server::start(Limits {
         known_bytes_max: 1024 * 1024,
         body_idle_when_short_for: SHORT,
@@ -60,7 +60,7 @@ fn bodies_that_stand_still_give_their_memory_to_those_that_come() {
 }
 
 #[test]
-fn a_body_that_finds_no_memory_is_told_to_come_again() {
+fn a_body_without_memory_is_told_to_retry() {
     let server = Server::start(Limits {
         known_bytes_max: 100_000,
         memory_for: SHORT,
