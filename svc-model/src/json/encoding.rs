@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_told_by_its_offset() {
+    fn malformed_text_is_reported_with_its_offset() {
         let malformed = [
             (&b"\"\xff\""[..], 1),
             (b"\"ab\xc3\"", 3),

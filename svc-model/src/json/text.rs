@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn length_decides_nothing_but_the_place() {
+    fn short_and_long_texts_behave_alike() {
         for length in 0..60 {
             let string = "é".repeat(length / 2) + &"x".repeat(length % 2);
             let text = Text::from(string.as_str());
