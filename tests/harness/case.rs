@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_nobody_plays_is_refused() {
+    fn an_unknown_member_of_a_case_is_refused() {
         for step in [
             r#"{"path":"/x","expects":{}}"#,
             r#"{"path":"/x","expect":{"body":1}}"#,

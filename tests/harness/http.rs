@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_off_is_an_error() {
+    fn a_truncated_answer_is_an_error() {
         let (reply, _) = exchange(&Request::get("/x"), |mut stream| {
             stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")

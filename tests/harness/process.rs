@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_goes_in_and_both_outputs_come_out() {
+    fn input_is_written_and_both_outputs_are_read() {
         let mut command = Command::new("sh");
         command.args(["-c", "cat; echo complaint >&2; exit 3"]);
         let output = run(&mut command, b"words", Duration::from_secs(10)).expect("it runs");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_over_its_time_is_killed() {
+    fn a_process_that_exceeds_its_time_is_killed() {
         let start = Instant::now();
         let outcome = run(
             Command::new("sleep").arg("60"),

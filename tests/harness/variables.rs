@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_are_no_variable_stay() {
+    fn braces_that_are_not_a_variable_are_kept() {
         for (given, wanted) in [
             (r#""{}{{}}{{a""#, r#""{}{{}}{{a""#),
             (r#""{{{s}}}""#, r#""{x}""#),

@@ -329,7 +329,7 @@ fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String
 }
 
 #[test]
-fn who_may_not_call_learns_nothing_of_the_request() {
+fn a_refused_caller_learns_nothing_about_the_request() {
     let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
     let mut wrong = Vec::new();
     for row in TABLE {

@@ -18,10 +18,10 @@ use svc_model::json::Json;
 use crate::cli::{COMMAND_MAX, DEMO, at, done, json, refused, shows_no_secret, svc, svc_with};
 
 on_both_backends! {
-    a_backup_restored_gives_the_same_answers,
-    a_backup_is_of_one_moment_while_a_server_stores,
-    what_is_not_empty_or_not_whole_is_refused,
-    a_server_notices_that_its_store_was_replaced,
+    a_restored_backup_gives_the_same_answers,
+    a_backup_taken_while_a_server_stores_is_of_one_moment,
+    a_restore_needs_an_empty_target_and_an_intact_backup,
+    a_running_server_notices_a_restore_of_its_store,
     mirrors_that_are_gone_are_named,
 }
 
@@ -103,7 +103,7 @@ fn modes(folder: &Path) -> Vec<(String, u32)> {
     found
 }
 
-fn a_backup_restored_gives_the_same_answers(backend: Backend) {
+fn a_restored_backup_gives_the_same_answers(backend: Backend) {
     let Some(mut server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -183,7 +183,7 @@ fn a_backup_restored_gives_the_same_answers(backend: Backend) {
     }
 }
 
-fn a_backup_is_of_one_moment_while_a_server_stores(backend: Backend) {
+fn a_backup_taken_while_a_server_stores_is_of_one_moment(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -216,7 +216,7 @@ fn a_backup_is_of_one_moment_while_a_server_stores(backend: Backend) {
     });
 }
 
-fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
+fn a_restore_needs_an_empty_target_and_an_intact_backup(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -302,7 +302,7 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
     refused(&["restore", &folder], "no_backup");
 }
 
-fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
+fn a_running_server_notices_a_restore_of_its_store(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

@@ -17,11 +17,11 @@ const CLIENTS: usize = 12;
 const ROUNDS: usize = 8;
 
 on_both_backends! {
-    of_equal_deliveries_at_once_exactly_one_is_stored,
+    exactly_one_of_several_equal_concurrent_deliveries_is_stored,
     a_read_without_a_free_slot_is_503_and_the_slot_comes_back,
 }
 
-fn of_equal_deliveries_at_once_exactly_one_is_stored(backend: Backend) {
+fn exactly_one_of_several_equal_concurrent_deliveries_is_stored(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -29,7 +29,7 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(backend: Backend) {
 }
 
 #[test]
-fn of_equal_deliveries_to_two_servers_on_one_database_exactly_one_is_stored() {
+fn exactly_one_of_several_equal_deliveries_to_two_servers_is_stored() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };

@@ -110,7 +110,7 @@ pub(crate) fn all_is_there(server: &Server, calls: &[Call]) {
 }
 
 #[test]
-fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_disk_prevents_only_storing() {
     let Some(store) = Store::on_small_disk(3 * 1024) else {
         return;
     };
@@ -165,7 +165,7 @@ fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
 }
 
 #[test]
-fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
+fn an_erasure_on_a_full_disk_reports_what_is_erased_and_what_remains() {
     let Some(store) = Store::on_small_disk(16 * 1024) else {
         return;
     };
@@ -190,7 +190,7 @@ fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
 
 /// A restore that runs out of space leaves the existing store.
 #[test]
-fn a_restore_without_room_leaves_the_store_as_it_was() {
+fn a_restore_on_a_full_disk_leaves_the_store_unchanged() {
     let Some(store) = Store::on_small_disk(64 * 1024) else {
         return;
     };
@@ -223,7 +223,7 @@ fn a_restore_without_room_leaves_the_store_as_it_was() {
 
 /// What was erased does not come back, whatever the restore runs out of.
 #[test]
-fn a_restore_without_room_to_erase_again_leaves_the_store_as_it_was() {
+fn a_restore_without_space_to_erase_again_leaves_the_store_unchanged() {
     let Some(store) = Store::on_small_disk(64 * 1024) else {
         return;
     };
@@ -288,7 +288,7 @@ fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
 }
 
 #[test]
-fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
+fn a_read_only_database_is_written_again_without_a_restart_once_writable() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -332,7 +332,7 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
 }
 
 #[test]
-fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_database_server_prevents_only_storing() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -363,7 +363,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
 
 /// PostgreSQL ends if it cannot write its log, and starts once there is room for it.
 #[test]
-fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_disk_of_the_write_ahead_log_prevents_only_storing() {
     let Some(mut cluster) = OwnCluster::on_small_log_disk(16 * 1024) else {
         return;
     };
@@ -403,7 +403,7 @@ fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_el
 /// SQLite gives its log files the mode of the database, and they outlive it. A connection that can
 /// only read them opens as if it could write.
 #[test]
-fn a_file_beside_the_database_that_can_only_be_read_is_named() {
+fn a_read_only_file_beside_the_database_is_named() {
     const NOBODY: u32 = 65_534;
     let is_root = rustix::process::geteuid().is_root();
     let home = tempfile::tempdir().expect("a folder");

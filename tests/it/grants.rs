@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::cli::{account, done, refused, svc, svc_with};
 
 on_both_backends!(
-    a_grant_holds_at_once_and_as_long_as_it_is_in_force,
-    a_rule_grants_what_fits_and_nothing_else,
+    a_grant_takes_effect_at_once_and_until_it_ends,
+    a_rule_grants_only_matching_sessions,
     a_revoked_token_is_unknown_everywhere,
-    the_order_of_checks_is_that_of_the_configured_grant,
+    checks_run_in_the_same_order_as_for_configured_grants,
     a_rule_that_reaches_too_many_declines_a_discovery,
     the_shell_grants_explains_and_shows_who_and_why,
-    what_is_wrong_with_a_change_is_told,
+    an_invalid_change_of_grants_is_explained,
     another_server_of_the_store_follows_at_once,
 );
 
@@ -91,7 +91,7 @@ fn deliver(server: &Server, session: &str, user: &str) {
 
 const OUTSIDE: &str = r#"{"detail":"Session is outside the context grant"}"#;
 
-fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
+fn a_grant_takes_effect_at_once_and_until_it_ends(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };
@@ -160,7 +160,7 @@ fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
     assert!(!server.log().contains(REVIEW), "no token is logged");
 }
 
-fn a_rule_grants_what_fits_and_nothing_else(backend: Backend) {
+fn a_rule_grants_only_matching_sessions(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };
@@ -263,7 +263,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
     );
 }
 
-fn the_order_of_checks_is_that_of_the_configured_grant(backend: Backend) {
+fn checks_run_in_the_same_order_as_for_configured_grants(backend: Backend) {
     let mut configuration = Configuration::granting(&["configured"]);
     configuration.variables = self::configuration().variables;
     let Some(server) = Server::start(backend, &configuration) else {
@@ -520,7 +520,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     );
 }
 
-fn what_is_wrong_with_a_change_is_told(backend: Backend) {
+fn an_invalid_change_of_grants_is_explained(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };

@@ -16,7 +16,7 @@ use crate::query::Facts;
 on_both_backends! {
     sessions_are_found_by_what_their_facts_say,
     pages_of_sessions_follow_each_other,
-    a_new_session_is_named_in_the_log_once,
+    a_new_session_is_logged_once,
 }
 
 /// Returns the moment this many minutes ago.
@@ -74,7 +74,7 @@ fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
     refused(&svc(&server, &["sessions", "--repo", "own"]), 1);
 }
 
-fn a_new_session_is_named_in_the_log_once(backend: Backend) {
+fn a_new_session_is_logged_once(backend: Backend) {
     let mut configuration = Configuration::default();
     let level = ("SVC_LOG".to_owned(), "debug".to_owned());
     configuration.variables.extend([level]);

@@ -92,7 +92,7 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
 }
 
 #[test]
-fn nobody_is_told_to_start_what_runs_already() {
+fn no_advice_to_start_a_service_that_already_runs() {
     let server = start(&Configuration::default());
     let home = tempfile::tempdir().unwrap();
     let database = server.variable("SVC_DATABASE_URL").expect("a database");

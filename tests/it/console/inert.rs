@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{encoded, links, open, signed_in, start};
 
 on_both_backends! {
-    nothing_that_was_captured_is_interpreted,
+    captured_content_is_never_interpreted_as_markup,
     content_is_shown_on_its_own_page_only,
 }
 
@@ -82,7 +82,7 @@ fn every_page(server: &Server, from: &[String]) -> BTreeMap<String, String> {
     pages
 }
 
-fn nothing_that_was_captured_is_interpreted(backend: Backend) {
+fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };

@@ -61,7 +61,7 @@ fn connects(server: &Server, url: &str, authorization: &str) {
 }
 
 #[test]
-fn one_line_sets_up_each_agent() {
+fn one_command_sets_up_each_agent() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let folder = tempfile::tempdir().expect("a folder");
     recorders(folder.path());
