@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_takes_json() {
+    fn every_command_accepts_the_json_flag() {
         for line in [
             "svc --json facts",
             "svc facts --json",

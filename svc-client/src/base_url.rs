@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_kept_as_it_is_or_refused() {
+    fn a_target_is_kept_unchanged_or_refused() {
         let base = BaseUrl::parse("https://svc.example", PlainHttp::Loopback).unwrap();
         let joined = |target| base.join(target).map(|url| url.to_string());
         assert_eq!(

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_alone_gives_a_kind() {
+    fn the_kind_of_a_problem_is_known_from_its_status_alone() {
         for body in [
             "",
             "<html>",

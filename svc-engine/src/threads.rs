@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failed_task_fails_the_whole() {
+    fn one_failed_task_fails_all_of_them() {
         let things: Vec<u32> = (0..100).collect();
         let failed = at_once(&things, |thing| match thing {
             7 => Err(*thing),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_numbers_are_left_out_and_others_stay() {
+    fn number_formats_are_removed_and_other_formats_are_kept() {
         assert!(INVENTORY.contains("\"uint64\""));
         let text = Value::from(opened()).to_string();
         assert!(!text.contains("uint64") && text.contains("\"date-time\""));

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_is_understood_and_has_a_name_of_its_own() {
+    fn every_case_is_valid_and_has_its_own_name() {
         let mut seen = std::collections::BTreeSet::new();
         for area in areas() {
             for case in read(&area) {

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_body_goes_out_and_a_chunked_answer_comes_back() {
+    fn a_chunked_body_is_sent_and_a_chunked_answer_is_read() {
         let mut request = Request::post("/x", vec![b'x'; 5000]);
         request.framing = Framing::Chunked;
         let (reply, sent) = exchange(&request, |mut stream| {

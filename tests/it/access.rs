@@ -260,7 +260,7 @@ fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
 }
 
 #[test]
-fn every_credential_gets_what_the_table_says() {
+fn every_credential_gets_the_answer_in_the_table() {
     let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
     let (bare, call_of_bare) = with_a_call(&Configuration::default());
     let mut wrong = Vec::new();

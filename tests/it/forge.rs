@@ -27,7 +27,7 @@ const ROUTES: [(&str, &str); 4] = [
 
 on_both_backends! {
     one_webhook_serves_every_event,
-    a_repeated_delivery_is_stored_once_however_often_it_comes_at_once,
+    concurrent_repetitions_of_a_delivery_are_stored_once,
     an_odd_delivery_id_affects_at_most_its_delivery,
     every_fact_has_the_configured_host,
     any_payload_is_answered_and_repeating_it_is_idempotent,
@@ -106,7 +106,7 @@ fn one_webhook_serves_every_event(backend: Backend) {
     );
 }
 
-fn a_repeated_delivery_is_stored_once_however_often_it_comes_at_once(backend: Backend) {
+fn concurrent_repetitions_of_a_delivery_are_stored_once(backend: Backend) {
     let Some(server) = start(backend) else { return };
     for (event, payload) in storable() {
         let request = Webhook::new(event, &payload).named("d").to(ANY);

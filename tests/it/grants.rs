@@ -13,7 +13,7 @@ on_both_backends!(
     a_revoked_token_is_unknown_everywhere,
     checks_run_in_the_same_order_as_for_configured_grants,
     a_rule_that_reaches_too_many_declines_a_discovery,
-    the_shell_grants_explains_and_shows_who_and_why,
+    the_shell_grants_explains_a_grant_and_shows_who_made_it,
     an_invalid_change_of_grants_is_explained,
     another_server_of_the_store_follows_at_once,
 );
@@ -378,7 +378,7 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     assert_eq!(mine["source_session_ids"], json!(["one"]));
 }
 
-fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
+fn the_shell_grants_explains_a_grant_and_shows_who_made_it(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };

@@ -328,7 +328,7 @@ fn a_body_may_be_gzip_in_several_members_and_any_framing() {
 }
 
 #[test]
-fn a_body_that_is_not_encoded_as_it_says_is_400() {
+fn a_body_that_contradicts_its_content_encoding_is_400() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let body = logs(&allowed_edit("s-1", "tu1")).to_string();
     let packed = gzip(body.as_bytes());

@@ -525,7 +525,7 @@ fn ctrl_c_ends_a_report_and_its_git_at_once() {
 }
 
 #[test]
-fn the_example_of_the_documentation_prints_what_it_says() {
+fn the_documented_example_prints_the_documented_output() {
     let home = tempfile::tempdir().expect("a folder");
     let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reports.md");
     let documentation = fs::read_to_string(documentation).expect("the documentation");

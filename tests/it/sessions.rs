@@ -14,7 +14,7 @@ use crate::cli::{done, json, refused, svc};
 use crate::query::Facts;
 
 on_both_backends! {
-    sessions_are_found_by_what_their_facts_say,
+    sessions_are_found_by_their_facts,
     pages_of_sessions_follow_each_other,
     a_new_session_is_logged_once,
 }
@@ -33,7 +33,7 @@ fn observed(facts: &Facts, number: u128, session: &str, minutes: i64) -> Append 
     })
 }
 
-fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
+fn sessions_are_found_by_their_facts(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

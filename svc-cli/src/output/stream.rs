@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_to_run_next_names_the_program_as_it_is_found() {
+    fn a_suggested_command_names_the_program_as_the_shell_finds_it() {
         let (mut output, _, errors) = output(Format::Text);
         output.program = "/opt/own/svc".to_owned();
         let commands = ["svc me", "SVC_ORG_ID=a /opt/own/svc serve", "svcx"];

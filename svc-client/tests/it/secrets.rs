@@ -19,7 +19,7 @@ fn everything(error: &dyn Error) -> String {
 }
 
 #[tokio::test]
-async fn no_debug_form_and_no_error_holds_the_token() {
+async fn no_debug_form_and_no_error_contains_the_token() {
     let builder = Client::builder("http://127.0.0.1:1")
         .token(TOKEN)
         .retry(RetryPolicy::none());

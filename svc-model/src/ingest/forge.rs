@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_header_that_is_given_counts() {
+    fn the_first_forge_header_present_wins() {
         let names: Vec<(&str, &str)> = EVENT_HEADERS
             .into_iter()
             .zip(["a", "b", "c", "d"])

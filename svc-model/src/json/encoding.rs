@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_utf8_is_not_copied() {
+    fn valid_utf8_is_not_copied() {
         assert!(matches!(
             decode("\u{feff}\"é\"".as_bytes()),
             Ok(Cow::Borrowed("\"é\""))

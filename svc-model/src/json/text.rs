@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_surrogate_takes_three_bytes() {
+    fn a_lone_surrogate_needs_three_bytes() {
         let lone = text(&[0x61, 0xd83d, 0x62]);
         assert_eq!(lone.as_bytes(), b"a\xed\xa0\xbdb");
         assert_eq!(lone.as_str(), None);

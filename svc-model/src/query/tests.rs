@@ -170,7 +170,7 @@ fn violations_are_reported_before_faults() {
 }
 
 #[test]
-fn an_identity_is_whole_or_absent() {
+fn an_incomplete_identity_is_refused() {
     let components = [
         ("repository_provider", "github"),
         ("repository_host", "GitHub.com"),

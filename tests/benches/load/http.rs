@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_when_it_is_whole() {
+    fn a_head_is_read_only_when_complete() {
         let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"stored\":true}";
         assert_eq!(reply_head(&reply[..20]).expect("not yet"), None);
         let head = reply_head(reply).expect("a head").expect("whole");

@@ -8,7 +8,7 @@ use super::target::Target;
 
 on_both_backends! {
     a_malformed_body_is_refused_with_its_status_and_stores_nothing,
-    a_body_over_its_cap_is_413_whoever_sends_it,
+    a_body_over_its_cap_is_413_for_every_sender,
     a_broken_body_is_never_a_server_error,
 }
 
@@ -104,7 +104,7 @@ fn a_malformed_body_is_refused_with_its_status_and_stores_nothing(backend: Backe
     target.read_everything();
 }
 
-fn a_body_over_its_cap_is_413_whoever_sends_it(backend: Backend) {
+fn a_body_over_its_cap_is_413_for_every_sender(backend: Backend) {
     let Some(target) = Target::start(backend) else {
         return;
     };

@@ -55,7 +55,7 @@ next:
 }
 
 #[test]
-fn the_demo_starts_a_service_of_its_own_when_there_is_none() {
+fn the_demo_starts_its_own_service_if_there_is_none() {
     let home = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
         let mut command = Command::new(programs::path(programs::SHELL));
@@ -191,7 +191,7 @@ fn the_demo_stays_on_this_machine() {
 }
 
 #[test]
-fn without_a_grant_the_demo_says_how_agents_can_find_it() {
+fn without_a_grant_the_demo_says_how_to_grant_its_session() {
     let server = start(&Configuration::default());
     let text = done(&svc(&server, &["demo", "--small"]));
     assert!(

@@ -14,11 +14,11 @@ use super::{SESSION, configured, links, open, signed_in, start};
 
 on_both_backends! {
     the_overview_shows_what_is_stored_what_arrives_and_what_is_missing,
-    pages_of_sessions_follow_each_other_and_a_filter_stays,
+    pages_of_sessions_are_linked_and_keep_the_filter,
     a_failure_leads_to_its_commit_its_session_and_what_was_said,
     reports_print_their_denominators_intervals_and_caveats,
-    two_models_are_compared_with_their_cases_and_what_a_test_cannot_say,
-    sessions_with_accepted_work_are_listed_by_what_is_known_of_them,
+    a_comparison_of_models_shows_its_cases_and_caveats,
+    sessions_with_accepted_work_are_listed_by_outcome,
     hidden_facts_are_listed_with_who_when_and_why,
     without_mirrors_a_report_page_says_that_it_cannot_attribute,
     a_refusal_page_shows_its_reason_and_what_to_do,
@@ -96,7 +96,7 @@ fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: B
     }
 }
 
-fn pages_of_sessions_follow_each_other_and_a_filter_stays(backend: Backend) {
+fn pages_of_sessions_are_linked_and_keep_the_filter(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -274,7 +274,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
     assert_eq!(rows.map(<[Json]>::len), Some(1));
 }
 
-fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: Backend) {
+fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -337,7 +337,7 @@ fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: 
     );
 }
 
-fn sessions_with_accepted_work_are_listed_by_what_is_known_of_them(backend: Backend) {
+fn sessions_with_accepted_work_are_listed_by_outcome(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };

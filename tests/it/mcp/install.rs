@@ -114,7 +114,7 @@ fn one_command_sets_up_each_agent() {
 }
 
 #[test]
-fn what_the_guide_says_of_tools_works() {
+fn the_tool_calls_of_the_guide_work() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     deliver(&server);
     let call = harness::delivery::Call::new(SESSION, "the-call").body();

@@ -215,7 +215,7 @@ fn an_operator_keeps_all_tools_while_the_service_is_down() {
 }
 
 #[test]
-fn without_a_grant_an_agent_is_told_so() {
+fn an_agent_without_a_grant_is_told_so() {
     let mut configuration = Configuration::default();
     enable(&mut configuration);
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
@@ -278,7 +278,7 @@ fn a_question_without_a_free_slot_is_refused_with_a_wait() {
 }
 
 #[test]
-fn the_log_holds_neither_content_nor_tokens_at_any_level() {
+fn the_log_contains_neither_content_nor_tokens_at_any_level() {
     let mut configuration = Configuration::granting(&[SESSION]);
     enable(&mut configuration);
     let variables = &mut configuration.variables;

@@ -22,7 +22,7 @@ const OTHER: &str = "another";
 on_both_backends! {
     an_agent_gets_from_the_tools_what_the_routes_answer,
     an_operator_is_offered_dossiers_and_reports_too,
-    a_refusal_comes_back_with_its_code_and_what_to_do,
+    a_refusal_has_its_code_and_says_what_to_do,
     long_lists_come_in_pages,
     values_that_the_protocol_cannot_carry_are_named_and_readable_exactly,
     a_changed_grant_applies_to_tools_at_once,
@@ -198,7 +198,7 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
     }
 }
 
-fn a_refusal_comes_back_with_its_code_and_what_to_do(backend: Backend) {
+fn a_refusal_has_its_code_and_says_what_to_do(backend: Backend) {
     let Some(server) = start(backend, &[SESSION]) else {
         return;
     };

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_stands_beside_its_counts_and_its_interval() {
+    fn a_rate_is_shown_with_its_counts_and_its_interval() {
         assert_eq!(rate(3, 4), "75.0% (3 of 4; 30.1% to 95.4%)");
         assert_eq!(rate(0, 0), "- (0 of 0)");
         assert_eq!(part(1, 3), "33.3% (1 of 3)");

@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn junk_beside_a_record_changes_nothing(junk in prop::collection::vec(anything(), 0..5)) {
+    fn other_records_do_not_change_the_facts_of_a_record(junk in prop::collection::vec(anything(), 0..5)) {
         let whole = || whole_events().into_iter();
         let alone = captured(export("{}", whole()));
         prop_assert_eq!(facts(&alone), 7);

@@ -10,7 +10,7 @@ fn seconds(range: std::ops::Range<i64>) -> std::ops::Range<Moment> {
 }
 
 #[rstest]
-fn the_calls_of_a_range_come_in_the_order_of_their_observation(
+fn the_calls_of_a_range_are_read_in_order_of_observation(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -125,7 +125,7 @@ fn calls_are_read_with_the_contents_of_their_answers(
 }
 
 #[rstest]
-fn facts_of_repositories_come_in_the_order_of_their_capture(
+fn facts_of_repositories_are_read_in_order_of_capture(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -138,7 +138,7 @@ fn every_kind_of_fact_that_names_a_repository_proves_the_name(
 }
 
 #[rstest]
-fn an_outcome_proves_its_name_whatever_its_result(
+fn an_outcome_of_any_result_proves_its_name(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -4,7 +4,7 @@ use super::client::{Client, bearer, open, padded, post, webhook};
 use super::{INGEST, Limits, SHORT, Server, WEBHOOK, patient, until};
 
 #[test]
-fn forged_bodies_hold_little_memory_and_delay_nobody() {
+fn forged_bodies_use_little_memory_and_delay_nobody() {
     let server = Server::start(Limits {
         stranger_bytes_max: 1024 * 1024,
         ..patient()

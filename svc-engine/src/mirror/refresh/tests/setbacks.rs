@@ -177,7 +177,7 @@ fn an_unreadable_row_fails_only_its_job(
 }
 
 #[test]
-fn what_a_killed_git_left_behind_does_not_stop_the_next_one() {
+fn leftovers_of_a_killed_git_do_not_stop_the_next_one() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);

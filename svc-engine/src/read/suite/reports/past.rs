@@ -367,7 +367,7 @@ fn ancestry_is_remembered_once_every_head_is_there(
 }
 
 #[rstest]
-fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
+fn all_history_counts_pushes_without_a_candidate_call(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
