@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(second.unwrap_err(), Problem::CapacityExceeded);
         drop(first);
         let whole = admit(&work, 1_000, Duration::ZERO).await.unwrap();
-        assert_eq!(whole.unwrap().bytes(), 100, "all there is");
+        assert_eq!(whole.unwrap().bytes(), 100, "all memory");
     }
 }

@@ -286,7 +286,7 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(
             read_or_generate(&file).is_err(),
-            "a file that others may read is refused"
+            "a file that others can read is refused"
         );
     }
 
@@ -354,7 +354,7 @@ mod tests {
             (env::FORGE_WEBHOOK_SECRET, given),
             (env::RETRIEVAL_SESSION_ID, "s"),
         ]);
-        assert_eq!(none, None, "everything needed is given");
+        assert_eq!(none, None, "everything that is needed is given");
         assert_eq!(get(&source, env::RETRIEVAL_TOKEN), None);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

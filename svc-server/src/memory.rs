@@ -84,12 +84,9 @@ mod tests {
         let mut large = Box::pin(budget.acquire(80));
         let mut small = Box::pin(budget.acquire(10));
         assert!((&mut large).now_or_never().is_none() && (&mut small).now_or_never().is_none());
-        assert!(
-            budget.acquire(101).await.is_none(),
-            "it would wait for ever"
-        );
+        assert!(budget.acquire(101).await.is_none(), "it would wait forever");
         drop(held);
-        assert!(budget.try_acquire(50).is_none(), "others were there before");
+        assert!(budget.try_acquire(50).is_none(), "others were first");
         drop(large);
         let small = small.now_or_never().flatten().expect("there is room");
         assert_eq!((small.bytes(), budget.free.available_permits()), (10, 90));

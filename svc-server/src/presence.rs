@@ -220,12 +220,12 @@ mod tests {
         ] {
             let held = Presence::write(&place, wrong).unwrap();
             assert_eq!(place.find(), None, "{wrong}");
-            assert_eq!(count(&place), 2, "what the dead left is removed");
+            assert_eq!(count(&place), 2, "files of dead servers are removed");
             drop(held);
         }
         let held = Presence::write(&place, "http://127.0.0.1:8301").unwrap();
         fs::set_permissions(&held.path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(place.find(), None, "others may have written it");
+        assert_eq!(place.find(), None, "other users may have written it");
     }
 
     #[test]

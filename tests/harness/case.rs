@@ -502,7 +502,7 @@ mod tests {
         for area in areas() {
             for case in read(&area) {
                 assert!(!case.steps.is_empty(), "{}", case.id());
-                assert!(seen.insert(case.id()), "{} stands twice", case.id());
+                assert!(seen.insert(case.id()), "{} is listed twice", case.id());
             }
         }
         assert!(!seen.is_empty());

@@ -350,7 +350,7 @@ mod tests {
             read_until(&stream, b"\r\n\r\n")
         });
         assert_eq!(
-            reply.expect_err("no whole answer").kind(),
+            reply.expect_err("no complete answer").kind(),
             io::ErrorKind::UnexpectedEof
         );
     }

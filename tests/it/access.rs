@@ -248,7 +248,7 @@ fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
         .map(|endpoint| format!("{} {}", endpoint.method.as_str(), endpoint.path))
         .collect();
     let unique: BTreeSet<&str> = rows.iter().copied().collect();
-    assert_eq!(unique.len(), rows.len(), "a row stands twice");
+    assert_eq!(unique.len(), rows.len(), "a row is listed twice");
     assert_eq!(
         unique,
         endpoints

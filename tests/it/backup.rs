@@ -423,7 +423,7 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     assert_eq!(
         found.lines().count(),
         2,
-        "the head and one finding: {found}"
+        "the heading and one finding: {found}"
     );
     assert!(found.contains("SHA256SUMS"), "{found}");
 

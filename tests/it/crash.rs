@@ -174,7 +174,7 @@ impl Facts {
             let Receipt { fact, stored } =
                 Receipt::of(&server.deliver(delivery.path, delivery.body));
             if let Some(acknowledged) = delivery.fact {
-                assert!(!stored, "{acknowledged} was acknowledged and is gone");
+                assert!(!stored, "{acknowledged} was acknowledged and is lost");
                 assert_eq!(
                     fact, acknowledged,
                     "a redelivery has the id of the retained fact"

@@ -282,7 +282,7 @@ fn a_form_encoded_delivery_is_refused_and_the_log_names_the_setting() {
         assert_eq!(server.send(&ping).status, 200, "{path}");
         let broken = Webhook::unnamed("{").header("x-github-event", "push");
         assert_eq!(server.send(&broken.to(path)).text(), malformed, "{path}");
-        assert_eq!(told(), forms, "{path}: only of a signed form");
+        assert_eq!(told(), forms, "{path}: only for a signed form");
     }
     assert!(server.log().contains("application/json"));
 }

@@ -39,7 +39,7 @@ fn folder() -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     if let Some(given) = given {
         let folder = PathBuf::from(given);
-        assert!(folder.is_dir(), "{} is no folder", folder.display());
+        assert!(folder.is_dir(), "{} is not a folder", folder.display());
         return Some(folder);
     }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();

@@ -437,7 +437,7 @@ fn a_read_only_file_beside_the_database_is_named() {
     let log = home.path().join("svc.db-shm");
     assert!(
         log.exists(),
-        "a reader of a file that it cannot write leaves the log"
+        "a reader that cannot write the file leaves the log behind"
     );
     let doctor = svc(&["doctor"]).expect("it ran").stdout_text();
     assert!(

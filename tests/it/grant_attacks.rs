@@ -166,7 +166,7 @@ fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
     let again: Vec<u16> = answers().iter().map(|(status, _)| *status).collect();
     assert_eq!(
         again, [200; 10],
-        "granted again, what was handed out serves again"
+        "once granted again, earlier answers can be used again"
     );
     let revoke = json!({"token": "review", "reason": "lost"});
     change(&server, "/v1/grants/revoke", &revoke);
@@ -238,7 +238,7 @@ fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
                 }
             }
         }
-        assert!(later >= ASKERS, "they asked on after it");
+        assert!(later >= ASKERS, "they kept asking after it");
         change(&server, "/v1/grants/restore", &token);
     }
 }

@@ -213,7 +213,7 @@ fn a_rule_grants_only_matching_sessions(backend: Backend) {
         .expect("an id");
     let hide = json!({"table": "inference_calls", "fact_id": call, "reason": "a leak"});
     change(&server, "/v1/quarantine", &hide);
-    assert_eq!(reads("hers"), 403, "nothing visible says that it is Ann's");
+    assert_eq!(reads("hers"), 403, "no visible fact says that it is Ann's");
     change(&server, "/v1/release", &hide);
     assert_eq!(reads("hers"), 200);
 }
@@ -250,7 +250,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
     assert_eq!(
         me(&server, TRIAGE).status,
         200,
-        "another token is as it was"
+        "the other token is unchanged"
     );
 
     // Grants can still be added to it, and it is accepted again with its grants.

@@ -61,7 +61,7 @@ fn an_agent_that_follows_the_guide_reads_exact_parts(backend: Backend) {
         let answer = String::from_utf8(answers[place].to_canonical()).expect("ASCII");
         assert!(answer.contains(what), "{answer}");
     };
-    assert_eq!(answers.len(), 6, "one a question of the guide");
+    assert_eq!(answers.len(), 6, "one per question of the guide");
     says(0, "\"retrieval\"");
     says(1, SESSION);
     says(2, &receipt.fact);

@@ -82,7 +82,7 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     }
     let facts = server.read_json("/v1/facts");
     let total = dig(&facts, "tables.developer_decisions.total").cloned();
-    assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
+    assert_eq!(total, Some(Json::from(1_i64)), "for every encoding");
 }
 
 /// A server waits no longer than this for its database to answer, and then gets time to report it.

@@ -56,11 +56,7 @@ fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
     let deliver = || run(example::deliver(&sender, "fix-the-pager")).expect("an answer");
     let (first, is_new) = stored(&deliver());
     assert!(is_new);
-    assert_eq!(
-        stored(&deliver()),
-        (first, false),
-        "it has a name of its own"
-    );
+    assert_eq!(stored(&deliver()), (first, false), "it has its own name");
     let told = done(&svc(&server, &["transcript", "fix-the-pager"]));
     for text in [
         "openai/gpt-5",

@@ -391,7 +391,7 @@ fn sessions_and_commits_take_a_read_slot_and_runs_do_not(backend: Backend) {
         let refused: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 503).collect();
         let answered = replies.iter().filter(|reply| reply.status == 200).count();
         assert_eq!(answered + refused.len(), CLIENTS, "{path}");
-        assert!(answered >= 1, "{path}: nobody got the slot");
+        assert!(answered >= 1, "{path}: no read got the slot");
         assert!(
             !refused.is_empty(),
             "{path}: {CLIENTS} reads shared one slot"
@@ -399,7 +399,7 @@ fn sessions_and_commits_take_a_read_slot_and_runs_do_not(backend: Backend) {
         for reply in refused {
             assert_eq!(reply.text(), r#"{"detail":"work capacity exceeded"}"#);
         }
-        assert_eq!(server.read(&path).status, 200, "the slot is not given back");
+        assert_eq!(server.read(&path).status, 200, "the slot is not freed");
     }
     for path in [
         "/query/ci/outcome?provider=other&run_id=run-2000".to_owned(),

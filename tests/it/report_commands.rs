@@ -521,7 +521,7 @@ fn ctrl_c_ends_a_report_and_its_git_at_once() {
     let status = report.wait().expect("it ends");
     assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
     assert!(interrupted.elapsed() < Duration::from_secs(5));
-    assert!(processes::group_is_gone(group), "git is left behind");
+    assert!(processes::group_is_gone(group), "git is still running");
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     assert_eq!(
         log.lines().filter(|line| line.contains(LAST_CALL)).count(),
         2,
-        "a call that is quarantined gets no second row: {log}"
+        "a quarantined call gets no second row: {log}"
     );
 
     // The last call of the demo was observed at the upper bound, and the other call too.

@@ -81,7 +81,7 @@ async fn a_failure_reported_by_ci_is_found_by_the_triage_example() {
     let found = triage::triage(&operator, "acme/shop", range.clone()).await;
     let found = found.unwrap();
     let [finding] = &*found else {
-        panic!("one run, and not {found:?}");
+        panic!("expected one run, not {found:?}");
     };
     assert_eq!(finding.run.run_id, "jenkins-shop-7");
     assert_eq!(finding.run.result, CiResult::Failed);

@@ -89,7 +89,7 @@ fn the_shell_refuses_a_reply_that_lacks_a_requested_part() {
             "{said}"
         );
     }
-    assert!(!kept.exists(), "half of a reply is no evidence");
+    assert!(!kept.exists(), "half a reply is not evidence");
 }
 
 #[test]

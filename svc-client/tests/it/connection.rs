@@ -77,11 +77,7 @@ async fn every_success_has_its_request_id() {
     assert_eq!((first.endpoint, first.attempts), ("health", 1));
     assert_eq!(first.request_id.as_deref(), Some("1"));
     client.health().await.unwrap_err();
-    assert_eq!(
-        trace.last(),
-        Some(first),
-        "a refusal has an error of its own"
-    );
+    assert_eq!(trace.last(), Some(first), "a refusal has its own error");
     client.clone().health().await.unwrap();
     assert_eq!(trace.last().unwrap().request_id.as_deref(), Some("2"));
     untraced.health().await.unwrap();

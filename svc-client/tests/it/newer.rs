@@ -227,7 +227,7 @@ async fn every_reply_of_a_newer_service_is_read() {
             }
         }
     }
-    assert!(words > 500, "the replies hold newer words, and not {words}");
+    assert!(words > 500, "the replies contain newer words, not {words}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn unknown_values_are_kept_unchanged() {
     let read: EvidenceRead = exact::from_slice(read).unwrap();
     let item = &read.items[0];
     let Open::Unknown(image) = &item.part else {
-        panic!("an image is not known");
+        panic!("the kind image is unknown");
     };
     assert_eq!(image.word(), "image");
     assert_eq!(
@@ -276,7 +276,7 @@ fn malformed_values_are_not_accepted_as_newer_ones() {
     let version = br#"{"schema_version":2,"session_id":"s","quarantine_revision":0,"items":[]}"#;
     assert!(
         exact::from_slice::<EvidenceRead>(version).is_err(),
-        "it says something else"
+        "another version may mean something else"
     );
     assert!(exact::from_slice::<SessionDossier>(b"{}").is_err());
 }

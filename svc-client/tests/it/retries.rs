@@ -210,7 +210,7 @@ async fn a_receipt_whose_counts_differ_from_the_request_is_an_error() {
             (!whole).then_some("incomplete"),
             "{sent}: {receipt:?}"
         );
-        assert_eq!(server.received().len(), 1, "and it is not sent again");
+        assert_eq!(server.received().len(), 1, "and is not sent again");
     }
 }
 

@@ -165,7 +165,7 @@ async fn a_stream_refuses_a_reply_that_lacks_a_part() {
     );
     let read = client.context().read(&session, all.clone()).await;
     assert_eq!(read.unwrap_err().kind(), &incomplete);
-    assert_eq!(server.received().len(), 4, "and it is not asked for again");
+    assert_eq!(server.received().len(), 4, "and is not requested again");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_reply_that_lacks_a_part_is_refused_on_every_route() {
         client.call_raw::<GrantRead>(&request).await.err(),
         client.call::<GrantRead>(&request).await.err(),
     ] {
-        let error = error.expect("it is not the whole");
+        let error = error.expect("the reply is incomplete");
         let (requested, returned) = (3, 2);
         let incomplete = ErrorKind::Incomplete {
             requested,

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(keep(1, "after"), ["after"]);
         assert_eq!(keep(0, "late"), ["late"]);
         assert_eq!(*remembered.latest().lock().unwrap(), ["after"]);
-        assert!(weak.upgrade().is_some(), "somebody reads it still");
+        assert!(weak.upgrade().is_some(), "somebody is still reading it");
         drop(reading);
         assert!(weak.upgrade().is_none());
     }

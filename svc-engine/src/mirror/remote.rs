@@ -327,7 +327,7 @@ mod tests {
         ] {
             let url = format!("http://{host}/r");
             let refused = refusal(&without_names, &url);
-            assert_eq!(refused, Some(Refusal::Internal), "{host}, by its name");
+            assert_eq!(refused, Some(Refusal::Internal), "{host} by name");
         }
         for host in ["empty.example", "absent.example", "localhost.example"] {
             let checked = remotes.check(&format!("https://{host}/r"), &long());
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(
             literal.settings,
             [setting("protocol.http.allow", "always")],
-            "an address needs no pin"
+            "an address is not pinned"
         );
         let pair = authorization(&SecretString::from("me:word"));
         assert_eq!(pair, "Authorization: Basic bWU6d29yZA==");

@@ -184,7 +184,7 @@ mod tests {
         within[2] = 2;
         assert_eq!(read(&within, &Text::from("!")), None, "within a character");
         within[2] = 9;
-        assert_eq!(read(&within, &Text::from("!")), None, "behind the end");
+        assert_eq!(read(&within, &Text::from("!")), None, "beyond the end");
         let broken = Text::from_wtf8(b"\xed\xa0\xbd".to_vec()).unwrap();
         assert_eq!(read(&whole, &broken), None);
         assert!(Observed::read(&whole[..3]).is_err(), "cut off");

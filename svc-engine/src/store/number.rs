@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn malformed_numbers_are_rejected() {
-        assert_eq!(read(&mut &[0x80][..]), None, "it does not end");
+        assert_eq!(read(&mut &[0x80][..]), None, "unterminated");
         assert_eq!(read(&mut &[0xff; 11][..]), None, "it is too long");
     }
 }

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(last.next_id().unwrap(), i64::MAX);
         assert!(
             last.next_id().is_err(),
-            "the next would be of another epoch"
+            "the next id would be in another epoch"
         );
         let mut before = epoch(EPOCHS_MAX - 2, 0);
         assert!(before.next_id().unwrap() < i64::MAX >> 1 << 1);

@@ -485,7 +485,7 @@ mod tests {
                 "{mistakes:?}"
             );
             let lax = [(env::DEV_MODE, "true"), (env::RETRIEVAL_TOKENS, &wrong)];
-            assert!(read(&lax).is_err(), "also in development: {wrong}");
+            assert!(read(&lax).is_err(), "even in development: {wrong}");
         }
         let default = [
             (env::RETRIEVAL_TOKEN, RETRIEVAL),

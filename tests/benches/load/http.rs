@@ -194,7 +194,7 @@ mod tests {
         expect_stored(head.status, &reply[head.body_start..head.end]).expect("stored");
         expect_stored(200, b"{\"stored\":false}").expect_err("a redelivery is not new");
         expect_taken(200, b"{}").expect("taken");
-        expect_taken(503, b"{}").expect_err("503 takes nothing");
+        expect_taken(503, b"{}").expect_err("503 accepts nothing");
         expect_stored(503, b"{\"stored\":true}").expect_err("503 stores nothing");
     }
 }

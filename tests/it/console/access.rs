@@ -58,7 +58,7 @@ fn valid(server: &Server, route: &str) -> Request {
 #[test]
 fn every_page_has_a_row_and_every_row_a_page() {
     let rows: BTreeSet<String> = TABLE.iter().map(|(row, ..)| (*row).to_owned()).collect();
-    assert_eq!(rows.len(), TABLE.len(), "a row stands twice");
+    assert_eq!(rows.len(), TABLE.len(), "a row is listed twice");
     let routes = svc_server::console_routes();
     let pages = routes.iter().map(|route| {
         let (method, path) = (route.method.as_str(), route.path);

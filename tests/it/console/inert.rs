@@ -77,7 +77,7 @@ fn every_page(server: &Server, from: &[String]) -> BTreeMap<String, String> {
         let page = open(server, &cookies, &address).text();
         waiting.extend(links(&page));
         pages.insert(address, page);
-        assert!(pages.len() < 200, "there is an end");
+        assert!(pages.len() < 200, "the walk ends");
     }
     pages
 }
@@ -135,7 +135,7 @@ fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
         "/console/models",
         "/console/lifecycle",
     ] {
-        assert!(shows(path), "{path} shows nothing of it");
+        assert!(shows(path), "{path} shows none of it");
     }
     let parts: Vec<&String> = pages
         .iter()

@@ -152,7 +152,7 @@ fn guessing_is_slowed_down_except_for_known_browsers() {
     }
     for token in [UNKNOWN_TOKEN, OPERATOR_TOKEN] {
         let reply = server.send(&attempt(token));
-        assert_eq!(reply.status, 429, "not even looked at");
+        assert_eq!(reply.status, 429, "it is not even checked");
         let wait: u64 = reply
             .header("retry-after")
             .expect("when")

@@ -128,7 +128,7 @@ fn the_tool_calls_of_the_guide_work() {
         let block = block.replace("https://svc.example", &server.base_url());
         answers.push(run(&server, folder.path(), &block));
     }
-    assert_eq!(answers.len(), 5, "one a block of the section");
+    assert_eq!(answers.len(), 5, "one per block of the section");
     // The last two use the protocol directly.
     let message = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let over_http = message(&answers[3]);

@@ -266,8 +266,8 @@ fn a_question_without_a_free_slot_is_refused_with_a_wait() {
         .iter()
         .filter(|result| result.is_error == Some(true))
         .collect();
-    assert!(refused.len() < results.len(), "nobody got the slot");
-    assert!(!refused.is_empty(), "all shared one slot without a refusal");
+    assert!(refused.len() < results.len(), "no read got the slot");
+    assert!(!refused.is_empty(), "no read was refused");
     for result in refused {
         let parts = &result.meta.as_ref().expect("a refusal")["svc/refusal"];
         assert_eq!(parts["code"], "busy", "{parts}");
@@ -292,7 +292,7 @@ fn the_log_contains_neither_content_nor_tokens_at_any_level() {
     let log = server.log();
     assert!(log.contains("/mcp"), "{log}");
     for kept_out in ["fix the pager in src", "pager window", RETRIEVAL_TOKEN] {
-        assert!(!log.contains(kept_out), "{kept_out} is in the log");
+        assert!(!log.contains(kept_out), "{kept_out} appears in the log");
     }
 }
 

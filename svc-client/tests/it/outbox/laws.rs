@@ -85,14 +85,14 @@ impl Seen {
         let sent: Vec<_> = received.iter().map(number).collect();
         prop_assert!(
             sent.is_sorted_by(|a, b| a < b),
-            "a pass keeps the order: {sent:?}"
+            "the order is kept: {sent:?}"
         );
         for (index, (number, request)) in sent.iter().zip(received).enumerate() {
             let first = self
                 .bodies
                 .entry(*number)
                 .or_insert_with(|| request.body.clone());
-            prop_assert_eq!(&request.body, first, "each attempt sends the same bytes");
+            prop_assert_eq!(&request.body, first, "every attempt sends the same bytes");
             prop_assert!(
                 !self.acknowledged.contains(number),
                 "{} was acknowledged",
@@ -208,7 +208,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let sent: BTreeSet<_> = seen.bodies.keys().copied().collect();
     prop_assert_eq!(&sent, &everything);
     prop_assert!(seen.acknowledged.is_disjoint(&seen.refused));
-    prop_assert_eq!(&ended, &everything, "all that was put has its end");
+    prop_assert_eq!(&ended, &everything, "every delivery has an outcome");
     Ok(())
 }
 

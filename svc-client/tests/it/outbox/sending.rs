@@ -272,7 +272,7 @@ async fn a_background_sender_continues_after_an_outage() {
     let start = Instant::now();
     outbox.put(run(3)).await.unwrap();
     until_empty(&outbox).await;
-    assert!(start.elapsed() < Duration::from_millis(900), "it was told");
+    assert!(start.elapsed() < Duration::from_millis(900), "it was woken");
     assert!(matches!(
         outbox.drain(&client(&server)).await,
         Err(OutboxError::Busy)

@@ -306,7 +306,7 @@ mod tests {
         }
         let odd = with_run("conclusion", "\"\\ud800\"").unwrap();
         assert_eq!(odd.result, CiResult::Unknown);
-        assert!(odd.provider_result.is_some(), "it is kept as it came");
+        assert!(odd.provider_result.is_some(), "it is kept unchanged");
     }
 
     #[test]

@@ -297,7 +297,7 @@ mod tests {
         let mut notes = Notes::default();
         let revision = revision_of(capture(&payload("opened"), &named, &mut notes));
         assert_eq!(revision.revision_id, delivery().fact_id());
-        assert_eq!(revision.previous_head_sha, None, "a before is not read");
+        assert_eq!(revision.previous_head_sha, None, "`before` is not read");
         assert_eq!(revision.source_event_id.as_deref(), Some("d-1"));
         assert_eq!(revision.captured_at, delivery().receipt.received_at);
         let found = revision.pull_request;

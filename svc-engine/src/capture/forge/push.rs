@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(with("before", &short), Err(SkipReason::InvalidBeforeSha));
         let zeros = "0".repeat(40);
         let made = with("before", &format!("\"{zeros}\"")).unwrap();
-        assert_eq!(made.before_sha.as_str(), zeros, "the push made the branch");
+        assert_eq!(
+            made.before_sha.as_str(),
+            zeros,
+            "the push created the branch"
+        );
         let long = "AB".repeat(32);
         let kept = with("after", &format!("\" {long}\"")).unwrap();
         assert_eq!(kept.after_sha.as_str(), long.to_lowercase());

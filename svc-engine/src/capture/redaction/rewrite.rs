@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(counts, expected_counts, "{text}");
         let again = rewritten(redacted.as_bytes(), &mut Counts::default());
-        assert_eq!(again, None, "a second time: {text}");
+        assert_eq!(again, None, "redacted again: {text}");
     }
 
     fn unchanged(text: &str) {

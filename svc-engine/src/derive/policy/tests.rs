@@ -117,7 +117,7 @@ fn a_policy_changes_its_numbers_only_with_its_version() {
         assert_eq!(
             versions.len(),
             history.len(),
-            "{policy:?} has a version twice"
+            "{policy:?} lists a version twice"
         );
         let (version, known) = *history.last().unwrap();
         assert_eq!(

@@ -168,7 +168,11 @@ fn harmless_old_mistakes_are_fetched_and_broken_objects_are_not() {
         panic!("a broken commit is refused");
     };
     assert_eq!(error.stopped(), None);
-    assert_eq!(mirrored.git(&["rev-parse", "main"]), odd, "nothing changed");
+    assert_eq!(
+        mirrored.git(&["rev-parse", "main"]),
+        odd,
+        "nothing has changed"
+    );
 }
 
 #[test]

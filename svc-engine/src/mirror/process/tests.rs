@@ -191,7 +191,7 @@ fn the_server_that_is_killed() {
     program.current_dir(&folder);
     let held = Input::Held(lock.share().unwrap());
     let ended = run(&mut program, held, &long(), everything);
-    panic!("it is killed before: {ended:?}");
+    panic!("it is killed before it ends: {ended:?}");
 }
 
 fn mirrors(folder: &std::path::Path) -> MirrorFolder {

@@ -108,7 +108,7 @@ fn evidence_is_grouped_by_repository_identified_ones_first(
     );
 
     let fork = stage.commit(within(by_identity(1_096_947_210))).unwrap();
-    assert!(!fork.attributed, "outcomes alone do not make it so");
+    assert!(!fork.attributed, "outcomes alone are not enough");
     assert_eq!(entries(&fork).len(), 1);
     assert!(
         stage

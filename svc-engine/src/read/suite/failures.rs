@@ -157,7 +157,7 @@ fn a_selector_without_a_match_gives_an_empty_page_and_accepts_no_cursor(
     assert_eq!(
         ids(&stage.failures(&by_its_name).unwrap()),
         [id(1)],
-        "the same repository, said otherwise"
+        "the same repository, selected in another way"
     );
     let mut garbage = ask(by_identity(7));
     garbage.cursor = Some(svc_model::query::CiCursor::new("x"));
@@ -352,7 +352,7 @@ fn outcomes_with_the_name_but_no_identity_are_counted_and_shown(
         request.limit = limit(1);
         let page = stage.failures(&request).unwrap();
         assert_eq!(ids(&page), [id(2)]);
-        assert!(!page.repository_known, "an outcome says so");
+        assert!(!page.repository_known, "only an outcome names it");
         let skipped = page.repository_skipped.unwrap();
         assert_eq!(
             skipped,

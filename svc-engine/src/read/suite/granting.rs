@@ -186,16 +186,16 @@ fn the_decision_of_a_rule_is_remembered_while_it_holds(
     let anew = SeenGrants::default();
     let reached_now = stage.granted(&anew).unwrap();
     let statements = [(); 2].map(|()| stage.statements(&anew, &reached_now, "a"));
-    assert_eq!(statements, [2, 1], "decided, then remembered");
+    assert_eq!(statements, [2, 1], "decided and then remembered");
     let anew = SeenGrants::default();
     let statements = [(); 2].map(|()| stage.reached_sessions(&anew, &reached_now).1);
-    assert_eq!(statements, [2, 1], "decided, then remembered");
+    assert_eq!(statements, [2, 1], "decided and then remembered");
     stage.quarantine(FactTable::InferenceCalls, id(1));
-    assert!(!is_reached(), "nothing visible says so");
+    assert!(!is_reached(), "no visible fact says so");
     stage.release(FactTable::InferenceCalls, id(1));
     assert!(is_reached());
     add(2, "bob");
-    assert!(!is_reached(), "somebody else's too");
+    assert!(!is_reached(), "even somebody else's");
     stage.quarantine(FactTable::InferenceCalls, id(2));
     assert!(is_reached());
     let removed = stage.ledger.remove_grant(&rule, &stage.change());
@@ -318,7 +318,7 @@ fn a_request_begun_before_a_revocation_is_answered_and_none_after_it(
         whole(&mut stage.snapshot()),
         Err(Error::TokenRevoked)
     ));
-    assert_eq!(whole(&mut early).unwrap(), before, "of its own moment");
+    assert_eq!(whole(&mut early).unwrap(), before, "of its own snapshot");
     // Even when others have seen the revocation, it is not taken back.
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
     assert_eq!(whole(&mut early).unwrap(), before);
@@ -366,7 +366,7 @@ fn a_revocation_seen_by_this_server_holds_after_the_store_is_set_back(
     let anew = SeenGrants::default();
     assert!(
         stage.granted(&anew).is_ok(),
-        "who starts anew has seen none"
+        "a restarted process has seen no revocation"
     );
     let explained = |seen: &SeenGrants| {
         let request = GrantExplanationRequest {
@@ -376,7 +376,7 @@ fn a_revocation_seen_by_this_server_holds_after_the_store_is_set_back(
         let explained = explain_enforced_grant(&mut stage.snapshot(), seen, request).unwrap();
         (explained.granted, explained.revocation.is_some())
     };
-    assert_eq!(explained(&seen), (false, true), "as it is enforced");
+    assert_eq!(explained(&seen), (false, true), "the same as enforced");
     assert_eq!(explained(&anew), (true, false));
     // Revoking and then restoring the token is unambiguous, even for a server that was not asked
     // meanwhile.
@@ -435,7 +435,7 @@ fn a_granted_repository_name_is_resolved_to_its_identity(
         repository: Some(repository(7)),
         ..ask()
     };
-    assert!(lookup(&identified).is_ok(), "also before a fact knows it");
+    assert!(lookup(&identified).is_ok(), "even before any fact names it");
     let (push, observed_at) = delivered(1, Some(7));
     stage.add([pushed(push)]);
     stage.add([observed(observed_at)]);

@@ -90,7 +90,7 @@ fn noted_and_guessed_calls_are_listed_apart_from_observations(
     assert_eq!(calls(&stage.inferred_at(&sources, earlier, at(0))), []);
 
     let evidence = stage.inferred(&sources, guessed);
-    assert!(!evidence.attributed, "a guess is no observation");
+    assert!(!evidence.attributed, "a guess is not an observation");
     let two = (id(2), AttributionSource::Jaccard, 1.0, 1);
     assert_eq!(calls(&evidence), [two]);
     let repository = &evidence.repos.as_ref().unwrap()[0];
@@ -222,7 +222,7 @@ fn a_search_that_is_not_possible_has_a_reason_instead_of_an_empty_answer(
     broken.damage(NUMBER);
     let evidence = stage.inferred(&broken, noted);
     assert_eq!(skips(&evidence), unavailable);
-    assert!(evidence.attributed, "what was observed stands");
+    assert!(evidence.attributed, "observations are kept");
 }
 
 #[rstest]

@@ -208,7 +208,7 @@ fn a_link_selects_the_repository_of_the_run_if_it_is_known(
     assert_eq!(
         selector("named"),
         RepositorySelector::default(),
-        "another repository bears the name now"
+        "another repository has the name now"
     );
 }
 

@@ -274,8 +274,8 @@ fn deliveries_match_by_repository_and_commit(
         link.as_of
     };
     assert_eq!(linked(1), Some(at(1)), "the last stored fact");
-    assert_eq!(linked(7), Some(at(7)), "the moment of the request");
-    assert_eq!(linked(0), Some(at(1)), "a clock that was set back");
+    assert_eq!(linked(7), Some(at(7)), "the time of the request");
+    assert_eq!(linked(0), Some(at(1)), "the clock was set back");
 }
 
 #[rstest]
@@ -429,7 +429,7 @@ fn pushes_and_outcomes_at_a_commit_are_explained_on_request(
         )
     );
     assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
-    assert_eq!(told.gaps, plain.gaps, "what was asked for changes no gap");
+    assert_eq!(told.gaps, plain.gaps, "the explanation changes no gap");
 
     // Quarantined facts deliver nothing.
     stage.quarantine(FactTable::CiOutcomes, id(3));

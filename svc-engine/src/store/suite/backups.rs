@@ -517,7 +517,7 @@ fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
                 unreachable!("it is SQLite")
             };
             let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
-            assert_eq!(left, 0, "nothing is left of what was not finished");
+            assert_eq!(left, 0, "nothing remains of an unfinished copy");
         }
         std::fs::write(&path, &whole).unwrap();
     }

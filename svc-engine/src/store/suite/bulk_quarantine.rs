@@ -212,7 +212,7 @@ fn a_failed_bulk_change_leaves_nothing_and_needs_the_schema_at_head(
     assert_eq!(
         snapshot.call_tally(&CallFilter::default()).unwrap(),
         tally(2, 2),
-        "looking works on another schema"
+        "reading works on another schema"
     );
     assert!(snapshot.has_table("quarantine_log").unwrap());
     assert!(!snapshot.has_table("no_such_table").unwrap());

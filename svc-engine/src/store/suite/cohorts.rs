@@ -77,7 +77,7 @@ fn the_calls_of_each_hour_are_counted_up_to_a_bound(
     assert_eq!(
         counted(0..9_000, 4),
         Some(vec![(0, 1), (1, 2), (2, 1)]),
-        "a hidden one counts"
+        "a hidden fact counts too"
     );
     assert_eq!(counted(0..9_000, 3), None);
     assert_eq!(counted(3_600..7_200, 2), Some(vec![(1, 2)]));

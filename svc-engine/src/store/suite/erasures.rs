@@ -272,7 +272,7 @@ fn content_older_than_a_moment_is_erased(
     );
     assert!(
         forecast.shared_in_session > 0,
-        "what the later calls need too"
+        "content that later calls need too"
     );
     let left = messages(&store, "s");
     let lengths: Vec<usize> = left.iter().map(|(input, _)| input.len()).collect();

@@ -87,7 +87,7 @@ fn only_an_error_in_the_data_is_retried_delivery_by_delivery(
     assert_eq!(stored, 20);
     assert!((20..=40).contains(&tries), "{tries}");
     let (stored, tries) = group(|| StoreError::Deadline);
-    assert_eq!(stored, 0, "the others are told to come again");
+    assert_eq!(stored, 0, "the others are told to retry");
     assert!(tries <= 20, "{tries}");
 }
 

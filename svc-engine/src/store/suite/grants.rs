@@ -106,7 +106,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert!(again.unchanged);
     assert_eq!(
         again.row, first.row,
-        "it is granted already, and nothing is appended"
+        "it is already granted, so nothing is appended"
     );
     let rule = GrantTarget::Rule(GrantRule {
         repo: Some(name("own/repo")),
@@ -115,7 +115,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
         ..in_repository(7)
     });
     let second = add("ci", &rule, "a rule");
-    assert_eq!(second.row.target, Some(rule), "it is read back as it was");
+    assert_eq!(second.row.target, Some(rule), "it is read back unchanged");
     let other = add("review", &of_session("s"), "another token");
     let elsewhere = database.ledger("other");
     let foreign = elsewhere.add_grant(&token("ci"), &of_session("x"), &because("x"));
@@ -125,7 +125,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert_eq!(
         remove(&foreign),
         Err(NoGrant::Absent),
-        "another organization's"
+        "it belongs to another organization"
     );
     assert_eq!(remove("0123"), Err(NoGrant::Absent));
     assert_eq!(remove(&first.row.grant_id[..8]), Err(NoGrant::Ambiguous));
@@ -142,7 +142,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert_eq!(
         remove(&removed.row.grant_id),
         Err(NoGrant::Absent),
-        "a removal is no grant"
+        "a removal is not a grant"
     );
     assert_eq!(in_force(&store, "ci"), [&*second.row.grant_id]);
     assert_eq!(in_force(&store, "review"), [&*other.row.grant_id]);
@@ -242,7 +242,7 @@ fn a_token_has_a_bounded_number_of_grants(
     assert_eq!(add(TOKEN_GRANTS_MAX), Err(NoGrant::Full));
     assert!(
         add(0).unwrap().unchanged,
-        "what is granted may be granted again"
+        "a granted Session may be granted again"
     );
     ledger
         .remove_grant(&ids[3], &because("r"))
@@ -411,7 +411,7 @@ fn a_rule_grants_exactly_the_sessions_whose_facts_match(
     assert_eq!(
         reached(&foreign, &user("ann")),
         [""; 0],
-        "another organization's"
+        "it belongs to another organization"
     );
 }
 
@@ -513,7 +513,7 @@ fn a_rule_examines_a_bounded_number_of_sessions_and_reports_it(
         ..ann
     };
     let all = snapshot.grant_reach(&[&none], &[]).unwrap();
-    assert!(all.is_over, "also when it reaches none of them");
+    assert!(all.is_over, "even if it matches none of them");
     assert_eq!(all.sessions, []);
     for (rule, is_over) in [(since(0), true), (since(9), false)] {
         assert_eq!(

@@ -233,7 +233,7 @@ fn redelivery_and_conflict_follow_the_ids(
     assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
     assert!(
         !snapshot.session_known(&session("other")).unwrap(),
-        "a redelivery makes no Session"
+        "a redelivery creates no Session"
     );
 }
 
@@ -397,7 +397,7 @@ fn a_history_is_stored_once(
     let mut connection = Connection::open(database.url()).unwrap();
     let count = || connection.first("SELECT COUNT(*) FROM content", &[], |row| row.integer(0));
     let count = plan_check::unchecked(count).unwrap();
-    assert_eq!(count, Some(101), "one row a distinct message");
+    assert_eq!(count, Some(101), "one row per distinct message");
     let calls = messages(&stores[0], "s");
     assert_eq!(calls.last().unwrap().0.len(), 100);
 }
@@ -516,5 +516,5 @@ fn a_session_keeps_its_first_user_until_another_contradicts(
             |row| row.integer(0),
         )
         .unwrap();
-    assert_eq!(conflict, Some(1), "also within one transaction");
+    assert_eq!(conflict, Some(1), "even within one transaction");
 }

@@ -124,7 +124,7 @@ fn a_commit_with_a_lost_answer_is_carried_out_once(
     assert_eq!(
         deliver(2),
         [Outcome::Stored(id(2))],
-        "the sender hears of it"
+        "the sender gets its answer"
     );
     assert_eq!(network.0.load(Ordering::SeqCst), NOTHING);
     let worked = Arc::new(AtomicUsize::new(0));
@@ -155,5 +155,5 @@ fn a_commit_with_a_lost_answer_is_carried_out_once(
     assert_eq!(deliveries(CaptureSource::Gateway), 3);
     assert_eq!(deliveries(CaptureSource::Ci), 1);
     let epochs = database.rows("SELECT CAST(COUNT(*) AS TEXT) FROM writers", 1);
-    assert_eq!(epochs, [["1"]], "the writer goes on where it was");
+    assert_eq!(epochs, [["1"]], "the writer continues where it was");
 }

@@ -212,7 +212,11 @@ fn a_fact_is_captured_when_it_was_received_or_after_the_last_one(
     let boundary = |as_of| one.snapshot_now().boundary(as_of).unwrap().microseconds();
     assert_eq!(boundary(None), us(30) + 1);
     assert_eq!(boundary(Some(at(25))), us(25));
-    assert_eq!(boundary(Some(at(99))), us(30) + 1, "later is not final");
+    assert_eq!(
+        boundary(Some(at(99))),
+        us(30) + 1,
+        "a later boundary is not final"
+    );
     assert_eq!(
         database
             .open("other")
@@ -274,7 +278,7 @@ fn an_answer_up_to_a_boundary_never_changes_while_two_servers_write(
     assert_eq!(
         distinct.len(),
         2 * EACH as usize,
-        "no two commits share a moment"
+        "no two commits have the same time"
     );
 }
 
@@ -388,7 +392,7 @@ fn deliveries_are_counted_in_the_transaction_that_stores_them(
     assert_eq!(
         captured(&one),
         (3, 3, 1, 6),
-        "it is written with what comes next"
+        "it is written with the next delivery"
     );
     assert!(!other.has_uncounted());
 

@@ -374,7 +374,7 @@ fn reading_claims_stops_just_beyond_the_limit(
     };
     for (names, numbers) in [(&["own/name"][..], &[][..]), (&[], &[9])] {
         assert_eq!(found(names, numbers, 4), 4);
-        assert_eq!(found(names, numbers, 3), 4, "one more than may be");
-        assert_eq!(found(names, numbers, 1), 2, "one more than may be");
+        assert_eq!(found(names, numbers, 3), 4, "one more than the limit");
+        assert_eq!(found(names, numbers, 1), 2, "one more than the limit");
     }
 }

@@ -67,7 +67,7 @@ fn there_is_one_ci_outcome_per_run_and_attempt_of_a_forge(
     assert_eq!(
         deliver(changed(identified(10), renamed)),
         Outcome::Redelivered(id(2)),
-        "a name says nothing beside an identity"
+        "the name does not matter if there is an identity"
     );
     let another = changed(identified(10), |it| it.repository = Some(repository(8)));
     assert_eq!(deliver(another), CONFLICT);
@@ -77,7 +77,7 @@ fn there_is_one_ci_outcome_per_run_and_attempt_of_a_forge(
     }
     assert_eq!(count(&store, FactTable::CiOutcomes).total, 5);
     let kept: CiOutcome = store.snapshot_now().fact(id(1)).unwrap().unwrap();
-    assert_eq!(kept, named(1), "the first stays as it is");
+    assert_eq!(kept, named(1), "the first fact is unchanged");
 }
 
 #[rstest]

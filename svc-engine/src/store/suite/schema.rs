@@ -46,7 +46,7 @@ fn an_absent_schema_is_upgraded_to_head_and_unknown_ones_are_recognised(
     assert_eq!(
         upgrade(database.url()).unwrap(),
         head,
-        "a second time changes nothing"
+        "a second upgrade changes nothing"
     );
     assert_eq!(
         schema_state(database.url()).unwrap(),
@@ -138,6 +138,6 @@ fn a_migration_runs_without_the_time_limits_of_statements() {
     assert_eq!(
         limits("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"),
         Some(("30s".to_owned(), "5s".to_owned())),
-        "and they hold again afterwards"
+        "the limits apply again afterwards"
     );
 }

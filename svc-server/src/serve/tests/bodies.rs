@@ -93,7 +93,7 @@ fn a_stranger_gains_time_by_sending_up_to_a_limit() {
     assert_eq!(signer.answer().expect("an answer").status, 401);
     assert!(
         started.elapsed() >= SHORT * 5,
-        "it has earned more than the first"
+        "it has gained more time than the first"
     );
 }
 

@@ -56,7 +56,7 @@ fn stalled_bodies_give_their_memory_to_new_ones() {
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
     let open = open(&mut stalled);
-    assert!(open < 20, "nobody gave way");
+    assert!(open < 20, "no stalled body was ended");
 }
 
 #[test]

@@ -420,7 +420,7 @@ mod tests {
                 assert_eq!(
                     notes.redactions,
                     Counts::default(),
-                    "nothing in it is a credential"
+                    "it contains no credential"
                 );
                 format!(
                     "{} {:?} {:?} {:?}/{:?} {}+{} {:?} ms",

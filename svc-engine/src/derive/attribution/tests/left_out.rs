@@ -32,7 +32,11 @@ fn a_file_within_reach_of_an_erased_call_is_not_reported_as_without_a_call() {
         world.texts.remove(&id(call));
         world
     };
-    assert_eq!(skipped(&unread(1), &[1]), (0, 0, 2), "it is near both");
+    assert_eq!(
+        skipped(&unread(1), &[1]),
+        (0, 0, 2),
+        "it is within reach of both"
+    );
     assert_eq!(skipped(&unread(1), &[]), (0, 2, 0));
     // The other call is from another day, and within reach only of the commit whose note names it.
     let noted = unread(2).note(8, 2);

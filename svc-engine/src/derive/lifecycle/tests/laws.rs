@@ -196,7 +196,7 @@ fn missing_evidence_never_adds_a_negative() {
             let unique = world.lifecycle_report().edit_retention.observations;
             assert!(
                 panel.observations >= unique,
-                "seed {seed}: it is still counted"
+                "seed {seed}: the observation is still counted"
             );
             let erased = FateSkip::ContentErased;
             assert_eq!(

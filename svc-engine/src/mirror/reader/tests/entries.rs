@@ -55,7 +55,7 @@ fn commits_files_and_diffs_are_read(#[values("sha1", "sha256")] format: &str) {
     let root = diff(&mut reader, &first, WHOLE).unwrap().unwrap();
     assert_eq!(
         root.files, 2,
-        "the first of a history is compared with nothing"
+        "the first commit is compared with an empty tree"
     );
     assert_eq!(diff(&mut reader, &absent, WHOLE).unwrap(), None);
 }

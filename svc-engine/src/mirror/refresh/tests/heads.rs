@@ -128,10 +128,7 @@ fn a_head_missing_on_the_forge_is_requested_once() {
     service.merged(2, &shown);
     service.refresh_again(&main);
     assert!(!service.mirror_has(&local));
-    assert!(
-        service.mirror_has(&shown),
-        "the others are asked for all the same"
-    );
+    assert!(service.mirror_has(&shown), "the others are still requested");
     // The forge has it now, but nobody asks.
     service
         .forge
@@ -220,7 +217,7 @@ fn a_stopped_refresh_reports_the_heads_it_has_and_requests_the_rest_later() {
     assert!((1..8).contains(&asked.fetched), "{asked:?}");
     let (rest, done) = service.ask(&merges, Deadline::after(Duration::from_mins(1)));
     done.unwrap();
-    assert_eq!(asked.fetched + rest.fetched, 8, "each is told once");
+    assert_eq!(asked.fetched + rest.fetched, 8, "each is reported once");
     for (number, head) in (1..).zip(&heads) {
         let name = format!("refs/svc-merged/{number}/head");
         assert_eq!(git(&service.mirror(), &["rev-parse", &name], ""), *head);
@@ -259,5 +256,5 @@ fn a_head_that_arrived_before_its_fetch_was_killed_is_kept_and_reported() {
     assert_eq!(git(&service.mirror(), &name, ""), unshown);
     let (again, done) = service.ask(&merges, minute());
     done.unwrap();
-    assert_eq!(again, Asked::default(), "it is told once");
+    assert_eq!(again, Asked::default(), "it is reported once");
 }

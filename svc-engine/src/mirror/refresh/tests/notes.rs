@@ -138,7 +138,10 @@ fn notes_beyond_the_budget_of_a_refresh_are_read_by_the_next_ones(
             panic!("{outcome:?}");
         };
         rounds += 1;
-        assert!(stored <= notes + 1, "the head of the push comes beside");
+        assert!(
+            stored <= notes + 1,
+            "the head of the push is a separate observation"
+        );
         assert!(rounds < 60);
         // New notes arrive while the old ones are still being read.
         if changing && rounds == 2 {
@@ -208,7 +211,7 @@ fn malformed_notes_are_ignored_and_counted() {
     assert_eq!(status.last_failure.as_deref(), Some("note_invalid"));
     assert!(status.last_success_at.is_some());
     service.deliver(ZEROS, &large, |_| {});
-    assert_eq!(service.refresh(), refreshed(0, 0), "they are told of once");
+    assert_eq!(service.refresh(), refreshed(0, 0), "they are reported once");
 }
 
 #[test]

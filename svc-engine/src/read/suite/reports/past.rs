@@ -321,7 +321,7 @@ fn an_outcome_of_an_unknown_repository_leaves_only_its_commit_undecided(
     let known = read();
     assert_eq!((known.scored_rows, known.membership.total()), (1, 0));
     stage.add([nameless(41, merged)]);
-    assert_eq!(read(), known, "a commit that no call is tied to");
+    assert_eq!(read(), known, "no call is attributed to the commit");
     stage.add([nameless(42, noted)]);
     let open = read();
     assert_eq!(open.scored_rows, 0);
@@ -387,7 +387,7 @@ fn all_history_counts_pushes_without_a_candidate_call(
     assert_eq!(skipped(LAST + DAY), one, "no call at all");
     assert_eq!(skipped(LAST - 1), serde_json::json!({}), "no push yet");
     stage.add([stage.said(1, "s", NOTED)]);
-    assert_eq!(skipped(LAST + DAY), one, "a call of long before");
+    assert_eq!(skipped(LAST + DAY), one, "a call from long before");
 }
 
 #[rstest]

@@ -64,11 +64,11 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
     let pushes = waiting(&jobs, "own/repo");
     assert!(
         !succeed(&jobs, &dead, &pushes, 11),
-        "it is not its any more"
+        "it no longer owns the job"
     );
     assert_eq!(waiting(&jobs, "own/repo").len(), 1);
     assert!(succeed(&jobs, &taken, &pushes, 12));
-    assert!(!succeed(&jobs, &taken, &pushes, 13), "it is over");
+    assert!(!succeed(&jobs, &taken, &pushes, 13), "the job has ended");
     assert_eq!(waiting(&jobs, "own/repo"), []);
 }
 
@@ -83,7 +83,7 @@ fn a_worker_for_sound_jobs_does_not_claim_failed_ones(
             .unwrap()
     };
     deliver(&store, push(1));
-    let job = sound(0).expect("it was never tried");
+    let job = sound(0).expect("it was never attempted");
     let failed = JobEnd::Failed {
         reason: "fetch_timeout",
         retry_at: Some(at(5)),
@@ -99,7 +99,10 @@ fn a_worker_for_sound_jobs_does_not_claim_failed_ones(
             ..push(2)
         },
     );
-    assert!(sound(8).is_some(), "it is sound again");
+    assert!(
+        sound(8).is_some(),
+        "the repository no longer counts as failing"
+    );
 }
 
 #[rstest]
@@ -149,14 +152,17 @@ fn a_renewed_lease_does_not_expire(#[values(Backend::Sqlite, Backend::Postgres)]
         .claim(JobChoice::Any, at(20), at(30), holder(2))
         .unwrap()
         .unwrap();
-    assert!(!jobs.renew(&job, at(90)).unwrap(), "it is not its any more");
+    assert!(
+        !jobs.renew(&job, at(90)).unwrap(),
+        "it no longer owns the job"
+    );
     assert_eq!(
         jobs.claim(JobChoice::Any, at(29), at(39), holder(3))
             .unwrap(),
         None
     );
     assert!(succeed(&jobs, &taken, &waiting(&jobs, "own/repo"), 29));
-    assert!(!jobs.renew(&taken, at(90)).unwrap(), "it is over");
+    assert!(!jobs.renew(&taken, at(90)).unwrap(), "the job has ended");
 }
 
 #[rstest]

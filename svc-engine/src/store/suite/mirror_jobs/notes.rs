@@ -60,7 +60,7 @@ fn waiting_notes_are_bounded_and_the_oldest_are_dropped(
     for (second, numbers, expected) in [(0, 0..900, 0), (1, 900..1_050, 50), (2, 2_000..2_001, 1)] {
         let deferred: Vec<_> = numbers.map(note).collect();
         let given_up = jobs.defer(&own, &deferred, 1_000, at(second)).unwrap();
-        assert_eq!(given_up, expected, "it is told how many");
+        assert_eq!(given_up, expected, "the number is reported");
     }
     let kept = jobs.deferred_notes(&own).unwrap();
     assert_eq!(kept.len(), 1_000);
