@@ -44,7 +44,7 @@ pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Outpu
     let mut stdin = child.stdin.take().expect("a piped input");
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        // Writing fails if the process does not read, which it need not.
+        // Writing fails if the process does not read its input, which is not an error.
         scope.spawn(move || drop(stdin.write_all(input)));
         let stdout = scope.spawn(move || read_all(stdout));
         let stderr = scope.spawn(move || read_all(stderr));

@@ -25,7 +25,7 @@ on_both_backends! {
     mirrors_that_are_gone_are_named,
 }
 
-/// What both services are asked: pages, reports, and everything about one Session.
+/// What both services are asked for: pages, reports, and everything about one Session.
 const QUESTIONS: [&str; 5] = [
     "/v1/facts",
     "/v1/sessions",

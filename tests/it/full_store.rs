@@ -314,7 +314,8 @@ fn a_read_only_database_is_written_again_without_a_restart_once_writable() {
     let doctor = doctor.stdout_text();
     assert!(doctor.contains("logs as JSON      FAILED"), "{doctor}");
     assert!(doctor.contains("store.unavailable"), "{doctor}");
-    // Nothing that asks the same service mends it, in whichever encoding it answered.
+    // A command that asks the same service is not a fix, so it is not suggested for either
+    // encoding.
     assert!(!doctor.contains("fix: svc capture"), "{doctor}");
     // A server can start on it, and answers.
     let other = Server::start_on(&store, &Configuration::default());
@@ -340,7 +341,7 @@ fn a_full_database_server_prevents_only_storing() {
     let server = Server::start_on(&store, &Configuration::default());
     let before = Call::new("s", "before");
     assert!(deliver(&server, &before));
-    // What PostgreSQL says if a file cannot grow.
+    // PostgreSQL's message if a file cannot grow.
     database.query(
         "create function full_disk() returns trigger language plpgsql as $$ begin \
          raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; \

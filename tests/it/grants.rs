@@ -132,7 +132,7 @@ fn a_grant_takes_effect_at_once_and_until_it_ends(backend: Backend) {
         "matched"
     );
 
-    // What is granted already is not granted twice, and what has ended does not end twice.
+    // An existing grant is not added twice, and an ended one does not end twice.
     assert_eq!(grant(&server, &json!({"session_id": "one"})), one);
     assert_eq!(remove(&server, &one)["unchanged"], false);
     assert_eq!(remove(&server, &one)["unchanged"], true);
@@ -206,7 +206,7 @@ fn a_rule_grants_only_matching_sessions(backend: Backend) {
     assert_eq!(explained["granted"], false);
     assert_eq!(explained["entries"][0]["obstacles"], json!(["other_user"]));
 
-    // What is quarantined is absent, as everywhere.
+    // Quarantined facts are absent, as everywhere.
     let calls = body(&inventory(&server, REVIEW, "hers"));
     let call = calls["calls"][0]["inference_call_id"]
         .as_str()
@@ -231,7 +231,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
         "/v1/me",
         "/v1/facts",
         "/query/context/evidence?session_id=one",
-        // The request is not looked at.
+        // The request is not checked.
         "/query/context/evidence",
     ] {
         let reply = server.send(&Request::get(path).bearer(REVIEW));
@@ -287,7 +287,7 @@ fn checks_run_in_the_same_order_as_for_configured_grants(backend: Backend) {
         let request = Request::post(path, body.to_owned()).bearer(REVIEW);
         server.send(&request)
     };
-    // A named token has no single Session that need not be named, whatever the body.
+    // A named token has no default Session, so each request must name one.
     let reply = ask("/query/context", "{");
     assert_eq!(
         reply.text(),

@@ -297,7 +297,7 @@ fn a_reused_repository_name_is_not_followed(backend: Backend) {
         let refused = dig(&status, "mirrors.2.last_failure");
         refused == Some(&Json::from("clone_url_refused"))
     });
-    // Nobody mistakes the refused ones for being up to date.
+    // The refused ones are not shown as up to date.
     let (_, status) = shell(&server, &["mirror", "status"]);
     let states = [0, 1, 2].map(|mirror| text(&status, &format!("mirrors.{mirror}.state")));
     assert_eq!(states, ["refused", "idle", "refused"]);

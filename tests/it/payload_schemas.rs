@@ -1,5 +1,5 @@
-//! The published schemas of what is inside a body or a note: they accept what is really written,
-//! and reject what is ignored.
+//! The published schemas of what is inside a body or a note: they accept what programs really
+//! write, and reject what the service ignores.
 
 use std::path::Path;
 

@@ -414,7 +414,8 @@ fn a_report_of_the_service_equals_that_of_its_store_and_mirrors(backend: Backend
     }
 }
 
-/// A folder that is not mounted looks like one that never had anything, but the store knows better.
+/// A folder that is not mounted looks like one that never had anything, but the store knows that it
+/// had mirrors.
 fn every_report_names_lost_mirrors(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;

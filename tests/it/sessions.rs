@@ -1,4 +1,4 @@
-//! Sessions as people find them: listed by what their facts say.
+//! Sessions as people find them: listed by their facts.
 
 use harness::delivery::Call;
 use harness::http::Request;

@@ -183,8 +183,8 @@ fn a_failover_to_a_synchronous_standby_keeps_every_acknowledged_fact_once() {
     all_is_there(&server, &stored);
 }
 
-/// What only the lost primary had is lost, and the server does not take its memory of it for
-/// stored.
+/// What only the lost primary had is lost, and the server does not mistake its memory of it for
+/// stored facts.
 #[test]
 fn after_failover_to_a_lagging_standby_missing_facts_are_stored_again() {
     let Some(Failover {

@@ -365,7 +365,7 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
         );
     }
 
-    // A later version of the schema: what is known of it can be read, and nothing is written.
+    // A later version of the schema: its known tables can be read, and nothing is written.
     run(&["db", "upgrade"]);
     sql("UPDATE _sqlx_migrations SET version = 999");
     assert_eq!(
@@ -438,7 +438,7 @@ fn an_organization_unknown_to_the_store_is_reported(backend: Backend) {
     assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
 }
 
-/// Asking again mends nothing of it.
+/// Asking again does not help.
 #[test]
 fn a_missing_or_refusing_database_is_reported_with_who_can_fix_it() {
     let Some(store) = Store::create(Backend::Postgres) else {
@@ -461,13 +461,13 @@ fn a_missing_or_refusing_database_is_reported_with_who_can_fix_it() {
     }
 }
 
-/// A user who may not look into the folder must not hear that nobody has used the store.
+/// A user without access to the folder must not be told that the store was never used.
 #[test]
 fn an_inaccessible_database_is_not_reported_as_absent() {
     let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
         return;
     };
-    // Nobody can tell what is beneath a file, not even an administrator.
+    // Nobody can look beneath a file, not even an administrator.
     let hidden = format!("{}/svc.db", server.store().url());
     let variables = [("SVC_DATABASE_URL", &*hidden)];
     let said = refused(&svc_with(&server, &variables, &["facts"]), 1);

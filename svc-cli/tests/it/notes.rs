@@ -551,7 +551,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
     assert_eq!(person.sessions(&unrelated), NOBODY);
     let two = person.commit_files(&["one.py", "three.py"]);
     assert_eq!(person.sessions(&two), ["a", "c"]);
-    // What is committed is done with. What is written later counts again.
+    // A committed file is done. Later writes count again.
     fs::write(person.work.join("one.py"), "by hand\n").expect("a file");
     let by_hand = person.commit_files(&["one.py"]);
     assert_eq!(person.sessions(&by_hand), NOBODY);
@@ -566,7 +566,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
 fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     let forge = Forge::new();
     let person = forge.clone("ann");
-    // In the form that an older version wrote.
+    // The format of an older version.
     let older = r#"{"tool":"t","session_id":"older"}"#;
     fs::write(person.work.join(".git/svc-sessions"), format!("{older}\n")).expect("a file");
     person.remember("outside");
@@ -577,7 +577,7 @@ fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     assert_eq!(person.sessions(&next), ["older", "outside"]);
     let last = person.commit("last");
     assert_eq!(person.sessions(&last), NOBODY);
-    // A file elsewhere counts like no file.
+    // A file outside the repository counts as no file.
     let elsewhere = forge.folder.path().join("elsewhere.md");
     fs::write(&elsewhere, "x").expect("a file");
     person.write("a", elsewhere.to_str().expect("a path"));

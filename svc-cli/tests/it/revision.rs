@@ -65,7 +65,7 @@ fn every_command_accepts_the_names_that_git_gives_a_commit() {
     ] {
         let named = if more.is_empty() { &["HEAD"][..] } else { more };
         let arguments = [command, named, &repository].concat();
-        // It gets as far as asking, but nobody answers there.
+        // It tries to ask, but no service listens there.
         let (_, printed) = run(clone.path(), &arguments);
         assert!(printed.contains("cannot be reached"), "{printed}");
         let (status, printed) = run(outside.path(), &arguments);

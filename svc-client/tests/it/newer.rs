@@ -1,6 +1,6 @@
-//! A client keeps reading when the service is newer: it meets words, members and kinds that no
-//! version of it has yet. The replies are generated from the published schemas, so every set in
-//! every reply is covered.
+//! A client keeps reading when the service is newer: it meets words, members and kinds that it does
+//! not know. The replies are generated from the published schemas, so every set in every reply is
+//! covered.
 
 use serde_json::{Map, Value, json};
 use svc_client::model::endpoint;
@@ -16,13 +16,13 @@ use super::routes::call_all;
 
 /// A word that no set contains.
 const WORD: &str = "a_newer_word";
-/// More than any choice of kinds has.
+/// More than the number of kinds in any choice.
 const KINDS_MAX: usize = 8;
 
 /// Generates replies as a schema describes them.
 struct Replies<'a> {
     components: &'a Value,
-    /// Which of several kinds to generate. The one after the last is a kind that nobody knows.
+    /// Which of several kinds to generate. The one after the last is an unknown kind.
     kind: usize,
     /// Whether the service is newer than the schema.
     newer: bool,
@@ -35,7 +35,7 @@ impl Replies<'_> {
         };
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             let name = reference.rsplit('/').next().unwrap_or_default();
-            // It repeats what was asked for, so none of its words is new to the client.
+            // It repeats the request, so it contains no word that is new to the client.
             let newer = self.newer && name != "CommitAnchor";
             return Self { newer, ..*self }.make(&self.components[name]);
         }
@@ -250,7 +250,7 @@ fn unknown_values_are_kept_unchanged() {
         image.value().to_canonical(),
         br#"{"type":"image","bytes":1.10,"text":"\ud800"}"#
     );
-    // It can be used to ask again as it is.
+    // It can be used unchanged in another request.
     let reference = exact::to_vec(&item.reference, 1024).unwrap();
     assert!(
         String::from_utf8(reference)

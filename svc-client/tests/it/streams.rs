@@ -132,7 +132,7 @@ async fn requests_for_parts_are_halved_until_the_reply_fits() {
             body.matches("message_index").count()
         })
         .collect();
-    // Five, three, two. Then as many as were left of the call, and those of the next.
+    // Five, three, two. Then the remaining parts of the call, and those of the next call.
     assert_eq!(counts, [5, 3, 2, 3, 1]);
 }
 

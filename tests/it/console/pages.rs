@@ -129,7 +129,7 @@ fn pages_of_sessions_are_linked_and_keep_the_filter(backend: Backend) {
         let heading = format!("Session {}", name.replace('&', "&amp;"));
         assert!(seen.iter().any(|page| page.contains(&heading)), "{heading}");
     }
-    // A cursor is valid only for its own question.
+    // A cursor is valid only for the question that it came from.
     let cursor = address.split("cursor=").nth(1).expect("a cursor");
     let other = format!("/console/sessions?model=b&limit=2&cursor={cursor}");
     let reply = open(&server, &cookies, &other);

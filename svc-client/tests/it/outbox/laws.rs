@@ -70,7 +70,7 @@ impl Reply {
     }
 }
 
-/// What was put, and what the peer has seen of it.
+/// What was put, and what the peer has received.
 #[derive(Default)]
 struct Seen {
     put: usize,
@@ -80,7 +80,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Checks one pass: what was sent, and what it was answered.
+    /// Checks one pass: what was sent, and how it was answered.
     fn look(&mut self, received: &[Received], replies: &[Reply]) -> Result<(), TestCaseError> {
         let sent: Vec<_> = received.iter().map(number).collect();
         prop_assert!(
@@ -185,7 +185,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     }
                     fs::write(path, content).unwrap();
                 }
-                // For these, nobody knows any more what was acknowledged.
+                // For these, it is no longer known what was acknowledged.
                 seen.acknowledged = acknowledged;
                 outbox = open(outbox.folder());
             }

@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(user(r#"{"user.id":" "}"#, own).as_deref(), Some("own"));
         assert_eq!(user(r#"{"user.id":5}"#, own).as_deref(), Some("own"));
         assert_eq!(user("{}", "{}"), None);
-        // A device is named as in what the gateway logs.
+        // A device has the same name as in the gateway's logs.
         let digits = "837792f0cc27d5db8367299f827ec2068ad55bb73be1b0dbb669dfb6044d8fee";
         let device = format!(r#"{{"user.id":"{digits}"}}"#);
         assert_eq!(user("{}", &device).as_deref(), Some("device_837792f0cc27"));

@@ -205,8 +205,8 @@ fn only_attributions_at_observed_commits_are_candidates() {
     );
 }
 
-/// That a mirror happens to have the head does not tell whose it is; CI naming the pull request
-/// does.
+/// A head in the mirror does not show which pull request it belongs to; CI that names the pull
+/// request does.
 #[test]
 fn a_pull_request_from_an_unresolved_repository_cannot_be_checked() {
     let unresolved = |merges: &[i64]| {

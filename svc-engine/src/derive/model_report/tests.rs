@@ -543,14 +543,14 @@ fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
                 }
                 let (rates_before, rates_after) = (rates(row, funnel), rates(left, left_funnel));
                 assert_only_lost(&rates_before, &rates_after, seed);
-                // The call leaves the rate as the case that it was.
+                // The rate loses exactly the case of this call.
                 let (part, whole) = rates_before[0];
                 assert_eq!(
                     rates_after[0],
                     (part - is_tied(&world), whole - 1),
                     "seed {seed}"
                 );
-                // Whatever needs no text stays.
+                // Counts that need no text stay.
                 let facts = |row: &ModelRow| {
                     let decided = (row.explicit_accepts, row.explicit_rejects);
                     (row.completions, decided, row.fates.clone())

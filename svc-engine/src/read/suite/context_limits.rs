@@ -50,7 +50,7 @@ fn the_limit_of_state_is_checked_before_that_of_parts(
 ) {
     let stage = stage!(backend);
     filled(&stage);
-    // Less than two groups take, and less than three Sessions take.
+    // Less than two groups need, and less than three Sessions need.
     let asks: [(Ask, u64, u64); 2] = [(selected_within, 4, 1_200), (discovered_within, 12, 2_000)];
     for (ask, parts, state_bytes) in asks {
         let limits = |parts, state_bytes| ScanLimits {
@@ -71,7 +71,7 @@ fn the_limit_of_state_is_checked_before_that_of_parts(
             (limits(parts, state_bytes), "pager", &state),
             (limits(parts - 1, state_bytes), "pager", &state),
             (limits(parts - 1, enough), "pager", &few),
-            // Parts that do not match take no state.
+            // Parts that do not match need no state.
             (limits(parts - 1, state_bytes), "absent", &few),
         ] {
             match ask(&stage, &limits, query) {

@@ -209,7 +209,8 @@ fn quarantine_and_release_between_two_pages_invalidate_the_cursor(
     for (action, table, fact_id) in [
         (QuarantineAction::Quarantine, FactTable::CiOutcomes, id(2)),
         (QuarantineAction::Release, FactTable::CiOutcomes, id(2)),
-        // Whichever fact it is: what was proven on the first page may not be on the second.
+        // This holds for any fact: what was proven on the first page may not be proven on the
+        // second.
         (QuarantineAction::Quarantine, FactTable::Pushes, id(50)),
     ] {
         let mut request = ask(by_name("own/repo"));
@@ -228,8 +229,8 @@ struct Step {
     inserted: usize,
 }
 
-/// Law: whatever the page sizes, and whatever is stored meanwhile, following the cursors returns
-/// the failures that were stored at the first page: the latest first, and those of one moment by
+/// Law: for any page sizes, and whatever is stored meanwhile, following the cursors returns the
+/// failures that were stored at the first page: the latest first, and those of one moment by
 /// descending id.
 #[test]
 fn paging_returns_in_order_what_was_stored_at_the_first_page() {
@@ -319,7 +320,7 @@ fn paging_returns_in_order_what_was_stored_at_the_first_page() {
                 if walks.iter().all(|(.., ended)| *ended) {
                     break;
                 }
-                // What is stored meanwhile is received later than what was there.
+                // Facts that are stored meanwhile are received later than the existing ones.
                 for number in 0..step.inserted {
                     insert(10 + i64::try_from(number).unwrap(), 1);
                 }

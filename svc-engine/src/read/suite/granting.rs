@@ -205,7 +205,7 @@ fn the_decision_of_a_rule_is_remembered_while_it_holds(
     assert!(is_reached());
 }
 
-/// A Session that was set back and went another way may have as many facts as before.
+/// After a set-back, a Session may have as many facts as before, but different ones.
 #[rstest]
 fn the_decision_of_a_rule_about_a_lost_state_is_not_remembered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -240,7 +240,7 @@ fn the_decision_of_a_rule_about_a_lost_state_is_not_remembered(
     assert_eq!(stage.reached_sessions(&seen_by_discovery, &reach).0, []);
 }
 
-/// Only Sessions that have changed are asked about again.
+/// Only Sessions that have changed are looked up again.
 #[rstest]
 fn a_discovery_applies_the_rules_again_to_changed_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -319,7 +319,7 @@ fn a_request_begun_before_a_revocation_is_answered_and_none_after_it(
         Err(Error::TokenRevoked)
     ));
     assert_eq!(whole(&mut early).unwrap(), before, "of its own snapshot");
-    // Even when others have seen the revocation, it is not taken back.
+    // The answer is not withdrawn, even when others have seen the revocation.
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
     assert_eq!(whole(&mut early).unwrap(), before);
     drop(early);

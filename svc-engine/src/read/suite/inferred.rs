@@ -85,7 +85,7 @@ fn noted_and_guessed_calls_are_listed_apart_from_observations(
     assert_eq!(call.inference_call_id, id(1));
     assert_eq!((call.similarity_score, call.attributed_files), (None, None));
 
-    // What was observed later is not known yet, whatever the time of the last stored fact.
+    // Later observations are not known yet, whatever the time of the last stored fact.
     let earlier = CommitRequest::new(noted.clone());
     assert_eq!(calls(&stage.inferred_at(&sources, earlier, at(0))), []);
 

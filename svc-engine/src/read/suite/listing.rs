@@ -64,7 +64,7 @@ fn sessions_keep_their_place_by_first_capture(
         Append::InferenceCall(Box::new(stage.store.encode(call, at(30))))
     });
     stage.add(both);
-    // The first Session goes on, but keeps its place.
+    // The first Session continues, but keeps its place.
     stage.call(5, "first", 40);
     let sessions = stage.listed(&ask());
     assert_eq!(names(&sessions), ["b", "a", "second", "first"]);
@@ -106,7 +106,7 @@ fn paging_shows_each_session_once_while_sessions_begin_and_continue(
                 .iter()
                 .map(|session| session.session_id.to_string()),
         );
-        // Between two pages, one Session goes on and another begins.
+        // Between two pages, one Session continues and another begins.
         stage.call(number, "s3", 100);
         stage.call(number + 100, &format!("new{number}"), 100);
         let Some(cursor) = page.next_cursor else {

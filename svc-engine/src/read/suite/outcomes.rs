@@ -270,7 +270,7 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(seen(), (None, vec![], vec![]));
     stage.add([nameless(1, "r", Some(7)), nameless(2, "other", None)]);
     assert_eq!(seen(), (Some(id(1)), vec![id(1)], vec![id(1)]));
-    // A missing name does not tell whose it is.
+    // A missing name does not show whose it is.
     assert_eq!(found(&stage, by_identity(8)), None);
     let both = RepositorySelector {
         repo: Some(name("own/repo")),

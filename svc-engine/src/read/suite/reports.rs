@@ -121,7 +121,7 @@ impl Stage {
     }
 }
 
-/// A repository of two commits, and a third that holds both.
+/// A repository with two commits, and a third that contains both.
 pub(super) struct Forge {
     pub(super) repository: Repository,
     pub(super) commits: [CommitSha; 4],
@@ -278,7 +278,7 @@ fn an_erased_call_is_in_no_rate_and_counts_without_text_remain(
     let report = stage.models(&sources).unwrap().report;
     let skipped = |row: &ModelRow| row.completions_skipped.get(CompletionSkip::ContentErased);
     assert_eq!((skipped(&report.rows[0]), skipped(&report.rows[1])), (1, 0));
-    // The commit that the note ties is in no share.
+    // The commit with the note is in no share.
     let hidden = Counts::from_iter([(AttributionSkip::ContentErased, 1)]);
     assert_eq!(report.attribution_share_skipped, hidden);
     let [share] = &report.attribution_share[..] else {

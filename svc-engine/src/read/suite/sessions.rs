@@ -79,7 +79,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
     assert!(has_file_path && !external_lines_added_present && external_lines_removed_present);
     assert_eq!(external_lines_removed, Some(0));
     assert_eq!(dossier.gaps, [Gap::NoCommit]);
-    // For a call its own time counts, for the others the time of receipt.
+    // A call is placed by its own time, the others by their time of receipt.
     assert_eq!(
         (dossier.first_observed_at, dossier.last_observed_at),
         (at(1), at(3))
@@ -189,7 +189,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
     stage.add([pushed(sent), observed(seen)]);
     let outcome = |number: u128| ci(checked(number, &format!("r{number}"), Some(7), 1));
     stage.add((1_000..1_500).map(outcome));
-    // What another repository has for the commit does not count.
+    // Facts of another repository about the commit do not count.
     stage.add([ci(checked(5_000, "other", Some(8), 1))]);
     let dossier = stage.dossier("s");
     assert_eq!((dossier.ci_outcomes.len(), dossier.pushes.len()), (500, 1));

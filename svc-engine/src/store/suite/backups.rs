@@ -159,7 +159,7 @@ fn a_restored_database_under_a_running_server_is_noticed(
     said.input_messages = call(41).build().input_messages;
     let fact = Append::InferenceCall(Box::new(store.encode(said.clone(), at(0))));
     match backend {
-        // The open file was replaced: nothing is stored where nobody would find it.
+        // The open file was replaced: nothing is stored in a file that nobody would find.
         Backend::Sqlite => {
             let refused = store.append_now(vec![fact]);
             assert!(refused.is_err(), "{refused:?}");
@@ -167,7 +167,7 @@ fn a_restored_database_under_a_running_server_is_noticed(
             assert!(matches!(read, Err(StoreError::Replaced)));
         }
         Backend::Postgres => {
-            // The contents that it relies on are lost. Encoded anew, the same call is stored.
+            // The contents that it relies on are lost. Encoded again, the same call is stored.
             drop(store.append_now(vec![fact]));
             let fact = Append::InferenceCall(Box::new(store.encode(said, at(0))));
             let again = store.append_now(vec![fact]).unwrap();
@@ -493,7 +493,7 @@ fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
                 finding.table == table.table && finding.damage == Damage::FileDamaged
             });
             assert!(is_named, "{}: {found:#?}", table.table);
-            // What the file held must not be called absent: nobody can tell.
+            // The data in the file must not be reported as missing, because nobody can tell.
             let is_sure = |damage| {
                 !matches!(
                     damage,

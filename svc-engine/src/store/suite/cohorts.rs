@@ -257,7 +257,7 @@ fn decisions_and_edits_are_read_by_session(
     assert_eq!(found, [id(1), id(2), id(11), id(12), id(21), id(22)]);
 }
 
-/// A cohort costs as much as is in its range. An index gives its calls in order.
+/// The cost of a cohort depends only on its range. An index returns its calls in order.
 #[rstest]
 fn the_cost_of_a_cohort_depends_only_on_its_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

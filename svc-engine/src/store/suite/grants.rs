@@ -251,7 +251,7 @@ fn a_token_has_a_bounded_number_of_grants(
     assert!(add(TOKEN_GRANTS_MAX).is_ok());
 }
 
-/// What is in force follows from the log, whatever happens at once.
+/// What is in force follows from the log, even with concurrent changes.
 #[rstest]
 fn concurrent_grant_changes_leave_what_the_log_says(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
@@ -471,7 +471,7 @@ fn a_rule_about_a_repository_matches_under_all_its_names(
         obstacles(&store, &in_repository(7), "d"),
         [RepositoryNotSaid, OtherRepository]
     );
-    // Without its push, the repository of an observation cannot be told.
+    // Without its push, the repository of an observation is unknown.
     set(
         &database,
         FactTable::Pushes,
@@ -525,7 +525,7 @@ fn a_rule_examines_a_bounded_number_of_sessions_and_reports_it(
             is_over
         );
     }
-    // Only few Sessions are asked about.
+    // Only a few Sessions are looked up.
     let some = [session("s0001"), session("s0900")];
     let reached = snapshot.grant_reach(&[&user("ann")], &some).unwrap();
     assert_eq!(

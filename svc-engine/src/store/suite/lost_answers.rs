@@ -138,7 +138,7 @@ fn a_commit_with_a_lost_answer_is_carried_out_once(
     work.unwrap();
     let tries = worked.load(Ordering::SeqCst);
     assert_eq!(tries, if loses == Loses::Commit { 2 } else { 1 });
-    // Nothing tells whether uncounted work was committed, so it is not repeated.
+    // Nobody knows whether uncounted work was committed, so it is not repeated.
     let counted = Arc::clone(&worked);
     network.lose(loses);
     let work = store.writer.run_blocking(move |_| {

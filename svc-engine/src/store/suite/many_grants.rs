@@ -22,7 +22,7 @@ fn because(number: u128) -> GrantChange {
     }
 }
 
-/// Gives other tokens as many grants as many operators would: Sessions and rules.
+/// Gives other tokens many grants, of Sessions and of rules.
 fn grant_others(database: &TestStore) {
     let log = format!(
         "INSERT INTO grant_log (grant_id, org_id, token, action, session_id, user_id, agent_harness, \

@@ -1,5 +1,5 @@
-//! What the row of an organization promises: exact counts, boundaries and revisions, whoever
-//! writes.
+//! What the row of an organization promises: exact counts, boundaries and revisions, however many
+//! servers write.
 
 use std::collections::BTreeMap;
 

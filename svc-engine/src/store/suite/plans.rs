@@ -1,5 +1,5 @@
 //! What the cost of a question depends on. Every test checks that no statement scans or sorts
-//! unasked.
+//! unless it is allowed to.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! A database that is set back under a running service: what is remembered of the lost state must
-//! not be taken for what is stored.
+//! A database that is set back under a running service: memories of the lost state must not be
+//! mistaken for what is stored.
 
 use super::*;
 use crate::read::ContentCache;
@@ -56,7 +56,7 @@ fn after_a_set_back_no_session_reads_the_text_of_another(
         other(&store);
         lost(relies_on_what_is_lost);
     }
-    // The same call again, encoded anew, and again with what is known by now.
+    // The same call, encoded again, and once more with what is known by now.
     for number in [3, 5] {
         let stored = append(&store, vec![said(number, "mine", "of mine alone")]);
         assert_eq!(stored, [Outcome::Stored(id(number))]);

@@ -17,7 +17,7 @@ fn forged_bodies_use_little_memory_and_delay_nobody() {
             client
         })
         .collect();
-    // Those that are left hold as much as strangers may.
+    // The remaining ones hold as much as strangers may.
     until("forged bodies hold more than their share", || {
         open(&mut strangers) * 100_000 <= 1024 * 1024
     });

@@ -1,4 +1,4 @@
-//! Whatever is tied to no call is counted, once.
+//! Whatever is attributed to no call is counted once.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How much is asked for, and how much work is done.
+//! How much is requested, and how much work is done.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -138,7 +138,7 @@ fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
             erased.erase(call.inference_call_id);
             let after = erased.lifecycle_report();
             assert_only_lost(&rates(&before), &rates(&after), seed);
-            // Whatever needs no text stays.
+            // Counts that need no text stay.
             let facts = |report: &LifecycleReport| {
                 let accepted = report.accepted_work.accepted_calls;
                 let sessions = report.session_attrition.clone();

@@ -71,7 +71,7 @@ impl Service {
         what.contains(" commit ")
     }
 
-    /// Refreshes once more, without any news.
+    /// Refreshes once more, with nothing new.
     fn refresh_again(&self, head: &str) {
         self.deliver(ZEROS, head, |_| {});
         let outcome = self.refresh();
@@ -109,7 +109,7 @@ fn a_head_without_a_ref_on_the_forge_is_fetched_by_its_id_and_kept(
         "",
     );
     assert_eq!(kept, unshown);
-    // A mirror that is created anew requests the heads again.
+    // A recreated mirror requests the heads again.
     fs::remove_dir_all(service.database.folder().join("mirrors")).unwrap();
     service.refresh_again(&main);
     assert!(service.mirror_has(&unshown));

@@ -78,7 +78,7 @@ fn a_forced_push_is_followed_and_earlier_observations_stay() {
         "refs/heads/gitea".clone_into(&mut push.r#ref);
     });
     assert_eq!(service.refresh(), refreshed(0, 1));
-    // A branch that goes back shows its head.
+    // A branch that was reset shows only its head.
     service.forge.run(&["reset", "-q", "--hard", &base]);
     service.forge.stamp(&base, &["base"]);
     service.push(&second, &base);
@@ -143,13 +143,13 @@ fn a_push_under_a_name_of_two_repositories_is_not_fetched() {
     service.forge.stamp(&head, &["s"]);
     service.push(ZEROS, &head);
     assert_eq!(service.refresh(), refreshed(1, 0));
-    // The name is given up and taken again.
+    // The name is given up and reused.
     service.deliver(ZEROS, &head, |push| push.repository = Some(repository(8)));
     let ambiguous = RefreshOutcome::Declined(MirrorFailure::NameAmbiguous, String::new());
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
     service.deliver(&head, &next, |_| {});
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
-    // Each is followed again under a name of its own.
+    // Each is followed again under its own name.
     for number in [7, 8] {
         service.deliver(&head, &next, |push| {
             push.repository = Some(repository(number));

@@ -205,7 +205,7 @@ fn leftovers_of_a_killed_git_do_not_stop_the_next_one() {
     assert_eq!(service.refresh(), refreshed(1, 0));
     assert!(!mirror.join("objects/pack/tmp_pack_abc123").exists());
     assert!(!mirror.join("svc-unfinished").exists());
-    // What a failure leaves is removed at once, because it may be what fills the disk.
+    // The leftovers of a failure are removed at once, because they may be what fills the disk.
     leave();
     let url = service.forge.url();
     service.deliver(&head, &next, |push| {

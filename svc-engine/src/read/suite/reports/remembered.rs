@@ -1,5 +1,5 @@
-//! What reports remember is right in every state of the store: with memories from other states, a
-//! report says the same as without any.
+//! What reports remember is correct in every state of the store: with memories of other states, a
+//! report is the same as without any.
 
 use std::cell::RefCell;
 use std::ops::Range;
