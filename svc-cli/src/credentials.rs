@@ -5,11 +5,11 @@
 //! writes are atomic.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use fs_err as fs;
 use secrecy::{ExposeSecret as _, SecretString};
 use svc_client::reqwest::Url;
 use svc_engine::private;
@@ -239,6 +239,8 @@ impl fmt::Debug for Credentials {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use svc_model::id::OrgId;
 
     use super::*;

@@ -8,7 +8,7 @@ use svc_client::model::ingest::{GatewayCall, IngestReceipt};
 use svc_client::model::open::Open;
 
 /// Delivers a model call after the model has answered. The call has an id, so it can be delivered
-/// again without harm, and the client retries it automatically.
+/// again without harm, and the client retries automatically.
 pub async fn deliver(
     client: &Client,
     session: &str,

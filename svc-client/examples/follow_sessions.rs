@@ -10,8 +10,8 @@ use svc_client::model::repository::RepositoryName;
 use svc_client::model::time::Instant;
 use svc_client::{Client, ErrorKind};
 
-/// How far each poll overlaps with the previous one: several servers over one store may store a
-/// Session slightly later than one captured after it.
+/// By how much each poll overlaps with the one before. With several servers over one store, a
+/// Session may be stored slightly later than another one that was captured after it.
 const OVERLAP_MICROSECONDS: i64 = 60_000_000;
 /// How long to wait between polls.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -21,12 +21,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub struct Follower {
     client: Client,
     request: SessionsRequest,
-    /// The Sessions of the overlap, by when they were captured.
+    /// The Sessions in the overlap, with the time at which they were captured.
     seen: BTreeMap<SessionId, Instant>,
 }
 
 impl Follower {
-    /// Starts with the Sessions from a moment on, of one repository or all.
+    /// Starts with the Sessions that were captured from a moment on, of one repository or of all.
     pub fn new(client: Client, from: Instant, repository: Option<RepositoryName>) -> Self {
         let request = SessionsRequest {
             captured_after: Some(from),
@@ -43,7 +43,7 @@ impl Follower {
     /// Returns the Sessions that were captured since the last poll, earliest first. After an error,
     /// the next poll returns them instead.
     pub async fn look(&mut self) -> Result<Vec<SessionSummary>, svc_client::Error> {
-        // Every page, on demand; the latest Session comes first.
+        // Pages are read on demand; the latest Session comes first.
         let mut found = self
             .client
             .sessions(self.request.clone())
@@ -58,7 +58,7 @@ impl Follower {
         Ok(found)
     }
 
-    /// Forgets Sessions that no later poll will find again.
+    /// Forgets the Sessions that no later poll can return again.
     fn forget(&mut self) {
         let Some(last) = self.seen.values().max() else {
             return;
@@ -70,7 +70,8 @@ impl Follower {
     }
 }
 
-/// Returns whether a page no longer continues the one before.
+/// Returns whether the cursor is no longer valid, so that the next page would not continue the one
+/// before.
 fn is_of_cursor(error: &svc_client::Error) -> bool {
     matches!(
         error.kind(),

@@ -8,8 +8,8 @@ use svc_client::model::id::{ForeignId, SessionId};
 use svc_client::model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
-/// The hook of an agent after each edit: it records that the edit was accepted, and sends
-/// everything that is waiting. It waits at most two seconds for the service; what is not sent by
+/// The hook of an agent after each edit: it reports that the edit was accepted, and sends
+/// everything that is waiting. It waits at most two seconds for the service. What is not sent by
 /// then stays on disk.
 pub async fn report(
     outbox: &Outbox,
@@ -32,11 +32,11 @@ pub async fn report(
         }
         .into(),
     };
-    // It is on disk now. An error says that it was not kept, and why.
+    // When this returns, the event is on disk. An error says why it was not kept.
     outbox.put(&event).await?;
-    // What is not sent within this time waits for the next edit.
+    // What is not sent within this time is sent after a later edit.
     match tokio::time::timeout(Duration::from_secs(2), outbox.drain(client)).await {
-        // If another hook is sending at this moment, it or the next one will find the event.
+        // If another hook is sending at the moment, that one or the next one finds the event.
         Err(_) | Ok(Ok(_) | Err(OutboxError::Busy)) => Ok(()),
         Ok(Err(error)) => Err(error.into()),
     }

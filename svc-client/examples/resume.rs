@@ -16,7 +16,7 @@ pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem
     };
     let session = &candidate.session_id;
 
-    // Which of its parts match best? Each has a reference.
+    // Which of its parts match best? Each of them has a reference.
     let selected = client.context().selected(session, &query).await?;
     let Some(best) = selected.items.first() else {
         return Ok(Vec::new());

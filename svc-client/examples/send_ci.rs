@@ -7,7 +7,7 @@ use svc_client::model::ingest::{CiProvider, CiResult, VendorCIRequest};
 use svc_client::model::open::Open;
 use svc_client::model::repository::{Branch, CommitSha, RepositoryName};
 
-/// Describes a Jenkins run by the variables of its build.
+/// Describes a Jenkins run from the variables of its build.
 pub fn outcome(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<VendorCIRequest, Box<dyn Error>> {
@@ -28,7 +28,7 @@ pub fn outcome(
     );
     outcome.workflow_name = needed("JOB_NAME")?.into();
     outcome.run_url = variable("BUILD_URL").map(Into::into);
-    // The first report of a run stands; the receipt should show if its result differs.
+    // The first report of a run stands, so ask for its result if it differs from this one.
     outcome.compare = true;
     Ok(outcome)
 }

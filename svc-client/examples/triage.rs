@@ -25,7 +25,7 @@ pub async fn triage(
     let mut failures = client.ci_failures(CiFailuresRequest::new(selector, range.start, range.end));
     let mut findings = Vec::new();
 
-    // Page by page, on demand.
+    // Pages are read on demand.
     while let Some(run) = failures.next().await {
         let run = run?;
         // The link is bound to the repository and the boundary of the reply that contains it.

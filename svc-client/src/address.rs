@@ -3,8 +3,8 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use svc_model::request::Outgoing;
 
-/// All characters except those that URLs never reserve. A slash is encoded too, so that a parameter
-/// stays one segment.
+/// All characters except those that URLs never reserve. The slash is encoded too, so that a
+/// parameter remains one segment.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -13,7 +13,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Returns the path and query of a request, encoded.
 ///
-/// The path is that of an endpoint, with its parameters in braces.
+/// `path` is that of an endpoint, with its parameters in braces.
 pub(crate) fn target(path: &str, outgoing: &Outgoing) -> String {
     let mut target = String::with_capacity(path.len());
     let mut rest = path;
@@ -38,7 +38,7 @@ pub(crate) fn target(path: &str, outgoing: &Outgoing) -> String {
     target
 }
 
-/// Splits at the first parameter: the text before it, its name, the text after it.
+/// Splits a path at its first parameter: the text before it, its name, and the text after it.
 fn next_parameter(path: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = path.split_once('{')?;
     let (name, after) = rest.split_once('}')?;

@@ -5,17 +5,17 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// Whether a token may be sent unencrypted to other machines.
+/// Whether a token may be sent to other machines without encryption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PlainHttp {
-    /// Only over the loopback interface.
+    /// Only to this machine, over a loopback address.
     #[default]
     Loopback,
-    /// Anywhere, as the caller requested.
+    /// To any machine, because the caller asked for it.
     Anywhere,
 }
 
-/// The URL of a service: a scheme, a host, optionally a port, and optionally the path prefix of a
+/// The URL of a service: a scheme, a host, an optional port, and optionally the path prefix of a
 /// proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct BaseUrl(Url);
@@ -31,7 +31,7 @@ pub enum BaseUrlError {
     /// It is neither `https` nor `http`.
     #[error("the URL of the service must start with https:// or http://")]
     Scheme,
-    /// It is `http` to another machine, so that anyone on the network could read the token.
+    /// It is `http` to another machine: anyone on the network could read the token.
     #[error("the URL of the service must be https, or http on a loopback address")]
     PlainHttp,
     /// It contains a user or a password.
@@ -74,7 +74,7 @@ impl BaseUrl {
         host == "localhost" || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Returns the URL of a route. The target starts with a slash and is encoded.
+    /// Returns the URL of a route. `target` starts with a slash and is already encoded.
     pub(crate) fn join(&self, target: &str) -> Option<Url> {
         let url = Url::parse(&format!("{self}{target}")).ok()?;
         // The URL library resolves the segments `.` and `..`, which would address another route.

@@ -20,8 +20,8 @@ use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime on the waiting thread. It runs only while [`Blocking::wait`] is called, and starts no
-/// threads except for blocking disk operations.
+/// A runtime on the thread that waits. It runs only during [`Blocking::wait`], and starts threads
+/// only for blocking disk operations.
 #[derive(Debug)]
 pub struct Blocking(Runtime);
 

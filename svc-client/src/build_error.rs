@@ -18,19 +18,19 @@ pub enum BuildError {
     /// An environment variable is not Unicode.
     #[error("the value of {name} is not Unicode")]
     NotUnicode {
-        /// The variable.
+        /// The name of the variable.
         name: &'static str,
     },
-    /// An environment variable is neither true nor false.
+    /// An environment variable is neither `1`, `true`, `0` nor `false`.
     #[error("the value of {name} must be 1, true, 0 or false")]
     NotBoolean {
-        /// The variable.
+        /// The name of the variable.
         name: &'static str,
     },
     /// The file with root certificates cannot be read.
     #[error("the certificate file {} cannot be read", path.display())]
     CertificateFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
@@ -44,12 +44,12 @@ pub enum BuildError {
     /// The file with the token cannot be read.
     #[error("the token file {} cannot be read", path.display())]
     TokenFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
     },
-    /// The HTTP library fails, for example because there are no usable certificates.
+    /// The HTTP library failed, for example because there are no usable certificates.
     #[error("the HTTP client cannot be created")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

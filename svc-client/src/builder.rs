@@ -15,7 +15,7 @@ use crate::client::{Client, Deliveries, Shared};
 use crate::environment;
 use crate::retry::RetryPolicy;
 
-/// Builds a [`Client`]. Everything except the URL has a default.
+/// Builds a [`Client`]. Everything has a default, except the URL.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,7 +55,7 @@ impl Client {
         ClientBuilder::new(url.into())
     }
 
-    /// Returns a client configured by the environment; see [`ClientBuilder::from_env`].
+    /// Returns a client that the environment configures; see [`ClientBuilder::from_env`].
     ///
     /// # Errors
     ///
@@ -91,10 +91,10 @@ impl ClientBuilder {
         }
     }
 
-    /// Returns a builder configured by the environment: the URL from `SVC_URL`, else
-    /// [`ClientBuilder::DEFAULT_URL`]; the token from `SVC_TOKEN`, else from the file named by
-    /// `SVC_TOKEN_FILE`, else none; and the settings of [`ClientBuilder::connection_from_env`]. An
-    /// empty value counts as unset.
+    /// Returns a builder that the environment configures: the URL from `SVC_URL`, otherwise
+    /// [`ClientBuilder::DEFAULT_URL`]; the token from `SVC_TOKEN`, otherwise from the file that
+    /// `SVC_TOKEN_FILE` names, otherwise none; and the settings of
+    /// [`ClientBuilder::connection_from_env`]. An empty value counts as unset.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl ClientBuilder {
         .connection_from_env()
     }
 
-    /// Applies the environment's connection settings: whether plain HTTP is allowed
+    /// Applies the settings of the environment for connections: whether plain HTTP is allowed
     /// (`SVC_ALLOW_PLAIN_HTTP`), and additional root certificates (`SVC_CA_FILE`).
     ///
     /// # Errors
@@ -160,8 +160,9 @@ impl ClientBuilder {
         Self { retry, ..self }
     }
 
-    /// Sets the maximum size of a reply in bytes. It can only lower the cap of a route
-    /// ([`Endpoint::REPLY_BYTES_MAX`](crate::model::endpoint::Endpoint::REPLY_BYTES_MAX)).
+    /// Sets the maximum size of a reply in bytes. It can lower the cap of a route
+    /// ([`Endpoint::REPLY_BYTES_MAX`](crate::model::endpoint::Endpoint::REPLY_BYTES_MAX)), not
+    /// raise it.
     pub fn reply_bytes_max(self, bytes: usize) -> Self {
         Self {
             reply_bytes_max: bytes,
@@ -195,9 +196,9 @@ impl ClientBuilder {
 
     /// Configures the underlying HTTP client, for example name resolution or a client certificate.
     ///
-    /// This crate's own guarantees are applied afterwards: no redirects, the connect timeout, the
+    /// The guarantees of this crate are applied afterwards: no redirects, the connect timeout, the
     /// user agent, and no proxy to a service on this machine. The type belongs to another crate,
-    /// whose version this feature follows.
+    /// and this feature follows the version of that crate.
     ///
     /// ```
     /// # use svc_client::Client;

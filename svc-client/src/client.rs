@@ -13,7 +13,7 @@ use crate::trace::Trace;
 /// A client for one service with one token.
 ///
 /// It is cheap to clone: clones share their connections. A clone may have another timeout
-/// ([`Client::with_timeout`]); for a single call, write `client.with_timeout(..).facts().await`.
+/// ([`Client::with_timeout`]). For a single call, write `client.with_timeout(..).facts().await`.
 ///
 /// # Retries
 ///
@@ -23,15 +23,15 @@ use crate::trace::Trace;
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
 /// | the same without a name; `POST /v1/quarantine`, `POST /v1/release` | those after which the service has certainly used nothing of the request: [`ErrorKind::never_arrived`](crate::ErrorKind::never_arrived) |
 ///
-/// [`RetryPolicy`] says how often and after which pauses. A delivery names itself by `capture`, or by
-/// the `litellm_call_id` of its payload; in a batch, only by the latter. A repeated one is then
-/// recognised as a redelivery, which is a success with `stored: false`. If you know that the
-/// deliveries are named in another way, use [`Client::with_named_deliveries`]. Use an
-/// [`Outbox`](crate::Outbox) for deliveries that must not be lost when retries are exhausted.
+/// [`RetryPolicy`] says how often and after which pauses. A delivery names itself by `capture`, or
+/// by the `litellm_call_id` of its payload; in a batch, only by the latter. If it is repeated, the
+/// service recognises it as a redelivery, which is a success with `stored: false`. If you know that
+/// the deliveries are named in another way, use [`Client::with_named_deliveries`]. Use an
+/// [`Outbox`](crate::Outbox) for deliveries that must not be lost after the last retry.
 ///
 /// # Cancellation
 ///
-/// Dropping the future of a call cancels it at any point; the service may still do the work.
+/// Dropping the future of a call cancels it, at any point. The service may still carry it out.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) reply_bytes_max: usize,
 }
 
-/// Whether a repeated delivery is recognised as one.
+/// Whether the service recognises a delivery that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deliveries {
     Named,
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Returns a clone with this policy for retries.
+    /// Returns a clone that retries by this policy.
     #[must_use]
     pub fn with_retry(&self, retry: RetryPolicy) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// Returns a clone that treats every delivery as named, so that all deliveries may be retried.
-    /// The caller must ensure that this is true. Requests that are no deliveries, such as
+    /// The caller must ensure that they are. Requests that are not deliveries, such as
     /// [`Client::quarantine`], are retried as before.
     #[must_use]
     pub fn with_named_deliveries(&self) -> Self {

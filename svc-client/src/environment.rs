@@ -12,19 +12,20 @@ use crate::build_error::BuildError;
 pub const URL: &str = "SVC_URL";
 /// The token of the client.
 pub const TOKEN: &str = "SVC_TOKEN";
-/// A file that contains only the token of the client.
+/// The path of a file that contains only the token of the client.
 pub const TOKEN_FILE: &str = "SVC_TOKEN_FILE";
-/// `1` or `true` allows `http` to other machines; see
+/// Whether `http` to other machines is allowed: `1` or `true`; see
 /// [`ClientBuilder::allow_plain_http`](crate::ClientBuilder::allow_plain_http).
 pub const ALLOW_PLAIN_HTTP: &str = "SVC_ALLOW_PLAIN_HTTP";
-/// A file of root certificates in PEM form that are trusted in addition to the system's.
+/// The path of a file with root certificates in PEM form, which are trusted in addition to those of
+/// the system.
 pub const CA_FILE: &str = "SVC_CA_FILE";
 
-/// The maximum bytes of the files. A path may lead to something that has no end.
+/// The maximum sizes of the files in bytes. A path may lead to something that has no end.
 const TOKEN_FILE_BYTES_MAX: u64 = 64 * 1024;
 const CA_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Returns the URL from the environment; an empty value counts as unset.
+/// Returns the URL from the environment. An empty value counts as unset.
 ///
 /// # Errors
 ///
@@ -33,8 +34,8 @@ pub fn url() -> Result<Option<String>, BuildError> {
     variable(URL)
 }
 
-/// Returns the token from the environment: from [`TOKEN`], else from the file named by
-/// [`TOKEN_FILE`]. An empty value counts as unset.
+/// Returns the token from the environment: from [`TOKEN`], otherwise from the file that
+/// [`TOKEN_FILE`] names. An empty value counts as unset.
 ///
 /// # Errors
 ///
@@ -69,7 +70,7 @@ pub fn allow_plain_http() -> Result<bool, BuildError> {
     }
 }
 
-/// Returns the root certificates from the file named by [`CA_FILE`]. An empty value counts as
+/// Returns the root certificates from the file that [`CA_FILE`] names. An empty value counts as
 /// unset.
 ///
 /// # Errors
@@ -85,7 +86,7 @@ pub fn root_certificates() -> Result<Option<Vec<u8>>, BuildError> {
         .map_err(|source| BuildError::CertificateFile { path, source })
 }
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most this many bytes.
 fn read_within(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?

@@ -8,7 +8,7 @@ use svc_model::version::Version1;
 
 use crate::{Client, Error, PartStream};
 
-/// The exact evidence of every Session, for an operator token: see [`Client::evidence`].
+/// The exact evidence of every Session, for an operator token; see [`Client::evidence`].
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a>(&'a Client);
 
@@ -32,8 +32,8 @@ impl Evidence<'_> {
             .await
     }
 
-    /// Lists the messages and parts of a call, with the reference of each part, and what the capture
-    /// left out of it.
+    /// Lists the messages and parts of a call, with the reference of each part, and what the
+    /// capture left out of the call.
     ///
     /// # Errors
     ///
@@ -64,9 +64,9 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Reads any number of parts, complete and in this order, with as many per request as a reply
-    /// may contain. The stream ends with [`Incomplete`](crate::ErrorKind::Incomplete) if a reply
-    /// lacks a part.
+    /// Reads any number of parts, complete and in this order, with as many per request as fit into
+    /// a reply. If a reply lacks a part, the stream ends with
+    /// [`Incomplete`](crate::ErrorKind::Incomplete).
     ///
     /// ```no_run
     /// # async fn read(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -11,12 +11,12 @@ use svc_model::request::Request as _;
 use crate::transport::unwritable;
 use crate::{Client, Error};
 
-/// The header of the signature, as GitHub names it.
+/// The header of the signature, under the name that GitHub uses.
 const SIGNATURE: &str = "x-hub-signature-256";
 
 impl Client {
-    /// Delivers an event as a forge does: signed with the shared webhook secret, without a token.
-    /// Use it for relays, and for forges that cannot sign.
+    /// Delivers an event as a forge does: signed with the shared webhook secret, and without a
+    /// token. Use it for relays, and for forges that cannot sign.
     ///
     /// # Errors
     ///

@@ -6,11 +6,11 @@ use svc_model::grant::{
 
 use crate::{Client, Error, Pages};
 
-/// Grants of named retrieval tokens; requires an operator token. Every change takes effect at once
-/// on every server, and is logged with the name of the client.
+/// Grants of named retrieval tokens, which require an operator token. Every change takes effect at
+/// once on every server, and is logged with the name of the client.
 impl Client {
-    /// Grants a token a Session, or every Session that a rule reaches. An existing grant is not
-    /// added twice, so the request may be retried.
+    /// Grants a token one Session, or every Session that a rule reaches. A grant that is in force
+    /// already is not added again, so the request can be retried.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Client {
         self.call::<GrantRemove>(request).await
     }
 
-    /// Revokes a token on every server.
+    /// Revokes a token: every server then answers it with 401.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Client {
         self.call::<GrantExplain>(request).await
     }
 
-    /// Returns one page of grants: the latest rows, oldest first.
+    /// Returns one page of grants: the latest rows, the oldest of them first.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ impl Client {
         self.call::<Grants>(request).await
     }
 
-    /// Returns a stream of grants, latest first, which reads page after page. Rows recorded in the
-    /// meantime do not appear.
+    /// Returns a stream of grants, latest first, which reads page after page. Rows that are
+    /// recorded in the meantime do not appear.
     pub fn grant_entries(&self, request: GrantsRequest) -> Pages<GrantEntry> {
         let client = self.clone();
         Pages::of(request, move |request| {

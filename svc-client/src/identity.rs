@@ -14,7 +14,7 @@ impl Client {
         self.call::<HealthProbe>(&NoParameters).await
     }
 
-    /// Returns the client and authority of the token, and the version of the service.
+    /// Returns the client and the authority of the token, and the version of the service.
     ///
     /// # Errors
     ///

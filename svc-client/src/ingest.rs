@@ -25,8 +25,8 @@ impl Client {
         self.delivering(named).call::<IngestGateway>(request).await
     }
 
-    /// Delivers one model call of any program: see [`GatewayCall::builder`], and the first example of
-    /// this crate.
+    /// Delivers one model call of any program: see [`GatewayCall::builder`], and the first example
+    /// of this crate.
     ///
     /// # Errors
     ///
@@ -35,8 +35,8 @@ impl Client {
         self.ingest_gateway(call.request()).await
     }
 
-    /// Delivers payloads as a gateway's own webhook logger does. Those that are rejected already are
-    /// not sent.
+    /// Delivers payloads as a gateway's own webhook logger does. Items that were rejected when the
+    /// request was read are not sent.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Client {
     }
 
     /// Delivers the unchanged body of a gateway's own webhook logger: one payload, an array, or
-    /// NDJSON. The body is not parsed, so it counts as unnamed unless the caller uses
+    /// NDJSON. The body is not parsed. So the delivery counts as unnamed, unless the caller uses
     /// [`Client::with_named_deliveries`], and the counts of the receipt are not checked.
     ///
     /// # Errors
@@ -81,8 +81,8 @@ impl Client {
         self.call::<IngestCi>(request).await
     }
 
-    /// Delivers log records of coding agents. The receipt confirms that they were received, not
-    /// what happened to each.
+    /// Delivers log records of coding agents. The receipt confirms that they were received, but
+    /// does not say what became of each.
     ///
     /// # Errors
     ///
@@ -91,7 +91,8 @@ impl Client {
         self.call::<Logs>(request).await
     }
 
-    /// Delivers own events, all or none. The events of one call may have about 25 MB in total.
+    /// Delivers own events. They are stored together or not at all, and may have about 25 MB in
+    /// total.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Client {
     }
 }
 
-/// Returns whether a payload has an id, so that a redelivery is recognised.
+/// Returns whether a payload has an id, by which a redelivery is recognised.
 fn has_call_id(payload: &Object) -> bool {
     payload
         .get("litellm_call_id")

@@ -1,8 +1,9 @@
 //! The Rust client of the evidence service, for sending and reading evidence of coding agents.
 //!
-//! It has one method per route; typed requests and replies that keep every value exactly as
-//! captured (NUL, lone surrogates, `1.10`, integers of forty digits); a closed set of errors that
-//! says what may be retried; and retries only where they are [safe](Client#retries).
+//! It has one method for each route. Requests and replies are typed, and keep every value exactly
+//! as it was captured (NUL, lone surrogates, `1.10`, integers of forty digits). Errors are a closed
+//! set that says what may be retried, and requests are retried only where that is
+//! [safe](Client#retries).
 //!
 //! | To | Use |
 //! |---|---|
@@ -20,8 +21,8 @@
 //!
 //! # Sending
 //!
-//! A delivery with an id can be sent again without harm, so the client retries it automatically for
-//! a while:
+//! A delivery with an id can be sent again without harm, so the client retries it automatically,
+//! within its timeout:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/call.rs")]
@@ -30,8 +31,8 @@
 //! # Sending through an outage
 //!
 //! A service may be unavailable for longer than a program runs. An [`Outbox`] keeps model calls, CI
-//! outcomes and log records on disk until the service has acknowledged them, and sends them when it
-//! can; the [module](outbox) explains the details. For example, the hook of an agent:
+//! outcomes and log records on disk until the service has acknowledged them, and sends them as soon
+//! as possible. The [module](outbox) explains the details. For example, the hook of an agent:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/outbox.rs")]
@@ -49,9 +50,9 @@
 //!
 //! # Newer services
 //!
-//! A program keeps working when the service is updated before the program is. Unknown members are
-//! ignored, and where a closed set may grow, replies use [`Open`](model::open::Open). Structs and
-//! enums of replies are non-exhaustive; in your own tests, read them from JSON with
+//! A program keeps working after the service was updated and the program was not. Unknown members
+//! are ignored, and where a closed set may grow, replies use [`Open`](model::open::Open). Structs
+//! and enums of replies are non-exhaustive. In your own tests, read them from JSON with
 //! [`model::json::from_slice`].
 //!
 //! # Design

@@ -1,4 +1,4 @@
-//! Paginated lists.
+//! Lists that are read page by page.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use crate::error::Failure;
 use crate::{Error, ErrorKind};
 
-/// A stream over a paginated list, which reads pages on demand. It ends after the first error. If
-/// the cursors lead back to a page that was read already, that is
+/// A stream of the items of a list, which reads its pages on demand. It ends after the first error.
+/// If the cursors lead back to a page that was read before, the error is
 /// [`ErrorKind::CursorRepeated`].
 pub struct Pages<T>(Pin<Box<dyn Stream<Item = Result<T, Error>> + Send + 'static>>);
 
 impl<T: Send + 'static> Pages<T> {
-    /// Returns the items of the pages that `read` returns, each with the request for the next page,
-    /// if there is one.
+    /// Returns a stream of the items that `read` returns. `read` returns each page with the request
+    /// for the next one, if there is one.
     pub(crate) fn of<R, F>(first: R, read: impl Fn(R) -> F + Send + 'static) -> Self
     where
         R: Clone + PartialEq + Send + 'static,
@@ -41,8 +41,8 @@ impl<T: Send + 'static> Pages<T> {
     }
 }
 
-/// Finds out that requests go in a circle, however long it is, without keeping all of them: one is
-/// remembered, and replaced after twice as many steps each time (Brent's algorithm).
+/// Detects that requests go in a circle, however long, without keeping all of them. Only one is
+/// remembered, and it is replaced after twice as many steps each time (Brent's algorithm).
 struct Trail<R> {
     remembered: R,
     steps: u64,
@@ -73,7 +73,7 @@ impl<R: Clone + PartialEq> Trail<R> {
 }
 
 impl<T> Pages<T> {
-    /// Returns the next item or the error; nothing at the end.
+    /// Returns the next item, or the error that ends the stream; nothing after that.
     pub async fn next(&mut self) -> Option<Result<T, Error>> {
         self.0.next().await
     }
@@ -82,7 +82,8 @@ impl<T> Pages<T> {
     ///
     /// # Errors
     ///
-    /// The error of the page that could not be read. Items read before it are lost.
+    /// The error of the first page that cannot be read. The items that were read before it are
+    /// lost.
     pub async fn collect_all(self) -> Result<Vec<T>, Error> {
         self.0.try_collect().await
     }

@@ -17,17 +17,17 @@ use crate::{Client, Error, ErrorKind};
 /// [`Evidence::parts`](crate::Evidence::parts). It ends after the first error.
 pub struct PartStream(Pin<Box<dyn Stream<Item = Result<EvidenceReadItem, Error>> + Send>>);
 
-/// The state of reading parts.
+/// The parts that are still to be read, and how.
 struct Reading {
     client: Client,
     session_id: SessionId,
     rest: VecDeque<Reference>,
-    /// The number of parts per request.
+    /// The maximum number of parts for the next request.
     at_once: usize,
 }
 
 impl Reading {
-    /// Returns the next references for one request: distinct ones of one call.
+    /// Returns the next part, or the error that ends the stream; nothing after that.
     fn next(&self) -> Vec<Reference> {
         let mut seen = BTreeSet::new();
         let call = self.rest.front().map(|first| &first.inference_call_id);
@@ -51,7 +51,8 @@ fn is_too_much(error: &Error) -> bool {
 }
 
 impl PartStream {
-    /// Reads parts through a route. If a reply would be too large, the request is split in half.
+    /// Reads parts through a route. If a reply would be too large, half as many parts are
+    /// requested.
     pub(crate) fn by<E>(
         client: &Client,
         session_id: &SessionId,
@@ -99,7 +100,7 @@ impl PartStream {
     ///
     /// # Errors
     ///
-    /// The error of the parts that could not be read. Parts read before them are lost.
+    /// The error of the first request that fails. The parts that were read before it are lost.
     pub async fn collect_all(self) -> Result<Vec<EvidenceReadItem>, Error> {
         self.0.try_collect().await
     }

@@ -5,12 +5,12 @@ use svc_model::quarantine::{
 
 use crate::{Client, Error, Pages};
 
-/// Quarantine: hiding facts from every answer and showing them again; requires an operator token.
-/// The service logs both with the name of the client.
+/// Quarantine hides facts from every answer, and release shows them again. Both require an operator
+/// token, and the service logs them with the name of the client.
 impl Client {
-    /// Quarantines a fact, which hides it from every answer. The request is retried only if the
-    /// service has certainly used nothing of it, because each one is logged. If there is no answer, the log
-    /// shows whether it was recorded.
+    /// Quarantines a fact, which hides it from every answer. Because each request is logged, it is
+    /// retried only if the service has certainly used nothing of it. If there is no answer, the log
+    /// shows whether the request was recorded.
     ///
     /// # Errors
     ///
@@ -22,7 +22,8 @@ impl Client {
         self.call::<Quarantine>(request).await
     }
 
-    /// Releases a quarantined fact. It is retried as [`Client::quarantine`] is.
+    /// Releases a quarantined fact. The request is retried under the same condition as
+    /// [`Client::quarantine`].
     ///
     /// # Errors
     ///
@@ -31,7 +32,8 @@ impl Client {
         self.call::<Release>(request).await
     }
 
-    /// Returns one page of what was quarantined and released: the latest rows, oldest first.
+    /// Returns one page of what was quarantined and released: the latest rows, the oldest of them
+    /// first.
     ///
     /// # Errors
     ///
@@ -44,7 +46,7 @@ impl Client {
     }
 
     /// Returns a stream of what was quarantined and released, latest first, which reads page after
-    /// page. Rows recorded in the meantime do not appear.
+    /// page. Rows that are recorded in the meantime do not appear.
     ///
     /// ```no_run
     /// # async fn log(client: svc_client::Client) -> Result<(), svc_client::Error> {

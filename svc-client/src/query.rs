@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::{Client, Error, ErrorKind, Pages};
 
 /// Investigation: from a failed run to its commit ([`CiOutcomeRecord::commit_query`],
-/// [`Client::commit_at`]), and from a commit to its Sessions ([`Client::session_dossier`]);
+/// [`Client::commit_at`]), and from a commit to its Sessions ([`Client::session_dossier`]). It
 /// requires an operator token.
 impl Client {
     /// Returns the outcome of one run; nothing if no such run is stored and visible.
@@ -27,7 +27,7 @@ impl Client {
         Ok(self.call::<CiOutcomeQuery>(request).await?.outcome)
     }
 
-    /// Returns the runs that an id or a URL names, in any CI system, and what was delivered with
+    /// Returns the runs that have an id or a URL, in any CI system, and what was delivered with
     /// their commit.
     ///
     /// # Errors
@@ -49,10 +49,10 @@ impl Client {
     /// Returns a stream of a repository's outcomes with one result, latest first, which reads page
     /// after page.
     ///
-    /// Every page has the same boundary, so facts captured in the meantime do not appear. If a fact
-    /// is quarantined or released between two pages, the stream ends with
-    /// [`QueryFault::CursorMismatch`](svc_model::problem::QueryFault), because the rest would be
-    /// inconsistent.
+    /// Every page has the same boundary, so facts that are captured in the meantime do not appear.
+    /// If a fact is quarantined or released between two pages, the stream ends with
+    /// [`QueryFault::CursorMismatch`](svc_model::problem::QueryFault), because the remaining pages
+    /// would not be consistent with the earlier ones.
     ///
     /// ```no_run
     /// # async fn failures(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Returns one page of Sessions, latest first. It may have fewer than requested, even none, and
-    /// still name a next page.
+    /// still have a cursor for the next page.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// Returns everything that was captured of a Session, as metadata, with the files of its events
-    /// and the pushes and CI outcomes of its commits; nothing if no fact names it.
+    /// and the pushes and CI outcomes of its commits; nothing if no fact names the Session.
     ///
     /// # Errors
     ///
@@ -147,8 +147,8 @@ impl Client {
     }
 
     /// Returns the Sessions, calls and CI outcomes of a commit, by repository. The calls are
-    /// inferred from what they wrote, separate from the observed Sessions; if they were not
-    /// searched for, `inference_skipped` has the reason.
+    /// inferred from what they wrote, and are separate from the observed Sessions. If calls were
+    /// not searched for, `inference_skipped` has the reason.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl Client {
         self.call::<CommitQuery>(request).await
     }
 
-    /// Follows the link of an outcome to its commit, with the boundary of the reply that contained
+    /// Follows the link of an outcome to its commit, with the boundary of the reply that contains
     /// the outcome.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Converts an unsuccessful answer to the kind of its error.
 //!
-//! The body is read leniently: an unknown word of a newer service, or a proxy's page, still gives a
-//! kind by its status. The fixed texts are those of [`Problem`].
+//! The body is read leniently: for an unknown word of a newer service, or for the page of a proxy,
+//! the status alone decides the kind. The fixed texts are those of [`Problem`].
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::error::{Denial, ErrorKind};
 /// The maximum length of a closed word in an answer.
 const WORD_BYTES_MAX: usize = 64;
 
-/// Returns the kind of an answer. Unreadable parts of the body count as absent.
+/// Returns the kind of an answer. Parts of the body that cannot be read count as absent.
 pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
     let detail = detail(body);
     let detail = detail.as_ref();
@@ -56,7 +56,8 @@ fn is(detail: Option<&Json>, problem: &Problem) -> bool {
     detail.and_then(Json::as_str) == Some(&text)
 }
 
-/// Returns whether the answer says that a gateway has no adapter, whichever it is.
+/// Returns whether the answer says that the service cannot read payloads of a gateway, whichever it
+/// is.
 fn names_provider(detail: Option<&Json>) -> bool {
     GatewayProvider::ALL
         .iter()
@@ -126,7 +127,7 @@ fn word(detail: Option<&Json>) -> Option<String> {
     closed.then(|| word.to_owned())
 }
 
-/// Returns the invalid fields; a plain text counts as one violation without a path.
+/// Returns the invalid fields. A plain text counts as one violation without a path.
 fn fields(detail: Option<&Json>) -> Vec<FieldError> {
     match detail {
         Some(Json::Array(items)) => items.iter().map(field).collect(),

@@ -9,8 +9,8 @@ use svc_model::json::{self, NodeBudget};
 
 use crate::error::{Error, ErrorKind, Failure};
 
-/// Bytes of memory that the values of a reply may take, besides its own bytes: three bytes of JSON
-/// can become a hundred. No real reply comes near this.
+/// The bytes of memory that the values of a reply may take, in addition to its own bytes: three
+/// bytes of JSON can become a hundred. No real reply comes near this limit.
 const REPLY_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The reply of a call: its value, and the original bytes.
@@ -25,12 +25,13 @@ pub struct RawReply<T> {
     pub bytes: Bytes,
     /// How often the request was sent.
     pub attempts: u32,
-    /// The service's id of the request, which its log also has.
+    /// The id that the service gave the request, which is also in its log; `None` if the answer has
+    /// none.
     pub request_id: Option<String>,
 }
 
 impl<T> RawReply<T> {
-    /// Returns the reply, unless it does not account for all items of its request.
+    /// Returns the reply if it accounts for exactly the items of its request.
     pub(crate) fn checked(self, tally: Option<Tally>) -> Result<Self, Error> {
         let Some(Tally {
             requested,
@@ -63,12 +64,13 @@ pub(crate) struct Success {
 impl Success {
     /// Reads the body as a reply.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<RawReply<T>, Error> {
-        // The service writes ASCII. Bytes that are passed on unchanged must at least be text in one
-        // encoding.
+        // The service writes ASCII. The parser accepts other encodings, but callers may pass the
+        // bytes on unchanged, so they must be UTF-8.
         if str::from_utf8(&self.bytes).is_err() || self.bytes.contains(&0) {
             return Err(self.unreadable());
         }
-        // Only an export has this answer, which has no more information than its status.
+        // Only an export of logs is answered in protobuf, and that answer says no more than its
+        // status.
         let body = if self.in_protobuf {
             b"{}"
         } else {

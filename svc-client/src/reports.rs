@@ -3,9 +3,9 @@ use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, Re
 
 use crate::{Client, Error};
 
-/// Reports; require an operator token. Each is computed on request and not stored.
+/// Reports, which require an operator token. Each is computed on request and not stored.
 impl Client {
-    /// Returns what became of each model's calls.
+    /// Returns the model report: what became of each model's calls.
     ///
     /// # Errors
     ///
@@ -16,7 +16,7 @@ impl Client {
         self.call::<ModelOutcomesReport>(&request).await
     }
 
-    /// Returns what became of accepted work, from the call to the merge.
+    /// Returns the lifecycle report: what became of accepted work, from the call to the merge.
     ///
     /// # Errors
     ///

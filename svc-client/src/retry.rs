@@ -7,12 +7,13 @@ use std::time::Duration;
 
 /// How often a request is retried, and after which pause.
 ///
-/// The pause doubles from [`RetryPolicy::FIRST_PAUSE`] up to [`RetryPolicy::LONGEST_PAUSE`]; its
-/// second half is random, so that many clients do not retry at once. `Retry-After` in seconds is
-/// respected. Every pause counts towards the client's timeout: if too little time is left, the
-/// failure is returned at once.
+/// The pause doubles with each retry, from [`RetryPolicy::FIRST_PAUSE`] up to
+/// [`RetryPolicy::LONGEST_PAUSE`]. Up to half of it is left out at random, so that many clients do
+/// not retry at the same time. If the service asks for a longer pause (`Retry-After` in seconds),
+/// that one is taken. Every pause counts towards the client's timeout: if too little time is left,
+/// the failure is returned at once.
 ///
-/// The error and the route decide whether a request is retried at all, not the policy; see
+/// Whether a request is retried at all depends on the error and the route, not on the policy; see
 /// [`Error::is_retryable`](crate::Error::is_retryable) and [`Client`](crate::Client).
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
@@ -23,11 +24,11 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The default number of retries.
+    /// The default number of retries, after the first attempt.
     pub const RETRIES: u32 = 3;
-    /// The default maximum pause before the first retry.
+    /// The default pause before the first retry, at most.
     pub const FIRST_PAUSE: Duration = Duration::from_millis(200);
-    /// The default longest pause.
+    /// The default longest pause, unless the service asks for a longer one.
     pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
     /// Returns a policy without retries.
@@ -38,13 +39,13 @@ impl RetryPolicy {
         }
     }
 
-    /// Sets the number of retries.
+    /// Sets the number of retries, after the first attempt.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Sets the pause before the first retry and the longest pause.
+    /// Sets the pause before the first retry, and the longest pause.
     #[must_use]
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
         Self {
@@ -63,7 +64,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the pause after this many failed attempts; nothing after the last.
+    /// Returns the pause after this many failed attempts; nothing if there is no further attempt.
     pub(crate) fn pause(&self, attempts: u32, asked: Option<Duration>) -> Option<Duration> {
         if attempts > self.retries {
             return None;
@@ -100,15 +101,15 @@ impl fmt::Debug for Jitter {
     }
 }
 
-/// Returns a random number from 0 to 1. It only spreads retries, so the random keys of the standard
-/// library's hasher are good enough.
+/// Returns a random number from 0 to 1. It only spreads retries over time, so the random keys of
+/// the standard library's hasher are good enough.
 fn random_fraction() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
-/// Parses a `Retry-After` header in seconds. The date form is ignored, because it would need a
-/// clock that agrees with the service's.
+/// Parses a `Retry-After` header in seconds. The form with a date is ignored, because it would need
+/// a clock that agrees with that of the service.
 pub(crate) fn retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }

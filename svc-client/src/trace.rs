@@ -12,16 +12,17 @@ use crate::reply::Success;
 pub struct Answered {
     /// The name of the route: see [`Endpoint::NAME`](crate::model::endpoint::Endpoint::NAME).
     pub endpoint: &'static str,
-    /// The service's id of the request, which its log also has. For errors, see
-    /// [`Error::request_id`](crate::Error::request_id).
+    /// The id that the service gave the request, which is also in its log. For errors, see
+    /// [`Error::request_id`](crate::Error::request_id). `None` if the answer has none.
     pub request_id: Option<String>,
     /// How often the request was sent.
     pub attempts: u32,
-    /// When it was answered, by the service's clock, to the second.
+    /// When it was answered, by the clock of the service, to the second. `None` if the answer does
+    /// not say.
     pub answered_at: Option<SystemTime>,
 }
 
-/// The last successful request of a client; see [`Client::traced`].
+/// The metadata of the last successful request of a client; see [`Client::traced`].
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Arc<Mutex<Option<Answered>>>);
 
@@ -46,8 +47,8 @@ impl Trace {
 }
 
 impl Client {
-    /// Returns a clone, and a trace of the clone's requests, which gives the request id of every
-    /// success.
+    /// Returns a clone of the client, and a trace that has the metadata of the last successful
+    /// request of that clone.
     ///
     /// ```
     /// # use svc_client::testing::{Answer, FakeServer};

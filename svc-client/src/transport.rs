@@ -1,4 +1,4 @@
-//! Calls: writes a request, sends it with retries, and reads the reply within its cap.
+//! Carries out calls: writes a request, sends it with retries, and reads the reply within its cap.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,16 +21,16 @@ use crate::{address, refusal, retry};
 
 /// The default content type.
 const JSON: &str = "application/json";
-/// The header with the service's request id.
+/// The header with the id that the service gave the request.
 const REQUEST_ID: &str = "x-request-id";
 /// The maximum length of a request id.
 const REQUEST_ID_BYTES_MAX: usize = 128;
-/// The maximum size of an unsuccessful answer in bytes. The rest of a longer one is not read.
+/// The maximum size of an unsuccessful answer in bytes. A longer one is not read to its end.
 const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
-/// A practically unlimited timeout, for values that a clock cannot represent.
+/// A timeout that is practically unlimited, in place of one that a clock cannot represent.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 
-/// One request, ready to be sent repeatedly.
+/// One request, ready to be sent, also more than once.
 struct Prepared {
     method: Method,
     url: Url,
@@ -50,8 +50,8 @@ impl Prepared {
 impl Client {
     /// Calls a route.
     ///
-    /// Every route has its own method. Use this in code that is generic over routes, and for
-    /// members of a request that the methods leave at their defaults.
+    /// Every route has its own method. Use this one in code that is generic over routes, and to set
+    /// members of a request that the other methods leave at their defaults.
     ///
     /// ```no_run
     /// # async fn ask(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -80,8 +80,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; [`ErrorKind::Incomplete`] if the reply does not account for all that was
-    /// requested or sent.
+    /// See [`ErrorKind`]; [`ErrorKind::Incomplete`] if the reply does not account for exactly what
+    /// was requested or sent.
     pub async fn call_raw<E: Endpoint>(
         &self,
         request: &E::Request,
@@ -132,7 +132,7 @@ impl Client {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
-            // A webhook is signed instead.
+            // A webhook is signed and carries no token.
             Access::Open | Access::Signature => None,
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
                 self.shared.authorization.clone()
@@ -178,7 +178,8 @@ impl Client {
         }
     }
 
-    /// Returns whether the failed request may be retried: it may succeed, and it is harmless.
+    /// Returns whether a failed request is retried: only if it may succeed and repeating it is
+    /// harmless.
     fn may_repeat<E: Endpoint>(&self, kind: &ErrorKind) -> bool {
         let harmless = match (E::REPEAT, self.deliveries) {
             (Repeat::Safe, _) | (Repeat::WhenNamed, Deliveries::Named) => true,
@@ -233,7 +234,7 @@ impl Client {
                 .headers()
                 .get(RETRY_AFTER)
                 .and_then(|header| retry::retry_after(header.to_str().ok()?));
-            // If the body is too large or incomplete, the status is enough.
+            // If the body is too large or incomplete, the status alone decides.
             let body = body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
             return Err(Failure {
                 retry_after,
@@ -254,7 +255,7 @@ impl Client {
     }
 }
 
-/// Reads a whole body, never holding more than the cap.
+/// Reads a whole body, without ever holding more than the cap in memory.
 async fn body(mut response: Response, bytes_max: usize) -> Result<Bytes, Failure> {
     let too_large = || Failure::new(ErrorKind::ReplyTooLarge { bytes_max });
     let announced = response.content_length().unwrap_or(0);
@@ -283,7 +284,7 @@ pub(crate) fn unwritable(error: WriteError) -> Failure {
     Failure::new(kind).caused_by(error)
 }
 
-/// Returns the failure of a broken exchange, without the URL, which names Sessions.
+/// Returns the failure of an exchange that broke off, without the URL, because that names Sessions.
 fn broken(error: reqwest::Error) -> Failure {
     let kind = if error.is_connect() {
         ErrorKind::Connect
@@ -300,7 +301,7 @@ fn answered_at(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
-/// Returns the service's id of the request, if it is printable.
+/// Returns the id that the service gave the request, if it is printable.
 fn request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     (1..=REQUEST_ID_BYTES_MAX)

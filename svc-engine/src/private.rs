@@ -18,6 +18,7 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(FOLDER_MODE)
         .create(folder)
+        .map_err(|error| named(folder, &error))
 }
 
 /// Creates the folder that a file is in, as [`create_folder`] does.
@@ -43,6 +44,7 @@ pub fn create_file(file: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(FILE_MODE)
         .open(file)
+        .map_err(|error| named(file, &error))
 }
 
 /// Opens a file to add to its end, and creates it if it is absent.
@@ -56,6 +58,7 @@ pub fn append_to(file: &Path) -> io::Result<File> {
         .append(true)
         .mode(FILE_MODE)
         .open(file)
+        .map_err(|error| named(file, &error))
 }
 
 /// Writes a new file through to the disk. After an error, there is none.
@@ -70,7 +73,12 @@ pub fn write_new(file: &Path, bytes: &[u8]) -> io::Result<()> {
         // The error that is reported is the first one.
         drop(fs::remove_file(file));
     }
-    written
+    written.map_err(|error| named(file, &error))
+}
+
+/// Adds the path to an error, which otherwise says only what the system refused.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -98,6 +106,10 @@ mod tests {
         assert_eq!(fs::read(&added).unwrap(), b"onetwo");
         let again = write_new(&new, b"two").unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        assert!(
+            again.to_string().starts_with(new.to_str().unwrap()),
+            "{again}"
+        );
         assert_eq!(fs::read(&new).unwrap(), b"one");
     }
 }

@@ -9,11 +9,11 @@ fn main() {
     divan::main();
 }
 
-/// What an agent's tools read: source code, of which any will do.
+/// What the tools of an agent read: source code, no matter which.
 const SOURCE: &str = include_str!("../src/json/parse.rs");
 
-/// An agent's request: a system prompt and a long history of tool calls, whose arguments are JSON in
-/// a string and whose results are source code, with some prose beyond ASCII.
+/// The request of an agent: a system prompt and a long history of tool calls. The arguments are
+/// JSON in a string, the results are source code, and some of the prose is not ASCII.
 fn agent_request(bytes: usize) -> Vec<u8> {
     let prompt = "You are a careful software engineer. Answer in short sentences.\n".repeat(40);
     let mut messages = vec![json!({"role": "system", "content": prompt})];
@@ -44,7 +44,7 @@ fn agent_request(bytes: usize) -> Vec<u8> {
     request.to_string().into_bytes()
 }
 
-/// Chat without tools: short members, prose, hardly an escape.
+/// Chat without tools: short members, prose, hardly any escapes.
 fn chat(bytes: usize) -> Vec<u8> {
     let prose = "Could you explain how the scheduler decides which task runs next, and why? ";
     let mut messages = Vec::new();

@@ -14,35 +14,35 @@ use crate::open::Open;
 use crate::time::Instant;
 
 closed_set! {
-    /// Where facts come from.
+    /// Where deliveries come from.
     pub enum CaptureSource {
-        /// Model calls of a gateway.
+        /// A gateway, with calls of a model.
         Gateway = "gateway",
-        /// OTLP log records.
+        /// An agent or a hook, with OTLP log records.
         Logs = "logs",
-        /// Reports of CI systems.
+        /// A CI system, with outcomes of runs.
         Ci = "ci",
-        /// The forge's pushes.
+        /// The forge, with pushes.
         ForgePush = "forge_push",
-        /// The forge's pull requests.
+        /// The forge, with events of pull requests.
         ForgePullRequest = "forge_pull_request",
-        /// The forge's own CI runs.
+        /// The forge, with runs of its own CI.
         ForgeCi = "forge_ci",
-        /// The forge's repository renames.
+        /// The forge, with changes of repositories, such as renames.
         ForgeRepository = "forge_repository",
-        /// Other deliveries of the forge.
+        /// The forge, with other events, none of which is stored.
         ForgeOther = "forge_other",
     }
 }
 
-/// How many facts of one kind arrived.
+/// How many facts of one kind arrived from one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ArrivedFacts {
-    /// New facts.
+    /// The number of new facts.
     pub stored: u64,
-    /// Facts that were already stored.
+    /// The number of facts that were already stored.
     pub duplicates: u64,
 }
 
@@ -51,43 +51,46 @@ pub struct ArrivedFacts {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SourceCounts {
-    /// Requests that were read completely and answered with success.
+    /// The number of requests that were read completely and answered with success.
     pub deliveries: u64,
-    /// The facts in them, by table. Tables without facts are absent.
+    /// The facts in these deliveries, by kind. A kind without facts is absent.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_table"))]
     pub facts: BTreeMap<Open<FactTable>, ArrivedFacts>,
-    /// Facts that conflict with a stored fact of the same identity.
+    /// The number of facts that differ from a stored fact with the same identity. The stored fact
+    /// is kept.
     pub conflicts: u64,
-    /// What was skipped with a successful answer, by reason: payloads of a gateway, deliveries of a
-    /// forge, log records.
+    /// What was skipped although the answer was a success, by reason: payloads of a gateway,
+    /// deliveries of a forge, log records.
     pub skipped: BTreeMap<String, u64>,
-    /// Payloads of a batch that can never be stored as sent, by reason.
+    /// Payloads of a batch that can never be stored as they were sent, by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// When the last delivery arrived.
+    /// When the last delivery arrived; null if there was none.
     pub last_delivery_at: Option<Instant>,
-    /// When the last new fact arrived.
+    /// When the last new fact arrived; null if there was none.
     pub last_stored_at: Option<Instant>,
 }
 
-/// What became of log records.
+/// What became of log records. `received` is the sum of `translated`, `untranslated` and
+/// `malformed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LogRecordCounts {
-    /// Records in the requests.
+    /// The number of records in the requests.
     pub received: u64,
-    /// Records that became at least one fact.
+    /// The number of records that became at least one fact.
     pub translated: u64,
-    /// Records that became none, including results that complete a decision.
+    /// The number of objects that became no fact, including results that only complete a decision.
     pub untranslated: u64,
-    /// Records that are not objects.
+    /// The number of records that are not objects.
     pub malformed: u64,
-    /// Record lists that are not lists, or whose parents are not objects.
+    /// The number of lists, list elements and resources around the records that have the wrong JSON
+    /// type. They count as empty.
     pub malformed_containers: u64,
 }
 
 impl SourceCounts {
-    /// Counts facts, each with its table.
+    /// Adds the counts of other deliveries of the source.
     fn add(&mut self, other: &Self) {
         self.deliveries += other.deliveries;
         for (table, facts) in &other.facts {
@@ -103,7 +106,7 @@ impl SourceCounts {
     }
 }
 
-/// Adds counts by reason.
+/// Adds counts to the counts of the same reasons.
 fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
     for (reason, count) in others {
         match counts.get_mut(reason) {
@@ -119,9 +122,9 @@ fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureTotals {
-    /// When counting began; absent before the first delivery.
+    /// When the first delivery was counted; `None` before that.
     pub since: Option<Instant>,
-    /// What arrived, by source.
+    /// What arrived, by source. A source without deliveries is absent.
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
@@ -147,12 +150,12 @@ impl CaptureTotals {
         self.sources.is_empty()
     }
 
-    /// Returns the counts of a source, to add to them.
+    /// Returns the counts of a source, so that the caller can add to them.
     pub fn of(&mut self, source: CaptureSource) -> &mut SourceCounts {
         self.sources.entry(source.into()).or_default()
     }
 
-    /// Adds other counts.
+    /// Adds other totals.
     pub fn add(&mut self, other: &Self) {
         self.since = match (self.since, other.since) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -171,8 +174,8 @@ impl CaptureTotals {
 }
 
 /// What was captured. The counts by source cover the organization: all its servers, across
-/// restarts. A delivery that stores facts is counted in the same transaction; one that stores
-/// nothing is counted within seconds, and the last of these may be lost if a server crashes.
+/// restarts. A delivery that stores facts is counted in the same transaction. One that stores
+/// nothing is counted within seconds; if a server crashes, the last of these may be lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -184,15 +187,15 @@ pub struct CaptureCounts {
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
-    /// When the answering server started. Each server counts its own answers.
+    /// When the answering server started. Its `answers` are counted from then on.
     pub server_since: Instant,
-    /// How many requests this server answered, by path and status. Paths without requests are
-    /// absent.
+    /// How many requests the answering server answered since it started, by the path of the route
+    /// and by status. Other servers are not included. Paths without requests are absent.
     pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
 }
 
 impl CaptureCounts {
-    /// Combines the totals of an organization with the answers of a server.
+    /// Combines the totals of an organization with the answers of one server.
     pub fn new(
         totals: CaptureTotals,
         server_since: Instant,

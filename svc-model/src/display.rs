@@ -1,5 +1,5 @@
-//! Replies as text for people: the words that the shell and the console share. Each surface escapes
-//! external text in its own way.
+//! Replies as text for people: the words that the shell and the console share. Each of these
+//! surfaces escapes external text in its own way.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,13 @@ use crate::open::Open;
 use crate::query::{InferenceSkip, TimelineEvent};
 use crate::time::Instant;
 
-/// A kind of system with a product name. JSON has a neutral word for it.
+/// A kind of system that has a product name. JSON uses a neutral word for it.
 pub trait Product: Copy + Send + Sync + 'static {
     /// Every kind.
     const ALL: &'static [Self];
 
-    /// Returns the name of the product.
+    /// Returns the product name of a kind of system. For a kind that only a newer service knows,
+    /// returns its word, which is external text.
     fn product(self) -> &'static str;
 
     /// Returns the neutral word of the service.
@@ -63,8 +64,8 @@ impl Product for GatewayProvider {
     }
 }
 
-/// Returns the product name of a kind of system. For one that only a newer service knows, returns its
-/// word, which is external text.
+/// Returns the product name of a kind of system. For one that only a newer service knows, returns
+/// its word, which is external text.
 pub fn product<T: Product>(kind: &Open<T>) -> &str {
     match kind {
         Open::Known(kind) => kind.product(),
@@ -72,8 +73,8 @@ pub fn product<T: Product>(kind: &Open<T>) -> &str {
     }
 }
 
-/// Returns a model after its provider: `anthropic/claude-opus-5`. Gateways often put the provider before the
-/// name as well, where it is not repeated. What is not known is a dash.
+/// Returns the provider and the name of a model: `anthropic/claude-opus-5`. Many gateways put the
+/// provider before the name too; it is not repeated. What is unknown is a dash.
 pub fn model(provider: Option<&str>, name: Option<&str>) -> String {
     const UNKNOWN: &str = "-";
     let is_in = |name: &str, provider: &str| {
@@ -99,8 +100,9 @@ pub fn clock(at: Instant) -> String {
 /// The bytes of a lone surrogate in generalised UTF-8.
 const SURROGATE_BYTES: usize = 3;
 
-/// Returns a captured text on several lines. Lone surrogates are escaped, and each character except
-/// line breaks and tabs is added by `push`, which escapes what its surface must not show.
+/// Returns a captured text, which may have several lines. Lone surrogates are escaped. Each other
+/// character except line breaks and tabs is added by `push`, which escapes what its surface must
+/// not show.
 pub fn escaped(text: &Text, push: impl Fn(char, &mut String)) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -125,7 +127,7 @@ pub fn escaped(text: &Text, push: impl Fn(char, &mut String)) -> String {
     }
 }
 
-/// Returns why calls were not searched for, or not in all of a commit.
+/// Returns why calls were not searched for in a commit, or not in all of it.
 pub const fn reason(skip: InferenceSkip) -> &'static str {
     match skip {
         InferenceSkip::CommitDiffUnavailable => {
@@ -142,7 +144,7 @@ pub const fn reason(skip: InferenceSkip) -> &'static str {
     }
 }
 
-/// How a surface writes what is not the same everywhere.
+/// How a surface writes what differs between surfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
     /// Escapes external text.

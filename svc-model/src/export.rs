@@ -15,16 +15,16 @@ use crate::repository::{
 };
 use crate::time::Instant;
 
-/// One visible fact, by its kind. Text that people, models or machines wrote is in `content`, which
+/// One visible fact, by its kind. Whatever people, models or machines wrote is in `content`, which
 /// is present only on request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExportedFact {
-    /// A model call.
+    /// A call of a model.
     InferenceCalls(Box<ExportedCall>),
-    /// An accepted or rejected proposal.
+    /// A proposed edit that was accepted or rejected.
     DeveloperDecisions(Box<ExportedDecision>),
     /// The result of a CI run.
     CiOutcomes(Box<ExportedCiOutcome>),
@@ -32,21 +32,21 @@ pub enum ExportedFact {
     Pushes(Box<ExportedPush>),
     /// A merged pull request.
     PullRequestMerges(Box<ExportedMerge>),
-    /// A state of a pull request.
+    /// A state of a pull request: opened, reopened, or with a new head.
     PullRequestRevisions(Box<ExportedRevision>),
-    /// What became of an edit.
+    /// An applied edit, and its file at a later check.
     EditObservations(Box<ExportedEdit>),
     /// An edit that a person refused.
     RejectedEdits(Box<ExportedRejection>),
     /// A refused edit and the edit that was accepted instead.
     RetryLinkages(Box<ExportedRetry>),
-    /// A commit that a note links to a Session.
+    /// A note on a commit that names a Session.
     SessionCommitObservations(Box<ExportedObservation>),
     /// A renamed repository.
     RepositoryRenames(Box<ExportedRename>),
 }
 
-/// Declares what is exported of a kind of fact.
+/// Declares what is exported of each kind of fact.
 macro_rules! exported {
     ($(
         $(#[$of_type:meta])+
@@ -65,73 +65,77 @@ macro_rules! exported {
 }
 
 exported! {
-    /// A model call.
+    /// A call of a model.
     pub struct ExportedCall {
         /// The id of the fact.
         pub inference_call_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
-        /// The user.
+        /// The user; null if unknown.
         pub user_id: Option<UserId>,
-        /// The kind of gateway.
+        /// The kind of gateway that the call was copied from.
         pub gateway_provider: GatewayProvider,
-        /// The gateway's or the model's own id of the call.
+        /// The id that the gateway or the model gave the call; null if unknown.
         pub model_call_id: Option<String>,
-        /// The provider of the model.
+        /// The provider of the model, as the gateway names it; null if unknown.
         pub model_provider: Option<String>,
-        /// The model.
+        /// The model, as the gateway names it; null if unknown.
         pub model: Option<String>,
-        /// Tokens of the prompt.
+        /// The number of input tokens; null if unknown.
         pub input_tokens: Option<i64>,
-        /// Tokens of the answer.
+        /// The number of output tokens; null if unknown.
         pub output_tokens: Option<i64>,
-        /// Duration in milliseconds.
+        /// The duration of the call in milliseconds; null if unknown.
         pub duration_ms: Option<i64>,
-        /// When it was observed, by the sender's clock; else when it was received.
+        /// When the call was observed, by the sender's clock; when the service received it, if the
+        /// sender gave no time.
         pub observed_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// Bytes of the canonical input messages: 2, of an empty list, once they were erased.
+        /// The size of the canonical input messages in bytes. 2, the size of an empty list, if they
+        /// were erased.
         pub input_bytes: u64,
-        /// Bytes of the canonical output messages, as of the input.
+        /// The size of the canonical output messages in bytes. 2, the size of an empty list, if
+        /// they were erased.
         pub output_bytes: u64,
-        /// What the capture left out of them.
+        /// What the capture left out of the messages, by kind.
         pub left_out: LeftOut,
-        /// When its content was erased. Then there is none, and nobody has it any more.
+        /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// What was sent and answered.
+        /// What was sent and answered. Present only if content was requested, and not after an
+        /// erasure.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<CallContent>,
     }
 
-    /// What was sent to the model, and what it answered.
+    /// The messages and the payload of a call.
     pub struct CallContent {
-        /// What was sent to the model.
+        /// The messages that were sent to the model.
         pub input_messages: Vec<Message>,
-        /// What the model answered.
+        /// The messages that the model answered.
         pub output_messages: Vec<Message>,
-        /// The gateway's complete payload, redacted.
+        /// The complete payload of the gateway, redacted.
         pub raw: Json,
     }
 
-    /// What the sender sent, redacted.
+    /// The payload of the sender.
     pub struct RawContent {
-        /// The sender's payload, redacted.
+        /// The payload, redacted.
         pub raw: Json,
     }
 
-    /// An accepted or rejected proposal.
+    /// A proposed edit that was accepted or rejected.
     pub struct ExportedDecision {
         /// The id of the fact.
         pub decision_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
-        /// The user.
+        /// The user; null if unknown.
         pub user_id: Option<UserId>,
-        /// The agent.
+        /// The agent that proposed the edit.
         pub agent_harness: AgentHarness,
-        /// The path of the file, as the agent wrote it; empty if unknown.
+        /// The path of the file, as the agent wrote it. Empty if unknown.
         pub file_path: String,
         /// Whether the edit was accepted.
         pub accepted: bool,
@@ -139,61 +143,63 @@ exported! {
         pub explicit: bool,
         /// Where the edit was proposed.
         pub interaction_mode: InteractionMode,
-        /// The commit that was checked out.
+        /// The commit that was checked out; null if unknown.
         pub commit_sha: Option<CommitSha>,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that proposed the edit; null if unknown.
         pub call_id: Option<String>,
-        /// The share of the edit that was still present at a later check, from 0 to 1.
+        /// The share of the edit that was still present at a later check, from 0 to 1; null if not
+        /// measured.
         pub edit_retention_score: Option<f64>,
-        /// Milliseconds between the edit and that check; present only with a score.
+        /// The milliseconds between the edit and that check; null without a score, or if unknown.
         pub observation_delay_ms: Option<i64>,
         /// When it was decided, by the sender's clock.
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// When its content was erased. Then there is none, and nobody has it any more.
+        /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// The sender's payload, redacted.
+        /// The sender's payload, redacted. Present only if content was requested, and not after an
+        /// erasure.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }
 
-    /// What became of an edit.
+    /// An applied edit, and its file at a later check.
     pub struct ExportedEdit {
         /// The id of the fact.
         pub observation_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
-        /// The user.
+        /// The user; null if unknown.
         pub user_id: Option<UserId>,
-        /// The agent.
+        /// The agent that made the edit.
         pub agent_harness: AgentHarness,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that made the edit.
         pub call_id: String,
         /// The path of the file, as the agent wrote it.
         pub file_path: String,
-        /// Lines added by something other than the agent; null if not measured.
+        /// The number of lines that something other than the agent added; null if not measured.
         pub external_lines_added: Option<i64>,
-        /// Lines removed by something other than the agent; null if not measured.
+        /// The number of lines that something other than the agent removed; null if not measured.
         pub external_lines_removed: Option<i64>,
-        /// When it was observed, by the sender's clock.
+        /// When the file was checked, by the sender's clock.
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// When its content was erased. Then there is none, and nobody has it any more.
+        /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// The texts.
+        /// The texts. Present only if content was requested, and not after an erasure.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<EditContent>,
     }
 
-    /// The text of an edit and of its file later.
+    /// The text of an edit, and its file at a later check.
     pub struct EditContent {
         /// The text that the edit inserted.
         pub applied_text: Text,
-        /// The later content of the file; empty if the file was gone.
+        /// The whole file at the later check. Empty if the file was gone.
         pub observed_file_text: Text,
         /// The rest of the sender's payload, redacted.
         pub raw: Json,
@@ -203,13 +209,13 @@ exported! {
     pub struct ExportedRejection {
         /// The id of the fact.
         pub rejection_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
-        /// The user.
+        /// The user; null if unknown.
         pub user_id: Option<UserId>,
-        /// The agent.
+        /// The agent that proposed the edit.
         pub agent_harness: AgentHarness,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that proposed the edit.
         pub call_id: String,
         /// The path of the file, as the agent wrote it.
         pub file_path: String,
@@ -217,10 +223,10 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// When its content was erased. Then there is none, and nobody has it any more.
+        /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// The text.
+        /// The text. Present only if content was requested, and not after an erasure.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RejectionContent>,
     }
@@ -237,13 +243,13 @@ exported! {
     pub struct ExportedRetry {
         /// The id of the fact.
         pub retry_linkage_id: FactId,
-        /// The Session.
+        /// The id of the Session.
         pub session_id: SessionId,
-        /// The user.
+        /// The user; null if unknown.
         pub user_id: Option<UserId>,
-        /// The agent.
+        /// The agent that made both calls.
         pub agent_harness: AgentHarness,
-        /// The tool.
+        /// The tool of both calls.
         pub tool_name: String,
         /// The path of the file, as the agent wrote it.
         pub file_path: String,
@@ -255,10 +261,11 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// When its content was erased. Then there is none, and nobody has it any more.
+        /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// The sender's payload, redacted.
+        /// The sender's payload, redacted. Present only if content was requested, and not after an
+        /// erasure.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }
@@ -269,17 +276,17 @@ exported! {
         pub push_id: FactId,
         /// The kind of forge.
         pub provider: RepositoryProvider,
-        /// The name of the repository on this fact.
+        /// The name of the repository on this fact. It may have another name today.
         pub repo: String,
-        /// The identity of the repository, if the forge sent one.
+        /// The identity of the repository; null if the forge sent none.
         pub repository: Option<RepositoryIdentity>,
         /// The clone URL of the repository.
         pub clone_url: String,
-        /// The ref with its `refs/heads/`.
+        /// The full ref, with `refs/heads/`.
         pub r#ref: String,
-        /// The branch's previous commit; all zeros if the push created the branch.
+        /// The previous commit of the branch; all zeros if the push created the branch.
         pub before_sha: CommitSha,
-        /// The branch's new commit.
+        /// The new commit of the branch.
         pub after_sha: CommitSha,
         /// Whether the push was forced, that is, not a fast-forward.
         pub forced: bool,
@@ -287,39 +294,40 @@ exported! {
         pub captured_at: Instant,
     }
 
-    /// What a fact says about its pull request.
+    /// The pull request that a fact is about, as the fact describes it.
     pub struct ExportedPullRequest {
         /// The kind of forge.
         pub provider: RepositoryProvider,
         /// The name of the base repository on this fact.
         pub repo: String,
-        /// The identity of the base repository, if the forge sent one.
+        /// The identity of the base repository; null if the forge sent none.
         pub repository: Option<RepositoryIdentity>,
-        /// The number of the pull request, from 1.
+        /// The number of the pull request in the base repository, from 1.
         pub pr_number: i64,
-        /// The name of the head repository; null if that repository was deleted.
+        /// The name of the head repository; null if it was deleted.
         pub head_repo: Option<String>,
-        /// The identity of the head repository, if the forge sent one.
+        /// The identity of the head repository; null if the forge sent none.
         pub head_repository: Option<RepositoryIdentity>,
         /// The head branch.
         pub head_ref: Branch,
-        /// Its commit.
+        /// The commit of the head branch.
         pub head_sha: CommitSha,
         /// The base branch.
         pub base_ref: Branch,
-        /// Its commit.
+        /// The commit of the base branch.
         pub base_sha: CommitSha,
     }
 
-    /// A state of a pull request.
+    /// A state of a pull request: opened, reopened, or with a new head.
     pub struct ExportedRevision {
         /// The id of the fact.
         pub revision_id: FactId,
         /// The pull request.
         pub pull_request: ExportedPullRequest,
-        /// The head before the push that changed it.
+        /// The head before this one; null unless a push changed the head and the forge names the
+        /// head before.
         pub previous_head_sha: Option<CommitSha>,
-        /// The forge's id of the delivery.
+        /// The forge's id of the delivery; null if it sent none.
         pub source_event_id: Option<String>,
         /// When the service received it.
         pub captured_at: Instant,
@@ -335,31 +343,31 @@ exported! {
         pub merge_commit_sha: CommitSha,
         /// When it was merged, by the forge's clock.
         pub merged_at: Instant,
-        /// The forge's id of the delivery.
+        /// The forge's id of the delivery; null if it sent none.
         pub source_event_id: Option<String>,
         /// When the service received it.
         pub captured_at: Instant,
     }
 
-    /// A renamed repository.
+    /// A repository that was renamed.
     pub struct ExportedRename {
         /// The id of the fact.
         pub rename_id: FactId,
-        /// The repository.
+        /// The identity of the repository, which the rename did not change.
         pub repository: RepositoryIdentity,
         /// The old name.
         pub old_repo: RepositoryName,
         /// The new name.
         pub new_repo: RepositoryName,
-        /// The forge's id of the delivery.
+        /// The forge's id of the delivery; null if it sent none.
         pub source_event_id: Option<String>,
-        /// When it was renamed, if known.
+        /// When the repository was renamed, by the forge's clock; null if unknown.
         pub occurred_at: Option<Instant>,
         /// When the service received it.
         pub captured_at: Instant,
     }
 
-    /// A commit that a note links to a Session.
+    /// A note on a commit that names a Session.
     pub struct ExportedObservation {
         /// The id of the fact.
         pub observation_id: FactId,
@@ -367,15 +375,15 @@ exported! {
         pub session_id: SessionId,
         /// The name of the repository on the push that led to the note.
         pub repo: RepositoryName,
-        /// The identity of the repository on that push.
+        /// The identity of the repository on that push; null if the push has none.
         pub repository: Option<RepositoryIdentity>,
         /// The commit that carries the note.
         pub commit_sha: CommitSha,
         /// The push that led to the note.
         pub source_push_id: FactId,
-        /// The notes ref that it was read from.
+        /// The ref that the note was read from.
         pub notes_ref: String,
-        /// When the service read it.
+        /// When the service read the note.
         pub captured_at: Instant,
     }
 
@@ -385,45 +393,46 @@ exported! {
         pub outcome_id: FactId,
         /// The CI system.
         pub provider: CiProvider,
-        /// Its id of the run.
+        /// The CI system's id of the run.
         pub run_id: String,
-        /// The attempt, if there is one.
+        /// The number of the attempt, from 1; null if the sender gave none.
         pub run_attempt: Option<i64>,
-        /// The name of the repository on this fact.
+        /// The name of the repository on this fact. It may have another name today.
         pub repo: String,
-        /// The identity of the repository, if the sender gave one.
+        /// The identity of the repository; null if the sender gave none.
         pub repository: Option<RepositoryIdentity>,
-        /// The commit.
+        /// The full id of the commit that was checked.
         pub commit_sha: CommitSha,
-        /// The branch.
+        /// The branch that was checked. May be empty.
         pub branch: Branch,
-        /// The name of the workflow; may be empty.
+        /// The name of the workflow. May be empty.
         pub workflow_name: Text,
-        /// The system's id of the workflow.
+        /// The CI system's id of the workflow; null if unknown.
         pub workflow_id: Option<String>,
-        /// The path of the workflow's definition.
+        /// The path of the workflow's definition; null if unknown.
         pub workflow_path: Option<String>,
         /// The normalised result.
         pub result: CiResult,
-        /// The URL of the run's page.
+        /// The URL of the run's page; null if unknown.
         pub run_url: Option<Text>,
-        /// The system's own word for the result.
+        /// The CI system's own word for the result; null if unknown.
         pub provider_result: Option<Text>,
-        /// The kind of failure.
+        /// The kind of failure, as the sender names it; null if unknown.
         pub error_type: Option<Text>,
-        /// Free text about the failure, redacted.
+        /// The sender's free text about the failure, redacted; null if there is none.
         pub reason: Option<Text>,
-        /// The type of the event that reported the outcome.
+        /// The type of the event that reported the outcome; null if unknown.
         pub source_event_type: Option<Text>,
-        /// The version of the specification of that event.
+        /// The version of the specification of that event; null if unknown.
         pub source_spec_version: Option<Text>,
-        /// The id of that event.
+        /// The id of that event; null if unknown.
         pub source_event_id: Option<String>,
-        /// The pull request of the run.
+        /// The number of the pull request that the run belongs to; null if unknown.
         pub pr_number: Option<i64>,
         /// When the service received it.
         pub captured_at: Instant,
-        /// The forge's payload, redacted.
+        /// The payload of the forge, redacted; an empty object if a pipeline reported the run.
+        /// Present only if content was requested.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }

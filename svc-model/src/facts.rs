@@ -15,11 +15,11 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
 closed_set! {
-    /// The kinds of fact, each a table. Sessions are not facts and cannot be quarantined.
+    /// The kinds of fact, one table each. A Session is not a fact, so it cannot be quarantined.
     pub enum FactTable {
-        /// Model calls copied from a gateway.
+        /// Calls of a model, copied from a gateway.
         InferenceCalls = "inference_calls",
-        /// Accepted and rejected proposals.
+        /// Proposed edits that a person, or a rule of theirs, accepted or rejected.
         DeveloperDecisions = "developer_decisions",
         /// Results of CI runs.
         CiOutcomes = "ci_outcomes",
@@ -27,58 +27,58 @@ closed_set! {
         Pushes = "pushes",
         /// Merged pull requests.
         PullRequestMerges = "pull_request_merges",
-        /// Opened and synchronized pull requests.
+        /// Pull requests that were opened, were reopened or got a new head.
         PullRequestRevisions = "pull_request_revisions",
-        /// Applied edits, and what became of their files.
+        /// Applied edits, compared with a later version of their files.
         EditObservations = "edit_observations",
-        /// Edits that a person refused.
+        /// Edits that a person refused, with the proposed text.
         RejectedEdits = "rejected_edits",
         /// Refused edits that were retried successfully.
         RetryLinkages = "retry_linkages",
-        /// Observed links between Sessions and commits.
+        /// Notes on commits that name a Session.
         SessionCommitObservations = "session_commit_observations",
-        /// Repository rename receipts.
+        /// Renames of repositories, as the forge reported them.
         RepositoryRenames = "repository_renames",
     }
 }
 
-/// How many facts of one kind there are.
+/// How many facts of one kind are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactCount {
-    /// All facts, including quarantined ones.
+    /// The number of all facts, including quarantined ones.
     pub total: u64,
-    /// Facts that are not quarantined.
+    /// The number of facts that are not quarantined.
     pub visible: u64,
 }
 
-/// The counts of every kind of fact.
+/// How many facts are stored, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactTables {
-    /// Model calls.
+    /// Calls of a model.
     pub inference_calls: FactCount,
-    /// Developer decisions.
+    /// Accepted and rejected edits.
     pub developer_decisions: FactCount,
-    /// CI outcomes.
+    /// Results of CI runs.
     pub ci_outcomes: FactCount,
-    /// Pushes.
+    /// Pushes to a forge.
     pub pushes: FactCount,
     /// Merged pull requests.
     pub pull_request_merges: FactCount,
-    /// Pull request revisions.
+    /// Pull requests that were opened, were reopened or got a new head.
     pub pull_request_revisions: FactCount,
-    /// Edit observations.
+    /// Applied edits, compared with a later version of their files.
     pub edit_observations: FactCount,
-    /// Rejected edits.
+    /// Edits that a person refused.
     pub rejected_edits: FactCount,
-    /// Retry linkages.
+    /// Refused edits that were retried successfully.
     pub retry_linkages: FactCount,
-    /// Session commit observations.
+    /// Notes on commits that name a Session.
     pub session_commit_observations: FactCount,
-    /// Repository rename receipts.
+    /// Renames of repositories.
     pub repository_renames: FactCount,
 }
 
@@ -124,16 +124,16 @@ impl FactTables {
     }
 }
 
-/// The counts of the organization's facts.
+/// How many Sessions and facts the organization has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactsCounts {
-    /// Known Sessions.
+    /// The number of Sessions that some fact names.
     pub sessions: u64,
-    /// Facts by kind.
+    /// The facts, by kind.
     pub tables: FactTables,
-    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
 }
 
@@ -170,35 +170,36 @@ impl Request for SessionRequest {
     }
 }
 
-/// The counts of the kinds of fact that name a Session.
+/// How many facts name a Session, by kind. Other kinds of fact are not about a single Session, or
+/// name it only through a note.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactTables {
-    /// Model calls.
+    /// Calls of a model.
     pub inference_calls: FactCount,
-    /// Developer decisions.
+    /// Accepted and rejected edits.
     pub developer_decisions: FactCount,
-    /// Edit observations.
+    /// Applied edits, compared with a later version of their files.
     pub edit_observations: FactCount,
-    /// Rejected edits.
+    /// Edits that a person refused.
     pub rejected_edits: FactCount,
-    /// Retry linkages.
+    /// Refused edits that were retried successfully.
     pub retry_linkages: FactCount,
 }
 
-/// The counts of one Session's facts. An unknown Session has none.
+/// How many facts name one Session. For an unknown Session, every count is 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactsCounts {
-    /// The Session, trimmed.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// Its facts by kind.
+    /// The facts, by kind.
     pub tables: SessionFactTables,
 }
 
-/// The metadata of one visible call.
+/// The metadata of one visible call. What the gateway did not report is null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -206,35 +207,36 @@ pub struct SessionInferenceCall {
     /// The id of the call.
     #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
-    /// The gateway's or the model's own id of the call.
+    /// The id that the gateway or the model gave the call; null if unknown.
     pub model_call_id: Option<String>,
-    /// The kind of gateway.
+    /// The kind of gateway that the call was copied from.
     pub gateway_provider: Open<GatewayProvider>,
-    /// The provider of the model.
+    /// The provider of the model, as the gateway names it; null if unknown.
     pub model_provider: Option<String>,
-    /// The model.
+    /// The model, as the gateway names it; null if unknown.
     pub model: Option<String>,
-    /// Tokens of the prompt.
+    /// The number of input tokens; null if unknown.
     pub input_tokens: Option<i64>,
-    /// Tokens of the answer.
+    /// The number of output tokens; null if unknown.
     pub output_tokens: Option<i64>,
-    /// Duration in milliseconds.
+    /// The duration of the call in milliseconds; null if unknown.
     pub duration_ms: Option<i64>,
 }
 
-/// The visible calls of one Session by observation time, then id. At most 1,000.
+/// The visible calls of one Session, by observation time, then by id. At most 1,000; a Session with
+/// more is declined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCalls {
-    /// The Session, trimmed.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// Its calls.
+    /// The calls. Empty for an unknown Session.
     pub inference_calls: Vec<SessionInferenceCall>,
 }
 
 closed_set! {
-    /// The agent that a developer works with.
+    /// The coding agent that a developer works with.
     pub enum AgentHarness {
         /// Claude Code.
         ClaudeCode = "claude-code",
@@ -250,41 +252,42 @@ closed_set! {
 }
 
 closed_set! {
-    /// How the developer worked with the agent.
+    /// Where an edit was proposed to the developer.
     pub enum InteractionMode {
-        /// The agent acted on its own.
+        /// By the agent, in the course of its own work. It does not say whether a person was asked.
         Agent = "agent",
-        /// A proposal in the editor.
+        /// As a proposal in the editor.
         Inline = "inline",
     }
 }
 
-/// The tool calls that one visible call requested.
+/// The tool calls that the model requested in one visible call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityCall {
-    /// Distinct ids, sorted.
+    /// The distinct ids of the tool calls, sorted. Empty if there are none, or if the content of
+    /// the call was erased.
     pub tool_call_ids: Vec<String>,
-    /// When the content of the call was erased, and the ids with it. Absent as long as it is there.
+    /// When the content of the call was erased, and the ids with it. Absent if it was not erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_erased_at: Option<Instant>,
 }
 
-/// One visible decision.
+/// One visible decision about a proposed edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityDecision {
-    /// The agent.
+    /// The agent that proposed the edit.
     pub agent_harness: Open<AgentHarness>,
-    /// Whether the proposal was accepted.
+    /// Whether the edit was accepted.
     pub accepted: bool,
-    /// Whether a person decided.
+    /// Whether a person decided, rather than a rule.
     pub explicit: bool,
-    /// How the developer worked with the agent.
+    /// Where the edit was proposed.
     pub interaction_mode: Open<InteractionMode>,
-    /// The tool call that the decision is about.
+    /// The agent's id of the tool call that the decision is about; null if unknown.
     pub call_id: Option<String>,
 }
 
@@ -293,24 +296,25 @@ pub struct CompatibilityDecision {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEdit {
-    /// The agent.
+    /// The agent that made the edit.
     pub agent_harness: Open<AgentHarness>,
-    /// The tool call that made the edit.
+    /// The agent's id of the tool call that made the edit.
     pub call_id: String,
 }
 
 /// What an agent harness can compare with its own records of a Session: no content, no paths, no
-/// users, no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations.
+/// users and no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations; a Session
+/// with more is declined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEvidence {
-    /// The Session, trimmed.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// Its visible calls by observation time, then id.
+    /// The visible calls, by observation time, then by id.
     pub inference_calls: Vec<CompatibilityCall>,
-    /// Its visible decisions by time, then id.
+    /// The visible decisions, by time, then by id.
     pub developer_decisions: Vec<CompatibilityDecision>,
-    /// Its visible edit observations by time, then id.
+    /// The visible edit observations, by time, then by id.
     pub edit_observations: Vec<CompatibilityEdit>,
 }

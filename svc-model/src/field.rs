@@ -1,8 +1,8 @@
 //! Reads a request field by field and collects every violation.
 //!
 //! serde stops at the first error and repeats the input in its messages. The service does neither:
-//! a 422 lists all violations, each with a fixed text. So [`Fields`] reads request bodies, and each
-//! value type defines in [`FromField`] what it accepts.
+//! a 422 lists all violations, each with a fixed text. So [`Fields`] reads requests, and each type
+//! of value defines in [`FromField`] what it accepts.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use crate::json::{Json, Object};
 use crate::limit::{UNDECLARED_NAME_CHARACTERS_MAX, VIOLATIONS_MAX};
 
-/// The kind of a violation.
+/// The kind of a violation: what is wrong with the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// A required field is absent.
+    /// A required member or parameter is absent.
     Missing,
-    /// The object declares no such member.
+    /// The object must not have this member.
     ExtraForbidden,
-    /// The value is outside the closed set.
+    /// The value is not in the closed set.
     Enum,
     /// The value is not the required constant.
     LiteralError,
@@ -45,32 +45,33 @@ pub enum FieldKind {
     TooShort,
     /// The list has too many items.
     TooLong,
-    /// The value is not a string, so it contains no UUID.
+    /// The value is not a string, so it cannot be a UUID.
     UuidType,
     /// The text is not a UUID.
     UuidParsing,
     /// The date-time has no offset.
     TimezoneAware,
-    /// The value is neither a string nor a number, so it contains no date-time.
+    /// The value is neither a string nor a number, so it cannot be a date-time.
     DatetimeType,
     /// The text or number is not a date-time.
     DatetimeParsing,
     /// The body is not JSON.
     JsonInvalid,
-    /// The body or member is not an object.
+    /// The body, or a member of it, is not an object.
     ModelAttributesType,
-    /// The value breaks a rule of its type.
+    /// The value breaks a rule of its type, which the message names.
     ValueError,
 }
 
-/// One step of the path to a violation.
+/// One step of the path to an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Step {
-    /// An index of a list, or an offset in the body.
+    /// An index of a list, or the byte offset of a syntax error in the body.
     Index(u64),
-    /// The name of a member, or the part of the request: `body`, `query`, `path`, `header`.
+    /// The name of a member or parameter; as the first step, the part of the request: `body`,
+    /// `query`, `path` or `header`.
     Name(Cow<'static, str>),
 }
 
@@ -86,7 +87,7 @@ impl From<usize> for Step {
     }
 }
 
-/// One invalid field of a request. The input is never repeated.
+/// One invalid value of a request. The value itself is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -94,7 +95,7 @@ pub struct FieldError {
     /// The kind of the violation.
     #[serde(rename = "type")]
     pub kind: FieldKind,
-    /// The path to the value: first the part of the request, then members and indices.
+    /// The path to the value: first the part of the request, then names and indices.
     pub loc: Vec<Step>,
     /// A fixed message that says what is expected.
     pub msg: Cow<'static, str>,
@@ -120,7 +121,7 @@ impl Violation {
         Self { kind, message }
     }
 
-    /// Returns the violation of a value's own rule.
+    /// Returns a violation of a rule that the type of the value has.
     pub const fn rule(message: &'static str) -> Self {
         Self::new(FieldKind::ValueError, message)
     }
@@ -150,13 +151,13 @@ pub trait FromField: Sized {
     fn from_field(value: &Json) -> Result<Self, Violation>;
 }
 
-/// Returns whether a count is left out because there is nothing of it.
+/// Returns whether a count is 0, in which case it is not written.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 pub(crate) const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How an undeclared member is reported.
+/// How a member that is not declared is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undeclared {
     /// By its own name, unless that is long (ingest routes).
@@ -171,24 +172,24 @@ pub enum Undeclared {
 pub struct Violations(Vec<FieldError>);
 
 impl Violations {
-    /// Adds one, unless there are already [`VIOLATIONS_MAX`].
+    /// Adds a violation, unless there are already [`VIOLATIONS_MAX`].
     pub fn push(&mut self, error: FieldError) {
         if self.0.len() < VIOLATIONS_MAX {
             self.0.push(error);
         }
     }
 
-    /// Returns a list of one.
+    /// Returns a list of one violation.
     pub fn one(error: FieldError) -> Self {
         Self(vec![error])
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns them as a list.
+    /// Returns the violations as a list.
     pub fn into_vec(self) -> Vec<FieldError> {
         self.0
     }
@@ -208,7 +209,7 @@ impl Violations {
     }
 }
 
-/// One object that is being read.
+/// An object that is being read, and its path.
 #[derive(Debug)]
 pub struct Fields<'a> {
     object: &'a Object,
@@ -233,7 +234,7 @@ impl<'a> Fields<'a> {
         self.place.clone()
     }
 
-    /// Returns the raw member.
+    /// Returns the member, unread.
     pub fn get(&self, name: &str) -> Option<&'a Json> {
         self.object.get(name)
     }
@@ -284,7 +285,8 @@ impl<'a> Fields<'a> {
             .ok()
     }
 
-    /// Adds a violation for every member that is not declared.
+    /// Adds a violation for every member that is not declared; if the parent is to be named, one
+    /// for all of them.
     pub fn deny_undeclared(
         &self,
         declared: &[&str],
@@ -323,7 +325,7 @@ macro_rules! closed_set {
         $vis enum $name { $($(#[$doc])* #[serde(rename = $wire)] $variant,)+ }
 
         impl $name {
-            /// Every value, in the order of the specification.
+            /// Every value, in the order of the declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the value as it is written on the wire.

@@ -1,7 +1,8 @@
 //! Identity strings and ids, each with its own type.
 //!
-//! An identity string is trimmed of Unicode white space and U+001C..U+001F, is not empty, contains
-//! no NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`] bytes. It is compared exactly.
+//! Unicode white space and U+001C to U+001F are trimmed from both ends of an identity string. What
+//! is left is not empty, contains no NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`]
+//! bytes. It is compared exactly.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub enum IdentityError {
 }
 
 impl IdentityError {
-    /// Returns the fixed text.
+    /// Returns the error as a fixed text, for a violation.
     pub const fn message(self) -> &'static str {
         match self {
             Self::Blank => "must not be blank",
@@ -45,7 +46,7 @@ pub fn is_trimmed(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// Returns the identity string in `text`.
+/// Returns the identity string in `text`: the text, trimmed.
 ///
 /// # Errors
 ///
@@ -81,7 +82,7 @@ macro_rules! identity_string {
         #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX)))]
         pub struct $name(
-            // Thousands of facts of a report say the same one, so a copy shares the text.
+            // Thousands of facts in a report have the same identity, so copies share the text.
             Arc<str>,
         );
 
@@ -140,16 +141,17 @@ macro_rules! identity_string {
 }
 
 identity_string! {
-    /// The id of a Session, assigned by the agent or its gateway.
+    /// The id of a Session, assigned by the agent or its gateway. Not empty, at most 1,024 bytes of
+    /// UTF-8, compared exactly.
     SessionId
 }
 identity_string! {
-    /// The id of a user, as captured. Never returned by an evidence or context route.
+    /// The id of a user, as it was captured. Evidence and context routes never return it.
     UserId
 }
 identity_string! {
-    /// The id of a call. The service assigns UUIDs in lower case with hyphens. In a request it is
-    /// compared exactly, so any other text matches no call.
+    /// The id of a call: a UUID in lower case with hyphens, assigned by the service. In a request
+    /// it is compared exactly, so any other text matches no call.
     #[cfg_attr(
         feature = "schema",
         schemars(extend("examples" = ["531f97ae-8872-41e7-8b99-d5840ab3cd2f"]))
@@ -163,11 +165,11 @@ impl From<FactId> for InferenceCallId {
 }
 
 identity_string! {
-    /// The id of a run, unique within the organization and its CI provider.
+    /// The id of a CI run, assigned by its CI system.
     RunId
 }
 identity_string! {
-    /// An id from another system, which the service only stores and compares.
+    /// An id from another system. The service stores and compares it, and reads nothing from it.
     ForeignId
 }
 
@@ -204,24 +206,26 @@ impl fmt::Display for FactId {
     }
 }
 
-/// The organization of the deployment: ASCII, lower case, `[a-z0-9][a-z0-9._-]{0,63}`.
+/// The organization of the deployment: 1 to 64 characters, `[a-z0-9][a-z0-9._-]{0,63}`, in lower
+/// case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[a-z0-9][a-z0-9._-]{0,63}$")))]
 pub struct OrgId(String);
 
-/// The error for a text that is not an organization id.
+/// The error for a text that is not the id of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an organization is 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit")]
 pub struct OrgIdError;
 
 impl OrgId {
-    /// Returns the organization id, in lower case. The text is not trimmed.
+    /// Returns the id of the organization, in lower case. The text is not trimmed.
     ///
     /// # Errors
     ///
-    /// If it is empty or contains another character.
+    /// If it is empty or too long, contains another character, or does not start with a letter or a
+    /// digit.
     pub fn new(text: &str) -> Result<Self, OrgIdError> {
         let text = text.to_ascii_lowercase();
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

@@ -14,34 +14,37 @@ closed_set! {
     pub enum Authority {
         /// Sending evidence.
         Ingest = "ingest",
-        /// Sending evidence and reading everything; context routes within the grant.
+        /// Sending evidence and reading all of it. On context routes, the operator reads only the
+        /// Sessions of the configured grant.
         Operator = "operator",
-        /// Reading context within the grant.
+        /// Reading the Sessions of the token's grant.
         Retrieval = "retrieval",
     }
 }
 
-/// The client and authority of the presented token. The token itself is never repeated.
+/// The client and the authority of the presented token. The token itself is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IdentityProbe {
     /// The organization of the deployment.
     pub org_id: OrgId,
-    /// The version of the service, equal to that of `/health`.
+    /// The version of the service, as in `/health`.
     pub version: String,
     /// What the token allows.
     pub authority: Open<Authority>,
-    /// The name of the client.
+    /// The name of the client that the token belongs to.
     pub client_id: String,
-    /// The Session of a single-session grant; only for a retrieval token.
+    /// The Session of the configured grant, if the grant is a single Session. Present only for the
+    /// retrieval token of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_id: Option<SessionId>,
-    /// The Sessions of a plural grant, sorted; only for a retrieval token. For a named token, the
-    /// Sessions that its grants reach now; absent if there are more than one discovery accepts.
+    /// The Sessions of the token's grant, sorted: the configured ones if several are configured, or
+    /// those that the grants of a named token reach now. Absent for other tokens, and if a named
+    /// token reaches more Sessions than one discovery accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_ids: Option<Vec<SessionId>>,
-    /// What was granted, oldest first; only for a named retrieval token.
+    /// What was granted to the token, oldest first. Present only for a named retrieval token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Vec<GrantScope>>,
 }
@@ -54,7 +57,7 @@ closed_set! {
     }
 }
 
-/// The service is running. Storage is not checked.
+/// The service is running. It does not say whether the store can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]

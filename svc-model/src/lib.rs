@@ -2,8 +2,8 @@
 //! the list of endpoints, and exact JSON.
 //!
 //! The crate depends on no runtime, database or HTTP library. The server binds the [`endpoint`]
-//! types, the client calls them, and the published schemas are generated from the same definitions,
-//! so the three cannot disagree.
+//! types, the client calls them, and the published schemas are generated from the same definitions.
+//! So the three cannot disagree.
 //!
 //! ```
 //! use svc_model::json::Json;

@@ -22,9 +22,9 @@ macro_rules! limits {
 limits! {
 /// Bytes of a request body, on every route without a smaller cap. A larger body is 413.
 pub const BODY_BYTES_MAX: usize = 25 * 1024 * 1024;
-/// Bytes of an evidence read request.
+/// Bytes of the body of an evidence read request.
 pub const EVIDENCE_READ_BODY_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of a context request.
+/// Bytes of the body of a context request, and of a change of quarantine or grants.
 pub const CONTEXT_BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes of memory that the values of one request may take: its parsed body, the JSON documents
@@ -52,8 +52,8 @@ pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 pub const LOG_RECORDS_MAX: usize = 100_000;
 /// Files that the patches of one log request may name beyond one per decision; each becomes a fact.
 pub const LOG_PATCH_FILES_MAX: usize = 10_000;
-/// Canonical bytes of log records that one log request may copy into more than one fact. Beyond it,
-/// only one of the facts keeps the record.
+/// Canonical bytes of log records that one log request may copy into more than one fact. Beyond
+/// that, only one of the facts keeps the record.
 pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// References in one evidence read.
@@ -90,7 +90,7 @@ pub const CONTEXT_STATE_OVERHEAD_BYTES: u64 = 512;
 /// Sessions of a plural grant, and Sessions of all grants of a named retrieval token in one
 /// discovery.
 pub const GRANT_SESSIONS_MAX: usize = 32;
-/// UTF-8 bytes of the text of a plural grant.
+/// UTF-8 bytes of the setting that lists the Sessions of a plural grant.
 pub const GRANT_BYTES_MAX: usize = 16 * 1024;
 
 /// Grants that one named retrieval token may have in force.
@@ -112,21 +112,22 @@ pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
 
 /// Outcomes of one page of `GET /query/ci/failures`.
 pub const CI_PAGE_MAX: u64 = 100;
-/// The default number of outcomes on a page.
+/// The default number of outcomes on a page of `GET /query/ci/failures`.
 pub const CI_PAGE_DEFAULT: u64 = 50;
 /// Runs in one answer about an id or a URL.
 pub const CI_RUNS_MAX: usize = 100;
-/// Outcomes that are examined for such an answer; each attempt of a run counts.
+/// Outcomes that are examined for one answer about an id or a URL; each attempt of a run counts.
 pub const CI_RUN_OUTCOMES_MAX: u64 = 1_000;
 /// Commits, and separately their Sessions, that were delivered with a run's commit.
 pub const CI_DELIVERY_MAX: u64 = 500;
 /// Sessions of one page of `GET /v1/sessions`.
 pub const SESSION_PAGE_MAX: u64 = 100;
-/// The default number of Sessions on a page.
+/// The default number of Sessions on a page of `GET /v1/sessions`.
 pub const SESSION_PAGE_DEFAULT: u64 = 50;
-/// Sessions that are examined for one page, matching or not.
+/// Sessions that are examined for one page of `GET /v1/sessions`, matching or not.
 pub const SESSION_PAGE_ROWS_MAX: u64 = 1_000;
-/// Visible calls of a Session that the list counts; a Session with more shows this number.
+/// Visible calls of a Session that `GET /v1/sessions` counts; a Session with more shows this
+/// number.
 pub const SESSION_CALLS_COUNTED_MAX: u64 = 1_000;
 /// Visible events of a Session's dossier, over all kinds.
 pub const DOSSIER_EVENTS_MAX: u64 = 500;
@@ -163,7 +164,7 @@ pub const REPORT_FACTS_MAX: usize = 50_000;
 pub const REPORT_CALL_IDS_MAX: usize = 30_000;
 /// Canonical bytes of the answers of all calls that a report compares with commits.
 pub const REPORT_ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Canonical bytes of the answer of one such call.
+/// Canonical bytes of the answer of one call that a report compares with commits.
 pub const REPORT_CALL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of the reply of a report.
 pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -172,14 +173,14 @@ pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const SECRET_CHARACTERS_MIN: usize = 24;
 /// Seconds after which a read is stopped.
 pub const READ_DEADLINE_SECONDS: u64 = 30;
-/// The default number of reads that may run at once; one more is answered 503 without waiting.
+/// The default number of reads that may run at once; one more is answered with 503 without waiting.
 pub const READ_SLOTS_DEFAULT: usize = 2;
 
 /// Mirrors that one server refreshes concurrently.
 pub const MIRROR_WORKERS: usize = 2;
 /// Seconds that the refresh of a mirror may take.
 pub const MIRROR_DEADLINE_SECONDS: u64 = 120;
-/// Seconds after a push until its repository is fetched.
+/// Seconds from a push until its repository is fetched.
 pub const MIRROR_SETTLE_SECONDS: u64 = 1;
 /// Bytes that are kept free on the disk of the mirrors.
 pub const MIRROR_RESERVE_BYTES: u64 = 1024 * 1024 * 1024;

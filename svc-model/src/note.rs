@@ -1,5 +1,5 @@
 //! The published schema of a commit note. The shell writes notes, and the service reads them from
-//! mirrors; they are not part of any request.
+//! mirrors. They are in no request and no reply.
 
 use std::borrow::Cow;
 

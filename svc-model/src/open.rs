@@ -3,8 +3,8 @@
 //! A closed set is closed for one version of the service: the next version may add a reason, a
 //! status or a kind of event. Requests and facts contain only values that both sides know, so they
 //! use the set itself. A reply may come from a newer service, so replies use [`Open`], which keeps
-//! an unknown value unchanged. Unknown members are ignored. So a program can still read replies
-//! when the service is updated before the program is.
+//! an unknown value unchanged. Unknown members are ignored. A program can therefore still read
+//! replies after the service was updated and the program was not.
 //!
 //! ```
 //! use svc_model::context::ContextStatus;
@@ -19,9 +19,9 @@
 //! # Ok::<(), svc_model::json::FromSliceError>(())
 //! ```
 //!
-//! An unknown value cannot be constructed: [`UnknownValue`] only comes from reading a reply, so the
-//! service never writes one. An unknown `schema_version` is still an error, because it means that
-//! the rest has another meaning.
+//! An unknown value cannot be constructed: an [`UnknownValue`] only comes from reading a reply, so
+//! the service never writes one. An unknown `schema_version` is still an error, because then the
+//! other members have another meaning.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -47,13 +47,13 @@ pub struct UnknownValue {
     value: Json,
 }
 
-/// A set of words or kinds that may grow with versions of the service.
+/// A set of words or kinds that may grow with new versions of the service.
 pub trait Vocabulary {
-    /// Returns the word itself, or the kind of the object.
+    /// Returns the value itself if it is a word, and its kind if it is an object.
     fn word(&self) -> &'static str;
 
     /// Returns the word or kind of a value that is not in this set. Returns nothing for a value in
-    /// the set, and for one without a word or kind, which is malformed rather than new.
+    /// the set, or for one without a word or kind, which is malformed rather than new.
     fn unknown_word(value: &Json) -> Option<&str>;
 }
 
@@ -86,14 +86,15 @@ impl<T> Open<T> {
         }
     }
 
-    /// Returns whether this version knows the value and it has a property.
+    /// Returns whether this version knows the value and `has` returns true for it.
     pub fn is_known_and(&self, has: impl FnOnce(&T) -> bool) -> bool {
         self.known().is_some_and(has)
     }
 }
 
 impl<T: Vocabulary> Open<T> {
-    /// Returns the word itself, or the kind of the object, as it is written on the wire.
+    /// Returns the value as it is written on the wire if it is a word, and its kind if it is an
+    /// object.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(value) => value.word(),
@@ -125,7 +126,7 @@ impl<T: fmt::Display> fmt::Display for Open<T> {
 
 impl fmt::Display for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The word is external and may be shown on a terminal.
+        // The word comes from outside and may be shown on a terminal.
         self.word.escape_debug().fmt(f)
     }
 }

@@ -23,7 +23,7 @@ pub enum Place {
     Header,
 }
 
-/// The value that is used if a parameter is absent.
+/// The value of a parameter that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
     /// A word of a closed set.
@@ -41,18 +41,19 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its place.
     pub place: Place,
-    /// Whether it is required.
+    /// Whether a request must have it.
     pub required: bool,
-    /// Its description.
+    /// Its description, which is published.
     pub description: &'static str,
-    /// The default, if it can be expressed as a value.
+    /// The value that it has if it is absent; `None` if there is none, or if it cannot be written
+    /// as a value.
     pub default: Option<DefaultValue>,
     /// The schema of its values.
     #[cfg(feature = "schema")]
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// Parameters of a route are equal if they have the same place and name.
+/// Parameters are equal if they have the same place and name.
 impl PartialEq for Parameter {
     fn eq(&self, other: &Self) -> bool {
         (self.place, self.name) == (other.place, other.name)
@@ -85,7 +86,7 @@ pub(crate) trait ParameterValue: FromField {
     fn to_parameter(&self) -> String;
 }
 
-/// The declaration of a parameter whose values are of the type `T`.
+/// The declaration of a parameter with values of the type `T`.
 pub(crate) struct Declared<T> {
     parameter: Parameter,
     value: PhantomData<fn() -> T>,

@@ -1,4 +1,4 @@
-//! Problems, the answers other than success: a closed set, and the body of each. A body never
+//! Problems are the answers other than success: a closed set, and the body of each. A body never
 //! repeats what the caller sent.
 
 #[cfg(feature = "service")]
@@ -17,7 +17,7 @@ use crate::ingest::GatewayProvider;
 #[cfg(feature = "service")]
 pub use self::advice::Advice;
 
-/// The body of every unsuccessful answer.
+/// The body of every answer other than success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -36,20 +36,20 @@ pub enum Detail {
     Text(Cow<'static, str>),
     /// The invalid fields (422).
     Fields(Vec<FieldError>),
-    /// A bound that the answer would break (409).
+    /// The bound that the answer would break, or why the evidence cannot be read (409).
     Declined(Decline),
     /// A closed code: a conflict (409) or an unavailable store (503).
     Code(CodeDetail),
 }
 
-/// A closed code and its fixed text.
+/// A closed code, and a fixed text about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CodeDetail {
     /// The code.
     pub code: Code,
-    /// A fixed text for people.
+    /// A fixed text for people. Absent if the code says enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Cow<'static, str>>,
 }
@@ -60,48 +60,50 @@ pub struct CodeDetail {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Code {
-    /// The ids of a call belong to another call, or to two calls. None of their ids is disclosed.
+    /// The ids of the call belong to another stored call, or to two of them. Their ids are not
+    /// disclosed.
     InferenceCallIdentityConflict,
-    /// A fact with the same key is stored with another identity.
+    /// A fact with the same key is stored with another identity of its repository.
     RepositoryIdentityConflict,
     /// The fact store cannot be reached. Nothing was acknowledged.
     DatabaseUnavailable,
 }
 
-/// Why a bounded read is declined. There is no partial answer.
+/// Why a read is declined as a whole. There is no partial answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Decline {
-    /// The fact is absent, foreign or quarantined; which one is not disclosed.
+    /// The fact is absent, quarantined or of another organization or Session; which of these is not
+    /// disclosed.
     EvidenceUnavailable {
-        /// The index of the first reference that fails, in an evidence read.
+        /// The index of the first reference that fails, from 0. Present only for an evidence read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference_index: Option<u64>,
     },
     /// The call is visible, but has no such message or part.
     EvidencePartAbsent {
-        /// The index of the first reference that fails.
+        /// The index of the first reference that fails, from 0.
         reference_index: u64,
     },
-    /// The call is visible, and what it said was erased by the operator of the service.
+    /// The call is visible, but its content was erased by an operator.
     ContentErased {
-        /// The index of the first reference that fails.
+        /// The index of the first reference that fails, from 0.
         reference_index: u64,
     },
     /// The Session, or the whole grant, has too many visible calls.
     EvidenceInventoryLimit {
-        /// How many there are.
+        /// The number of visible calls.
         count: u64,
-        /// The maximum.
+        /// The maximum number.
         limit: u64,
     },
-    /// The selected columns are too large.
+    /// The stored evidence that the read needs is too large.
     EvidenceSourceLimit {
-        /// Their canonical bytes.
+        /// Its canonical size in bytes.
         bytes: u64,
-        /// The maximum number of bytes.
+        /// The maximum in bytes.
         limit: u64,
     },
     /// The reply would be too large.
@@ -111,41 +113,41 @@ pub enum Decline {
     },
     /// The scan has too many parts.
     RetrievalPartLimit {
-        /// How many there are.
+        /// The number of parts.
         count: u64,
-        /// The maximum.
+        /// The maximum number.
         limit: u64,
     },
     /// The candidates of the scan take too much memory.
     RetrievalStateLimit {
-        /// The maximum candidate state in bytes.
+        /// The maximum in bytes.
         limit_bytes: u64,
     },
-    /// The rules of the token's grants reach more Sessions than one discovery accepts, or examine
-    /// too many. Each Session can still be opened by its id.
+    /// The grants of the token reach more Sessions than one discovery accepts, or their rules would
+    /// have to examine too many. Each Session can still be opened by its id.
     RetrievalGrantLimit {
         /// The maximum number of Sessions.
         limit: u64,
     },
     /// The selector matches several repositories.
     RepositorySelectorAmbiguous,
-    /// Too many distinct repository claims.
+    /// Too many facts or names of repositories are involved.
     RepositoryEvidenceLimit,
     /// The reply would contain a number that is not finite.
     NonFiniteNumber,
 }
 
-/// A bound of a Session read, answered with 409 and a fixed text.
+/// A bound of a read of one Session, answered with 409 and a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionBound {
-    /// Too many visible calls to list.
+    /// The Session has too many visible calls to list.
     Reconciliation,
-    /// Too many visible facts for the compatibility evidence.
+    /// The Session has too many visible facts for the compatibility evidence.
     Compatibility,
-    /// Too many visible events for a dossier.
+    /// The Session has too many visible events for a dossier.
     Dossier,
-    /// Too many commits, pushes or CI outcomes for a dossier.
+    /// The Session has too many commits, pushes or CI outcomes for a dossier.
     Delivery,
 }
 
@@ -173,7 +175,7 @@ impl SessionBound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum ReportBound {
-    /// Too many calls, or too many facts related to them.
+    /// The cohort has too many calls, or too many facts relate to it.
     Evidence,
     /// The reply would be too large.
     Reply,
@@ -192,13 +194,14 @@ impl ReportBound {
     }
 }
 
-/// Why a query with individually valid parameters cannot be answered: 422 with a fixed text.
+/// Why a query cannot be answered although each of its parameters is valid by itself: 422 with a
+/// fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum QueryFault {
     /// The commit in the path is not a full commit id.
     MalformedSha,
-    /// The start of the capture range is not before its end.
+    /// The capture range does not start before its end.
     ReversedBounds,
     /// Only one or two of the three components of an identity are given.
     IncompleteIdentity,
@@ -290,7 +293,7 @@ impl QueryFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Problem {
-    /// There is no such path, or it belongs to disabled documentation.
+    /// There is no such path, or the documentation that is there is disabled.
     NotFound,
     /// The path does not support the method.
     MethodNotAllowed {
@@ -307,9 +310,9 @@ pub enum Problem {
     TooManyValues,
     /// The body is incomplete. None of it was used.
     BodyIncomplete,
-    /// The body took too long. None of it was used.
+    /// The body took too long to arrive. None of it was used.
     BodyTimeout,
-    /// There is no valid credential, or it is revoked.
+    /// There is no valid credential, or it was revoked.
     Unauthorized,
     /// The body is not signed with the webhook secret.
     InvalidSignature,
@@ -321,8 +324,8 @@ pub enum Problem {
     RetrievalDisabled,
     /// The body is not JSON.
     MalformedJson,
-    /// The body of a webhook is a form instead of JSON. The answer is that of any malformed body;
-    /// the log says what to change.
+    /// The body of a webhook is a form instead of JSON. The answer is the same as for any malformed
+    /// body; the log says what to change.
     FormBody,
     /// The body is JSON, but not an object.
     BodyNotObject,
@@ -332,13 +335,14 @@ pub enum Problem {
     MalformedProtobuf,
     /// The content encoding is not supported, or the body does not match it.
     MalformedEncoding,
-    /// The gateway has no adapter. It is a word of a closed set, so naming it repeats nothing else.
+    /// The gateway has no adapter. The name in the answer is a word of a closed set, so no other
+    /// input is repeated.
     UnsupportedProvider(GatewayProvider),
     /// Fields are invalid.
     Invalid(Violations),
     /// The parameters of a query conflict with each other or with stored facts.
     Query(QueryFault),
-    /// A stored fact with the same identity differs.
+    /// A stored fact with the same identity is different.
     Conflict(Code),
     /// A bounded read is declined.
     Declined(Decline),
@@ -350,9 +354,9 @@ pub enum Problem {
     ReplyTooLarge,
     /// All read slots are in use.
     CapacityExceeded,
-    /// The deadline has passed.
+    /// The work took longer than its deadline.
     DeadlineExceeded,
-    /// The store cannot be reached, or the service failed; the log has the reason.
+    /// The store cannot be reached, or the service failed. The log has the reason.
     StoreUnavailable,
 }
 

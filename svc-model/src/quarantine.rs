@@ -1,4 +1,5 @@
-//! Quarantine: an append-only log of facts that are hidden from every answer and shown again.
+//! Quarantine: facts that are hidden from every answer or shown again, and the append-only log of
+//! both.
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -17,16 +18,16 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
 closed_set! {
-    /// What a row of the log does.
+    /// What a row of the quarantine log records.
     pub enum QuarantineAction {
-        /// Hides the fact from every answer.
+        /// The fact was hidden from every answer.
         Quarantine = "quarantine",
-        /// Shows the fact again.
+        /// The fact was shown again.
         Release = "release",
     }
 }
 
-/// The reason for a quarantine, a release or a grant change: not blank, at most 4,096 bytes of
+/// The reason of a quarantine, a release or a change of grants: not blank, at most 4,096 bytes of
 /// UTF-8, without NUL. It is kept exactly as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -82,18 +83,20 @@ impl FromField for QuarantineReason {
     }
 }
 
-/// Asks to quarantine or release a fact.
+/// Asks to quarantine or to release one fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuarantineRequest {
     /// The kind of fact.
     pub table: FactTable,
-    /// The id of the fact, or a prefix of at least eight characters that is unique in the table.
+    /// The id of the fact, or a prefix of at least eight characters that no other fact of the kind
+    /// has.
     pub fact_id: ForeignId,
-    /// The reason, which is kept in the log.
+    /// The reason of the change, which is kept in the log.
     pub reason: QuarantineReason,
-    /// Whether to append a row even if no fact of the table has the id. By default that is refused.
+    /// Whether to append a row even if no fact of the kind has the id. By default, such a request
+    /// is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
 }
@@ -138,33 +141,33 @@ impl Request for QuarantineRequest {
     }
 }
 
-/// The recorded change.
+/// The recorded quarantine or release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineReceipt {
     /// The organization of the fact.
     pub org_id: OrgId,
-    /// What was done.
+    /// What was recorded.
     pub action: Open<QuarantineAction>,
     /// The kind of fact.
     pub table: Open<FactTable>,
-    /// The full id of the fact.
+    /// The id of the fact, in full.
     pub fact_id: String,
     /// Whether such a fact is stored.
     pub target_found: bool,
-    /// Whether the fact was already in this state. A row was appended nevertheless.
+    /// Whether the fact was already in this state. A row was appended all the same.
     pub unchanged: bool,
-    /// The revision of the new row.
+    /// The revision of the row that was appended.
     pub quarantine_revision: u64,
 }
 
-/// Asks for the latest rows of the log.
+/// Asks for the latest rows of the quarantine log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuarantineLogRequest {
-    /// The maximum number of rows: 1 to 1,000.
+    /// The maximum number of rows: 1 to 1,000, by default 100.
     pub limit: u64,
-    /// Only rows before this revision.
+    /// Return only rows before this revision.
     pub before: Option<u64>,
 }
 
@@ -177,7 +180,7 @@ impl Default for QuarantineLogRequest {
     }
 }
 
-/// The maximum number of rows.
+/// The maximum number of rows of a log to return: 1 to 1,000.
 pub(crate) struct LogLimit(u64);
 
 impl LogLimit {
@@ -261,41 +264,41 @@ impl Request for QuarantineLogRequest {
     }
 }
 
-/// One row of the log.
+/// One row of the quarantine log. A row is never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLogEntry {
-    /// Its revision.
+    /// The revision of the row. A later row has a greater one.
     pub quarantine_revision: u64,
-    /// When it was recorded.
+    /// When the service recorded the row.
     pub recorded_at: Instant,
-    /// Who made the change: the client of the token, or `shell` and the system user who ran a
-    /// command on the store itself.
+    /// Who made the change: the client of the token, or `shell` and the name of the system user who
+    /// ran a command on the store itself.
     pub client_id: String,
     /// `quarantine` or `release`.
     pub action: String,
     /// The kind of fact.
     pub table: String,
-    /// The fact.
+    /// The id of the fact.
     pub fact_id: String,
-    /// The reason, exactly as written.
+    /// The reason of the change, exactly as written.
     pub reason: String,
 }
 
-/// Rows of the log, oldest first.
+/// Rows of the quarantine log, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLog {
     /// The organization.
     pub org_id: OrgId,
-    /// The high-water mark of the log; 0 if it is empty.
+    /// The revision of the last row of the log; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// The total number of rows.
+    /// The number of rows in the whole log.
     pub rows: u64,
-    /// The rows.
+    /// The requested rows.
     pub entries: Vec<QuarantineLogEntry>,
-    /// The `before` of the request for the preceding rows; null if there are none.
+    /// The `before` of the request for the rows before these; null if there are none.
     pub next_before: Option<u64>,
 }

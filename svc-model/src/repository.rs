@@ -15,9 +15,9 @@ use crate::json::Json;
 use crate::limit::IDENTITY_BYTES_MAX;
 
 closed_set! {
-    /// The kind of forge that names a repository.
+    /// The kind of forge that hosts a repository.
     pub enum RepositoryProvider {
-        /// The forge whose webhooks this service reads.
+        /// Every forge whose webhooks the service reads: GitHub, Forgejo and Gitea.
         Github = "github",
     }
 }
@@ -30,7 +30,7 @@ macro_rules! checked_string {
         #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "schema", $schema)]
         pub struct $name(
-            // As with identities, a copy shares the text.
+            // As with identities, copies share the text.
             Arc<str>,
         );
 
@@ -83,8 +83,8 @@ macro_rules! checked_string {
 }
 
 checked_string! {
-    /// A host name: DNS labels joined by dots, at most 253 characters, no port. Accepted in any
-    /// letter case and kept in lower case.
+    /// A host name: DNS labels joined by dots, at most 253 characters, without a port. Accepted in
+    /// any letter case, and kept in lower case.
     RepositoryHost, read_host, "must be a DNS host name",
     schemars(extend(
         "pattern" = r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
@@ -93,12 +93,14 @@ checked_string! {
     ))
 }
 checked_string! {
-    /// The forge's id of a repository: decimal text, one to twenty digits, no leading zero.
+    /// The id that the forge gave a repository: decimal text of 1 to 20 digits, without a leading
+    /// zero.
     RepositoryId, read_repository_id, "must be decimal text without a leading zero",
     schemars(extend("pattern" = "^[1-9][0-9]{0,19}$", "examples" = ["514200317"]))
 }
 checked_string! {
-    /// The name of a repository: `owner/name`. Accepted in any letter case and kept in lower case.
+    /// The name of a repository: `owner/name`, at most 1,024 bytes. Accepted in any letter case,
+    /// and kept in lower case.
     RepositoryName, read_name, "must be owner/name",
     schemars(extend(
         "pattern" = "^[^/]+/[^/]+$",
@@ -108,7 +110,7 @@ checked_string! {
 }
 checked_string! {
     /// A full commit id: 40 or 64 hexadecimal digits. Accepted in any letter case and with
-    /// surrounding white space, and kept in lower case.
+    /// surrounding white space, and kept in lower case without it.
     CommitSha, read_sha, "must be 40 or 64 hexadecimal digits",
     schemars(extend(
         "pattern" = r"^\s*([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})\s*$",
@@ -116,7 +118,7 @@ checked_string! {
     ))
 }
 checked_string! {
-    /// A branch without `refs/heads/`; may be empty.
+    /// The name of a branch, without `refs/heads/`; at most 1,024 bytes, and may be empty.
     Branch, read_branch, "must be a branch name of at most 1024 bytes",
     schemars(extend("maxLength" = IDENTITY_BYTES_MAX, "examples" = ["main"]))
 }
@@ -163,8 +165,8 @@ fn read_branch(text: &str) -> Option<String> {
     identity(branch).ok().map(str::to_owned)
 }
 
-/// The identity of a repository lifetime: a repository that is deleted and created again under the
-/// same name has a new one.
+/// The identity of a repository. A rename does not change it; a repository that is deleted and
+/// created again under the same name has another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RepositoryIdentity {
@@ -172,7 +174,7 @@ pub struct RepositoryIdentity {
     pub repository_provider: RepositoryProvider,
     /// The host of the forge.
     pub repository_host: RepositoryHost,
-    /// The forge's id of the repository.
+    /// The id that the forge gave the repository.
     pub repository_id: RepositoryId,
 }
 
@@ -201,16 +203,16 @@ impl RepositoryIdentity {
 }
 
 closed_set! {
-    /// Why a fact is not assigned to a repository. Ordered by wire name.
+    /// Why a fact is not assigned to a repository.
     pub enum RepositoryDecline {
         /// The fact names no repository.
         IdentityAbsent = "repository_identity_absent",
-        /// The observation and the push that led to it belong to different repositories.
+        /// An observation and the push that led to it belong to different repositories.
         IdentityConflict = "repository_identity_conflict",
-        /// The fact has no identity, but its name belongs to a repository with one; or a push has
-        /// no identity, but an observation of it has one.
+        /// The fact has no identity of a repository, and its name belongs to a repository that has
+        /// one; or a push has no identity, but an observation that it led to has one.
         IdentityUnresolved = "repository_identity_unresolved",
-        /// The name of the push does not lead to a single mirror.
+        /// The name on the push does not lead to exactly one mirror.
         MirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// The push that led to the observation is absent, quarantined or later than the boundary.
         SourceAbsent = "repository_source_absent",
@@ -226,9 +228,9 @@ pub struct CommitAnchor {
     pub repository_provider: RepositoryProvider,
     /// The host of the forge.
     pub repository_host: RepositoryHost,
-    /// The forge's id of the repository.
+    /// The id that the forge gave the repository.
     pub repository_id: RepositoryId,
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
 }
 

@@ -9,14 +9,14 @@ use crate::problem::{Problem, QueryFault};
 pub struct Incoming<'a> {
     /// Path parameters by name, percent-decoded.
     pub path: &'a Object,
-    /// Query parameters by name, percent-decoded; the last one, if repeated.
+    /// Query parameters by name, percent-decoded. If one is repeated, the last one counts.
     pub query: &'a Object,
-    /// The declared headers by name in lower case, the first one if repeated; and `content-type`,
-    /// if present.
+    /// The declared headers by name in lower case, and `content-type`, if present. If one is
+    /// repeated, the first one counts.
     pub headers: &'a Object,
-    /// The body, within its cap, and decoded if the route supports its `content-encoding`.
+    /// The body, within the cap of the route, decoded if the route supports its `content-encoding`.
     pub body: &'a [u8],
-    /// The memory budget for its values.
+    /// The memory that its values may take.
     pub memory: &'a NodeBudget,
 }
 
@@ -25,7 +25,7 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Malformed`], [`Refusal::OverBudget`]; an absent body is a violation of kind
+    /// [`Refusal::Malformed`] or [`Refusal::OverBudget`]; without a body, a violation of the kind
     /// `missing`.
     pub fn json(&self) -> Result<Json, Refusal> {
         if self.body.is_empty() {
@@ -40,7 +40,7 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Incoming::json`]; any other value is a violation of kind `model_attributes_type`.
+    /// As [`Incoming::json`]; for any other value, a violation of the kind `model_attributes_type`.
     pub fn object(&self) -> Result<Object, Refusal> {
         self.json()?.into_object().ok_or_else(|| {
             Refusal::Invalid(Violations::one(
@@ -54,7 +54,7 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Malformed`], also without a body; [`Refusal::OverBudget`],
+    /// [`Refusal::Malformed`], also without a body; [`Refusal::OverBudget`] or
     /// [`Refusal::NotAnObject`].
     pub fn document(&self) -> Result<Object, Refusal> {
         Json::parse_within(self.body, self.memory)?
@@ -78,7 +78,7 @@ impl Incoming<'_> {
     }
 }
 
-/// Why a received request is invalid.
+/// Why a received request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The body is not JSON.
@@ -88,7 +88,7 @@ pub enum Refusal {
     },
     /// The body is a form, but only JSON is accepted.
     Form,
-    /// The values of the body take too much memory for one request.
+    /// The values of the body take more memory than one request may use.
     OverBudget,
     /// The body is JSON, but not an object.
     NotAnObject,
@@ -96,7 +96,7 @@ pub enum Refusal {
     LogsNotAnObject,
     /// Fields are invalid.
     Invalid(Violations),
-    /// The parameters are individually valid but conflict with each other.
+    /// Each parameter is valid by itself, but they conflict with each other.
     Query(QueryFault),
 }
 

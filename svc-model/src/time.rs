@@ -17,10 +17,10 @@ use crate::json::Json;
 /// The end of the accepted range: 2262-01-01T00:00:00Z.
 const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
 
-/// A moment in UTC with microseconds.
+/// A moment in UTC, to the microsecond, from 1970 to 2261.
 ///
-/// On the wire it is RFC 3339 with `Z`, without a fraction when the microseconds are zero and with
-/// six digits otherwise.
+/// On the wire it is RFC 3339 with `Z`: without a fraction if the microseconds are 0, and with six
+/// digits otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
@@ -28,7 +28,8 @@ impl Instant {
     /// The last instant in range.
     pub const MAX: Self = Self(END_MICROSECONDS - 1);
 
-    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z, if it is in range.
+    /// Returns the moment that is this many microseconds after 1970-01-01T00:00:00Z, if it is in
+    /// range.
     pub const fn from_microseconds(microseconds: i64) -> Option<Self> {
         if microseconds >= 0 && microseconds < END_MICROSECONDS {
             Some(Self(microseconds))
@@ -44,20 +45,22 @@ impl Instant {
 
     /// Parses RFC 3339 text with an offset.
     ///
-    /// Digits beyond microseconds are cut, seconds may be omitted, and a space may replace `T`.
+    /// Digits beyond microseconds are cut off, the seconds may be missing, and a space may stand in
+    /// place of `T`.
     ///
     /// # Errors
     ///
-    /// [`InstantError`] says which rule is broken.
+    /// [`InstantError`] says what is wrong.
     pub fn parse(text: &str) -> Result<Self, InstantError> {
         reader::read(text, Letters::Any)
     }
 
-    /// Parses what [`Instant::parse`] does, with `T` and `Z` in upper case only, as forges write them.
+    /// Parses text as [`Instant::parse`] does, but accepts `T` and `Z` only in upper case, as
+    /// forges write them.
     ///
     /// # Errors
     ///
-    /// [`InstantError`] says which rule is broken.
+    /// [`InstantError`] says what is wrong.
     #[cfg(feature = "service")]
     pub fn parse_upper_case(text: &str) -> Result<Self, InstantError> {
         reader::read(text, Letters::UpperCase)
@@ -86,10 +89,10 @@ impl Instant {
     }
 }
 
-/// Why a value is not an instant.
+/// Why a value is not a moment in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstantError {
-    /// It cannot be read.
+    /// It does not have the form of RFC 3339.
     #[error("must be an RFC 3339 instant")]
     Malformed,
     /// It is a date without a time.

@@ -13,7 +13,7 @@ use crate::open::Vocabulary;
 /// The version of this service, as `/health` and `/v1/me` report it.
 pub const SERVICE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The constant 1: the schema or policy version of every request and reply that has one.
+/// The number 1: the only version of the requests, replies and rules that have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Version1;
 

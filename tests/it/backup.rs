@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ on_both_backends! {
     a_backup_taken_while_a_server_stores_is_of_one_moment,
     a_restore_needs_an_empty_target_and_an_intact_backup,
     a_running_server_notices_a_restore_of_its_store,
+    a_restore_gives_the_commands_that_repeat_the_decisions_it_undid,
     mirrors_that_are_gone_are_named,
 }
 
@@ -354,6 +356,74 @@ fn a_running_server_notices_a_restore_of_its_store(backend: Backend) {
             done(&svc(&server, &["verify"]));
         }
     }
+}
+
+/// Decisions that are newer than a backup are missing after its restore. They are given as commands
+/// that can be pasted, and the store is then as it was.
+fn a_restore_gives_the_commands_that_repeat_the_decisions_it_undid(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo", "--small"]));
+    let reason = "--reason=it's \"wrong\"";
+    let grant = |arguments: &[&str]| {
+        let arguments = [&["grant"], arguments, &[reason, "--json"]].concat();
+        let receipt = json(&svc(&server, &arguments));
+        let id = dig(&receipt, "entry.grant_id").and_then(Json::as_str);
+        id.expect("a grant").to_owned()
+    };
+    let change = |verb: &str, id: &str| done(&svc(&server, &[verb, "inference_calls", id, reason]));
+    let calls = server.read_json(&format!("/v1/facts/session/{DEMO}/inference-calls"));
+    let call = |place: usize| {
+        let id = format!("inference_calls.{place}.inference_call_id");
+        let id = dig(&calls, &id).and_then(Json::as_str);
+        id.expect("a call").to_owned()
+    };
+    let (hidden, shown) = (call(0), call(1));
+    let removed = grant(&["add", "crew", DEMO]);
+    change("quarantine", &shown);
+    let folder = path(&server, "earlier");
+    done(&svc(&server, &["backup", &folder]));
+
+    change("release", &shown);
+    change("quarantine", &hidden);
+    let rule = [
+        "--user=o'hara",
+        "--repo=own/repo",
+        "--since=2026-01-01T00:00:00Z",
+    ];
+    grant(&[&["add", "crew"], &rule[..]].concat());
+    grant(&["remove", &removed]);
+    grant(&["revoke", "lost"]);
+    let restore = || {
+        let restored = json(&svc(&server, &["restore", &folder, "--replace", "--json"]));
+        let commands = dig(&restored, "undone").and_then(Json::as_array);
+        let commands = commands.expect("a list").iter();
+        let commands = commands.map(|it| it.as_str().expect("a command").to_owned());
+        commands.collect::<Vec<_>>()
+    };
+    let undone = restore();
+    assert_eq!(undone.len(), 5, "{undone:#?}");
+    for line in &undone {
+        let shell = server.shell();
+        let variables = shell
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let mut pasted = Command::new("bash");
+        pasted.envs(variables).args(["-c", line]);
+        done(&process::run(&mut pasted, b"", COMMAND_MAX).expect("the command ends"));
+    }
+    assert_eq!(
+        restore(),
+        undone,
+        "what was pasted had put every decision in force again"
+    );
+
+    let restored = svc(&server, &["restore", &folder, "--replace"]);
+    assert!(
+        !restored.stderr_text().contains("decisions of operators"),
+        "a store that has only what the backup has loses nothing: {restored:?}"
+    );
 }
 
 /// The store knows which mirrors were fetched, so a wrong folder does not look like one without

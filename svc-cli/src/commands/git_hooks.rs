@@ -2,12 +2,12 @@
 //! with the branch.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use fs_err::{self as fs, OpenOptions};
 use serde::Serialize;
 
 use super::note::{NOTES, repository};
@@ -312,6 +312,7 @@ fn render(installed: &Installed) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 

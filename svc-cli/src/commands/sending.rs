@@ -38,7 +38,7 @@ fn place(url: &str) -> Result<PathBuf, CommandError> {
 
 /// Returns the URLs of the services that have an outbox, in order.
 fn urls() -> Result<Vec<String>, CommandError> {
-    let entries = match std::fs::read_dir(folder()?) {
+    let entries = match fs_err::read_dir(folder()?) {
         Ok(entries) => entries,
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),

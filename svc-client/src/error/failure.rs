@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::ErrorKind;
 
-/// Why a call failed: one of a closed set of [kinds](ErrorKind), with details of the attempt.
+/// Why a call failed: one of a closed set of [kinds](ErrorKind), with details of the last attempt.
 ///
 /// Neither the message nor the `Debug` form contains a token or captured content.
 ///
@@ -73,27 +73,28 @@ impl Error {
         self.0.attempts
     }
 
-    /// Returns the service's id of the last request, which its log also has.
+    /// Returns the id that the service gave the last request, which is also in its log; nothing if
+    /// there was no answer, or none with an id.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// Returns how long the service asked the client to wait.
+    /// Returns how long the service asked the client to wait (`Retry-After`).
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// See [`ErrorKind::status`].
+    /// Returns the status of the answer; see [`ErrorKind::status`].
     pub fn status(&self) -> Option<u16> {
         self.0.kind.status()
     }
 
-    /// See [`ErrorKind::is_retryable`].
+    /// Returns whether the same request may succeed later; see [`ErrorKind::is_retryable`].
     pub fn is_retryable(&self) -> bool {
         self.0.kind.is_retryable()
     }
 
-    /// Returns whether the token is missing, unknown, or lacks the authority.
+    /// Returns whether the token is missing or unknown, or does not allow the request.
     pub fn is_denied(&self) -> bool {
         matches!(
             self.0.kind,
@@ -109,12 +110,12 @@ impl Error {
         )
     }
 
-    /// Returns whether the service answered with 409: a conflict or a bound.
+    /// Returns whether the service answered with 409: a conflict with a stored fact, or a bound.
     pub fn is_conflict(&self) -> bool {
         self.status() == Some(409)
     }
 
-    /// Returns whether the service, or something on the way to it, is currently unavailable.
+    /// Returns whether the service, or something on the way to it, is unavailable at the moment.
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self.0.kind,

@@ -5,89 +5,91 @@ use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBo
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request contains something that JSON cannot express, usually a number that is not finite.
-    /// It was not sent. The source of the error says what it is; leave it out, or replace it by a
-    /// text. The body of a gateway's logger may contain such a number;
+    /// The request contains something that JSON cannot express, usually a number that is not
+    /// finite. It was not sent. The source of the error says what it is: leave it out, or replace
+    /// it by a text. The body of a gateway's logger may contain such a number;
     /// [`Client::ingest_gateway_body`](crate::Client::ingest_gateway_body) sends it unchanged.
     Unwritable,
-    /// A path parameter is `.` or `..`, which a URL cannot contain; or a link has parameters that
-    /// this version does not know.
+    /// The request has no valid URL: a path parameter is `.` or `..`, or a link has parameters that
+    /// this version does not know. It was not sent.
     Unaddressable,
     /// No connection could be made. The service has not seen the request.
     Connect,
-    /// The call timed out. The service may have done the work.
+    /// The call took longer than its timeout. The service may have carried it out.
     TimedOut,
-    /// The connection broke. The service may have done the work.
+    /// The connection broke off. The service may have carried out the request.
     Transport,
-    /// 400: the service could not read the request: it is not valid HTTP, or its body is not what the
-    /// route reads, or is not in its declared encoding.
+    /// 400: the service could not read the request. It is not valid HTTP, its body is not what the
+    /// route reads, or the body is not in its declared encoding.
     Malformed,
-    /// 400: the body of the request was cut off on the way. The service used nothing of it.
+    /// 400: the body of the request was cut off on the way. The service used none of it.
     BodyIncomplete,
-    /// 400: the gateway has no adapter.
+    /// 400: the service cannot read payloads of this gateway.
     UnsupportedProvider,
     /// 401: the token is missing or unknown.
     Unauthorized,
-    /// 403: the token is known but lacks the authority.
+    /// 403: the token is known, but does not allow the request.
     Forbidden(Denial),
     /// 404: the service has no such route.
     NotFound,
     /// 404: context retrieval is not configured, or not for this route.
     RetrievalDisabled,
-    /// 409: a different fact with the same identity is stored.
+    /// 409: a stored fact with the same identity is different.
     Conflict(Code),
     /// 409: a bounded read is declined; there is no partial answer.
     Declined(Decline),
     /// 409: a Session has too many facts for this read.
     SessionBound(SessionBound),
-    /// 409: the cohort of a report has too many facts, or too many facts relate to it.
+    /// 409: the cohort of a report has too many calls, or too many facts relate to it.
     ReportEvidence,
     /// 409: the reply would exceed the cap of its route; there is no partial answer.
     Oversize,
-    /// 413: the body exceeds the cap of its route in bytes, in which case it is usually not even sent,
-    /// or contains too many values for one request.
+    /// 413: the body exceeds the cap of its route in bytes, or contains too many values for one
+    /// request. A body over the cap that this client knows is not even sent.
     TooLarge,
     /// 422: these fields are invalid.
     Invalid(Vec<FieldError>),
     /// 422: the parameters of a query conflict with each other or with stored facts.
     Query(QueryFault),
-    /// 503: the service has too much to do: all its read slots, or the memory for bodies and large
-    /// replies, are in use.
+    /// 503: the service has too much to do. All its read slots are in use, or all its memory for
+    /// bodies and large replies.
     Busy,
     /// 503: the service stopped the work at its deadline.
     Deadline,
-    /// 503: the fact store cannot be reached. Nothing of a delivery was acknowledged.
+    /// 503: the fact store cannot be reached. Nothing was acknowledged.
     StoreUnavailable,
-    /// 408, 429, 502, 503 or 504: the body took too long to arrive, or something between this client
-    /// and the service limits the rate or cannot reach the service.
+    /// 408, 429, 502, 503 or 504: the body took too long to arrive, or something between this
+    /// client and the service limits the rate or cannot reach the service.
     Unavailable {
         /// The status.
         status: u16,
     },
     /// The answer is a success, but not a valid reply of the route.
     Unreadable,
-    /// The answer is a success, but does not account for exactly the parts that were requested, or
-    /// the payloads that were sent. No part is returned; of the payloads, some may not be stored.
+    /// The answer is a success, but it does not account for exactly the parts that were requested,
+    /// or the payloads that were sent. No part is returned. Of the payloads, some may not be
+    /// stored.
     Incomplete {
-        /// How many parts were requested, or payloads sent.
+        /// The number of parts that were requested, or of payloads that were sent.
         requested: usize,
-        /// How many parts the reply has, or payloads the receipt counts.
+        /// The number of parts in the reply, or of payloads that the receipt counts.
         returned: usize,
     },
-    /// The answer is a success, but its cursor leads back to a page that was read already. Following
+    /// The answer is a success, but its cursor leads back to a page that was read before. Following
     /// it would never end.
     CursorRepeated,
-    /// The reply exceeds this client's limit.
+    /// The reply exceeds the limit of this client.
     ReplyTooLarge {
-        /// This client's limit in bytes.
+        /// The limit in bytes.
         bytes_max: usize,
     },
-    /// A redirect, which this client never follows, because that would send the token elsewhere.
+    /// The answer is a redirect. This client never follows one, because that would send the token
+    /// elsewhere.
     Redirected {
         /// The status.
         status: u16,
     },
-    /// An unknown answer, from a newer service or from something else.
+    /// The answer is unknown. It comes from a newer service, or from something else.
     Unrecognised {
         /// The status.
         status: u16,
@@ -96,20 +98,20 @@ pub enum ErrorKind {
     },
 }
 
-/// Why a known token is denied.
+/// Why a known token does not allow a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denial {
     /// The route requires another authority.
     Authority(RequiredAuthority),
-    /// The Session is not in the configured grant, whether or not it exists.
+    /// The Session is outside the token's grant, whether or not it exists.
     OutsideGrant,
     /// Something between this client and the service denies the request.
     Other,
 }
 
 impl ErrorKind {
-    /// Returns the status of the answer; nothing if there was none, or if it was a success.
+    /// Returns the status of the answer; nothing if there was no answer, or if it was a success.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Unwritable
@@ -141,7 +143,7 @@ impl ErrorKind {
 
     /// Returns whether the same request may succeed if it is sent again later.
     ///
-    /// This does not mean that sending it again is harmless; for an unnamed delivery, only
+    /// This does not mean that sending it again is harmless. For a delivery without a name, only
     /// [`ErrorKind::never_arrived`] ensures that.
     #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
     pub fn is_retryable(&self) -> bool {
@@ -150,26 +152,26 @@ impl ErrorKind {
             Self::Unwritable | Self::Unaddressable | Self::TooLarge => false,
             // The service may be starting, or the network recovering.
             Self::Connect | Self::Transport => true,
-            // The request broke off on its way, not in its content.
+            // The request was cut off on the way; its content may be valid.
             Self::BodyIncomplete => true,
             // It took too long this time; the work is bounded, so a retry may succeed.
             Self::TimedOut | Self::Deadline => true,
-            // There is room again as soon as other requests end.
+            // There is room again as soon as other requests have ended.
             Self::Busy => true,
-            // Nothing was acknowledged, and stores come back.
+            // Nothing was acknowledged, and the store may become available again.
             Self::StoreUnavailable => true,
             // The network was slow; or a proxy cannot reach the service, or limits the rate.
             Self::Unavailable { .. } => true,
             // The request is invalid and stays invalid.
             Self::Malformed | Self::UnsupportedProvider | Self::Invalid(_) => false,
-            // An invalidated cursor stays invalid; the pages have to be read from the first.
+            // An invalid cursor stays invalid; the pages have to be read again from the first.
             Self::Query(_) => false,
-            // Tokens, authorities and grants change by configuration, not by waiting.
+            // Waiting does not change tokens, authorities or grants.
             Self::Unauthorized | Self::Forbidden(_) => false,
             Self::NotFound | Self::RetrievalDisabled => false,
-            // Facts are immutable: the identity stays taken.
+            // Facts are immutable, so the identity stays taken.
             Self::Conflict(_) => false,
-            // The bound concerns stored facts, which do not become fewer.
+            // The bound is about stored facts, which do not become fewer.
             Self::Declined(_) | Self::SessionBound(_) | Self::ReportEvidence | Self::Oversize => {
                 false
             }
@@ -184,8 +186,8 @@ impl ErrorKind {
         }
     }
 
-    /// Returns whether it is certain that the service has used nothing of the request: it was not
-    /// sent, or did not arrive whole.
+    /// Returns whether it is certain that the service used nothing of the request, because it was
+    /// not sent or did not arrive as a whole.
     pub fn never_arrived(&self) -> bool {
         matches!(
             self,

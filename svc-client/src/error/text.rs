@@ -1,4 +1,4 @@
-//! The messages of the kinds.
+//! The messages of the kinds of errors.
 
 use std::fmt;
 

@@ -12,33 +12,34 @@ use super::folder::{Folder, Partial};
 use super::name::{DeliveryId, Name};
 use super::{OutboxError, OutboxLimits};
 
-/// How often it looks again.
+/// How often a writer tries to take the lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Admits deliveries of all processes one at a time.
+/// Admits the deliveries of all processes, one at a time.
 ///
-/// The file `writers` holds the next place of the queue. As long as it says what this process left in
-/// it, nobody else has put anything, and the folder need not be read to know that it holds no more
-/// than before; a queue of thousands is not read again for each delivery that joins it.
+/// The file `writers` contains the next place in the queue. If it still contains what this process
+/// wrote into it, nobody else has added anything, so the folder contains no more than before and
+/// need not be read. Otherwise a queue of thousands would be read again for each delivery that is
+/// added.
 #[derive(Debug)]
 pub(super) struct Admission {
     shared: Mutex<Shared>,
-    /// Tells the threads that wait for their turn that one has ended.
+    /// Wakes a thread that waits for its turn after another turn has ended.
     turn_ended: Condvar,
-    /// How long a caller waits for other threads and other processes together.
+    /// How long a caller waits for other threads and other processes, together.
     patience: Duration,
 }
 
 /// What the threads of this process share.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Whether a thread has its turn. The mutex itself is held only for a moment, because nobody can
-    /// wait for a mutex within a bounded time.
+    /// Whether some thread has its turn. The mutex itself is held only for a moment, because
+    /// waiting for a mutex has no time limit.
     taken: bool,
     known: Option<Known>,
 }
 
-/// The turn of one thread, until it is dropped.
+/// The turn of one thread. It ends when this is dropped.
 #[derive(Debug)]
 struct Turn<'a> {
     admission: &'a Admission,
@@ -51,7 +52,8 @@ struct Known {
     held: Held,
 }
 
-/// An upper bound for the contents of a folder; deliveries sent in the meantime still count.
+/// An upper bound for what a folder contains. Deliveries that were sent in the meantime still
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) deliveries: u64,
@@ -67,15 +69,15 @@ impl Admission {
         }
     }
 
-    /// Returns until when a caller waits that begins now.
+    /// Returns until when a caller waits that begins to wait now.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.patience
     }
 
-    /// Assigns a delivery its place and its file.
+    /// Gives a delivery its place and its file.
     ///
-    /// A place is taken before the file is written, and files are written side by side: those of
-    /// several writers at once may be whole in another order.
+    /// A place is taken before the file is written, and several writers write their files at the
+    /// same time, so the files may be completed in another order.
     pub(super) fn admit(
         &self,
         folder: &Folder,
@@ -119,7 +121,7 @@ impl Admission {
     pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
         let deadline = self.deadline();
         let _turn = self.turn(deadline)?;
-        // Between the creation of a file and its lock it would look abandoned.
+        // A file that was created but not locked yet would look abandoned.
         let _writers = lock(&folder.writers(), deadline)?;
         for name in folder.partial()? {
             folder.remove_abandoned(name)?;
@@ -127,7 +129,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Waits for the other threads of this process, within a bounded time.
+    /// Waits for the other threads of this process, until the deadline.
     fn turn(&self, deadline: Instant) -> Result<Turn<'_>, OutboxError> {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self
@@ -145,7 +147,7 @@ impl Admission {
     }
 
     fn hold(&self) -> MutexGuard<'_, Shared> {
-        // What a panic left behind is at worst nothing, which is always true.
+        // After a panic, nothing may be known about the folder. That is always a valid state.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -180,8 +182,8 @@ impl Held {
     }
 }
 
-/// Counts what the folder holds. The next place is behind all of it, even if the file that says so
-/// was lost.
+/// Counts what the folder contains. The next place is after all of it, even if the file with the
+/// next place was lost.
 fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
     let mut names = folder.waiting()?;
     names.extend(folder.partial()?);
@@ -194,7 +196,7 @@ fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
     })
 }
 
-/// Takes the lock of the writers, within a bounded time.
+/// Takes the lock of the writers, until the deadline.
 fn lock(path: &Path, deadline: Instant) -> Result<Locked, OutboxError> {
     loop {
         let file = disk::private_file(path, New::WhenAbsent)?;
@@ -208,7 +210,7 @@ fn lock(path: &Path, deadline: Instant) -> Result<Locked, OutboxError> {
     }
 }
 
-/// Returns the next place; nothing if the file is new, or not as it was written.
+/// Returns the next place; nothing if the file is new or was damaged.
 fn read_next(file: &mut File, path: &Path) -> Result<Option<u64>, OutboxError> {
     let mut text = Vec::new();
     file.take(64)
@@ -219,8 +221,8 @@ fn read_next(file: &mut File, path: &Path) -> Result<Option<u64>, OutboxError> {
         .and_then(|text| text.trim_end().parse().ok()))
 }
 
-/// Writes the next place over the last one, which is as long. It need not outlive a power cut: after
-/// one nobody knows the last place, and everybody counts.
+/// Writes the next place over the last one, which has the same length. It need not survive a power
+/// failure: after one, no process knows the last place, so each of them counts.
 fn write_next(file: &mut File, path: &Path, next: u64) -> Result<(), OutboxError> {
     file.rewind()
         .and_then(|()| file.write_all(format!("{next:020}\n").as_bytes()))
@@ -268,7 +270,7 @@ mod tests {
                 assert!(matches!(admitted, Err(OutboxError::Locked)));
             }
         });
-        // One after the other they would take sixteen times as long.
+        // One after another, they would take sixteen times as long.
         assert!(start.elapsed() < patience * THREADS / 2);
         drop(other);
         thread::scope(|scope| {

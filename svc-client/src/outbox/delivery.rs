@@ -14,11 +14,11 @@ use super::{OutboxError, status};
 use crate::reply::Success;
 use crate::{Client, Error};
 
-/// Something to deliver to the service.
+/// Something that is to be delivered to the service.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// One model call. If it has no [`Capture`], it gets one with the id of the delivery and the
+    /// One model call. If it has no [`Capture`], one is added, with the id of the delivery and the
     /// current time.
     Gateway(Box<GatewayIngestRequest>),
     /// The outcome of one CI run.
@@ -74,7 +74,7 @@ pub(super) enum Route {
 }
 
 impl Delivery {
-    /// Writes the delivery as it will be sent, however often.
+    /// Writes the delivery in the form in which every attempt sends it.
     pub(super) fn into_record(self, id: DeliveryId) -> Result<Record, OutboxError> {
         let put_at = status::now();
         let (route, outgoing) = match self {
@@ -114,7 +114,7 @@ impl Record {
         };
         match self.header.route {
             Route::IngestGateway => {
-                // Every call in an outbox has a capture, so a repeated one is recognised.
+                // Every call in an outbox has a capture, so the service recognises a repeated one.
                 let client = client.with_named_deliveries();
                 let answer = client.exchange::<IngestGateway>(outgoing).await?;
                 acknowledged(&answer, |answer| {
@@ -144,10 +144,10 @@ impl Record {
     }
 }
 
-/// Returns whether a success acknowledges a delivery: if it is the receipt of the route, or if it
-/// is another object with the service's request id. The latter is the receipt of a newer service;
-/// waiting for a known one would block the queue forever. Anything else comes from something in
-/// between.
+/// Returns an error unless a success acknowledges a delivery. It does if it is the receipt of the
+/// route, or another object with the id that the service gives a request. The latter is the receipt
+/// of a newer service; waiting for a known receipt would block the queue forever. Anything else
+/// comes from something between the client and the service.
 fn acknowledged(answer: &Success, is_receipt: impl Fn(&Success) -> bool) -> Result<(), Error> {
     let is_object = || matches!(Json::parse(&answer.bytes), Ok(Json::Object(_)));
     if is_receipt(answer) || answer.request_id.is_some() && is_object() {
@@ -157,8 +157,8 @@ fn acknowledged(answer: &Success, is_receipt: impl Fn(&Success) -> bool) -> Resu
     }
 }
 
-/// Returns whether an answer is the receipt of an export: an empty object, or the partial-success
-/// object of a collector. Any other object comes from something else.
+/// Returns whether an answer is the receipt of an export of logs: an empty object, or the object
+/// with which a collector reports a partial success. Any other object comes from something else.
 fn is_export_receipt(bytes: &[u8]) -> bool {
     let answer = Json::parse(bytes).ok().and_then(Json::into_object);
     answer.is_some_and(|answer| answer.iter().all(|(name, _)| name == "partialSuccess"))

@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 
 use super::OutboxError;
 
-/// Runs blocking disk work off the runtime's threads. It runs to its end even if nobody waits for
-/// it any more.
+/// Runs blocking disk work outside of the runtime's threads. The work runs to its end, even if
+/// nobody waits for it any more.
 pub(super) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OutboxError> + Send + 'static,
 ) -> Result<T, OutboxError> {
@@ -25,7 +25,7 @@ pub(super) async fn off_the_runtime<T: Send + 'static>(
     }
 }
 
-/// Creates a private folder and its parents; an existing folder must be private.
+/// Creates a private folder and its parents. A folder that exists must be private.
 pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -42,7 +42,7 @@ pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
     Ok(())
 }
 
-/// Checks that a folder is there, and that other users cannot enter it.
+/// Checks that the folder exists, and that other users cannot enter it.
 pub(super) fn check_private(path: &Path) -> Result<(), OutboxError> {
     let look = OutboxError::disk("look at", path);
     let metadata = match fs::metadata(path) {
@@ -63,7 +63,7 @@ fn mode(metadata: &fs::Metadata) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&metadata.permissions())
 }
 
-/// Other systems have no mode that says who may enter.
+/// Other systems have no mode that says who may enter a folder.
 #[cfg(not(unix))]
 fn mode(_metadata: &fs::Metadata) -> u32 {
     0
@@ -91,7 +91,7 @@ pub(super) enum New {
     WhenAbsent,
 }
 
-/// Replaces a small file atomically. After a power failure, the old one may be back.
+/// Replaces a small file atomically. After a power failure, the old one may be there again.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
     let aside = path.with_added_extension("new");
     remove(&aside)?;
@@ -101,14 +101,14 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
     rename(&aside, path)
 }
 
-/// Renames a file, if it is there.
+/// Renames a file, if it exists.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), OutboxError> {
     present(fs::rename(from, to))
         .map(drop)
         .map_err(OutboxError::disk("rename", from))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 pub(super) fn remove(path: &Path) -> Result<(), OutboxError> {
     present(fs::remove_file(path))
         .map(drop)
@@ -117,7 +117,7 @@ pub(super) fn remove(path: &Path) -> Result<(), OutboxError> {
 
 /// Makes creations, renames and removals in a folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
-    // Other systems cannot open folders.
+    // On other systems, folders cannot be opened.
     if cfg!(not(unix)) {
         return Ok(());
     }
@@ -132,7 +132,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
         .map_err(OutboxError::disk("write", path))
 }
 
-/// A file that only this process has locked. Dropping it ends the lock; so does the end of the
+/// A file that only this process has locked. The lock ends when this is dropped, or with the
 /// process.
 #[derive(Debug)]
 pub(super) struct Locked(File);
@@ -164,13 +164,13 @@ impl DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Closing the file is not enough: a program that is being started holds a copy of it until it
-        // runs, and the lock with it.
+        // Closing the file is not enough: a program that is being started has a copy of the file
+        // until it runs, and holds the lock with it.
         drop(self.0.unlock());
     }
 }
 
-/// Returns whether somebody has locked a file. For a moment, nobody else can lock it.
+/// Returns whether a file is locked. While this checks, nobody else can lock the file.
 pub(super) fn is_locked(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -180,7 +180,8 @@ pub(super) fn is_locked(path: &Path) -> bool {
     matches!(tried, Err(TryLockError::WouldBlock))
 }
 
-/// Returns the processes that have locked a file, as far as the system tells.
+/// Returns the processes that have locked a file, as far as the system shows them. A process
+/// without an id here is `None`.
 #[cfg(target_os = "linux")]
 pub(super) fn holders(path: &Path) -> Vec<Option<u32>> {
     use std::os::linux::fs::MetadataExt as _;
@@ -200,8 +201,8 @@ pub(super) fn holders(path: &Path) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// Returns the id of the process that has the lock of a line of `/proc/locks`, if it is of this file.
-/// A line with `->` is about a process that waits.
+/// Returns the id of the process that holds the lock in a line of `/proc/locks`, if the lock is on
+/// this file. A line with `->` is about a process that waits for a lock.
 #[cfg(target_os = "linux")]
 fn holder<'a>(line: &'a str, file: &str) -> Option<&'a str> {
     let mut words = line.split_ascii_whitespace().skip(1);
@@ -212,13 +213,13 @@ fn holder<'a>(line: &'a str, file: &str) -> Option<&'a str> {
     (words.next()? == file).then_some(process)
 }
 
-/// Returns nothing: this system does not tell.
+/// Returns nothing, because this system does not show who has locked a file.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn holders(_path: &Path) -> Vec<Option<u32>> {
     Vec::new()
 }
 
-/// Returns nothing for a file that is not there.
+/// Turns the error for a file that does not exist into `None`.
 pub(super) fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

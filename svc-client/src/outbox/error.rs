@@ -9,46 +9,48 @@ use crate::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutboxError {
-    /// With the delivery, the outbox would exceed its [limits](super::OutboxLimits). The delivery was
-    /// not kept. Send what is waiting, remove what was refused, or raise the limits; then put it
-    /// again.
+    /// With the delivery, the outbox would exceed its [limits](super::OutboxLimits). The delivery
+    /// was not kept. Send what is waiting, remove what was refused, or raise the limits; then put
+    /// the delivery again.
     #[error(
         "the delivery was not kept: with it, the outbox would exceed its limits; it holds \
          {deliveries} deliveries of {bytes} bytes; make room, or raise the limits"
     )]
     Full {
-        /// The deliveries in the outbox, without this one and including refused ones.
+        /// The number of deliveries in the outbox, including refused ones and without this one.
         deliveries: u64,
         /// The total size of their files in bytes.
         bytes: u64,
     },
-    /// The delivery exceeds the cap of its route; the service would never accept it. It was not kept.
+    /// The delivery exceeds the cap of its route, so the service would never accept it. It was not
+    /// kept.
     #[error("the delivery was not kept: it exceeds the cap of its route")]
     TooLarge,
-    /// The delivery contains something that JSON cannot express, usually a number that is not finite.
-    /// It was not kept. The source says what it is; leave it out, or replace it by a text.
+    /// The delivery contains something that JSON cannot express, usually a number that is not
+    /// finite. It was not kept. The source of the error says what it is: leave it out, or replace
+    /// it by a text.
     #[error(
         "the delivery was not kept: it contains something that JSON cannot express, such as a \
          number that is not finite"
     )]
     Unwritable(#[source] WriteError),
-    /// Others have kept the outbox locked for [`Outbox::PATIENCE`](super::Outbox::PATIENCE): other
-    /// programs, or threads of this one that wait for them.
-    /// What was put was not kept: put it again. What was opened was not opened: open it again.
+    /// The outbox was locked by others for [`Outbox::PATIENCE`](super::Outbox::PATIENCE): by other
+    /// programs, or by threads of this one that wait for them. A delivery that was to be put was
+    /// not kept, and an outbox that was to be opened was not opened. Try again.
     #[error("other programs have kept the outbox locked, so nothing was added to it; try again")]
     Locked,
-    /// Another sender is using this folder. Only [`Outbox::drain`](super::Outbox::drain) says so; it
-    /// has sent nothing, and all deliveries are still waiting.
+    /// Another sender is using this folder. Only [`Outbox::drain`](super::Outbox::drain) fails with
+    /// this error. It has sent nothing, and all deliveries are still waiting.
     #[error("another sender is using this outbox")]
     Busy,
     /// Sending has stopped until a person acts: the token is not accepted, or the URL is not that
     /// of a service. All deliveries are still waiting.
     #[error("the outbox has stopped until a person acts")]
     Stopped(#[source] Error),
-    /// Other users can read the folder.
+    /// Other users can enter the folder.
     #[error("other users can read {}; make it private with chmod 700", path.display())]
     Exposed {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
     /// A disk operation failed.

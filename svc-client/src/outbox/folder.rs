@@ -13,7 +13,7 @@ use super::{OutboxError, Reason, RefusedDelivery};
 const DELIVERY: &str = "delivery";
 /// The ending of a delivery that is being written.
 const PARTIAL: &str = "partial";
-/// The ending of the note why a delivery was refused.
+/// The ending of the note on why a delivery was refused.
 const REASON: &str = "reason";
 
 /// The folder of an outbox.
@@ -39,7 +39,7 @@ pub(super) enum Found {
     Record(Record),
     /// A damaged file.
     Damaged,
-    /// No file; it was removed.
+    /// There is no file; it was removed.
     Nothing,
 }
 
@@ -51,7 +51,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Names a folder without opening it.
+    /// Returns the folder without opening it.
     pub(super) fn at(root: PathBuf) -> Self {
         let refused = root.join("refused");
         Self { root, refused }
@@ -71,7 +71,7 @@ impl Folder {
         self.root.join("sender")
     }
 
-    /// Takes the sender's lock; nothing if another sender has it.
+    /// Takes the lock of the sender; nothing if another sender has it.
     pub(super) fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
         let path = self.sender();
         let file = disk::private_file(&path, New::WhenAbsent)?;
@@ -93,7 +93,7 @@ impl Folder {
         names(&self.refused, DELIVERY)
     }
 
-    /// Creates the file of a delivery, and locks it until it is written.
+    /// Creates the file of a delivery. It stays locked until it is written.
     pub(super) fn create(&self, name: Name) -> Result<Partial, OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let file = disk::private_file(&path, New::Always)?;
@@ -107,7 +107,7 @@ impl Folder {
         })
     }
 
-    /// Removes a file if its writer is gone.
+    /// Removes a file if its writer no longer runs.
     pub(super) fn remove_abandoned(&self, name: Name) -> Result<(), OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let opened = disk::present(File::open(&path)).map_err(OutboxError::disk("open", &path))?;
@@ -147,13 +147,12 @@ impl Folder {
         Header::decode(&beginning[..length])
     }
 
-    /// Removes a delivery. After a power failure it may be back, and is then sent again.
+    /// Removes a delivery. After a power failure it may be there again, and is then sent again.
     pub(super) fn remove(&self, name: Name) -> Result<(), OutboxError> {
         disk::remove(&file(&self.root, name, DELIVERY))
     }
 
-    /// Sets a delivery aside with the reason, which is written first, so that every refused
-    /// delivery has one.
+    /// Sets a delivery aside. The reason is written first, so that every refused delivery has one.
     pub(super) fn set_aside(&self, name: Name, reason: &Reason) -> Result<(), OutboxError> {
         let note = json::to_vec(reason, usize::MAX)?;
         disk::replace(&file(&self.refused, name, REASON), &note)?;
@@ -164,7 +163,7 @@ impl Folder {
         disk::sync_folder(&self.refused)
     }
 
-    /// Puts a refused delivery back in its place in the queue.
+    /// Puts a refused delivery back into the queue, in its old place.
     pub(super) fn restore(&self, name: Name) -> Result<(), OutboxError> {
         disk::rename(
             &file(&self.refused, name, DELIVERY),
@@ -181,7 +180,7 @@ impl Folder {
         }
     }
 
-    /// Records why sending has stopped.
+    /// Records why sending has stopped until a person acts.
     pub(super) fn stop(&self, reason: &Reason) -> Result<(), OutboxError> {
         disk::replace(&self.stopped_path(), &json::to_vec(reason, usize::MAX)?)
     }
@@ -200,7 +199,7 @@ impl Folder {
     }
 }
 
-/// A delivery that is being written. It is removed if it is not finished.
+/// A delivery that is being written. If it is not finished, its file is removed.
 #[derive(Debug)]
 pub(super) struct Partial {
     file: Locked,
@@ -210,7 +209,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Writes the file and adds it to the queue. When this returns, it is durable.
+    /// Writes the file and adds it to the queue. When this returns, the delivery is durable.
     pub(super) fn finish(mut self, bytes: &[u8]) -> Result<(), OutboxError> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -220,7 +219,7 @@ impl Partial {
             .and_then(|()| self.file.sync_all())
             .map_err(OutboxError::disk("write", path))?;
         fs::rename(path, &self.whole).map_err(OutboxError::disk("rename", path))?;
-        // From here on it is the whole file that has to go if something fails.
+        // If something fails from here on, the whole file has to be removed.
         self.path = Some(self.whole.clone());
         disk::sync_folder(&self.folder)?;
         self.path = None;
@@ -231,7 +230,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The failure that led here is the one to report.
+            // Only the failure that led here is reported.
             drop(disk::remove(path));
         }
     }

@@ -68,21 +68,21 @@ pub(super) struct Shared {
 impl Outbox {
     /// The default first pause of [`Outbox::run`] while the service is unavailable.
     pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
-    /// The default longest pause, unless the service asks for a longer one.
+    /// The default longest pause of [`Outbox::run`], unless the service asks for a longer one.
     pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-    /// The longest pause that the service may ask for with `Retry-After`; a longer one is shortened.
+    /// The longest pause that the service can ask for with `Retry-After`. A longer one is shortened
+    /// to this.
     pub const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(15);
-    /// How long each call of [`Outbox::put`] and [`Outbox::open`] waits for others, which are other
-    /// threads of this program and other programs together. Each needs the outbox only for a
-    /// moment.
+    /// How long a call of [`Outbox::put`] or [`Outbox::open`] waits for others: other threads of
+    /// this program and other programs, together. Each of them needs the outbox only for a moment.
     pub const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Opens the outbox in this folder, which is created if necessary. Nothing is sent.
+    /// Opens the outbox in this folder. The folder is created if necessary. Nothing is sent.
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Exposed`] if other users can enter the folder, [`OutboxError::Locked`] if others
-    /// keep it locked for [`Outbox::PATIENCE`], or the disk fails.
+    /// [`OutboxError::Exposed`] if other users can enter the folder; [`OutboxError::Locked`] if
+    /// others keep it locked for [`Outbox::PATIENCE`]; [`OutboxError::Disk`] if the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
         let shared = Shared {
             folder: Folder::open(folder.into())?,
@@ -113,24 +113,24 @@ impl Outbox {
         self.shared.folder.path()
     }
 
-    /// Adds a delivery to the queue. When this returns, the delivery survives a crash and a power
-    /// failure; if it fails, the delivery is not in the queue.
+    /// Adds a delivery to the queue. When this returns the id, the delivery survives a crash and a
+    /// power failure. If it fails, the delivery is not in the queue.
     ///
-    /// A dropped future may have added the delivery, or may still do so.
+    /// If the future is dropped, the delivery may have been added, or may still be added.
     ///
     /// # Errors
     ///
     /// [`OutboxError::Locked`] if others keep the outbox locked for [`Outbox::PATIENCE`]: put the
-    /// delivery again. [`OutboxError::Full`], [`OutboxError::TooLarge`],
-    /// [`OutboxError::Unwritable`], or the disk fails.
+    /// delivery again. Otherwise [`OutboxError::Full`], [`OutboxError::TooLarge`],
+    /// [`OutboxError::Unwritable`] or [`OutboxError::Disk`].
     pub async fn put(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, OutboxError> {
         let (outbox, delivery) = (self.clone(), delivery.into());
-        // The wait for a thread counts too.
+        // Waiting for a thread of the runtime counts too.
         let deadline = self.shared.admission.deadline();
         off_the_runtime(move || outbox.put_until(delivery, deadline)).await
     }
 
-    /// As [`Outbox::put`], on the caller's thread and without a runtime.
+    /// Does the same as [`Outbox::put`], on the caller's thread and without a runtime.
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl Outbox {
         }
     }
 
-    /// Returns the status of the outbox. It only reads file names, which takes a moment. To look at
-    /// an outbox without opening it, use [`OutboxView`].
+    /// Returns the status of the outbox. It reads little more than file names, so it takes only a
+    /// moment. To see the status of an outbox without opening it, use [`OutboxView`].
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ impl Outbox {
         OutboxView::new(&self.shared.folder).status()
     }
 
-    /// Returns the deliveries that the service refused, oldest first. The files stay until somebody
-    /// removes them.
+    /// Returns the deliveries that the service refused, oldest first. Their files stay until
+    /// somebody removes them or [`Outbox::restore_refused`] puts them back.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl Outbox {
         OutboxView::new(&self.shared.folder).refused()
     }
 
-    /// Puts all refused deliveries back in their places in the queue, and returns how many there
+    /// Puts all refused deliveries back into their places in the queue, and returns how many there
     /// were. Call it once the cause is fixed.
     ///
     /// # Errors

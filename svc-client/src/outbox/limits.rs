@@ -1,7 +1,7 @@
-/// The limits of an [`Outbox`](super::Outbox), including refused deliveries.
+/// The limits of an [`Outbox`](super::Outbox). Refused deliveries count too.
 ///
-/// A delivery beyond a limit fails with [`OutboxError::Full`](super::OutboxError::Full); older
-/// deliveries are never removed to make room.
+/// A delivery that would exceed a limit fails with [`OutboxError::Full`](super::OutboxError::Full).
+/// Older deliveries are never removed to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutboxLimits {
     /// The maximum number of deliveries.

@@ -1,18 +1,19 @@
 //! A queue on disk that keeps deliveries while the service is unavailable.
 //!
-//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached; if
-//! it fails, the delivery was not kept. [`Outbox::run`] or [`Outbox::drain`] tries the deliveries in
-//! the order in which they were put, and removes those that the service has acknowledged. One that
-//! the service cannot accept yet is passed over and sent later, so deliveries may arrive in another
-//! order. After a crash or a power failure, sending continues where it was.
+//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached.
+//! If it fails, the delivery was not kept. [`Outbox::run`] and [`Outbox::drain`] send the
+//! deliveries in the order in which they were put, and remove those that the service has
+//! acknowledged. A delivery that the service cannot accept yet is skipped and sent later, so
+//! deliveries may arrive in another order. After a crash or a power failure, sending continues
+//! where it stopped.
 //!
 //! # Exactly once
 //!
 //! The queue delivers *at least once*: after a crash between an acknowledgement and the removal, a
 //! delivery is sent again. The service recognises it, because every attempt sends the same bytes,
 //! and these identify the delivery: a model call by its capture, which [`Outbox::put`] adds if
-//! necessary; a CI outcome by its run; an event by its content. Together, this makes it exactly
-//! once.
+//! necessary; a CI outcome by its run; an event by its content. So the service stores each delivery
+//! exactly once.
 //!
 //! # Answers
 //!
@@ -23,25 +24,25 @@
 //! | any other 400, 409, 413, 422 | is set aside with the reason | continues |
 //! | 401, 403, 3xx, anything else | waits | [stops](OutboxStatus::stopped) until a person acts |
 //!
-//! Nothing is dropped silently: refused deliveries are kept in the folder `refused`, counted by
-//! [`Outbox::status`], listed by [`Outbox::refused`], and put back by [`Outbox::restore_refused`]
-//! once the cause is fixed.
+//! Nothing is dropped silently. Refused deliveries are kept in the folder `refused`, counted by
+//! [`Outbox::status`] and listed by [`Outbox::refused`]. Once the cause is fixed,
+//! [`Outbox::restore_refused`] puts them back into the queue.
 //!
 //! # Several programs
 //!
-//! Any number of programs may add deliveries to one folder at once, each of which locks it for a
-//! moment. If others keep it locked for [`Outbox::PATIENCE`], [`Outbox::put`] fails with
-//! [`OutboxError::Locked`]: the delivery was not kept, and has to be put again. [`OutboxView`] shows
-//! what an outbox holds even then, and who is using it.
+//! Any number of programs may add deliveries to one folder at the same time. Each of them locks the
+//! folder for a moment. If others keep it locked for [`Outbox::PATIENCE`], [`Outbox::put`] fails
+//! with [`OutboxError::Locked`]: the delivery was not kept, and has to be put again. Even then,
+//! [`OutboxView`] shows what an outbox contains and who is using it.
 //!
-//! Only one sends at a time: a second [`Outbox::drain`] fails with [`OutboxError::Busy`]; a second
-//! [`Outbox::run`] waits and takes over when the first one ends. The folder must be on a local disk,
-//! because advisory locks do not work on every network file system.
+//! Only one program sends at a time. A second [`Outbox::drain`] fails with [`OutboxError::Busy`]. A
+//! second [`Outbox::run`] waits, and takes over when the first one ends. The folder must be on a
+//! local disk, because advisory locks do not work on every network file system.
 //!
 //! # Privacy
 //!
-//! The folder contains unencrypted captured content, so it is private to its user (0700, files
-//! 0600). It contains no token.
+//! The folder contains captured content without encryption, so it is private to its user (0700,
+//! files 0600). It contains no token.
 
 mod admission;
 mod delivery;

@@ -30,8 +30,8 @@ impl fmt::Display for DeliveryId {
     }
 }
 
-/// The name of a file without its ending. It contains the position in the queue and the size of the
-/// file, so that listing the folder is enough for both.
+/// The name of a file, without its ending. It contains the place in the queue and the size of the
+/// file, so that listing the folder is enough to know both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     pub(super) sequence: u64,
@@ -48,7 +48,8 @@ impl Name {
             bytes: next()?.parse().ok()?,
             id: DeliveryId(Uuid::try_parse(next()?).ok()?),
         };
-        // Whoever can be written in another way would not be found again under its own name.
+        // A name in another spelling is refused, because its file would not be found under this
+        // one.
         (name.to_string() == stem).then_some(name)
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Header {
     pub(super) version: Version1,
     /// The route of the body.
     pub(super) route: Route,
-    /// When it was added.
+    /// When the delivery was added.
     pub(super) put_at: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Record {
         Ok(bytes)
     }
 
-    /// Decodes the record of a file; nothing if it is invalid.
+    /// Returns the header of a file that begins with these bytes; nothing if it is not valid.
     pub(super) fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         let header = Header::decode(&bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;

@@ -11,20 +11,20 @@ use super::verdict::Verdict;
 use super::{Outbox, OutboxError, Reason};
 use crate::{Client, Error, ErrorKind};
 
-/// How often [`Outbox::run`] checks for deliveries of other processes.
+/// How often [`Outbox::run`] looks for deliveries of other processes.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The number of consecutive failures that end a pass. A single delivery that makes the service
-/// fail must not block the ones behind it.
+/// The number of consecutive failures that end a pass. A pass goes on after fewer, so that a single
+/// delivery that makes the service fail does not block the deliveries behind it.
 const FAILURES_IN_A_ROW_MAX: u32 = 3;
 
 /// The result of one pass over the queue.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Deliveries that the service acknowledged: newly stored, already stored, or skipped with a
-    /// reason.
+    /// The number of deliveries that the service acknowledged: newly stored, already stored, or
+    /// skipped with a reason.
     pub acknowledged: u64,
-    /// Deliveries that the service refused permanently and that were set aside.
+    /// The number of deliveries that the service refused permanently. They were set aside.
     pub refused: u64,
     /// Why the pass ended.
     pub ending: Ending,
@@ -38,31 +38,31 @@ pub enum Ending {
     Done,
     /// Some deliveries are still waiting, because the service could not accept them this time.
     Later(Error),
-    /// All other deliveries are still waiting until a person acts.
+    /// Sending has stopped until a person acts. The deliveries that are left are still waiting.
     Stopped(Error),
 }
 
-/// The result for one delivery.
+/// What became of one delivery.
 enum Outcome {
     Acknowledged,
     Refused,
     Later(Error),
     Stop(Error),
-    /// Somebody removed it.
+    /// Its file was removed by somebody else.
     Gone,
 }
 
 impl Outbox {
     /// Tries to send each waiting delivery once, in order, and returns the result.
     ///
-    /// It has no time limit of its own: whoever must not wait gives it one. Deliveries added in the
-    /// meantime may be left for the next time. Dropping the future leaves the current delivery in the
-    /// queue.
+    /// It has no time limit of its own; a caller that must not wait sets one. Deliveries that are
+    /// added in the meantime may be left for the next time. Dropping the future leaves the current
+    /// delivery in the queue.
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Busy`] if another sender is using the folder, or the disk fails. An unavailable
-    /// or refusing service is not an error; see [`Ending`].
+    /// [`OutboxError::Busy`] if another sender is using the folder; [`OutboxError::Disk`] if the
+    /// disk fails. A service that is unavailable, or that refuses, is not an error; see [`Ending`].
     pub async fn drain(&self, client: &Client) -> Result<Drained, OutboxError> {
         let alone = self.try_send_alone().await?.ok_or(OutboxError::Busy)?;
         self.pass(client, &alone).await
@@ -71,10 +71,10 @@ impl Outbox {
     /// Sends waiting and new deliveries until `shutdown` is ready.
     ///
     /// While the service is unavailable, the pause between attempts doubles up to
-    /// [`Outbox::LONGEST_PAUSE`], unless other [pauses](Outbox::pauses) are set; its second half is random.
-    /// If the service asks for a longer one (`Retry-After` in seconds), that one is taken, but never
-    /// more than [`Outbox::LONGEST_RETRY_AFTER`]. While another process is sending, this one waits to
-    /// take over.
+    /// [`Outbox::LONGEST_PAUSE`], unless other [pauses](Outbox::pauses) are set. Up to half of each
+    /// pause is left out at random. If the service asks for a longer pause (`Retry-After` in
+    /// seconds), that one is taken, up to [`Outbox::LONGEST_RETRY_AFTER`]. While another process is
+    /// sending, this one waits until it can take over.
     ///
     /// ```no_run
     /// # async fn serve(outbox: svc_client::Outbox, client: svc_client::Client) {
@@ -91,7 +91,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Stopped`] if a person must act, or the disk fails.
+    /// [`OutboxError::Stopped`] if a person must act; [`OutboxError::Disk`] if the disk fails.
     pub async fn run(
         &self,
         client: &Client,
@@ -133,8 +133,8 @@ impl Outbox {
         }
     }
 
-    /// Returns the pause after this many failures in a row. A wrong `Retry-After` must not stop the
-    /// deliveries for days.
+    /// Returns the pause after this many failures in a row. It is limited, because a wrong
+    /// `Retry-After` must not stop the deliveries for days.
     fn pause(&self, failures: u32, asked: Option<Duration>) -> Duration {
         let asked = asked.map(|asked| asked.min(Self::LONGEST_RETRY_AFTER));
         self.pauses
@@ -153,7 +153,8 @@ impl Outbox {
         self.on_folder(Folder::try_send_alone).await
     }
 
-    /// Sends the waiting deliveries. The lock ensures that nobody else does.
+    /// Sends the waiting deliveries. The lock ensures that no other sender does so at the same
+    /// time.
     async fn pass(&self, client: &Client, _alone: &Locked) -> Result<Drained, OutboxError> {
         let mut drained = Drained {
             acknowledged: 0,
@@ -247,8 +248,8 @@ impl Drained {
     }
 }
 
-/// Returns whether the next delivery would fail in the same way: the service is unreachable or
-/// limits the rate.
+/// Returns whether the next delivery would fail in the same way, because the service cannot be
+/// reached or limits the rate.
 fn is_away(error: &Error) -> bool {
     matches!(
         error.kind(),

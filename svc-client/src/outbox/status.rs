@@ -12,18 +12,18 @@ use crate::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutboxStatus {
-    /// Deliveries that are waiting to be sent.
+    /// The number of deliveries that are waiting to be sent.
     pub waiting: u64,
     /// The total size of their files in bytes.
     pub waiting_bytes: u64,
-    /// How long the oldest of them has been waiting.
+    /// How long the oldest of them has been waiting; `None` if none is waiting.
     pub oldest_age: Option<Duration>,
-    /// Deliveries that the service refused.
+    /// The number of deliveries that the service refused.
     pub refused: u64,
     /// The total size of their files in bytes.
     pub refused_bytes: u64,
-    /// Why sending has stopped until a person acts. It is set by the last attempt of any program on
-    /// this folder, and cleared by the next success.
+    /// Why sending has stopped until a person acts; `None` if it has not. It is set by the last
+    /// attempt of any program on this folder, and cleared by the next success.
     pub stopped: Option<Reason>,
 }
 
@@ -33,9 +33,9 @@ pub struct OutboxStatus {
 pub struct RefusedDelivery {
     /// Its id.
     pub id: DeliveryId,
-    /// Its file: a line about the delivery, then the body.
+    /// The path of its file: one line about the delivery, then the body.
     pub path: PathBuf,
-    /// Why it was refused; nothing if the note was removed.
+    /// Why it was refused; `None` if the note was removed.
     pub reason: Option<Reason>,
 }
 
@@ -45,11 +45,11 @@ pub struct RefusedDelivery {
 pub struct Reason {
     /// The kind of failure as a closed word; see [`ErrorKind::code`](crate::ErrorKind::code).
     pub code: String,
-    /// The status of the answer.
+    /// The status of the answer; `None` if there was no answer, or if it was a success.
     pub status: Option<u16>,
     /// The error message.
     pub message: String,
-    /// When the answer arrived.
+    /// When it was recorded.
     pub at: Instant,
 }
 
@@ -76,7 +76,8 @@ impl Reason {
     }
 }
 
-/// Returns the current time. A clock before 1970 must not lose a delivery, and counts as 1970.
+/// Returns the current time. A clock before 1970 must not lose a delivery, so such a time counts as
+/// 1970.
 pub(super) fn now() -> Instant {
     const BEGINNING: Instant = Instant::from_microseconds(0).expect("1970 is in range");
     EventTime::try_from(SystemTime::now()).map_or(BEGINNING, EventTime::instant)

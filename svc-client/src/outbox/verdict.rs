@@ -5,7 +5,7 @@ use crate::ErrorKind;
 pub(super) enum Verdict {
     /// It may succeed later.
     Later,
-    /// It will never succeed, but others may.
+    /// It will never succeed, but other deliveries may.
     Refused,
     /// No delivery will succeed until a person acts.
     Stop,
@@ -15,7 +15,7 @@ impl Verdict {
     #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
     pub(super) fn of(kind: &ErrorKind) -> Self {
         match kind {
-            // The service did not answer, or not yet, or did not get all of it.
+            // The service did not answer, was not ready, or did not receive all of the delivery.
             ErrorKind::Connect
             | ErrorKind::TimedOut
             | ErrorKind::Transport

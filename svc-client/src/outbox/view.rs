@@ -9,8 +9,8 @@ use super::disk;
 use super::folder::Folder;
 use super::{OutboxError, OutboxStatus, RefusedDelivery};
 
-/// A view of the folder of an outbox, which only reads: nothing is created, changed or waited for,
-/// so it works while other programs use the outbox, or keep it locked.
+/// A view of the folder of an outbox. It only reads: it creates nothing, changes nothing and waits
+/// for nothing. So it works while other programs are using the outbox, even if they keep it locked.
 #[derive(Clone, Debug)]
 pub struct OutboxView(Folder);
 
@@ -20,7 +20,7 @@ pub struct OutboxView(Folder);
 pub struct OutboxUser {
     /// What it is doing.
     pub work: OutboxWork,
-    /// Its process id; nothing if the system does not tell.
+    /// The id of its process; `None` if the system does not show it.
     pub process: Option<u32>,
 }
 
@@ -28,9 +28,9 @@ pub struct OutboxUser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutboxWork {
-    /// It is adding a delivery, or opening the outbox. Meanwhile nobody else can.
+    /// It is adding a delivery, or opening the outbox. Nobody else can do so at the same time.
     Adding,
-    /// It is sending, or waiting for something to send. Meanwhile nobody else can.
+    /// It is sending, or waiting for something to send. Nobody else can send at the same time.
     Sending,
 }
 
@@ -55,7 +55,8 @@ impl OutboxView {
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Exposed`] if other users can enter the folder, or there is none.
+    /// [`OutboxError::Exposed`] if other users can enter the folder; [`OutboxError::Disk`] if there
+    /// is no such folder.
     pub fn of(folder: impl Into<PathBuf>) -> Result<Self, OutboxError> {
         let folder = folder.into();
         disk::check_private(&folder)?;
@@ -71,7 +72,8 @@ impl OutboxView {
         self.0.path()
     }
 
-    /// Returns the status of the outbox. It only reads file names, which takes a moment.
+    /// Returns the status of the outbox. It reads little more than file names, so it takes only a
+    /// moment.
     ///
     /// # Errors
     ///
@@ -101,8 +103,9 @@ impl OutboxView {
         Ok(names.map(|name| self.0.refused_delivery(name)).collect())
     }
 
-    /// Returns the programs that are using the outbox, as far as the system tells. Linux tells the
-    /// processes on most file systems; elsewhere, only what is being added can be seen.
+    /// Returns the programs that are using the outbox, as far as the system shows them. Linux shows
+    /// the processes on most file systems. Elsewhere, it can only be seen whether somebody is
+    /// adding a delivery.
     pub fn users(&self) -> Vec<OutboxUser> {
         let (writers, sender) = (self.0.writers(), self.0.sender());
         let user = |work| move |process| OutboxUser { work, process };
@@ -111,7 +114,7 @@ impl OutboxView {
             adding.push(None);
         }
         let adding = adding.into_iter().map(user(OutboxWork::Adding));
-        // To try its lock would tell others for a moment that somebody is sending.
+        // The lock of the sender is not tried: for a moment, others would take that for a sender.
         let sending = disk::holders(&sender).into_iter();
         adding
             .chain(sending.map(user(OutboxWork::Sending)))
@@ -119,7 +122,7 @@ impl OutboxView {
     }
 }
 
-/// Returns the age of a moment, never negative.
+/// Returns the time since a moment, which is never negative.
 fn age(instant: Instant) -> Duration {
     let since = u64::try_from(instant.microseconds()).unwrap_or(0);
     SystemTime::now()

@@ -19,11 +19,11 @@ pub struct Answer {
 pub(super) enum Body {
     /// The whole body, with its length.
     Whole(Vec<u8>),
-    /// The body in chunks, without its length, again and again until the client has enough.
+    /// A body in chunks, without a length, which is repeated until the client has enough.
     Endless,
     /// A body that ends before its announced length.
     Broken(Vec<u8>),
-    /// The receipt of the requested route for a stored delivery.
+    /// The receipt for a stored delivery, as the requested route gives it.
     Stored,
     /// No answer: the connection ends after the request.
     Closed,
@@ -61,7 +61,7 @@ impl Answer {
         Self::text(status, body)
     }
 
-    /// Returns the receipt of the requested route for a stored delivery.
+    /// Returns the receipt for a stored delivery, as the requested route gives it.
     pub fn stored() -> Self {
         Self {
             body: Body::Stored,
@@ -85,7 +85,7 @@ impl Answer {
         }
     }
 
-    /// Returns no answer: the connection is closed after the request.
+    /// Gives no answer: the connection is closed after the request.
     pub fn closed() -> Self {
         Self {
             body: Body::Closed,
@@ -93,7 +93,7 @@ impl Answer {
         }
     }
 
-    /// Returns no answer: the connection stays open until the client leaves.
+    /// Gives no answer: the connection stays open until the client leaves.
     pub fn silent() -> Self {
         Self {
             body: Body::Silent,
@@ -114,8 +114,8 @@ impl Answer {
         self
     }
 
-    /// Writes the answer to a request. An error means that the client has disconnected, which is
-    /// allowed.
+    /// Writes the answer to a request. An error means that the client has disconnected, which it
+    /// may.
     pub(super) fn write(&self, mut stream: &TcpStream, request: &Received) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {

@@ -1,4 +1,4 @@
-//! A fake service for tests, which gives scripted answers, one per request.
+//! A fake service for tests. It gives scripted answers, one for each request.
 //!
 //! ```
 //! use svc_client::testing::{Answer, FakeServer};

@@ -13,8 +13,8 @@ use crate::{Client, RetryPolicy};
 /// The token of [`FakeServer::client`].
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A fake service in this process that gives scripted answers, one per connection. After the last
-/// answer, connections are closed without one.
+/// A fake service in this process. It gives scripted answers, one for each connection. After the
+/// last answer, it closes connections without one.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct FakeServer {
 pub struct Received {
     /// The method.
     pub method: String,
-    /// The unchanged path and query.
+    /// The path and query, unchanged.
     pub target: String,
     /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Returns the first header of this name, given in lower case.
+    /// Returns the first header with this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -83,7 +83,7 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    /// Returns a client of the server with a token, which retries almost without pauses.
+    /// Returns a client of the server, with a token. It retries almost without pauses.
     ///
     /// # Panics
     ///
@@ -97,7 +97,7 @@ impl FakeServer {
             .expect("a client of this machine")
     }
 
-    /// Replaces the remaining answers with these.
+    /// Replaces the answers that are left with these.
     pub fn answer(&self, script: impl IntoIterator<Item = Answer>) {
         *hold(&self.shared.script) = script.into_iter().collect();
     }
@@ -130,12 +130,12 @@ impl Shared {
                 let stream = Arc::new(stream);
                 connections.push(Arc::downgrade(&stream));
                 scope.spawn(move || {
-                    // A client may leave at any moment; what it sent is recorded before.
+                    // A client may leave at any moment. What it sent has been recorded by then.
                     drop(self.serve(&stream));
                     end(&stream);
                 });
             }
-            // Some may wait for a client that reads no further, or never leaves.
+            // Some may be waiting for a client that has stopped reading, or that never leaves.
             for stream in connections.iter().filter_map(Weak::upgrade) {
                 end(&stream);
             }
@@ -160,7 +160,7 @@ impl Shared {
 }
 
 fn end(stream: &TcpStream) {
-    // It fails when the client has ended the connection already.
+    // This fails if the client has already closed the connection.
     drop(stream.shutdown(Shutdown::Both));
 }
 

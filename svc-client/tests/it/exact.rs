@@ -1,4 +1,4 @@
-//! Values are returned exactly as they were captured.
+//! The client returns values exactly as they were captured.
 
 use std::error::Error as _;
 

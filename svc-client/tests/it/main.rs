@@ -1,4 +1,4 @@
-//! The client against a scripted peer.
+//! Tests the client against a scripted peer.
 
 mod connection;
 mod exact;

@@ -1,6 +1,6 @@
-//! A client keeps reading when the service is newer: it meets words, members and kinds that it does
-//! not know. The replies are generated from the published schemas, so every set in every reply is
-//! covered.
+//! A client can still read replies of a newer service, with words, members and kinds that the
+//! client does not know. The replies are generated from the published schemas, so every set in
+//! every reply is covered.
 
 use serde_json::{Map, Value, json};
 use svc_client::model::endpoint;
@@ -14,15 +14,16 @@ use svc_model::openapi;
 
 use super::routes::call_all;
 
-/// A word that no set contains.
+/// A word that is in no set.
 const WORD: &str = "a_newer_word";
-/// More than the number of kinds in any choice.
+/// A number that is greater than that of the kinds in any choice.
 const KINDS_MAX: usize = 8;
 
 /// Generates replies as a schema describes them.
 struct Replies<'a> {
     components: &'a Value,
-    /// Which of several kinds to generate. The one after the last is an unknown kind.
+    /// The index of the kind to generate where there are several. The index after the last
+    /// generates a kind that the client does not know.
     kind: usize,
     /// Whether the service is newer than the schema.
     newer: bool,
@@ -35,7 +36,7 @@ impl Replies<'_> {
         };
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             let name = reference.rsplit('/').next().unwrap_or_default();
-            // It repeats the request, so it contains no word that is new to the client.
+            // It repeats a part of the request, so the client knows all of its words.
             let newer = self.newer && name != "CommitAnchor";
             return Self { newer, ..*self }.make(&self.components[name]);
         }
@@ -75,7 +76,7 @@ impl Replies<'_> {
         let kinds: Vec<_> = kinds.iter().filter(|kind| kind["type"] != "null").collect();
         match kinds.get(self.kind) {
             Some(kind) => self.make(kind),
-            // Only something that names its kind can be of a newer kind.
+            // Only an object that names its kind can be of a newer kind.
             None if self.newer && self.tag(kinds[0]).is_some() => {
                 let tag = self.tag(kinds[0]).expect("it was looked for");
                 json!({ tag: WORD, "content": [1.10, null] })
@@ -104,7 +105,7 @@ impl Replies<'_> {
             .flatten()
         {
             let member = match name.as_str() {
-                // A newer service may rank differently, but the shape of a reply is the same.
+                // A newer service may rank differently, but its replies have the same shape.
                 "policy_version" if member["const"] == 1 && self.newer => json!(2),
                 _ => self.make(member),
             };
@@ -154,7 +155,7 @@ fn string(schema: &Map<String, Value>) -> Value {
     }
 }
 
-/// Returns the reply for each route that was asked, in the order of the requests.
+/// Returns the reply for each route that was called, in the order of the requests.
 fn answers(asked: &FakeServer, kind: usize, newer: bool) -> Vec<(String, Vec<u8>)> {
     let document: Value = serde_json::from_str(&openapi::openapi_json()).expect("a document");
     let replies = Replies {
@@ -250,7 +251,7 @@ fn unknown_values_are_kept_unchanged() {
         image.value().to_canonical(),
         br#"{"type":"image","bytes":1.10,"text":"\ud800"}"#
     );
-    // It can be used unchanged in another request.
+    // It can be used in a request unchanged.
     let reference = exact::to_vec(&item.reference, 1024).unwrap();
     assert!(
         String::from_utf8(reference)

@@ -1,4 +1,4 @@
-//! How a client treats answers that are not the service's.
+//! How a client treats answers that do not come from the service.
 
 use std::error::Error as _;
 

@@ -1,4 +1,4 @@
-//! What is sent.
+//! What requests look like on the wire.
 
 use svc_client::model::endpoint::{Compatibility, EvidenceInventory};
 use svc_client::model::evidence::InventoryRequest;

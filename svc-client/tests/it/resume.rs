@@ -1,4 +1,4 @@
-//! Runs the example on the front page.
+//! Runs the example from the front page of the documentation.
 
 use svc_client::model::evidence::{EvidenceReadRequest, Part};
 use svc_client::model::json;

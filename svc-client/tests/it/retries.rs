@@ -1,4 +1,4 @@
-//! What is sent again, how often, and what is not.
+//! Which requests are sent again, how often, and which are not.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Every route has its method.
+//! Every route has a method of the client.
 
 use std::collections::BTreeSet;
 
@@ -141,10 +141,10 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
 #[tokio::test]
 async fn every_route_has_a_method() {
     let mut routes = endpoint::all();
-    // These belong to the forge, and nobody else can sign for it.
+    // These routes are for the forge, which signs its requests.
     routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
-    // The answers are refusals, so only the requests matter.
+    // The answers are refusals; only the requests matter here.
     call_all(&server.client()).await;
     let called: BTreeSet<_> = server
         .received()

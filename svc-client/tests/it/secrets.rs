@@ -1,4 +1,4 @@
-//! A token is in its header, and nowhere else.
+//! A token is in its header and nowhere else.
 
 use std::error::Error;
 use std::fmt::Write as _;

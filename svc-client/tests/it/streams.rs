@@ -1,4 +1,4 @@
-//! Sessions page by page, and as many parts at once as a reply may hold.
+//! Streams: Sessions page by page, and parts in as few requests as possible.
 
 use svc_client::ErrorKind;
 use svc_client::model::endpoint::{EvidenceReading, GrantRead};
@@ -132,7 +132,8 @@ async fn requests_for_parts_are_halved_until_the_reply_fits() {
             body.matches("message_index").count()
         })
         .collect();
-    // Five, three, two. Then the remaining parts of the call, and those of the next call.
+    // Five, three and two are requested. Then follow the three that are left of the call, and the
+    // part of the next call.
     assert_eq!(counts, [5, 3, 2, 3, 1]);
 }
 

@@ -28,11 +28,11 @@ pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
 use crate::fact::Lifetime;
 use crate::mirror::{self, ArchiveError, MirrorFolder};
 use crate::private;
-pub use crate::store::backup::FetchedMirror;
 use crate::store::backup::{
-    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, load, read_archive, take,
-    verify_store, verify_tables,
+    CopyError, Damage, Decisions, Findings, KeptOrganization, Watch, hexadecimal, load,
+    read_archive, take, verify_store, verify_tables,
 };
+pub use crate::store::backup::{FetchedMirror, UndoneDecision};
 use crate::store::{
     DatabaseUrl, ErasureOrder, KeptErasures, SchemaState, StoreError, schema_state,
 };
@@ -63,6 +63,8 @@ pub enum BackupError {
     NotErasedAgain {
         /// The erasures, with their organizations.
         orders: Vec<(OrgId, ErasureOrder)>,
+        /// As in [`Restored::undone`].
+        undone: Vec<UndoneDecision>,
         /// The cause.
         source: StoreError,
     },
@@ -71,6 +73,8 @@ pub enum BackupError {
     MirrorNotRestored {
         /// The repository.
         repository: String,
+        /// As in [`Restored::undone`].
+        undone: Vec<UndoneDecision>,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -119,6 +123,9 @@ pub struct Restored {
     /// Facts whose content had been erased from the replaced store, and was erased again after it
     /// came back with the backup. `None` if the erasures of the replaced store could not be read.
     pub erased_again: Option<u64>,
+    /// The operators' decisions of the replaced store that the backup lacks. They are not made
+    /// again. `None` if the decisions of the replaced store could not be read.
+    pub undone: Option<Vec<UndoneDecision>>,
 }
 
 /// Backs up a store into a new folder, along with the mirrors if their folder is given. Servers may
@@ -307,8 +314,13 @@ pub fn restore(
         });
     }
     check_files(folder, &manifest, mirrors.is_some(), watch)?;
-    let erasures = erasures(url, watch);
+    let erasures = of_replaced(url, |url| KeptErasures::of(url, &watch.deadline));
+    let decisions = of_replaced(url, |url| Decisions::of(url, &watch.deadline));
     let loaded = load(url, folder, &manifest.tables, replace, watch)?;
+    let undone = decisions.and_then(|before| {
+        let left = Decisions::of(loaded.url(), &watch.deadline).ok()?;
+        Some(before.undone(&left))
+    });
     let erased_again = match erasures {
         Some(erasures) => {
             (watch.progress)("erased_facts", 0);
@@ -316,8 +328,11 @@ pub fn restore(
             let erased = erasures.erase_again(loaded.url(), &watch.deadline);
             let erased = erased.map_err(|source| {
                 if loaded.is_seen() {
-                    let orders = erasures.orders();
-                    BackupError::NotErasedAgain { orders, source }
+                    BackupError::NotErasedAgain {
+                        orders: erasures.orders(),
+                        undone: undone.clone().unwrap_or_default(),
+                        source,
+                    }
                 } else {
                     CopyError::from(source).into()
                 }
@@ -330,6 +345,7 @@ pub fn restore(
     let mut restored = Restored {
         replaced,
         erased_again,
+        undone,
         mirrors_restored: 0,
         mirrors_kept: 0,
         manifest,
@@ -347,6 +363,7 @@ pub fn restore(
         let put = mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline);
         let put = put.map_err(|error| BackupError::MirrorNotRestored {
             repository: lifetime.to_string(),
+            undone: restored.undone.clone().unwrap_or_default(),
             source: Box::new(error),
         })?;
         if put {
@@ -419,12 +436,15 @@ fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<b
         if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256)))
 }
 
-/// Returns the erasures in a store that a backup replaces. `None` if they cannot be read, because
-/// the store may be replaced for being damaged.
-fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
+/// Reads something of the store that a backup replaces. A store without a schema has nothing. `None`
+/// if it cannot be read, because a store may be replaced for being damaged.
+fn of_replaced<T: Default>(
+    url: &DatabaseUrl,
+    read: impl FnOnce(&DatabaseUrl) -> Result<T, StoreError>,
+) -> Option<T> {
     match schema_state(url) {
-        Ok(SchemaState::Absent) => Some(KeptErasures::default()),
-        Ok(_) => KeptErasures::of(url, &watch.deadline).ok(),
+        Ok(SchemaState::Absent) => Some(T::default()),
+        Ok(_) => read(url).ok(),
         Err(_) => None,
     }
 }

@@ -44,7 +44,7 @@ pub use self::plan::Plan;
 pub use self::reach::{Reach, ReachKey, Tied, TiedCommit};
 pub use self::similarity::Similarity;
 pub use self::texts::Texts;
-pub use self::tokens::TokenSet;
+pub use self::tokens::CodeTokens;
 use crate::deadline::Passed;
 use crate::fact::Lifetime;
 

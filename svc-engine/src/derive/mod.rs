@@ -23,7 +23,7 @@ pub mod repository;
 pub mod retention_report;
 pub mod retention_scores;
 pub mod score;
+pub mod search_tokens;
 pub mod session_status;
 pub mod share_report;
 pub mod statistics;
-pub mod tokens;

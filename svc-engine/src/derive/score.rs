@@ -7,7 +7,7 @@ use svc_model::context::Query;
 use svc_model::evidence::{Message, Part};
 use svc_model::json;
 
-use super::tokens::TokenSet;
+use super::search_tokens::SearchTokens;
 
 /// One part as retrieval sees it, independent of the query.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Searchable {
     /// Why it is excluded from every answer, if it is.
     pub excluded: Option<Exclusion>,
     /// Its words.
-    pub tokens: TokenSet,
+    pub tokens: SearchTokens,
     sameness: OnceLock<Sameness>,
 }
 
@@ -37,9 +37,9 @@ impl Searchable {
             Part::Text { .. } | Part::ToolCall { .. } | Part::ToolCallResponse { .. } => None,
         };
         let tokens = if excluded.is_none() {
-            TokenSet::of(part)
+            SearchTokens::of(part)
         } else {
-            TokenSet::default()
+            SearchTokens::default()
         };
         Self {
             excluded,

@@ -50,7 +50,9 @@ impl MirrorFailure {
     /// mirror.
     pub fn mend(self, refresh: &str) -> String {
         let mend = match self {
-            Self::FetchFailed => "the service's log has what git said (mirror_refresh_failed)",
+            Self::FetchFailed => {
+                return format!("fetch it again, and see what git says: {refresh}");
+            }
             Self::FetchTimeout => {
                 return format!("give the first fetch more time: {refresh} --deadline 3600");
             }

@@ -97,24 +97,33 @@ pub enum Obstacle {
     NotOpened,
     /// Its file is damaged, or is not a database.
     Damaged,
+    /// Its file was deleted or replaced while it was open.
+    Replaced,
+    /// Its disk fails to read or write.
+    DiskError,
     /// It accepts no more connections.
     ConnectionsUsedUp,
     /// Its server refuses the user, the password or the action, or has no such database.
     Refused,
+    /// Its server and this one agree on no secure connection.
+    Tls,
     /// Its server is not running, is still starting, or cannot be reached.
     NoAnswer,
 }
 
 impl Obstacle {
     /// Every obstacle.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::DiskFull,
         Self::ReadOnly,
         Self::Standby,
         Self::NotOpened,
         Self::Damaged,
+        Self::Replaced,
+        Self::DiskError,
         Self::ConnectionsUsedUp,
         Self::Refused,
+        Self::Tls,
         Self::NoAnswer,
     ];
 
@@ -126,8 +135,11 @@ impl Obstacle {
             Self::Standby => "standby",
             Self::NotOpened => "not_opened",
             Self::Damaged => "damaged",
+            Self::Replaced => "replaced",
+            Self::DiskError => "disk_error",
             Self::ConnectionsUsedUp => "connections_used_up",
             Self::Refused => "refused",
+            Self::Tls => "tls",
             Self::NoAnswer => "no_answer",
         }
     }
@@ -153,12 +165,23 @@ impl Obstacle {
                 "the database file is damaged, or no database: name the right one in SVC_DATABASE_URL, or \
                  restore a backup with svc restore"
             }
+            Self::Replaced => {
+                "the database file was deleted or replaced while it was open: restart the service"
+            }
+            Self::DiskError => {
+                "the disk of the database fails to read or write: see the system's log; if the disk is \
+                 lost, restore a backup to another one with svc restore"
+            }
             Self::ConnectionsUsedUp => {
                 "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
             }
             Self::Refused => {
                 "the database server refuses this user, or has no such database: correct SVC_DATABASE_URL \
                  and start the servers anew, or give the user what is missing at the database"
+            }
+            Self::Tls => {
+                "no secure connection to the database server: compare sslmode and sslrootcert in \
+                 SVC_DATABASE_URL with its certificate"
             }
             Self::NoAnswer => {
                 "the database server gives no answer: is it running where SVC_DATABASE_URL says? if it has \
@@ -180,6 +203,8 @@ impl StoreError {
         match self {
             Self::ReadOnly(_) => Some(Obstacle::ReadOnly),
             Self::Standby => Some(Obstacle::Standby),
+            Self::Replaced => Some(Obstacle::Replaced),
+            Self::Postgres(sqlx::Error::Tls(_)) => Some(Obstacle::Tls),
             // Of any kind: an unknown host name, for one, has no kind of its own.
             Self::Unreachable | Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
             Self::File(error) => of_file(error),
@@ -188,10 +213,12 @@ impl StoreError {
                 ErrorCode::ReadOnly => Some(Obstacle::ReadOnly),
                 ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Some(Obstacle::NotOpened),
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Some(Obstacle::Damaged),
+                ErrorCode::SystemIoFailure => Some(Obstacle::DiskError),
                 _ => None,
             },
             Self::Postgres(_) => match self.postgres_code()? {
                 "53100" => Some(Obstacle::DiskFull),
+                "58030" => Some(Obstacle::DiskError),
                 "25006" => Some(Obstacle::ReadOnly),
                 "53300" => Some(Obstacle::ConnectionsUsedUp),
                 // The user or the password, the database, a privilege.

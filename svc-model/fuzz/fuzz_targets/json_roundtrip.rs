@@ -1,5 +1,5 @@
-//! Any bytes are a document that survives being written, or a refusal. Run it with
-//! `cargo +nightly fuzz run json_roundtrip`.
+//! Any bytes are either refused, or a document that reads back unchanged after it was written. Run
+//! this with `cargo +nightly fuzz run json_roundtrip`.
 
 #![no_main]
 

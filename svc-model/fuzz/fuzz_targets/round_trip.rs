@@ -1,4 +1,4 @@
-//! What holds for any bytes. The unit tests of the module check the same on the corpus.
+//! Checks what holds for any bytes. The unit tests of the module check the same on the corpus.
 
 use super::Json;
 

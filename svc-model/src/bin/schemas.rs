@@ -5,7 +5,7 @@
 //! cargo schemas check [DIR]
 //! ```
 //!
-//! Without `DIR` the files are those of `schemas/` in the workspace.
+//! Without `DIR`, the files are those in `schemas/` of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -32,13 +32,13 @@ fn main() -> ExitCode {
         _ => writeln!(err, "{USAGE}").map(|()| ExitCode::from(2)),
     };
     result.unwrap_or_else(|error| {
-        // If the output cannot be written, only the exit code is left.
+        // If nothing can be written, only the exit code can tell.
         let _unheard = writeln!(err, "cannot use {}: {error}", directory.display());
         ExitCode::FAILURE
     })
 }
 
-/// Returns the directory that is checked in.
+/// Returns the directory with the checked-in files.
 fn checked_in() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package).join("schemas")

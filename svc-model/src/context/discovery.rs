@@ -13,19 +13,20 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
-/// Asks which Sessions of the grant match a query or made a commit.
+/// Asks which Sessions of the grant match keywords or made a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextDiscoveryRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The keywords.
+    /// The keywords. A Session matches if one of its parts contains at least one of them.
     pub query: Query,
-    /// The maximum size of the reply in bytes.
+    /// The maximum size of the whole reply in bytes: 4,096 to 65,536, by default 16,384.
     #[serde(default)]
     pub max_bytes: MaxBytes,
-    /// A commit whose Sessions rank first. It neither grants access nor proves ownership.
+    /// A commit; the Sessions that were observed at it rank first. It neither grants access nor
+    /// proves who made the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitAnchor>,
 }
@@ -102,102 +103,107 @@ impl Request for ContextDiscoveryRequest {
     }
 }
 
-/// What was scanned, over the whole grant.
+/// What was scanned, summed over the whole grant. There is a reply only if the scan was complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCoverage {
-    /// Sessions of the grant.
+    /// The number of Sessions in the grant, whether or not they exist.
     pub authorized_sessions: u64,
-    /// Sessions of the grant that exist.
+    /// The number of Sessions in the grant that some fact names.
     pub found_sessions: u64,
-    /// Their visible calls.
+    /// The number of their visible calls.
     pub visible_inference_calls: u64,
-    /// Their quarantined calls, which are not scanned.
+    /// The number of their quarantined calls, which are not scanned.
     pub quarantined_inference_calls: u64,
-    /// Parts of every visible call.
+    /// The number of parts of the visible calls, including those that `skipped` counts.
     pub scanned_parts: u64,
-    /// Parts with a token of the query, repetitions included.
+    /// The number of parts that contain a keyword. Repeated content counts each time.
     pub matched_parts: u64,
-    /// Always true.
+    /// Always true: there is a reply only if every visible part was scanned.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
-/// Why scanned parts and known Sessions are not among the candidates.
+/// Why scanned parts and known Sessions are not among the candidates. The parts counted here and
+/// `matched_parts` add up to `scanned_parts`; the Sessions counted here and the candidates add up
+/// to `found_sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoverySkipped {
-    /// Reasoning parts, which retrieval never searches.
+    /// Parts with reasoning, which is never searched.
     pub reasoning_part: u64,
-    /// Tool parts with a number that is not finite.
+    /// Tool calls and results with a number that is not finite, which no reply can contain.
     pub non_finite_number: u64,
-    /// Parts without any token of the query.
+    /// Parts without any keyword.
     pub unmatched_part: u64,
-    /// Sessions without a matched part and without the commit.
+    /// Sessions without a matching part that were not observed at the commit either.
     pub unmatched_session: u64,
-    /// Candidates after the eighth.
+    /// Sessions that rank after the eighth candidate.
     pub candidate_limit: u64,
-    /// Candidates that did not fit into `max_bytes`.
+    /// Sessions that would have exceeded `max_bytes`.
     pub response_budget: u64,
-    /// Visible calls whose content was erased: of them there is nothing to scan. They are calls and no
-    /// parts; absent if there are none.
+    /// Visible calls whose content was erased, so that there is nothing to scan. They are calls,
+    /// not parts or Sessions, and are in no sum. Absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub content_erased: u64,
 }
 
-/// The observed link between a Session and the requested commit.
+/// The observed link between a Session and the requested commit: a note on the commit names the
+/// Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitMatch {
-    /// The Session commit observation.
+    /// The id of the Session commit observation.
     pub observation_id: FactId,
-    /// The push after which it was observed.
+    /// The id of the push after which the note was read.
     pub source_push_id: FactId,
-    /// When the service observed it.
+    /// When the service read the note.
     pub captured_at: Instant,
 }
 
-/// One candidate Session.
+/// One Session that matches the keywords or was observed at the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCandidate {
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// The score of its best part; 0 without a match.
+    /// How many distinct keywords its best part contains; 0 if no part matches.
     pub score: u64,
-    /// How many of its parts match, repetitions included.
+    /// The number of its parts that contain a keyword. Repeated content counts each time.
     pub matched_parts: u64,
-    /// Its best part; null without a match, or when a commit-matched candidate's part does not fit.
+    /// Its best part, complete. Null if no part matches, or if the candidate was observed at the
+    /// commit and fits into `max_bytes` only without its part.
     pub preview: Option<EvidenceReadItem>,
-    /// The observed link to the requested commit.
+    /// The observed link to the requested commit; null if there is none, or if no commit was
+    /// requested.
     pub commit_match: Option<CommitMatch>,
 }
 
-/// At most eight Sessions: those of the commit first, then by score, then by id.
+/// At most eight Sessions: those that were observed at the commit first, then by score, then by id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryResult {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The version of the ranking: always 1.
+    /// The version of the rules for matching and ranking: always 1.
     pub policy_version: Open<Version1>,
-    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
-    /// The requested commit, normalised, whether or not it matched.
+    /// The requested commit in normal form, whether or not it matched; null if none was requested.
     pub commit: Option<CommitAnchor>,
-    /// The outcome of the query.
+    /// Whether there are candidates, and if not, why.
     pub status: Open<ContextStatus>,
     /// What was scanned.
     pub coverage: DiscoveryCoverage,
     /// Why scanned parts and known Sessions are not among the candidates.
     pub skipped: DiscoverySkipped,
-    /// The candidates.
+    /// The candidates, best first.
     pub items: Vec<DiscoveryCandidate>,
 }

@@ -11,7 +11,7 @@ use crate::limit::{
     CONTEXT_REPLY_BYTES_DEFAULT, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW, QUERY_BYTES_MAX,
 };
 
-/// Stop words, which are ignored in a query. In the searched text they match nothing.
+/// Words that are ignored in a query. In the searched text, they match nothing.
 const STOP_WORDS: [&str; 34] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "how",
     "i", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "was", "were", "what",
@@ -47,7 +47,7 @@ const CLASSES: [Class; 256] = {
 };
 
 /// Calls `each` with the range of every token of `text`: an identifier `[A-Za-z_][A-Za-z0-9_]*` or
-/// a run of digits. Every other byte separates. Tokens are compared in ASCII lower case.
+/// a run of digits. All other bytes separate tokens. Tokens are compared in ASCII lower case.
 pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
     let class = |at: usize| {
         text.get(at)
@@ -77,8 +77,9 @@ pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
     }
 }
 
-/// A query of English or code keywords: not blank, at most 2,048 bytes of UTF-8, at least one token
-/// that is not a stop word.
+/// Keywords in English or from code: at most 2,048 bytes of UTF-8, with at least one token that is
+/// not a stop word. A token is an identifier or a run of digits, in ASCII; letter case does not
+/// matter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -97,7 +98,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// If the text is blank, too long, or has no meaningful token.
+    /// If the text is too long, or has no token that is not a stop word.
     pub fn new(text: &str) -> Result<Self, &'static str> {
         if text.len() > QUERY_BYTES_MAX {
             return Err("must have at most 2048 bytes of UTF-8");
@@ -118,12 +119,12 @@ impl Query {
         })
     }
 
-    /// Returns the text.
+    /// Returns the text, as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the distinct meaningful tokens, in lower case.
+    /// Returns the distinct tokens that are not stop words, in lower case.
     pub fn tokens(&self) -> &BTreeSet<String> {
         &self.tokens
     }
@@ -165,7 +166,7 @@ impl FromField for Query {
 pub struct MaxBytes(u64);
 
 impl MaxBytes {
-    /// Returns the bound if it is in range.
+    /// Returns the limit if it is in range.
     pub const fn new(bytes: u64) -> Option<Self> {
         if bytes >= CONTEXT_REPLY_BYTES_LOW && bytes <= CONTEXT_REPLY_BYTES_HIGH {
             Some(Self(bytes))
@@ -174,7 +175,7 @@ impl MaxBytes {
         }
     }
 
-    /// Returns the bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -12,16 +12,16 @@ use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
-/// Asks for the parts of the deployment's one configured Session that match a query.
+/// Asks for the parts of the one configured Session that match keywords.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextRetrievalRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
-    /// The maximum size of the reply in bytes.
+    /// The maximum size of the whole reply in bytes: 4,096 to 65,536, by default 16,384.
     #[serde(default)]
     pub max_bytes: MaxBytes,
 }
@@ -53,18 +53,18 @@ impl Request for ContextRetrievalRequest {
     }
 }
 
-/// Asks for the parts of one Session of the grant that match a query.
+/// Asks for the parts of one Session of the grant that match keywords.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextSelectedRequest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
-    /// The Session, one of the grant.
+    /// The Session, which must be in the grant.
     pub session_id: SessionId,
-    /// The maximum size of the reply in bytes.
+    /// The maximum size of the whole reply in bytes: 4,096 to 65,536, by default 16,384.
     #[serde(default)]
     pub max_bytes: MaxBytes,
 }
@@ -99,13 +99,13 @@ impl Request for ContextSelectedRequest {
 }
 
 closed_set! {
-    /// The outcome of a query.
+    /// Whether a query found something that is in the reply.
     pub enum ContextStatus {
         /// At least one item is in the reply.
         Matched = "matched",
         /// Nothing matched.
         NoMatch = "no_match",
-        /// Something matched, but nothing fitted into `max_bytes`.
+        /// Something matched, but nothing of it fitted into `max_bytes`.
         BudgetExhausted = "budget_exhausted",
     }
 }
@@ -115,72 +115,74 @@ closed_set! {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextCoverage {
-    /// Visible calls of the Session.
+    /// The number of visible calls of the Session.
     pub visible_inference_calls: u64,
-    /// Quarantined calls of the Session, which are not scanned.
+    /// The number of quarantined calls of the Session, which are not scanned.
     pub quarantined_inference_calls: u64,
-    /// Parts of every visible call, including excluded ones.
+    /// The number of parts of the visible calls, including those that `skipped` counts.
     pub scanned_parts: u64,
-    /// Always true.
+    /// Always true: there is a reply only if every visible part was scanned.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
-/// Why scanned parts are not among the items. With the items they add up to `scanned_parts`.
+/// Why scanned parts are not among the items. The parts counted here and the items add up to
+/// `scanned_parts`; `content_erased` counts calls and is not in that sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextSkipped {
-    /// Reasoning parts, which retrieval never searches.
+    /// Parts with reasoning, which is never searched.
     pub reasoning_part: u64,
-    /// Tool parts with a number that is not finite.
+    /// Tool calls and results with a number that is not finite, which no reply can contain.
     pub non_finite_number: u64,
-    /// Parts without any token of the query.
+    /// Parts without any keyword.
     pub no_match: u64,
-    /// Further occurrences of the same content.
+    /// Matching parts that repeat another one: the same content, role and finish reason. Only the
+    /// best-ranked occurrence is considered.
     pub repeated_content: u64,
-    /// Parts after the eighth item.
+    /// Matching parts that rank after the eighth item.
     pub item_limit: u64,
-    /// Parts that did not fit into `max_bytes`.
+    /// Matching parts that would have exceeded `max_bytes`.
     pub response_budget: u64,
-    /// Visible calls whose content was erased: of them there is nothing to scan. They are calls and no
-    /// parts; absent if there are none.
+    /// Visible calls whose content was erased, so that there is nothing to scan. They are calls,
+    /// not parts. Absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub content_erased: u64,
 }
 
-/// One part that matches the query.
+/// One part that contains at least one keyword.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextItem {
-    /// How many distinct tokens of the query the part contains.
+    /// How many distinct keywords the part contains; at least 1.
     pub score: u64,
-    /// The part, complete.
+    /// The part, complete, with its reference.
     pub evidence: EvidenceReadItem,
 }
 
-/// At most eight complete parts in rank order: score, then the newest, then the reference.
+/// At most eight complete parts of one Session, by score, then the newest first, then by reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextResult {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The version of the ranking: always 1.
+    /// The version of the rules for matching and ranking: always 1.
     pub policy_version: Open<Version1>,
-    /// The Session.
+    /// The Session that the parts are from.
     pub source_session_id: SessionId,
-    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// The outcome of the query.
+    /// Whether there are items, and if not, why.
     pub status: Open<ContextStatus>,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
     /// What was scanned.
     pub coverage: ContextCoverage,
     /// Why scanned parts are not among the items.
     pub skipped: ContextSkipped,
-    /// The items.
+    /// The matching parts, best first.
     pub items: Vec<ContextItem>,
 }

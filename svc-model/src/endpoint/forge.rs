@@ -8,8 +8,8 @@ use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, HeaderText, 
 use crate::open::Open;
 use crate::parameter::Declared;
 
-/// The headers in which a forge names its event and its delivery. None is required by itself: each
-/// forge has its own.
+/// The headers in which a forge names its event and its delivery. None of them is required by
+/// itself, because each forge has its own.
 const HEADERS: &[Parameter] = &[
     event(0, "The event. One of the event headers is required."),
     event(1, "The event, as GitHub names it."),

@@ -49,7 +49,7 @@ impl Endpoint for IngestGatewayBatch {
 
     fn tally(request: &GatewayBatchRequest, reply: &GatewayBatchReceipt) -> Option<Tally> {
         Some(Tally {
-            // A rejected payload is no JSON object, so it is not sent.
+            // A rejected item is not a JSON object, so it is not sent.
             requested: request.payloads.iter().flatten().count(),
             returned: usize::try_from(reply.total()).unwrap_or(usize::MAX),
         })

@@ -1,8 +1,8 @@
 //! Every route of the service as a type, and the list of them.
 //!
-//! The server binds each type to a handler, the client calls it, `openapi.json` and the access test
-//! walk [`all`]. No path is written anywhere else, and no route can be forgotten: one that is not
-//! listed, or that the server does not bind, does not compile.
+//! The server binds each type to a handler, the client calls it, and `openapi.json` and the access
+//! test iterate over [`all`]. No path is written anywhere else, and no route can be forgotten: a
+//! route that is not listed, or that the server does not bind, does not compile.
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -33,26 +33,26 @@ impl Method {
     }
 }
 
-/// The authority that a route requires.
+/// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Everyone.
     Open,
-    /// Any configured bearer token.
+    /// Any valid bearer token.
     Any,
     /// Ingest and operator tokens.
     Ingest,
-    /// A body signed with the webhook secret, as the forge sends it. Tokens are ignored.
+    /// Whoever signs the body with the webhook secret, as the forge does. Tokens are ignored.
     Signature,
     /// The operator token.
     Operator,
-    /// Retrieval and operator tokens, within the configured grant; a named retrieval token, within
-    /// what is granted to its name.
+    /// Retrieval and operator tokens, which read only the Sessions of the configured grant. A named
+    /// retrieval token reads what is granted to its name.
     Context(Grant),
 }
 
-/// The kind of grant that a context route needs; any other is answered with 404. A named token's
-/// grant counts as plural, so a request must name the Session.
+/// The kind of grant that a context route needs; otherwise it answers 404. The grants of a named
+/// token count as plural, so a request must name the Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
     /// One configured Session.
@@ -61,23 +61,23 @@ pub enum Grant {
     Configured,
 }
 
-/// Whether a repeated request is safe.
+/// Whether it is safe to send a request again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// It reads only, or its repetition is recognised as a redelivery.
+    /// It is safe: the request only reads, or its repetition is recognised as a redelivery.
     Safe,
-    /// It is safe when the request names its delivery, which the caller knows.
+    /// It is safe if the request names its delivery, which only the caller knows.
     WhenNamed,
-    /// It is never safe: each request is recorded, whatever it says.
+    /// It is not safe: each request is recorded, whatever it contains.
     Never,
 }
 
-/// The items of a request, and for how many of them its reply accounts.
+/// How many items a request has, and for how many of them the reply accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tally {
-    /// The parts that were requested, or the payloads that were sent.
+    /// The number of parts that were requested, or of payloads that were sent.
     pub requested: usize,
-    /// The parts that were returned, or the payloads that the receipt counts.
+    /// The number of parts that were returned, or of payloads that the receipt counts.
     pub returned: usize,
 }
 
@@ -104,39 +104,40 @@ impl ContentEncoding {
     }
 }
 
-/// Marks a route that is in the list of routes. Only the list implements this, so a route that is
-/// not listed does not compile.
+/// Marks a route that is in the list of routes. Only the list implements this trait, so a route
+/// that is not listed does not compile.
 pub trait Listed {}
 
 /// One route.
 pub trait Endpoint: Listed + 'static {
-    /// The name of the operation, unique, in lower camel case.
+    /// The name of the operation: unique, in lower camel case.
     const NAME: &'static str;
     /// One sentence that describes the operation.
     const SUMMARY: &'static str;
     /// The method.
     const METHOD: Method;
-    /// The path; parameters in braces.
+    /// The path, with parameters in braces.
     const PATH: &'static str;
     /// Who may call it.
     const ACCESS: Access;
-    /// The maximum size of a request body in bytes, both encoded and decoded.
+    /// The maximum size of a request body in bytes. It applies to the encoded and to the decoded
+    /// body.
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
     /// The accepted content encodings. A route without any ignores the header `content-encoding`.
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
     /// The maximum size of a reply in bytes.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
-    /// The documented statuses besides 200.
+    /// The documented statuses, besides 200.
     const STATUSES: &'static [u16];
-    /// What is answered instead of a reply over [`Endpoint::REPLY_BYTES_MAX`].
+    /// The answer in place of a reply that exceeds [`Endpoint::REPLY_BYTES_MAX`].
     const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
         limit: Self::REPLY_BYTES_MAX as u64,
     });
-    /// Whether a repeated request is safe.
+    /// Whether it is safe to send a request again.
     const REPEAT: Repeat = Repeat::Safe;
-    /// The request.
+    /// The type of a request.
     type Request: Request;
-    /// The reply with status 200.
+    /// The type of the reply with status 200.
     type Reply: Serialize + DeserializeOwned + Published;
     /// The published schema of the request body, if it has one.
     #[cfg(feature = "schema")]
@@ -144,8 +145,8 @@ pub trait Endpoint: Listed + 'static {
     /// The parameters in the path, the query and the headers.
     const PARAMETERS: &'static [Parameter] = &[];
 
-    /// Compares the items of a request with those of its reply; nothing for a route whose replies
-    /// do not answer item by item.
+    /// Compares the items of a request with those of its reply; `None` for a route whose replies do
+    /// not answer item by item.
     fn tally(_request: &Self::Request, _reply: &Self::Reply) -> Option<Tally> {
         None
     }
@@ -200,7 +201,7 @@ pub struct Description {
     pub reply_schema: SchemaOf,
 }
 
-/// Returns the route as a value.
+/// Returns a route as a value.
 pub fn describe<E: Endpoint>() -> Description {
     Description {
         name: E::NAME,

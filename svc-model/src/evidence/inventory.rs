@@ -12,11 +12,11 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
-/// Asks which calls of a Session are visible.
+/// Asks for the visible calls of a Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InventoryRequest {
-    /// The Session.
+    /// The Session whose calls to list.
     pub session_id: SessionId,
 }
 
@@ -46,7 +46,7 @@ closed_set! {
     /// How complete the capture of a Session is. The service cannot know about calls that were
     /// never sent to it.
     pub enum CaptureCompleteness {
-        /// Not known.
+        /// Unknown: there may be calls that were never sent.
         Unknown = "unknown",
     }
 }
@@ -59,37 +59,40 @@ pub struct CallSummary {
     /// The id of the call.
     #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
-    /// When the call was observed.
+    /// When the call was observed, by the sender's clock; when the service received it, if the
+    /// sender gave no time.
     pub observed_at: Instant,
-    /// The provider of the model, as the gateway names it.
+    /// The provider of the model, as the gateway names it; null if unknown.
     pub model_provider: Option<String>,
-    /// The model, as the gateway names it.
+    /// The model, as the gateway names it; null if unknown.
     pub model: Option<String>,
-    /// When the content of the call was erased: what it said is not kept any more, that it was made is.
-    /// Absent as long as the content is there.
+    /// When the content of the call was erased. What was said is gone; the call itself is still
+    /// counted and listed. Absent if the content was not erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_erased_at: Option<Instant>,
 }
 
-/// The visible calls of one Session. No content, no raw payload, no user.
+/// The visible calls of one Session, without content, raw payload or user. At most 1,000; a Session
+/// with more is declined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Inventory {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The requested Session, trimmed.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// The high-water mark of the quarantine log in the snapshot of this answer; 0 when empty.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// Whether the Session is known. Unknown and foreign Sessions give the same answer.
+    /// Whether any fact names the Session, quarantined facts included. An unknown Session and one
+    /// of another organization give the same answer.
     pub found: bool,
-    /// How many calls are visible: the length of `calls`.
+    /// The number of visible calls, which is the length of `calls`.
     pub visible_inference_calls: u64,
-    /// How many calls are quarantined.
+    /// The number of quarantined calls, which are not listed.
     pub quarantined_inference_calls: u64,
-    /// The visible calls by observation time, then id.
+    /// The visible calls, by observation time, then by id.
     pub calls: Vec<CallSummary>,
-    /// Always `unknown`.
+    /// Always `unknown`: the service cannot know about calls that were never sent to it.
     pub capture_completeness: Open<CaptureCompleteness>,
 }

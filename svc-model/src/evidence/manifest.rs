@@ -12,15 +12,16 @@ use crate::query::{TRUE, Truth, asks};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
-/// Asks for the structure of one call.
+/// Asks for the structure of one call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ManifestRequest {
-    /// The Session of the call.
+    /// The Session that the call belongs to.
     pub session_id: SessionId,
-    /// The call.
+    /// The id of the call.
     pub inference_call_id: InferenceCallId,
-    /// Whether to include what the capture left out, and a digest of each message.
+    /// Whether to include what the capture left out, and a digest of each message. By default
+    /// false.
     #[serde(default)]
     pub explain: bool,
 }
@@ -72,63 +73,67 @@ impl Request for ManifestRequest {
     }
 }
 
-/// One part of a manifest: its type and position, without its content.
+/// One part of a message: its type and its reference, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestPart {
-    /// The type.
+    /// The type of the part.
     #[serde(rename = "type")]
     pub part_type: Open<PartType>,
-    /// The exact occurrence, ready for an evidence read.
+    /// The reference of the part, ready for an evidence read.
     pub reference: Reference,
 }
 
-/// One message of a manifest.
+/// One message of the call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestMessage {
-    /// The side of the call.
+    /// Whether the message was sent to the model or is its answer.
     pub side: Open<Side>,
-    /// The index of the message on its side.
+    /// The index of the message on its side, from 0.
     pub message_index: u64,
-    /// The role of the speaker.
+    /// The role of the speaker, as the gateway names it.
     pub role: Text,
-    /// Why the model stopped.
+    /// Why the model stopped, as the gateway names it; null for an input message, or if unknown.
     pub finish_reason: Option<Text>,
-    /// The parts in order; may be empty.
+    /// The parts, in order. May be empty.
     pub parts: Vec<ManifestPart>,
-    /// A digest that is the same for equal messages: 32 hexadecimal digits of the SHA-256 of the
-    /// role and the parts in canonical form, as a list of the two. Present on request.
+    /// A digest by which equal messages can be recognised, whatever their finish reason: the first
+    /// 32 hexadecimal digits of the SHA-256 of the canonical list of role and parts. Present only
+    /// if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
 impl Manifest {
-    /// Returns the reference of every part, in order.
+    /// Returns the reference of every part: first of the input messages, then of the output
+    /// messages.
     pub fn references(&self) -> Vec<Reference> {
         let parts = self.messages.iter().flat_map(|message| &message.parts);
         parts.map(|part| part.reference.clone()).collect()
     }
 }
 
-/// What the capture left out of a call because it does not keep content of that kind. This is not
-/// an error of the sender.
+/// What the capture left out of a call, because it does not keep content of that kind. This is not
+/// an error of the sender. A kind of which nothing was left out is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LeftOut {
-    /// Messages and parts of kinds that are not kept, such as images, files and searches.
+    /// The number of messages and parts of kinds that are not kept, such as images, files and
+    /// searches.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsupported_content: u64,
-    /// Reasoning parts that are encrypted or empty.
+    /// The number of reasoning parts that are encrypted or empty.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub opaque_reasoning: u64,
-    /// Tool calls and results without an id.
+    /// The number of tool calls and results without an id.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing_id: u64,
-    /// Tool call arguments that are not a JSON object; the calls are kept without them.
+    /// The number of tool calls whose arguments are not a JSON object. The calls are kept with
+    /// empty arguments.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed_arguments: u64,
 }
@@ -138,18 +143,18 @@ pub struct LeftOut {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Manifest {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The Session.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// The call.
+    /// The call, without its content.
     pub call: CallSummary,
-    /// The messages: none when the content of the call was erased, which the call says.
+    /// The messages. Empty if the call has none, or if its content was erased; `call` then has the
+    /// time of the erasure.
     pub messages: Vec<ManifestMessage>,
-    /// What the capture left out of them, counted by kind; absent kinds are zero. Present on
-    /// request.
+    /// What the capture left out of the call, by kind. Present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }

@@ -7,26 +7,27 @@ use crate::closed_set;
 use crate::json::{Json, Object, Text};
 use crate::open::Vocabulary;
 
-/// One message of a call. Its canonical form is the unit of storage.
+/// One message of a call. Messages are stored in their canonical form, each distinct one once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Message {
-    /// The role of the speaker, in the gateway's words.
+    /// The role of the speaker, as the gateway names it.
     pub role: Text,
-    /// The content, in order; may be empty.
+    /// The content, in order. May be empty.
     pub parts: Vec<Part>,
-    /// Why the model stopped; only on output messages.
+    /// Why the model stopped, as the gateway names it. Only output messages have one; null if
+    /// unknown.
     pub finish_reason: Option<Text>,
 }
 
 closed_set! {
-    /// The type of a part.
+    /// The type of a part, which decides the members that it has.
     pub enum PartType {
         /// Text.
         Text = "text",
         /// Readable reasoning of the model.
         Reasoning = "reasoning",
-        /// A tool call of the model. It is data, never to be executed.
+        /// A tool call that the model requested. It is data; never execute it.
         ToolCall = "tool_call",
         /// The result of a tool call.
         ToolCallResponse = "tool_call_response",
@@ -49,7 +50,7 @@ pub enum Part {
         /// The reasoning, not blank.
         content: Text,
     },
-    /// A tool call.
+    /// A tool call of the model. It is data, never to be executed.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
     ToolCall {
         /// The id that the model gave the call.
@@ -64,7 +65,8 @@ pub enum Part {
     ToolCallResponse {
         /// The id of the tool call.
         id: String,
-        /// The result; a captured string that is JSON is decoded.
+        /// The result, any JSON value. If it was captured as a string that contains JSON, it is
+        /// decoded.
         result: Json,
     },
 }
@@ -80,7 +82,8 @@ impl Part {
         }
     }
 
-    /// Returns whether no number in the part is NaN, infinite or too large for a double.
+    /// Returns whether every number in the part is finite: no NaN, no infinity, no number too large
+    /// for a double.
     pub fn is_finite(&self) -> bool {
         match self {
             Self::Text { .. } | Self::Reasoning { .. } => true,

@@ -9,7 +9,7 @@ use crate::json::Json;
 use crate::open::Open;
 
 closed_set! {
-    /// The side of a call.
+    /// The side of a call: what was sent, or what was answered.
     pub enum Side {
         /// What was sent to the model.
         Input = "input",
@@ -18,34 +18,35 @@ closed_set! {
     }
 }
 
-/// One occurrence of a part: a call, a side, a message of that side, a part of that message.
+/// The reference of one part: a call, a side of the call, a message of that side, and a part of
+/// that message.
 ///
-/// It is stable, because facts are immutable; quarantine hides it and release shows it again. The
-/// same content under two references counts as two occurrences.
+/// A reference is stable, because facts are immutable. Quarantine hides the part, and release shows
+/// it again under the same reference. The same content under two references counts twice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub struct Reference {
-    /// The call.
+    /// The id of the call.
     pub inference_call_id: InferenceCallId,
     /// The side of the call.
     pub side: Open<Side>,
-    /// The message of that side, from 0.
+    /// The index of the message on that side, from 0.
     pub message_index: u64,
-    /// The part of that message, from 0.
+    /// The index of the part in that message, from 0.
     pub part_index: u64,
 }
 
-/// An index of a list: a JSON integer from 0.
+/// An index of a list: a JSON integer from 0 on.
 struct Index {
-    /// An index too large for any list is the largest.
+    /// The index, or `u64::MAX` for one that is too large for any list.
     value: u64,
-    /// How such an index is written.
+    /// The spelling of an index that is too large.
     beyond: Beyond,
 }
 
-/// The spelling of an index that is too large for any list. Integers have one spelling each, so it
-/// tells such an index from another.
+/// The spelling of an index that is too large for any list. An integer has only one spelling, so
+/// two such indices are equal if their spellings are.
 type Beyond = Option<Box<str>>;
 
 impl From<u64> for Index {
@@ -81,7 +82,8 @@ impl FromField for Index {
 }
 
 impl Reference {
-    /// Reads a reference, and what distinguishes it from one that reads the same.
+    /// Reads a reference, and the spellings of its indices that are too large, which distinguish
+    /// references that are otherwise equal.
     pub(super) fn read(
         fields: &Fields<'_>,
         violations: &mut Violations,

@@ -1,4 +1,4 @@
-//! What the named retrieval tokens may read: an append-only log of grants.
+//! What the named retrieval tokens may read: grants, and the append-only log of their changes.
 
 mod reply;
 mod request;
@@ -25,15 +25,15 @@ pub use self::request::{
 };
 
 closed_set! {
-    /// What a row of the grant log does.
+    /// What a row of the grant log records.
     pub enum GrantAction {
-        /// Grants the row's scope to the token.
+        /// A grant was added to the token.
         Add = "add",
-        /// Removes an earlier grant of the token.
+        /// An earlier grant was removed from the token.
         Remove = "remove",
-        /// Revokes the token on every server.
+        /// The token was revoked: every server answers it with 401.
         Revoke = "revoke",
-        /// Restores the token.
+        /// The token was restored, with its grants.
         Restore = "restore",
     }
 }
@@ -43,31 +43,31 @@ closed_set! {
     pub enum GrantObstacle {
         /// The grant is for another Session.
         OtherSession = "other_session",
-        /// No visible fact belongs to the Session.
+        /// No visible fact names the Session.
         NothingVisible = "nothing_visible",
-        /// No visible fact names the user.
+        /// No visible fact of the Session names the user of the rule.
         UserNotSaid = "user_not_said",
-        /// A visible fact names another user.
+        /// A visible fact of the Session names another user.
         OtherUser = "other_user",
-        /// No visible fact is from the agent.
+        /// No visible fact of the Session is from the agent of the rule.
         HarnessNotSaid = "harness_not_said",
-        /// A visible fact is from another agent.
+        /// A visible fact of the Session is from another agent.
         OtherHarness = "other_harness",
-        /// No visible note links the Session to a commit of the repository.
+        /// No visible note links the Session to a commit of the repository of the rule.
         RepositoryNotSaid = "repository_not_said",
         /// A visible note links the Session to a commit of another repository, or of one that
         /// cannot be determined.
         OtherRepository = "other_repository",
-        /// The first fact of the Session was captured earlier.
+        /// The first fact of the Session was captured before the start time of the rule.
         BeforeSince = "before_since",
     }
 }
 
-/// The reserved client names of tokens without stored grants.
+/// The client names that are reserved, because no grants are stored for the tokens that have them.
 const RESERVED: [&str; 3] = ["operator", "legacy", "retrieval"];
 
-/// The name of a retrieval token: 1 to 64 letters, digits, `.`, `_` and `-`, the first a letter or a
-/// digit. `operator`, `legacy` and `retrieval` are reserved.
+/// The name of a retrieval token: 1 to 64 letters, digits, `.`, `_` and `-`, beginning with a
+/// letter or a digit. `operator`, `legacy` and `retrieval` are reserved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]

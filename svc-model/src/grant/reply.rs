@@ -10,58 +10,62 @@ use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryName;
 use crate::time::Instant;
 
-/// What a grant reaches: one Session, or every Session whose visible facts match all the other
-/// members that are present and name no other user, agent or repository.
+/// What a grant reaches: one Session, or by a rule every Session whose visible facts match all
+/// members of the rule and name no other user, agent or repository. A member that is not part of
+/// the grant is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantScope {
-    /// The one Session.
+    /// The Session, if the grant is for one Session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The user.
+    /// The only user that facts of the Session may name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// The agent.
+    /// The only agent that decisions and edits of the Session may come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_harness: Option<Open<AgentHarness>>,
-    /// The name of the repository when it was granted. Without `repository`, the repository is
-    /// known by name only.
+    /// The name that the repository had when the grant was made. Without `repository`, it is known
+    /// by this name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<RepositoryName>,
-    /// The repository, whatever its current name.
+    /// The only repository at whose commits the Session may have been observed, whatever its
+    /// current name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<LifetimeIdentity>,
-    /// The earliest capture time of a Session's first fact.
+    /// The earliest capture time of the first fact of the Session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
 }
 
-/// One row of the grant log.
+/// One row of the grant log. A row is never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantEntry {
-    /// Its revision.
+    /// The revision of the row. A later row has a greater one.
     pub grant_revision: u64,
-    /// Its id. For a row that adds a grant, this is the id of the grant.
+    /// The id of the row. For a row that adds a grant, this is the id of the grant.
     pub grant_id: String,
-    /// What it does.
+    /// What the row records.
     pub action: Open<GrantAction>,
     /// The name of the token.
     pub token: TokenName,
-    /// What this row grants or removes; null if the row is about the token itself.
+    /// What the grant reaches that this row adds or removes; null if the row is about the token as
+    /// a whole.
     pub scope: Option<GrantScope>,
-    /// The id of the grant that this row removes; null if it removes none.
+    /// The id of the grant that this row removes; null for other rows.
     pub removed_grant_id: Option<String>,
-    /// The reason, exactly as written.
+    /// The reason of the change, exactly as written.
     pub reason: String,
-    /// When it was recorded.
+    /// When the service recorded the row.
     pub recorded_at: Instant,
-    /// Who made the change: the client of the token, or `shell` and the system user who ran a
-    /// command on the store itself.
+    /// Who made the change: the client of the token, or `shell` and the name of the system user who
+    /// ran a command on the store itself.
     pub client_id: String,
-    /// Whether it is in force: a grant that was not removed, or a revocation that was not lifted.
+    /// Whether the row is in force: a grant that was not removed, or a revocation that was not
+    /// lifted.
     pub in_force: bool,
 }
 
@@ -70,43 +74,47 @@ pub struct GrantEntry {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantReach {
-    /// Sessions that it reaches now; over the limit, those found so far.
+    /// The number of Sessions that it reaches now. If `over_limit` is true, only those found until
+    /// then.
     pub sessions: u64,
-    /// Whether they exceed what one discovery accepts. Each of them can still be opened by its id.
+    /// Whether it reaches more Sessions than one discovery accepts. Each of them can still be
+    /// opened by its id.
     pub over_limit: bool,
 }
 
-/// What was recorded.
+/// The recorded change of a grant or a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantReceipt {
     /// The organization.
     pub org_id: OrgId,
-    /// The row that records the change, or the earlier row if nothing changed.
+    /// The row that records the change; the earlier row if nothing changed.
     pub entry: GrantEntry,
-    /// Whether nothing changed, in which case no row was appended.
+    /// Whether nothing changed. Then no row was appended.
     pub unchanged: bool,
     /// What a new grant reaches now; null for other changes.
     pub reach: Option<GrantReach>,
-    /// Whether the answering server has a token of this name; null if no server was asked.
+    /// Whether the answering server has a token of this name in its settings; null if no server
+    /// answered.
     pub configured: Option<bool>,
 }
 
-/// Rows of the grant log, oldest first.
+/// Rows of the grant log, oldest first: those in force, or on request all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantList {
     /// The organization.
     pub org_id: OrgId,
-    /// The high-water mark of the log; 0 if it is empty.
+    /// The revision of the last row of the log; 0 if the log is empty.
     pub grant_revision: u64,
     /// The rows.
     pub entries: Vec<GrantEntry>,
-    /// The names of the answering server's tokens, sorted; null if no server was asked.
+    /// The names of the retrieval tokens in the settings of the answering server, sorted; null if
+    /// no server answered.
     pub configured_tokens: Option<Vec<TokenName>>,
-    /// The `before` of the request for the preceding rows; null if there are none.
+    /// The `before` of the request for the rows before these; null if there are none.
     pub next_before: Option<u64>,
 }
 
@@ -115,11 +123,11 @@ pub struct GrantList {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantVerdict {
-    /// The grant.
+    /// The row that added the grant.
     pub entry: GrantEntry,
     /// Whether it reaches the Session.
     pub grants: bool,
-    /// Why it does not; empty if it does.
+    /// Why it does not reach the Session. Empty if it does.
     pub obstacles: Vec<Open<GrantObstacle>>,
 }
 
@@ -132,16 +140,18 @@ pub struct GrantExplanation {
     pub org_id: OrgId,
     /// The name of the token.
     pub token: TokenName,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// Whether the answering server has a token of this name; null if no server was asked.
+    /// Whether the answering server has a token of this name in its settings; null if no server
+    /// answered.
     pub configured: Option<bool>,
     /// The row that revoked the token; null if it is not revoked.
     pub revocation: Option<GrantEntry>,
-    /// Whether any fact names the Session.
+    /// Whether any fact names the Session, quarantined facts included.
     pub found: bool,
-    /// Whether the token may read the Session: some grant reaches it, and the token is not revoked.
+    /// Whether the token may read the Session: at least one grant reaches it, and the token is not
+    /// revoked.
     pub granted: bool,
-    /// Every grant of the token in force, oldest first.
+    /// Every grant of the token that is in force, oldest first.
     pub entries: Vec<GrantVerdict>,
 }

@@ -15,42 +15,43 @@ use crate::repository::{RepositoryIdentity, RepositoryName};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks to grant a token one Session, or every Session that a rule reaches: a Session, or at least
-/// one of the other members. A rule reaches a Session whose visible facts match every given member
-/// and name no other user, agent or repository.
+/// Asks to grant a token one Session, or by a rule every Session that the rule reaches. A request
+/// has either `session_id`, or at least one of the other members except `token` and `reason`. A
+/// rule reaches a Session whose visible facts match all of its members and name no other user,
+/// agent or repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
     /// The name of the token.
     pub token: TokenName,
-    /// The Session; it need not exist yet.
+    /// The Session. It need not exist yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The only user that facts of the Session may name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// The only agent that its decisions and edits may come from.
+    /// The only agent that decisions and edits of the Session may come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_harness: Option<AgentHarness>,
-    /// The name of the only repository at whose commits it may have been observed. The name is
-    /// looked up once: the grant is for the repository that has the name now.
+    /// The name of the only repository at whose commits the Session may have been observed. The
+    /// name is looked up once: the grant is for the repository that has the name now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<RepositoryName>,
-    /// The identity of that repository.
+    /// The identity of that repository. With `repo`, the repository must have had that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryIdentity>,
-    /// The earliest capture time of its first fact.
+    /// The earliest capture time of the first fact of the Session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
-    /// The reason, which is kept in the log.
+    /// The reason of the change, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
-/// The three members of the identity of a repository.
+/// The members of the identity of a repository.
 const IDENTITY: [&str; 3] = ["repository_provider", "repository_host", "repository_id"];
 
-/// Reads the identity of a repository from its own member.
+/// Reads the identity of a repository from the member `repository`.
 fn identity(fields: &Fields<'_>, violations: &mut Violations) -> Option<RepositoryIdentity> {
     let name = "repository";
     let value = fields.get(name)?;
@@ -72,7 +73,7 @@ fn identity(fields: &Fields<'_>, violations: &mut Violations) -> Option<Reposito
 }
 
 impl GrantRequest {
-    /// Returns whether it names either a Session or a rule, not both.
+    /// Returns whether the request has either a Session or a rule, and not both.
     pub fn is_one(&self) -> bool {
         let is_rule = self.user_id.is_some()
             || self.agent_harness.is_some()
@@ -132,7 +133,7 @@ impl Request for GrantRequest {
     }
 }
 
-/// Reads the two members of a small request.
+/// Reads the two members of a request that has no others.
 fn two<A: FromField, B: FromField>(
     body: &Object,
     names: [&'static str; 2],
@@ -150,9 +151,9 @@ fn two<A: FromField, B: FromField>(
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantRemovalRequest {
-    /// The id of the grant, or a unique prefix of at least eight characters.
+    /// The id of the grant, or a prefix of at least eight characters that no other grant has.
     pub grant_id: ForeignId,
-    /// The reason, which is kept in the log.
+    /// The reason of the change, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
@@ -167,14 +168,14 @@ impl Request for GrantRemovalRequest {
     }
 }
 
-/// Asks to revoke or restore a token.
+/// Asks to revoke or to restore a token as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenChangeRequest {
     /// The name of the token.
     pub token: TokenName,
-    /// The reason, which is kept in the log.
+    /// The reason of the change, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
@@ -192,13 +193,13 @@ impl Request for TokenChangeRequest {
 /// Asks for grants: those in force, or the whole log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantsRequest {
-    /// Only those of this token.
+    /// The token whose rows to return; by default all tokens.
     pub token: Option<TokenName>,
-    /// Whether to return the whole log, rather than only what is in force.
+    /// Whether to return every row of the log, rather than only what is in force.
     pub history: bool,
-    /// The maximum number of rows: 1 to 1,000.
+    /// The maximum number of rows: 1 to 1,000, by default 100. The latest rows are returned.
     pub limit: u64,
-    /// Only rows before this revision.
+    /// Return only rows before this revision.
     pub before: Option<u64>,
 }
 
@@ -265,7 +266,7 @@ impl Request for GrantsRequest {
 pub struct GrantExplanationRequest {
     /// The name of the token.
     pub token: TokenName,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
 }
 

@@ -1,4 +1,4 @@
-//! A model call of any program, in the payload format that the service reads.
+//! A model call of any program, in the form of payload that the service reads.
 
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// The UUID namespace for delivery ids that are derived from call ids.
 const DELIVERIES: Uuid = Uuid::from_u128(0x6c6f_2a1e_5d0b_4c55_9e5e_0b0f_5a2c_7d11);
 
-/// A model call of any program, ready to be delivered: see [`GatewayCall::builder`].
+/// A model call of any program, ready to be delivered; see [`GatewayCall::builder`].
 ///
 /// It is written as a payload of `gateway_a` (`GatewayPayload`), so the service needs to know
 /// nothing about the program.
@@ -24,7 +24,7 @@ impl GatewayCall {
         GatewayCallBuilder::default()
     }
 
-    /// Returns the delivery.
+    /// Returns the request that delivers the call.
     pub const fn request(&self) -> &GatewayIngestRequest {
         &self.0
     }
@@ -43,7 +43,7 @@ pub enum GatewayCallError {
     /// There is no Session; the service would skip the call.
     #[error("a call needs a Session")]
     NoSession,
-    /// There is no id, or it is blank; a call that is sent again would be stored twice.
+    /// There is no id, or it is blank. A call that is sent again would be stored twice.
     #[error("a call needs an id of its own")]
     NoId,
     /// A number in a part is not finite.
@@ -51,7 +51,7 @@ pub enum GatewayCallError {
     NotFinite,
 }
 
-/// A call under construction.
+/// A call that is being built.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayCallBuilder {
     session_id: Option<SessionId>,
@@ -74,15 +74,15 @@ impl GatewayCallBuilder {
         self
     }
 
-    /// Sets the user who made it.
+    /// Sets the user who made the call.
     #[must_use]
     pub fn user(mut self, user_id: UserId) -> Self {
         self.user_id = Some(user_id);
         self
     }
 
-    /// Sets its id, at most 1,024 bytes: that of the model's answer, or any unique id. Delivering
-    /// the call again under the same id changes nothing.
+    /// Sets the id of the call, at most 1,024 bytes: that of the model's answer, or any other
+    /// unique id. Delivering the call again under the same id changes nothing.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();

@@ -16,9 +16,9 @@ use crate::repository::{
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 closed_set! {
-    /// The system that ran a check, declared by the sender.
+    /// The CI system that ran a check, as the sender declares it.
     pub enum CiProvider {
-        /// The forge's own runs (GitHub Actions and its relatives).
+        /// The forge's own CI: GitHub Actions and its relatives.
         ForgeActions = "forge_actions",
         /// Jenkins.
         CiA = "ci_a",
@@ -34,7 +34,7 @@ closed_set! {
 }
 
 closed_set! {
-    /// The normalised result of a run. Only `passed` and `failed` count as verdicts.
+    /// The normalised result of a run. Only `passed` and `failed` are verdicts.
     pub enum CiResult {
         /// The run passed.
         Passed = "passed",
@@ -48,63 +48,67 @@ closed_set! {
         Cancelled = "cancelled",
         /// The run was not started.
         Skipped = "skipped",
-        /// The run is neither a success nor a failure.
+        /// The run ended, neither as a success nor as a failure.
         Neutral = "neutral",
-        /// The system reported something else.
+        /// The CI system reported another result.
         Unknown = "unknown",
     }
 }
 
-/// The outcome of one run of a CI system: metadata only, no logs.
+/// The outcome of one run of a CI system, as metadata: no logs. The first outcome that is stored
+/// for an attempt of a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema), schemars(transform = whole_identity))]
 #[serde(deny_unknown_fields)]
 pub struct VendorCIRequest {
     /// The CI system.
     pub provider: CiProvider,
-    /// The system's id of the run.
+    /// The CI system's id of the run.
     pub run_id: RunId,
-    /// The attempt, from 1. Absence is a value of its own, distinct from the first or last attempt.
+    /// The number of the attempt, from 1. Without one, the outcome is stored under no attempt,
+    /// which is distinct from every numbered attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub run_attempt: Option<i64>,
-    /// The repository's name, as the sender knows it.
+    /// The name of the repository, as the sender knows it.
     pub repo: RepositoryName,
-    /// The kind of forge. The three identity members must be given together or not at all.
+    /// The kind of forge. The three members of the identity must be given together or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_provider: Option<RepositoryProvider>,
-    /// The host of the forge.
+    /// The host of the forge. Given together with the two other members of the identity, or not at
+    /// all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_host: Option<RepositoryHost>,
-    /// The forge's id of the repository.
+    /// The id that the forge gave the repository. Given together with the two other members of the
+    /// identity, or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_id: Option<RepositoryId>,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
-    /// The branch that was checked; may be empty.
+    /// The branch that was checked. May be empty.
     pub branch: Branch,
-    /// The name of the workflow, trimmed.
+    /// The name of the workflow; by default empty. Surrounding white space is trimmed.
     #[serde(default)]
     pub workflow_name: Text,
-    /// The system's id of the workflow.
+    /// The CI system's id of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<ForeignId>,
-    /// The path of the workflow's definition.
+    /// The path of the workflow's definition: at most 4,096 bytes of UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = PATH_BYTES_MAX)))]
     pub workflow_path: Option<String>,
     /// The normalised result.
     pub result: CiResult,
-    /// The URL of the run's page.
+    /// The URL of the run's page: any text that is not blank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<Text>,
-    /// The system's own word for the result.
+    /// The CI system's own word for the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_result: Option<Text>,
-    /// The kind of failure.
+    /// The kind of failure, in the sender's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<Text>,
-    /// Free text about the failure, at most 4,096 code points; credentials in it are redacted.
+    /// Free text about the failure: at most 4,096 code points. Credentials in it are redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = CI_REASON_CHARACTERS_MAX)))]
     pub reason: Option<Text>,
@@ -117,13 +121,13 @@ pub struct VendorCIRequest {
     /// The id of that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_event_id: Option<ForeignId>,
-    /// Whether the receipt includes the stored result of the run if it differs. This is the query
-    /// parameter `compare`, not a member of the body.
+    /// Whether the receipt includes the stored result of the run if it differs from this one. This
+    /// is the query parameter `compare`, not a member of the body.
     #[serde(skip)]
     pub compare: bool,
 }
 
-/// Declares that each component of an identity requires the other two; null counts as absent.
+/// Declares that each member of an identity requires the other two. Null counts as absent.
 #[cfg(feature = "schema")]
 fn whole_identity(schema: &mut schemars::Schema) {
     let names = ["repository_provider", "repository_host", "repository_id"];
@@ -139,7 +143,8 @@ fn whole_identity(schema: &mut schemars::Schema) {
 }
 
 impl VendorCIRequest {
-    /// Returns an outcome with the required members. The other members are public fields.
+    /// Returns an outcome with the required members. The other members are public fields and can be
+    /// set.
     pub fn new(
         provider: CiProvider,
         run_id: RunId,

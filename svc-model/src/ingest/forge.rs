@@ -7,14 +7,14 @@ use crate::json::{Json, Object, WriteError};
 use crate::parameter::ParameterValue;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
-/// The headers that name the event, in order of precedence.
+/// The headers that name the event. The first one that is present counts.
 pub const EVENT_HEADERS: [&str; 4] = [
     "x-forge-event",
     "x-github-event",
     "x-forgejo-event",
     "x-gitea-event",
 ];
-/// The headers that name the delivery, in order of precedence.
+/// The headers with the id of the delivery. The first one that is present counts.
 pub const DELIVERY_HEADERS: [&str; 4] = [
     "x-forge-delivery",
     "x-github-delivery",
@@ -23,32 +23,33 @@ pub const DELIVERY_HEADERS: [&str; 4] = [
 ];
 
 closed_set! {
-    /// An event of a forge that is captured.
+    /// An event of a forge that is read. Others are skipped.
     pub enum ForgeEvent {
         /// A ref was pushed.
         Push = "push",
-        /// A repository was changed, for example renamed.
+        /// A repository was changed. Only renames are stored.
         Repository = "repository",
-        /// A run of the forge's own CI was requested, started or completed.
+        /// A run of the forge's own CI was requested, started or completed. Only completed runs are
+        /// stored.
         WorkflowRun = "workflow_run",
         /// A pull request was opened, updated, closed or otherwise changed.
         PullRequest = "pull_request",
     }
 }
 
-/// One delivery of a forge's webhook. Which members of its payload are read depends on the event;
-/// none is required here, because payloads vary.
+/// One delivery of a forge's webhook. The event decides which members of the payload are read. None
+/// is required here, because payloads vary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForgeDelivery {
-    /// The event as the forge names it, which need not be one of [`ForgeEvent`].
+    /// The event, as the forge names it. It need not be a [`ForgeEvent`].
     pub event: String,
-    /// The forge's id of the delivery, unchanged.
+    /// The forge's id of the delivery, unchanged; `None` if it sent none.
     pub delivery_id: Option<String>,
     /// The payload.
     pub payload: Object,
 }
 
-/// The text of a header, which may be empty. The first header that is present is read.
+/// The text of a header, which may be empty.
 pub(crate) struct HeaderText(String);
 
 impl FromField for HeaderText {
@@ -82,7 +83,7 @@ impl JsonSchema for HeaderText {
     }
 }
 
-/// Returns whether a content type is that of a form, the default of GitHub's webhooks.
+/// Returns whether a content type is that of a form, which is the default of GitHub's webhooks.
 fn is_form(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default();
     media_type

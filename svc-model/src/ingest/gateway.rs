@@ -17,21 +17,23 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
 closed_set! {
-    /// The kind of model gateway that a call was copied from.
+    /// The kind of gateway that a call was copied from.
     pub enum GatewayProvider {
-        /// LiteLLM. The only kind with an adapter.
+        /// LiteLLM, and programs that send calls of their own. The only kind that the service can
+        /// read.
         GatewayA = "gateway_a",
-        /// Portkey.
+        /// Portkey. Its payloads are refused.
         GatewayB = "gateway_b",
-        /// Helicone.
+        /// Helicone. Its payloads are refused.
         GatewayC = "gateway_c",
-        /// Another gateway.
+        /// Another gateway. Its payloads are refused.
         Unknown = "unknown",
     }
 }
 
 impl GatewayProvider {
-    /// Returns the kind that a path segment names, by its wire name or product name.
+    /// Returns the kind of gateway that a segment of a path names, by its wire name or its product
+    /// name.
     pub fn from_path(segment: &str) -> Option<Self> {
         match segment {
             "litellm" => Some(Self::GatewayA),
@@ -42,15 +44,16 @@ impl GatewayProvider {
     }
 }
 
-/// The sender's name for a delivery, so that a redelivery is recognised.
+/// The sender's name for a delivery, by which a redelivery is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// The id of the delivery, any UUID. The id of the fact is derived from it.
+    /// The id of the delivery: any UUID, chosen by the sender. The id of the fact is derived from
+    /// it.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))]
     pub id: Uuid,
-    /// When the sender observed the call.
+    /// When the sender observed the call, by its own clock.
     #[cfg_attr(feature = "schema", schemars(schema_with = "observed_at_schema"))]
     pub observed_at: Instant,
 }
@@ -65,24 +68,26 @@ fn observed_at_schema(generator: &mut SchemaGenerator) -> Schema {
     ] })
 }
 
-/// One model call, as its gateway describes it.
+/// One call of a model, as its gateway describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GatewayIngestRequest {
     /// The kind of gateway.
     pub provider: GatewayProvider,
-    /// The Session of the call; if absent, it is taken from the payload.
+    /// The Session of the call. Without it, the Session is taken from the payload; if that has none
+    /// either, the call is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The user of the call; if absent, it is taken from the payload.
+    /// The user of the call. Without it, the user is taken from the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
     /// The gateway's own description of the call. Any content is accepted; `GatewayPayload`
     /// describes what is read.
     #[cfg_attr(feature = "schema", schemars(schema_with = "payload_schema"))]
     pub payload: Json,
-    /// The sender's name for this delivery.
+    /// The sender's name for this delivery. Without it, the id is taken from the payload; if that
+    /// has none either, a call that is sent again may be stored again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
 }
@@ -170,15 +175,15 @@ impl Request for GatewayIngestRequest {
 }
 
 closed_set! {
-    /// Why a payload of a batch can never be stored as sent.
+    /// Why a payload of a batch can never be stored as it was sent.
     pub enum RejectedPayload {
         /// The line is not JSON.
         MalformedJson = "malformed_json",
         /// The item is not a JSON object.
         NotAnObject = "not_an_object",
-        /// An identity in it is too long, or contains NUL or a surrogate.
+        /// An identity in the payload is too long, or contains NUL or a surrogate.
         InvalidPayload = "invalid_payload",
-        /// Its ids belong to another call.
+        /// The ids of the call belong to another stored call.
         InferenceCallIdentityConflict = "inference_call_identity_conflict",
     }
 }
@@ -189,7 +194,7 @@ closed_set! {
 pub struct GatewayBatchRequest {
     /// The kind of gateway.
     pub provider: GatewayProvider,
-    /// The payloads in the order they were sent.
+    /// The payloads in the order they were sent, or why an item is rejected.
     pub payloads: Vec<Result<Object, RejectedPayload>>,
 }
 
@@ -223,8 +228,7 @@ fn payload(value: Json) -> Result<Object, RejectedPayload> {
     value.into_object().ok_or(RejectedPayload::NotAnObject)
 }
 
-/// Reads one payload per line; nothing if no line is JSON. It stops at the first line over the
-/// limit.
+/// Reads one payload per line; nothing if no line is JSON. Stops at the first line over the limit.
 ///
 /// # Errors
 ///
@@ -235,7 +239,7 @@ fn lines(
 ) -> Result<Option<Vec<Result<Object, RejectedPayload>>>, Refusal> {
     let mut any = false;
     let mut payloads = Vec::new();
-    // A line break is one byte only in UTF-8.
+    // Only in UTF-8 is a line break a single byte.
     let decoded = in_utf8(body);
     let lines = decoded
         .as_ref()
@@ -258,7 +262,7 @@ fn lines(
     Ok(any.then_some(payloads))
 }
 
-/// The kind of gateway in a path.
+/// The kind of gateway, as a segment of a path names it.
 struct GatewayName(GatewayProvider);
 
 impl FromField for GatewayName {

@@ -10,17 +10,17 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 /// The content type of OTLP in protobuf, for requests and replies.
 pub const PROTOBUF: &str = "application/x-protobuf";
 
-/// Returns whether a content type is that of OTLP in protobuf. Parameters and case do not matter;
-/// every other type is read as JSON.
+/// Returns whether a content type is that of OTLP in protobuf. Parameters and letter case do not
+/// matter. Every other type is read as JSON.
 pub fn is_protobuf(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default();
     essence.trim().eq_ignore_ascii_case(PROTOBUF)
 }
 
-/// One export of log records by OTLP over HTTP, in either encoding.
+/// One export of log records by OTLP over HTTP, in either of its encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogsRequest {
-    /// `ExportLogsServiceRequest` as OTLP/JSON. Any object is accepted; unreadable content is
+    /// `ExportLogsServiceRequest` in OTLP/JSON. Any object is accepted; what cannot be read is
     /// skipped.
     Json(Object),
     /// `ExportLogsServiceRequest` in protobuf, not decoded yet.
@@ -33,7 +33,8 @@ impl Request for LogsRequest {
         if content_type.is_some_and(is_protobuf) {
             return Ok(Self::Protobuf(incoming.body.to_vec()));
         }
-        // Exporters and their users know the body by the name of its protocol.
+        // Exporters and their users know the body by the name of its protocol, so it has a text of
+        // its own.
         let body = incoming.document().map_err(|refusal| match refusal {
             Refusal::NotAnObject => Refusal::LogsNotAnObject,
             other => other,
@@ -75,8 +76,7 @@ impl JsonSchema for LogsRequest {
     }
 }
 
-/// The full success of an export, whatever happened to its records: an empty
-/// `ExportLogsServiceResponse`.
+/// The success of an export, whatever became of its records: an empty `ExportLogsServiceResponse`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -95,13 +95,14 @@ closed_set! {
         CopilotInlineDone = "copilot_chat.inline.done",
         /// How much of a Copilot Chat edit was still present at a later check.
         CopilotEditSurvival = "copilot_chat.edit.survival",
-        /// A decision reported by the service's own shims and hooks.
+        /// A decision about a tool call, reported by a hook or a shim.
         OwnToolDecision = "svc.tool_decision",
-        /// What became of the file of an applied edit.
+        /// An applied edit and its file at a later check, reported by a hook or a shim.
         OwnEditObservation = "svc.edit_observation",
-        /// The text of an edit that a person refused.
+        /// The text of an edit that a person refused, reported by a hook or a shim.
         OwnRejectedEdit = "svc.rejected_edit",
-        /// A refused edit, a correction, and the accepted edit that followed.
+        /// A refused edit and the accepted edit that followed a correction, reported by a hook or a
+        /// shim.
         OwnRetryLinkage = "svc.retry_linkage",
     }
 }
@@ -127,16 +128,16 @@ closed_set! {
         MissingEventTime = "missing_event_time",
         /// The agent is not in the closed set.
         InvalidAgentHarness = "invalid_agent_harness",
-        /// The tool is not one that this event can be about.
+        /// The event cannot be about this tool.
         InvalidToolName = "invalid_tool_name",
-        /// An identity is blank, too long, or contains NUL or a surrogate; or two that must differ
-        /// are equal.
+        /// An identity is blank or too long, or contains NUL or a surrogate; or two identities that
+        /// must differ are equal.
         InvalidFact = "invalid_fact",
         /// The tool does not edit files.
         NotAnEditTool = "not_an_edit_tool",
         /// The decision is absent or unknown.
         UnknownDecision = "unknown_decision",
-        /// It does not say whether a person decided.
+        /// The record does not say whether a person decided.
         MissingExplicit = "missing_explicit",
         /// The tool call is not named.
         MissingCallId = "missing_call_id",
@@ -144,8 +145,8 @@ closed_set! {
         MissingText = "missing_text",
         /// A text is too long.
         TextTooLong = "text_too_long",
-        /// Only the result of the call would show whether it edits files, and the export does not
-        /// contain it.
+        /// Only the result of the tool call would show whether it edits files, and the export does
+        /// not contain that result.
         MissingResult = "missing_result",
         /// The patches in the export name too many files.
         TooManyFiles = "too_many_files",

@@ -1,5 +1,5 @@
-//! The published schema of a gateway's payload. It is documentation only: `svc-engine` reads what
-//! gateways send.
+//! The published schema of a gateway's payload. It is documentation only: the code that reads
+//! payloads is in `svc-engine`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ fn text(what: &str) -> Value {
     json!({ "type": "string", "description": what })
 }
 
-/// Returns the schema of a text that a payload may do without. LiteLLM writes null for what is absent.
+/// Returns the schema of a text that may be missing. LiteLLM writes null for what is absent.
 fn optional_text(what: &str) -> Value {
     json!({ "type": ["string", "null"], "description": what })
 }

@@ -10,25 +10,26 @@ use crate::id::FactId;
 use crate::json::Json;
 use crate::open::{Open, Vocabulary};
 
-/// The receipt for one fact, sent after the commit has reached the disk.
+/// The receipt for one fact. It is sent after the fact has been written to disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IngestResult {
-    /// The id of the fact; for a redelivery, that of the stored fact.
+    /// The id of the fact. For a redelivery, it is that of the stored fact.
     pub fact_id: FactId,
-    /// False for a redelivery, which is a success.
+    /// Whether the fact is new. False for a redelivery, which is a success too.
     pub stored: bool,
-    /// The stored result of a CI run, if it differs from the one sent and the request asked for it.
-    /// The first result stands.
+    /// The stored result of a CI run, which stands. Present only if it differs from the one that
+    /// was sent and the request asked to compare them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_result: Option<Open<CiResult>>,
 }
 
 closed_set! {
-    /// Why a delivery is skipped. The answer is a success, so that the sender does not repeat it.
+    /// Why a delivery is skipped. Nothing is stored, but the answer is a success, so that the
+    /// sender does not repeat it.
     pub enum SkipReason {
-        /// No source of the payload names a Session.
+        /// Neither the request nor the payload names a Session.
         NoSession = "no_session",
 
         /// A webhook's ping, on the route for every event.
@@ -43,14 +44,14 @@ closed_set! {
         NotWorkflowRun = "not a workflow_run event",
         /// An event other than a pull request, on the route for those.
         NotPullRequest = "not a pull_request event",
-        /// The forge's id of the delivery is too long for an identity.
+        /// The id of the delivery is too long.
         InvalidDeliveryId = "invalid_delivery_id",
-        /// The name of the repository is too long for an identity.
+        /// The name of the repository is too long.
         InvalidRepositoryName = "invalid_repository_name",
 
         /// The pushed ref is absent, or is not below `refs/heads/`.
         NotABranch = "not_a_branch",
-        /// The pushed ref contains NUL or a surrogate, or is too long for an identity.
+        /// The pushed ref contains NUL or a surrogate, or is too long.
         InvalidRef = "invalid_ref",
         /// The push deletes its branch.
         BranchDeleted = "branch_deleted",
@@ -59,32 +60,32 @@ closed_set! {
         /// The previous commit of the branch is absent or not a commit id.
         InvalidBeforeSha = "invalid_before_sha",
 
-        /// The run has not completed.
+        /// The run has not completed yet.
         WorkflowRunNotCompleted = "workflow_run_not_completed",
         /// The payload does not describe a run.
         WorkflowRunAbsent = "workflow_run_absent",
-        /// The id of the run is absent or not an identity.
+        /// The id of the run is absent or not valid.
         InvalidRunId = "invalid_run_id",
         /// The commit of the run is absent or not a commit id.
         InvalidHeadSha = "invalid_head_sha",
-        /// The branch of the run contains NUL or a surrogate, or is too long for an identity.
+        /// The branch of the run contains NUL or a surrogate, or is too long.
         InvalidHeadBranch = "invalid_head_branch",
-        /// The id of the workflow contains NUL or a surrogate, or is too long for an identity.
+        /// The id of the workflow contains NUL or a surrogate, or is too long.
         InvalidWorkflowId = "invalid_workflow_id",
-        /// The path of the workflow contains NUL or a surrogate, or is too long for a path.
+        /// The path of the workflow contains NUL or a surrogate, or is too long.
         InvalidWorkflowPath = "invalid_workflow_path",
 
-        /// The action is not the opening, updating or closing of a pull request.
+        /// The action is not that a pull request was opened, updated or closed.
         UnsupportedPullRequestAction = "unsupported_pull_request_action",
-        /// The pull request's head repository was deleted.
+        /// The head repository of the pull request was deleted.
         HeadRepositoryDeleted = "head_repository_deleted",
-        /// The head after the push differs from the head of the pull request.
+        /// The head that the push left differs from the head of the pull request.
         SynchronizeHeadMismatch = "synchronize_head_mismatch",
-        /// A part of the revision is absent or malformed.
+        /// A member that describes the state of the pull request is absent or malformed.
         InvalidPullRequestRevisionBoundary = "invalid_pull_request_revision_boundary",
         /// The pull request was closed without being merged.
         PullRequestNotMerged = "pull_request_not_merged",
-        /// A part of the merge is absent or malformed.
+        /// A member that describes the merge is absent or malformed.
         InvalidPullRequestMergeBoundary = "invalid_pull_request_merge_boundary",
 
         /// The action of a repository event is absent or not a text.
@@ -102,7 +103,7 @@ closed_set! {
     }
 }
 
-/// A skipped delivery. Nothing was stored.
+/// The receipt for a delivery that was skipped. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -110,7 +111,7 @@ pub struct Skipped {
     /// Always true.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub skipped: bool,
-    /// Why.
+    /// Why the delivery was skipped.
     pub reason: Open<SkipReason>,
 }
 
@@ -130,7 +131,7 @@ impl Skipped {
 #[serde(untagged)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum IngestReceipt {
-    /// The fact is stored, newly or already.
+    /// The fact is stored, now or since an earlier delivery.
     Fact(IngestResult),
     /// The delivery was skipped.
     Skipped(Skipped),
@@ -154,19 +155,19 @@ impl Vocabulary for IngestReceipt {
     }
 }
 
-/// The receipt for a batch of payloads, as counts.
+/// The receipt for a batch of payloads. Its counts add up to the number of payloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GatewayBatchReceipt {
-    /// Payloads that became new facts.
+    /// The number of payloads that became new facts.
     pub stored: u64,
-    /// Payloads that were already stored.
+    /// The number of payloads that were already stored.
     pub duplicates: u64,
-    /// Skipped payloads, by reason.
+    /// Payloads that were skipped, by reason.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by::<SkipReason>"))]
     pub skipped: BTreeMap<Open<SkipReason>, u64>,
-    /// Payloads that can never be stored as sent, by reason.
+    /// Payloads that can never be stored as they were sent, by reason.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "counts_by::<RejectedPayload>")
@@ -179,7 +180,7 @@ impl GatewayBatchReceipt {
     pub fn total(&self) -> u64 {
         let by_reason = self.skipped.values().chain(self.rejected.values());
         let apart = [self.stored, self.duplicates];
-        // Anything may answer in place of the service.
+        // Something else may have answered in place of the service.
         by_reason
             .chain(&apart)
             .copied()
@@ -187,7 +188,7 @@ impl GatewayBatchReceipt {
     }
 }
 
-/// Counts by the words of a closed set.
+/// Describes counts by the words of a closed set.
 #[cfg(feature = "schema")]
 fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

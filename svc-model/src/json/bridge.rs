@@ -1,15 +1,15 @@
-//! serde and schemars support for the exact types.
+//! Supports serde and schemars for the exact types.
 //!
-//! serde's data model has no place for an exact number or a broken string. Between our own
-//! serializer and deserializer they travel as a newtype struct of a private name, which other
-//! formats treat as the value inside:
+//! The data model of serde has neither exact numbers nor strings with surrogates. So our serializer
+//! and our deserializer represent them as a newtype struct with a private name, which other formats
+//! treat as the value inside:
 //!
-//! - Writing, our serializer answers the name by asking the value inside again, now as a format
-//!   that is *not* human readable; the value then gives its exact bytes. Other readable formats get
-//!   the nearest value that they have.
-//! - Reading, our deserializer answers the name by leaving the [`Json`] in a slot of the thread,
-//!   from which the visitor takes it at once: moved, not rebuilt. From other formats a [`Json`] is
-//!   built out of whatever they visit.
+//! - Writing: when our serializer sees the name, it serializes the value inside again, now as a
+//!   format that is *not* human readable. The value then writes its exact bytes. Other readable
+//!   formats get the nearest value that they have.
+//! - Reading: when our deserializer sees the name, it leaves the [`Json`] in a slot of the thread,
+//!   and the visitor takes it from there at once. It is moved, not rebuilt. From other formats, a
+//!   [`Json`] is built from whatever they visit.
 
 use std::cell::Cell;
 use std::fmt;
@@ -36,7 +36,7 @@ thread_local! {
     static SLOT: Cell<Option<Json>> = const { Cell::new(None) };
 }
 
-/// Answers [`EXACT`]: hands `value` to the visitor as it is.
+/// Hands `value` to the visitor as it is, in answer to [`EXACT`].
 pub(super) fn hand_over<'de, V: Visitor<'de>, E: serde::de::Error>(
     value: Json,
     visitor: V,
@@ -64,7 +64,7 @@ impl Serialize for Object {
     }
 }
 
-/// Other formats than our own get an `i64`, `u64` or finite `f64`.
+/// Formats other than our own get an `i64`, a `u64` or a finite `f64`.
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Inside<'a>(&'a Number);
@@ -90,7 +90,7 @@ impl Serialize for Number {
     }
 }
 
-/// Other formats than our own refuse a text that holds a surrogate.
+/// Formats other than our own refuse a text that contains a surrogate.
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Broken<'a>(&'a Text);
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The type of a value in serde's words, without the value.
+/// Returns the type of a value in the terms of serde, without the value.
 pub(super) fn unexpected(value: &Json) -> Unexpected<'static> {
     match value {
         Json::Null => Unexpected::Unit,

@@ -1,11 +1,12 @@
-//! A string that keeps short contents in place.
+//! A string that stores short contents inline.
 
-/// The longest string kept without a heap allocation. With the length and the tag it fills the 24
-/// bytes that a `String` would take, and it covers nearly all member names and numbers.
+/// The length of the longest string that is stored without a heap allocation. With the length and
+/// the tag, it fills the 24 bytes that a `String` would take, and it covers nearly all member names
+/// and numbers.
 pub(super) const INLINE_MAX: usize = 22;
 
-/// An immutable string. The representation follows from the length, so equal strings have equal
-/// representations and the derived comparisons are right.
+/// An immutable string. Its representation depends only on its length, so equal strings have the
+/// same representation and the derived comparisons are right.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Compact {
     Inline { len: u8, bytes: [u8; INLINE_MAX] },

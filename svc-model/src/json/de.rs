@@ -20,13 +20,13 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError
     Ok(from_value(Json::parse(bytes)?)?)
 }
 
-/// Reads what [`to_vec`](super::to_vec) or the storage form wrote: a document in which a captured one,
-/// itself up to [`DEPTH_MAX`] deep, stands some levels down.
+/// Reads what [`to_vec`](super::to_vec) or the storage form wrote. Such a document may contain a
+/// captured one some levels down, which may itself be [`DEPTH_MAX`] deep.
 pub fn from_written<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError> {
     from_written_within(bytes, &NodeBudget::unlimited())
 }
 
-/// Reads what [`from_written`] reads, whose values take no more memory than is left of a budget.
+/// Reads what [`from_written`] reads, if its values take no more memory than is left of a budget.
 pub fn from_written_within<T: DeserializeOwned>(
     bytes: &[u8],
     budget: &NodeBudget,
@@ -49,23 +49,23 @@ pub enum FromSliceError {
     /// The document is not JSON.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The value is not one of the type.
+    /// The document is not a value of the type.
     #[error(transparent)]
     Shape(#[from] ShapeError),
 }
 
-/// Why a value does not have a type.
+/// Why a value does not have the shape of a type.
 ///
 /// The message does not repeat the value, but the names in the path come from the document.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind}")]
 pub struct ShapeError {
     kind: ShapeErrorKind,
-    /// Innermost step first.
+    /// The innermost step comes first.
     path: Vec<PathSegment>,
 }
 
-/// How a value fails to have its type.
+/// In what way a value does not have the shape of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ShapeErrorKind {
     /// The value has another JSON type, or is not an integer where one is expected.
@@ -83,7 +83,7 @@ pub enum ShapeErrorKind {
     /// A required member is absent.
     #[error("missing member `{0}`")]
     MissingMember(&'static str),
-    /// A member is not declared. It ends the path.
+    /// A member is not declared. The path ends with it.
     #[error("undeclared member")]
     UnknownMember,
     /// A member is given twice, under different names.
@@ -101,12 +101,12 @@ pub enum PathSegment {
 }
 
 impl ShapeError {
-    /// How the value fails.
+    /// Returns in what way the value fails.
     pub fn kind(&self) -> ShapeErrorKind {
         self.kind
     }
 
-    /// Where it fails, outermost step first.
+    /// Returns where the value fails, outermost step first.
     pub fn path(&self) -> impl DoubleEndedIterator<Item = &PathSegment> + ExactSizeIterator {
         self.path.iter().rev()
     }
@@ -247,7 +247,7 @@ impl<'de> Deserializer<'de> for Json {
         self.deserialize_byte_buf(visitor)
     }
 
-    /// The bytes of a string in generalised UTF-8, or those that an array lists.
+    /// Reads the bytes of a string in generalised UTF-8, or those that an array lists.
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {
         match self {
             Self::String(text) => visitor.visit_byte_buf(text.as_bytes().to_vec()),
@@ -329,7 +329,7 @@ fn integer<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value
     }
 }
 
-/// The elements of an array that are yet to be read.
+/// The elements of an array that have not been read yet.
 struct Items {
     items: vec::IntoIter<Json>,
     index: usize,
@@ -357,10 +357,10 @@ impl<'de> SeqAccess<'de> for &mut Items {
     }
 }
 
-/// The members of an object that are yet to be read.
+/// The members of an object that have not been read yet.
 struct Members {
     members: vec::IntoIter<(Text, Json)>,
-    /// The member whose name has been read and whose value has not.
+    /// The member whose name has been read, but whose value has not.
     current: Option<(Text, Json)>,
 }
 
@@ -476,7 +476,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
     }
 }
 
-/// A variant of an enum: its name alone, or the one member of an object.
+/// A variant of an enum: only its name, or the single member of an object.
 struct Variant {
     name: Text,
     content: Option<Json>,
@@ -495,7 +495,7 @@ impl<'de> EnumAccess<'de> for Variant {
     }
 }
 
-/// What a variant holds.
+/// What a variant contains.
 struct Content(Variant);
 
 impl Content {
@@ -582,7 +582,7 @@ mod tests {
         Json::parse(document.as_bytes()).unwrap()
     }
 
-    /// What is wrong and where, as `kind at a/0/b`.
+    /// Returns what is wrong and where, as `kind at a/0/b`.
     fn refusal<T: DeserializeOwned + std::fmt::Debug>(document: &str) -> (ShapeErrorKind, String) {
         let error = read::<T>(document).unwrap_err();
         let path = error.path().map(|segment| match segment {

@@ -1,9 +1,9 @@
 //! Decodes the bytes of a document into text for the parser.
 //!
-//! The parser works on `&str`. A surrogate that arrives encoded (three bytes of UTF-8, a unit of
-//! UTF-16 or UTF-32) cannot stand there, so it is respelled as the escape `\udxxx` that means the
-//! same. That is right wherever a surrogate may stand at all: inside a string, and not behind a
-//! backslash.
+//! The parser works on `&str`, which cannot contain a surrogate. So a surrogate that arrives
+//! encoded (three bytes of UTF-8, a unit of UTF-16 or UTF-32) is replaced by the escape `\udxxx`
+//! with the same meaning. That is right wherever a surrogate is allowed: inside a string, and not
+//! behind a backslash.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ParseError> {
     }
 }
 
-/// Returns a document, or several, in UTF-8 if they are in another encoding; nothing if the bytes are
-/// UTF-8 already, or no text.
+/// Returns one or several documents in UTF-8 if they are in another encoding; nothing if the bytes
+/// are UTF-8 already, or are not text.
 pub(crate) fn in_utf8(bytes: &[u8]) -> Option<String> {
     match decode(bytes) {
         Ok(Cow::Owned(text)) => Some(text),

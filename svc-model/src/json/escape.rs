@@ -1,4 +1,4 @@
-//! Strings in their canonical spelling: ASCII, escaped, in quotes.
+//! Writes strings in their canonical spelling: ASCII, escaped, in quotes.
 
 use super::word::Word;
 
@@ -18,7 +18,8 @@ pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a word up to the first byte that has no short escape, and gives the place of that.
+/// Appends a word up to the first byte that has no short escape, and returns the place of that
+/// byte.
 fn write_word(word: Word, out: &mut Vec<u8>) -> u32 {
     if let Some(bytes) = word.verbatim() {
         out.extend_from_slice(&bytes);
@@ -38,7 +39,7 @@ fn write_word(word: Word, out: &mut Vec<u8>) -> u32 {
     word.len()
 }
 
-/// The length that [`string`] gives.
+/// Returns the length of what [`string`] appends.
 pub(super) fn string_len(bytes: &[u8]) -> usize {
     2 + bytes
         .iter()
@@ -46,7 +47,8 @@ pub(super) fn string_len(bytes: &[u8]) -> usize {
         .sum::<usize>()
 }
 
-/// What a byte adds to the length of a string: the first of a character brings all.
+/// What each byte adds to the length of a string. The first byte of a character adds the whole
+/// escape.
 static WRITTEN_LEN: [u8; 256] = {
     let mut lens = [1; 256];
     let mut byte = 0;
@@ -63,7 +65,7 @@ static WRITTEN_LEN: [u8; 256] = {
     lens
 };
 
-/// The letter that stands for a byte behind a backslash, or 0.
+/// The letter that represents a byte after a backslash, or 0.
 static SHORT_ESCAPE: [u8; 256] = {
     let mut letters = [0; 256];
     letters[0x08] = b'b';
@@ -76,7 +78,8 @@ static SHORT_ESCAPE: [u8; 256] = {
     letters
 };
 
-/// Appends the first character, and those beyond ASCII that follow it, as `\uXXXX`; gives the rest.
+/// Appends the first character, and those after it that are not ASCII, as `\uXXXX`. Returns the
+/// rest.
 fn escape_units<'a>(mut rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     loop {
         let (code_point, used) = code_point(rest);
@@ -103,7 +106,7 @@ fn escape_unit(unit: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// The first code point and the number of bytes that it takes. The bytes are well-formed.
+/// Returns the first code point, and the number of bytes that it takes. The bytes are well-formed.
 fn code_point(bytes: &[u8]) -> (u32, usize) {
     let low = |byte: u8| u32::from(byte & 0x3f);
     match *bytes {
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_character_has_one_spelling() {
-        // All that is short, and a sample of what lies beyond.
+        // All code points with a short form, and a sample of the others.
         let code_points = (0..0x3000).chain((0x3000..0x11_0000).step_by(97));
         for char in code_points.filter_map(char::from_u32) {
             let expected = match char {

@@ -1,4 +1,4 @@
-//! Laws of the whole module, over values and bytes of every kind.
+//! Laws that the whole module must keep, for values and bytes of every kind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{Json, Number, RawJson, Text, WriteError, from_slice, from_value, to_
 #[path = "../../fuzz/fuzz_targets/round_trip.rs"]
 mod round_trip;
 
-/// Texts of any UTF-16 units, the interesting ones often.
+/// Returns texts of any UTF-16 units, with the interesting ones often.
 fn text() -> impl Strategy<Value = Text> {
     let unit = prop_oneof![
         4 => 0x20_u16..0x7f,
@@ -59,7 +59,7 @@ fn json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// What other libraries can hold as well.
+/// Returns values that other libraries can represent as well.
 fn common() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -77,7 +77,7 @@ fn common() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bytes that are often nearly a document.
+/// Returns bytes that are often nearly a document.
 fn document() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         select(vec![
@@ -240,7 +240,7 @@ proptest! {
         prop_assert_eq!(from_value::<Value>(ours.clone()), Ok(value.clone()));
         prop_assert_eq!(from_slice::<Json>(theirs.as_bytes()), Ok(ours.clone()));
         prop_assert_eq!(from_slice::<Value>(&to_vec(&value, usize::MAX).unwrap()), Ok(value));
-        // Compared as read by them, who may miss a double by its last bit.
+        // Compared as the other library reads it, because it may miss a double by the last bit.
         let canonical = ours.to_canonical();
         let read = serde_json::from_slice::<Value>(&canonical).unwrap();
         prop_assert_eq!(read, serde_json::from_str::<Value>(&theirs).unwrap());
@@ -248,7 +248,7 @@ proptest! {
 
     #[test]
     fn documents_without_extensions_are_refused_as_by_serde_json(bytes in document()) {
-        // Where the text has none of our extensions, the two agree on what is a document.
+        // If the text uses none of our extensions, the two agree on what a document is.
         let ours = Json::parse(&bytes);
         let theirs = serde_json::from_slice::<Value>(&bytes);
         let extended = ours.as_ref().is_ok_and(|value| !value.is_finite())

@@ -1,8 +1,9 @@
-//! The memory that values take, counted while they are created.
+//! Counts the memory that values take, while they are created.
 //!
-//! Three bytes of a document, `[],`, become a value of 32 bytes, and six, `"":0`, a member of 56. A
-//! reader that wants to bound its memory must therefore bound the values, not the bytes: it gives
-//! the parser a [`NodeBudget`], which every allocation is taken from before it is made.
+//! Three bytes of a document, `[],`, become a value of 32 bytes, and six bytes, `"a":0,`, become a
+//! member of 56. So a reader that wants to limit its memory must limit the values, not the bytes:
+//! it gives the parser a [`NodeBudget`], and every allocation is taken from the budget before it is
+//! made.
 
 use std::cell::Cell;
 
@@ -11,7 +12,7 @@ use super::object::{self, Object};
 use super::text::Text;
 use super::value::Json;
 
-/// What an allocator adds to an allocation, and to what it rounds up.
+/// The bytes that an allocator adds to an allocation before it rounds up.
 const ALLOCATION_OVERHEAD: usize = 8;
 const ALLOCATION_STEP: usize = 16;
 const ALLOCATION_MIN: usize = 32;
@@ -20,7 +21,7 @@ const ALLOCATION_MIN: usize = 32;
 ///
 /// The count is never less than what a usual allocator reserves. Dropping a value gives nothing
 /// back; only temporary memory of the parser is returned. Once a budget has refused something, it
-/// is exhausted and refuses everything, so a caller that reads many things can check once, at the
+/// is exhausted and refuses everything. So a caller that reads many things can check once, at the
 /// end, whether all of them were read.
 #[derive(Debug)]
 pub struct NodeBudget {
@@ -52,16 +53,16 @@ impl NodeBudget {
         self.left.get()
     }
 
-    /// Returns whether something was refused.
+    /// Returns whether the budget has refused something.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted.get()
     }
 
-    /// Takes bytes.
+    /// Takes bytes from the budget.
     ///
     /// # Errors
     ///
-    /// If fewer are left, or the budget is exhausted; then none are taken.
+    /// If fewer bytes are left, or the budget is exhausted. Then none are taken.
     pub fn take(&self, bytes: usize) -> Result<(), OverBudget> {
         match self.left.get().checked_sub(bytes) {
             Some(left) if !self.exhausted.get() => {
@@ -105,7 +106,8 @@ impl NodeBudget {
         self.take(list::<(Text, Json)>(length).saturating_add(object::index_bytes(length)))
     }
 
-    /// Returns a budget of what is left of this one, to be [settled](Self::settle) at the end.
+    /// Returns a budget of what is left of this one, which is to be [settled](Self::settle) at the
+    /// end.
     #[must_use]
     pub fn rest(&self) -> Self {
         Self {
@@ -118,7 +120,7 @@ impl NodeBudget {
     ///
     /// # Errors
     ///
-    /// If that budget is exhausted; then this one is too.
+    /// If that budget is exhausted. Then this one is exhausted too.
     pub fn settle(&self, rest: &Self) -> Result<(), OverBudget> {
         if rest.is_exhausted() {
             self.exhausted.set(true);
@@ -127,13 +129,13 @@ impl NodeBudget {
         self.take(self.left.get().saturating_sub(rest.left.get()))
     }
 
-    /// Gives back what was taken for room that is free again.
+    /// Gives back bytes that were taken for room that is free again.
     pub(super) fn give_back(&self, bytes: usize) {
         self.left.set(self.left.get().saturating_add(bytes));
     }
 }
 
-/// The bytes that an allocation of this size takes.
+/// Returns the bytes that an allocation of this size takes.
 pub(super) const fn allocation(bytes: usize) -> usize {
     if bytes == 0 {
         return 0;
@@ -149,7 +151,7 @@ pub(super) const fn allocation(bytes: usize) -> usize {
     }
 }
 
-/// The bytes that a list with room for exactly this many items takes.
+/// Returns the bytes that a list with room for exactly this many items takes.
 pub(super) const fn list<T>(length: usize) -> usize {
     allocation(length.saturating_mul(size_of::<T>()))
 }
@@ -195,7 +197,7 @@ mod tests {
     use super::super::parse::ParseErrorKind;
     use super::*;
 
-    /// Bytes that reading a document takes at its end.
+    /// Returns the bytes that are taken once a document has been read.
     fn taken(document: &str) -> usize {
         let budget = NodeBudget::new(usize::MAX);
         let value = Json::parse_within(document.as_bytes(), &budget).unwrap();

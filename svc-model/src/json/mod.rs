@@ -1,9 +1,9 @@
 //! Exact JSON: captured values are read back unchanged.
 //!
 //! Agents and gateways send documents that ordinary JSON libraries refuse or quietly change:
-//! strings holding NUL or half a surrogate pair, integers of forty digits, `1.10`, `NaN`. Evidence
-//! must not change on its way through the service, so this module keeps a string as generalised
-//! UTF-8 ([`Text`]), a number as its spelling ([`Number`]) and the order of an object's members
+//! strings with NUL or half a surrogate pair, integers of forty digits, `1.10`, `NaN`. Evidence
+//! must not change on its way through the service. So this module keeps a string as generalised
+//! UTF-8 ([`Text`]), a number as its spelling ([`Number`]), and the order of an object's members
 //! ([`Object`]).
 //!
 //! | Direction | Entry points |
@@ -28,10 +28,10 @@
 //!
 //! # Limits
 //!
-//! Parsing takes time in proportion to its input and constant stack: nesting ends at [`DEPTH_MAX`]
-//! and integers at [`INTEGER_DIGITS_MAX`] digits. The caller limits the size of a document. The
-//! memory that its values take, which may be thirty times as much, is counted while parsing:
-//! [`Json::parse_within`] stops when a [`NodeBudget`] runs out.
+//! Parsing takes time in proportion to its input, and constant stack: nesting is limited to
+//! [`DEPTH_MAX`], and integers to [`INTEGER_DIGITS_MAX`] digits. The caller limits the size of a
+//! document. The memory that its values take may be thirty times as much. It is counted while
+//! parsing: [`Json::parse_within`] stops when a [`NodeBudget`] runs out.
 
 mod bridge;
 mod compact;

@@ -1,4 +1,4 @@
-//! Numbers, kept as spelled.
+//! Numbers, kept as they are spelled.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ const NEGATIVE_INFINITY: &str = "-Infinity";
 
 /// A number, kept as its spelling: `1.10`, `1E5`, forty digits, `-0`.
 ///
-/// The tokens `NaN`, `Infinity` and `-Infinity` are numbers too; see [`Number::is_finite`]. Numbers
-/// are equal if their spellings are.
+/// The tokens `NaN`, `Infinity` and `-Infinity` are numbers too; see [`Number::is_finite`]. Two
+/// numbers are equal if their spellings are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Number(Compact);
 
@@ -31,8 +31,8 @@ impl Number {
         Self(spelling.into())
     }
 
-    /// Spells a double with the fewest digits that read back as the same double: plain from 1e-4 up
-    /// to 1e16, with an exponent beyond.
+    /// Returns a double, spelled with the fewest digits that read back as the same double: without
+    /// an exponent from 1e-4 up to 1e16, with one otherwise.
     pub fn from_f64(value: f64) -> Self {
         match non_finite(value) {
             Some(token) => Self(token.into()),
@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// Spells a single-precision number as [`Number::from_f64`] does a double.
+    /// Returns a single-precision number, spelled as [`Number::from_f64`] spells a double.
     pub fn from_f32(value: f32) -> Self {
         match non_finite(value.into()) {
             Some(token) => Self(token.into()),
@@ -48,28 +48,28 @@ impl Number {
         }
     }
 
-    /// The spelling.
+    /// Returns the spelling.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Whether the number is neither a non-finite token nor too large for a double. Integers are
-    /// exact and always finite.
+    /// Returns whether the number is neither a non-finite token nor too large for a double. An
+    /// integer is exact, so it is always finite.
     pub fn is_finite(&self) -> bool {
         is_finite(self.as_str())
     }
 
-    /// Whether the spelling has neither a fraction nor an exponent.
+    /// Returns whether the spelling has neither a fraction nor an exponent.
     pub fn is_integer(&self) -> bool {
         is_integer(self.as_str())
     }
 
-    /// The value of an integer within the range of `i64`.
+    /// Returns the value, if it is an integer in the range of `i64`.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_str().parse().ok()
     }
 
-    /// The value of an integer within the range of `u64`.
+    /// Returns the value, if it is an integer in the range of `u64`.
     pub fn as_u64(&self) -> Option<u64> {
         match self.as_str() {
             "-0" => Some(0),
@@ -77,7 +77,7 @@ impl Number {
         }
     }
 
-    /// The nearest double: infinite when the number is too large, NaN for the token.
+    /// Returns the nearest double: infinity if the number is too large, NaN for that token.
     pub fn as_f64(&self) -> f64 {
         self.as_str().parse().unwrap_or(f64::NAN)
     }
@@ -116,8 +116,8 @@ pub(super) enum LexemeError {
     TooLong,
 }
 
-/// The length of the number or non-finite token that `bytes` begin with. What follows it is not
-/// looked at, but for a digit after a leading zero.
+/// Returns the length of the number or non-finite token that `bytes` begin with. What follows is
+/// not checked, except for a digit after a leading zero.
 pub(super) fn lexeme(bytes: &[u8]) -> Result<usize, LexemeError> {
     let sign = usize::from(bytes.first() == Some(&b'-'));
     let unsigned = &bytes[sign..];
@@ -182,7 +182,7 @@ fn non_finite(value: f64) -> Option<&'static str> {
     }
 }
 
-/// Lays out the shortest digits, given in the form `-1.25e-7`.
+/// Arranges the shortest digits, which are given in the form `-1.25e-7`.
 fn spell(scientific: &str) -> String {
     let (mantissa, exponent) = scientific
         .split_once('e')

@@ -8,27 +8,28 @@ use super::memory;
 use super::text::Text;
 use super::value::Json;
 
-/// Up to this many members a name is found by looking at each. Most objects stay far below.
+/// Up to this many members, a name is found by comparing it with each. Most objects stay far below
+/// this.
 const LINEAR_MAX: usize = 16;
 
-/// A JSON object: members in the order in which their names first appeared.
+/// A JSON object: its members in the order in which their names first appeared.
 ///
-/// Of duplicate members the last value wins, at the first position. Two objects are equal when
-/// their members are, order included.
+/// If a name is repeated, the last value counts, at the first position. Two objects are equal if
+/// their members are, including their order.
 #[derive(Clone, Default)]
 pub struct Object {
     members: Vec<(Text, Json)>,
-    /// Present exactly while there are more than [`LINEAR_MAX`] members.
+    /// Present only while there are more than [`LINEAR_MAX`] members.
     index: Option<Box<Index>>,
 }
 
 impl Object {
-    /// An object without members.
+    /// Returns an object without members.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An object without members, with room for `capacity` of them.
+    /// Returns an object without members, with room for `capacity` of them.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             members: Vec::with_capacity(capacity),
@@ -36,7 +37,8 @@ impl Object {
         }
     }
 
-    /// The object of these members, of which some may be duplicates. They are not copied.
+    /// Returns the object of these members, some of which may have the same name. They are not
+    /// copied.
     pub(super) fn from_members(mut members: Vec<(Text, Json)>) -> Self {
         let duplicate = |(position, (name, _)): (usize, &(Text, Json))| {
             members[..position]
@@ -71,31 +73,32 @@ impl Object {
         Self { members, index }
     }
 
-    /// The bytes of memory that the list of members and its index take, without what is inside.
+    /// Returns the bytes of memory that the list of members and its index take, without what the
+    /// members contain.
     pub(super) fn own_memory(&self) -> usize {
         let index = self.index.as_ref();
         memory::list::<(Text, Json)>(self.members.capacity())
             + index.map_or(0, |index| slots_bytes(index.slots.len()))
     }
 
-    /// The value of the member `name`.
+    /// Returns the value of the member `name`.
     pub fn get(&self, name: &str) -> Option<&Json> {
         let position = self.position(name.as_bytes())?;
         Some(&self.members[position].1)
     }
 
-    /// The value of the member `name`, to be changed.
+    /// Returns the value of the member `name`, which can be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Json> {
         let position = self.position(name.as_bytes())?;
         Some(&mut self.members[position].1)
     }
 
-    /// Whether there is a member `name`.
+    /// Returns whether there is a member `name`.
     pub fn contains_key(&self, name: &str) -> bool {
         self.position(name.as_bytes()).is_some()
     }
 
-    /// Sets the member `name`. A value it had before is replaced in its place and returned.
+    /// Sets the member `name`. If it had a value, that value is replaced in its place and returned.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Json>) -> Option<Json> {
         let (name, value) = (name.into(), value.into());
         if let Some(position) = self.position(name.as_bytes()) {
@@ -109,8 +112,8 @@ impl Object {
         None
     }
 
-    /// Removes the member `name`; the others keep their order. Takes time in proportion to the
-    /// object.
+    /// Removes the member `name` and returns its value. The others keep their order. Takes time in
+    /// proportion to the number of members.
     pub fn remove(&mut self, name: &str) -> Option<Json> {
         let position = self.position(name.as_bytes())?;
         let (_, value) = self.members.remove(position);
@@ -124,22 +127,22 @@ impl Object {
         self.index = Index::of(&self.members);
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are no members.
+    /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The members, in order.
+    /// Returns the members, in order.
     pub fn iter(&self) -> Iter<'_> {
         Iter(self.members.iter())
     }
 
-    /// The members, in order, their values to be changed.
+    /// Returns the members, in order, with values that can be changed.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&Text, &mut Json)> {
         self.members.iter_mut().map(|(name, value)| (&*name, value))
     }
@@ -233,19 +236,22 @@ impl DoubleEndedIterator for Iter<'_> {
 
 impl ExactSizeIterator for Iter<'_> {}
 
-/// Where to find the members of a large object by name: open addressing over their positions.
+/// Finds the members of a large object by name: a hash table of their positions, with open
+/// addressing.
 ///
-/// It is keyed at random, since names come from outside, and at most half full.
+/// The hash function is keyed at random, because names come from outside. The table is at most half
+/// full.
 #[derive(Clone)]
 struct Index {
     hasher: RandomState,
-    /// A power of two; [`EMPTY`] or a position in the list of members.
+    /// As many slots as a power of two; each is [`EMPTY`] or a position in the list of members.
     slots: Box<[u32]>,
 }
 
 const EMPTY: u32 = u32::MAX;
 
-/// The slots of the index of an object of this many members; none while it has no index.
+/// Returns the number of slots of the index of an object with this many members; 0 if it has no
+/// index.
 fn index_slots(members: usize) -> usize {
     if members <= LINEAR_MAX {
         return 0;
@@ -256,7 +262,7 @@ fn index_slots(members: usize) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// The bytes of memory that the index of an object of this many members takes.
+/// Returns the bytes of memory that the index of an object with this many members takes.
 pub(super) fn index_bytes(members: usize) -> usize {
     slots_bytes(index_slots(members))
 }
@@ -269,7 +275,7 @@ fn slots_bytes(slots: usize) -> usize {
 }
 
 impl Index {
-    /// An index, if there are enough members for one.
+    /// Returns an index, if there are enough members for one.
     fn of(members: &[(Text, Json)]) -> Option<Box<Self>> {
         (members.len() > LINEAR_MAX).then(|| Box::new(Self::build(RandomState::new(), members)))
     }
@@ -282,7 +288,7 @@ impl Index {
         index
     }
 
-    /// An index of nothing with room for so many members.
+    /// Returns an empty index with room for this many members.
     fn empty(hasher: RandomState, members: usize) -> Self {
         Self {
             hasher,
@@ -296,7 +302,7 @@ impl Index {
             .find(|&position| members[position].0.as_bytes() == name)
     }
 
-    /// Adds the last of `members`, which is new.
+    /// Adds the last of `members`, whose name is new.
     fn add_last(&mut self, members: &[(Text, Json)]) {
         if members.len() * 2 > self.slots.len() {
             *self = Self::build(self.hasher.clone(), members);
@@ -311,7 +317,7 @@ impl Index {
         self.slots[free] = u32::try_from(position).expect("an object has fewer than 2^32 members");
     }
 
-    /// The slots in which `name` may be, likeliest first.
+    /// Returns the slots in which `name` may be, the most likely first.
     fn probe(&self, name: &[u8]) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len() - 1;
         #[expect(

@@ -1,4 +1,4 @@
-//! Bytes to value, in one pass with an explicit stack.
+//! Parses bytes into a value, in one pass with an explicit stack.
 
 use std::mem;
 
@@ -13,13 +13,13 @@ use super::word::Word;
 /// The maximum nesting depth of arrays and objects.
 pub const DEPTH_MAX: usize = 512;
 
-/// Why a document cannot be read. It does not repeat any of the document.
+/// Why a document cannot be read. It does not repeat anything from the document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind} at byte {offset}")]
 pub struct ParseError {
     /// Where reading stopped, in bytes of the document as UTF-8 without a byte order mark.
     pub offset: usize,
-    /// What was wrong there.
+    /// What is wrong there.
     pub kind: ParseErrorKind,
 }
 
@@ -41,25 +41,25 @@ pub enum ParseErrorKind {
     /// A member name is not followed by a colon.
     #[error("expected a colon")]
     ExpectedColon,
-    /// A value in an array or object is followed neither by a comma nor by its end.
+    /// A value in an array or object is followed neither by a comma nor by the closing bracket.
     #[error("expected a comma or the end of the array or object")]
     ExpectedComma,
-    /// A number is misspelled.
+    /// A number is not spelled as JSON requires.
     #[error("malformed number")]
     MalformedNumber,
     /// An integer has more than [`INTEGER_DIGITS_MAX`](super::INTEGER_DIGITS_MAX) digits.
     #[error("integer of too many digits")]
     IntegerTooLong,
-    /// A backslash begins no escape.
+    /// A backslash does not begin a valid escape.
     #[error("malformed escape")]
     MalformedEscape,
-    /// A control character stands in a string unescaped.
+    /// A string contains an unescaped control character.
     #[error("unescaped control character")]
     ControlCharacter,
     /// Arrays and objects are nested more than [`DEPTH_MAX`] deep.
     #[error("nesting too deep")]
     TooDeep,
-    /// The values take too much memory.
+    /// The values take more memory than the budget allows.
     #[error("values over their budget of memory")]
     OverBudget,
     /// Something follows the document's value.
@@ -70,21 +70,21 @@ pub enum ParseErrorKind {
 impl Json {
     /// Reads a whole document: one value with nothing but white space around it.
     ///
-    /// Beyond the standard it takes `NaN`, `Infinity` and `-Infinity`, lone surrogates, a byte
-    /// order mark, UTF-16 and UTF-32. Of duplicate members the last value wins, at the first
+    /// Beyond the standard, it accepts `NaN`, `Infinity` and `-Infinity`, lone surrogates, a byte
+    /// order mark, UTF-16 and UTF-32. If a member is repeated, the last value counts, at the first
     /// position.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         parsed(bytes, DEPTH_MAX, &NodeBudget::unlimited())
     }
 
-    /// Reads a whole document, as [`Json::parse`] does, within a memory budget. The memory of its
-    /// values is taken from the budget; a refused document takes nothing.
+    /// Reads a whole document, as [`Json::parse`] does, within a budget of memory. The memory of
+    /// its values is taken from the budget. A document that is refused takes nothing.
     pub fn parse_within(bytes: &[u8], budget: &NodeBudget) -> Result<Self, ParseError> {
         let left = budget.left();
         parsed(bytes, DEPTH_MAX, budget).inspect_err(|_| budget.give_back(left - budget.left()))
     }
 
-    /// Reads a document that wraps another one: nested at most `depth_max` deep.
+    /// Reads a document that contains another one, so it may be nested `depth_max` deep.
     pub(super) fn parse_nested(
         bytes: &[u8],
         depth_max: usize,
@@ -113,18 +113,19 @@ struct Parser<'a> {
     input: &'a str,
     depth_max: usize,
     budget: &'a NodeBudget,
-    /// Always on the boundary of a character.
+    /// Always at the boundary of a character.
     at: usize,
     /// The arrays and objects that are open, outermost first.
     open: Vec<Container>,
     /// The elements so far of all open arrays.
     items: Vec<Json>,
-    /// The members so far of all open objects. The last of each is `null` until its value is read.
+    /// The members so far of all open objects. The last member of each is `null` until its value
+    /// has been read.
     members: Vec<(Text, Json)>,
     escaped: TextBuilder,
 }
 
-/// An open container and where its content begins among that of all open ones.
+/// An open container, and where its content begins in the lists of all open ones.
 #[derive(Clone, Copy)]
 enum Container {
     Array(usize),
@@ -149,7 +150,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads a scalar or an empty container; `None` when a container was opened instead.
+    /// Reads a scalar or an empty container; `None` if a container was opened instead.
     fn value(&mut self) -> Result<Option<Json>, ParseError> {
         self.skip_white_space();
         Ok(Some(match self.peek()? {
@@ -164,8 +165,8 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// Puts a finished value where it belongs and closes every container that ends with it. Gives
-    /// the document's value when nothing is open any more.
+    /// Adds a finished value to the innermost container, and closes every container that ends after
+    /// it. Returns the value of the document once no container is open.
     fn place(&mut self, mut value: Json) -> Result<Option<Json>, ParseError> {
         while let Some(&container) = self.open.last() {
             match container {
@@ -330,7 +331,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads `\uXXXX`, and the one after it when the two form a pair.
+    /// Reads `\uXXXX`, and the next one too if the two form a pair.
     fn unicode_escape(&mut self) -> Option<()> {
         let unit = self.unit()?;
         if let Some(char) = char::from_u32(unit.into()) {
@@ -391,7 +392,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The length of the leading run without a quote, backslash or control character.
+/// Returns the length of the leading run without a quote, a backslash or a control character.
 fn unescaped(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some((word, after)) = Word::split_off(rest) {
@@ -404,18 +405,19 @@ fn unescaped(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// From here on a list is moved out of the stack by leaving the rest behind instead.
+/// A list of at least this length may keep the memory of the stack. What lies below it is then
+/// copied to a new stack.
 const LONG: usize = 1024;
 
-/// The values that a stack makes room for at first; later it grows by half.
+/// The number of values for which a stack makes room at first. Later, it grows by half.
 const ROOM_MIN: usize = 4;
 
-/// The bytes of memory that a stack has taken.
+/// Returns the bytes of memory that a stack has taken.
 fn room<T>(stack: &Vec<T>) -> usize {
     memory::list::<T>(stack.capacity())
 }
 
-/// Makes sure that one more value finds room on the stack.
+/// Ensures that one more value fits on the stack.
 fn make_room<T>(stack: &mut Vec<T>, budget: &NodeBudget) -> Result<(), OverBudget> {
     if stack.len() < stack.capacity() {
         return Ok(());
@@ -427,8 +429,9 @@ fn make_room<T>(stack: &mut Vec<T>, budget: &NodeBudget) -> Result<(), OverBudge
     Ok(())
 }
 
-/// Takes what stands on the stack from `start` on, as a vector without room to spare. The one long
-/// list that fills the stack is not copied: that would hold the largest documents twice.
+/// Takes the values on the stack from `start` on, as a vector without spare room. A single long
+/// list that fills the stack is not copied, because the largest documents would then be in memory
+/// twice.
 fn take_from<T>(
     stack: &mut Vec<T>,
     start: usize,
@@ -455,7 +458,7 @@ mod tests {
         Json::parse(document.as_bytes())
     }
 
-    /// The canonical form of what a document says.
+    /// Returns the canonical form of the value in a document.
     fn canonical(document: &str) -> String {
         String::from_utf8(parse(document).unwrap().to_canonical()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Canonical text that is embedded without being parsed.
+//! Embeds canonical text without parsing it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 
 use super::value::Json;
 
-/// The name that tells our serializer of canonical text.
+/// The name that marks canonical text for our serializer.
 pub(super) const EXACT_RAW: &str = "$svc_model::json::ExactRaw";
 
 /// One JSON value as canonical text, embedded verbatim in a reply.
@@ -20,19 +20,19 @@ pub(super) const EXACT_RAW: &str = "$svc_model::json::ExactRaw";
 pub struct RawJson(Box<[u8]>);
 
 impl RawJson {
-    /// Takes text as [`Json::write_canonical`] gives it.
+    /// Takes text as [`Json::write_canonical`] writes it.
     pub fn from_canonical(text: impl Into<Box<[u8]>>) -> Self {
         let text = text.into();
         debug_assert!(text.is_ascii(), "canonical text is ASCII");
         Self(text)
     }
 
-    /// The canonical text.
+    /// Returns the canonical text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The value that the text spells; an error when the text is not canonical after all.
+    /// Returns the value that the text spells; an error if the text is not canonical after all.
     pub fn parse(&self) -> Result<Json, super::ParseError> {
         Json::parse(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Any serializable value to compact ASCII, within a budget.
+//! Writes any serializable value as compact ASCII, within a budget.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -25,10 +25,10 @@ pub enum WriteError {
     /// The key of a map is not a string, integer, boolean or unit variant.
     #[error("map key that is no string")]
     Key,
-    /// The text written is not one that [`Json::parse`] reads back.
+    /// The written text is not one that [`Json::parse`] reads back.
     #[error("unreadable text: {0}")]
     Unreadable(#[from] ParseError),
-    /// An implementation of `Serialize` refused.
+    /// An implementation of `Serialize` returned an error.
     #[error("{0}")]
     Refused(String),
 }
@@ -41,9 +41,9 @@ impl ser::Error for WriteError {
 
 /// Writes a value as compact ASCII JSON of at most `budget` bytes.
 ///
-/// It is strict: a non-finite number anywhere is an error, whether it comes from a [`Json`], a
-/// [`Number`] or a float. It stops when the budget is used up, so that an oversized answer costs no
-/// more than a permitted one.
+/// The form is strict: a non-finite number anywhere is an error, whether it comes from a [`Json`],
+/// a [`Number`] or a float. Writing stops when the budget is used up, so an oversized answer costs
+/// no more than a permitted one.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T, budget: usize) -> Result<Vec<u8>, WriteError> {
     let mut writer = Writer {
         out: Vec::new(),
@@ -54,7 +54,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T, budget: usize) -> Result<Vec<u8>
     Ok(writer.out)
 }
 
-/// The value as [`Json`], non-finite numbers included.
+/// Returns the value as [`Json`], non-finite numbers included.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Json, WriteError> {
     let mut writer = Writer {
         out: Vec::new(),
@@ -96,8 +96,8 @@ impl Writer {
     }
 
     fn string(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        // An escape takes six times its character at most; only near the budget is it worth
-        // measuring.
+        // An escape is at most six times as long as its character, so the exact length matters only
+        // near the budget.
         let longest = bytes.len().saturating_mul(6).saturating_add(2);
         if longest > self.room() && escape::string_len(bytes) > self.room() {
             return Err(WriteError::Budget);
@@ -136,7 +136,7 @@ enum Place {
     Value,
     /// The key of a map: scalars only, in quotes.
     Key,
-    /// The inside of one of the exact types, which is given as bytes. See
+    /// The content of one of the exact types, which is passed as bytes; see
     /// [`bridge`](super::bridge).
     Exact(Exact),
 }
@@ -156,7 +156,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Writes a scalar that becomes a string where it is a key.
+    /// Writes a scalar; as a key, it becomes a string.
     fn scalar(
         self,
         write: impl FnOnce(&mut Writer) -> Result<(), WriteError>,
@@ -170,7 +170,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// The writer, for what no key can be.
+    /// Returns the writer, for a value that cannot be a key.
     fn not_a_key(self) -> Result<&'a mut Writer, WriteError> {
         if self.place == Place::Key {
             Err(WriteError::Key)
@@ -189,7 +189,7 @@ impl<'a> Serializer<'a> {
         })
     }
 
-    /// Begins the object whose one member is a variant with content.
+    /// Begins an object whose only member is a variant with content.
     fn variant(self, name: &str) -> Result<&'a mut Writer, WriteError> {
         let writer = self.not_a_key()?;
         writer.push(b"{")?;
@@ -244,7 +244,7 @@ impl<'a> ser::Serializer for Serializer<'a> {
         self.writer.string(value.as_bytes())
     }
 
-    /// An array of integers, but for the exact types.
+    /// Writes an array of integers, except for the exact types.
     fn serialize_bytes(self, value: &[u8]) -> Result<(), WriteError> {
         match self.place {
             Place::Exact(Exact::Number) => self
@@ -360,7 +360,7 @@ impl<'a> ser::Serializer for Serializer<'a> {
     }
 }
 
-/// An array or object in the making.
+/// An array or object that is being written.
 struct Compound<'a> {
     writer: &'a mut Writer,
     empty: bool,

@@ -10,23 +10,23 @@ use super::word::Word;
 
 /// A string as JSON can spell it: Unicode text that may contain NUL and lone surrogates.
 ///
-/// The bytes are UTF-8 generalised to surrogates: a lone surrogate takes the three bytes that
-/// UTF-8's scheme would give it, and two surrogates that form a pair are always the one character
-/// they spell. Byte order is therefore code point order.
+/// The bytes are UTF-8, generalised to surrogates: a lone surrogate takes the three bytes that the
+/// scheme of UTF-8 would give it, and two surrogates that form a pair are always stored as the one
+/// character that they spell. So the order of bytes is the order of code points.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Text(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// Without a surrogate.
+    /// A text without a surrogate.
     Whole(Compact),
-    /// With one at least.
+    /// A text with at least one surrogate.
     Broken(Box<[u8]>),
 }
 
 impl Text {
-    /// Takes well-formed generalised UTF-8, as [`Text::as_bytes`] gives it. `None` for anything
-    /// else, a surrogate pair left in two halves included.
+    /// Returns the text with these bytes, if they are well-formed generalised UTF-8, as
+    /// [`Text::as_bytes`] returns it. Two halves of a surrogate pair are not well-formed.
     pub fn from_wtf8(bytes: Vec<u8>) -> Option<Self> {
         match String::from_utf8(bytes) {
             Ok(string) => Some(string.into()),
@@ -37,7 +37,7 @@ impl Text {
         }
     }
 
-    /// The generalised UTF-8.
+    /// Returns the generalised UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Whole(string) => string.as_bytes(),
@@ -45,7 +45,7 @@ impl Text {
         }
     }
 
-    /// The text as an ordinary string; `None` when it holds a surrogate.
+    /// Returns the text as an ordinary string; `None` if it contains a surrogate.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             Repr::Whole(string) => Some(string.as_str()),
@@ -53,7 +53,7 @@ impl Text {
         }
     }
 
-    /// The text as an ordinary owned string; itself again when it holds a surrogate.
+    /// Converts the text into an ordinary string; returns it unchanged if it contains a surrogate.
     pub fn into_string(self) -> Result<String, Self> {
         match self.0 {
             Repr::Whole(string) => Ok(string.into()),
@@ -61,7 +61,7 @@ impl Text {
         }
     }
 
-    /// The text with U+FFFD in place of each surrogate.
+    /// Returns the text with U+FFFD in place of each surrogate.
     pub fn to_string_lossy(&self) -> Cow<'_, str> {
         let mut rest = match &self.0 {
             Repr::Whole(string) => return Cow::Borrowed(string.as_str()),
@@ -77,33 +77,33 @@ impl Text {
         Cow::Owned(string)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.as_bytes().len()
     }
 
-    /// Whether there is no character at all.
+    /// Returns whether the text has no characters.
     pub fn is_empty(&self) -> bool {
         self.as_bytes().is_empty()
     }
 
-    /// Whether there is no character but blanks, as [`Text::trimmed`] understands them.
+    /// Returns whether the text has only blanks, as [`Text::trimmed`] defines them, or nothing.
     pub fn is_blank(&self) -> bool {
         self.as_str()
             .is_some_and(|string| string.chars().all(is_blank))
     }
 
-    /// Whether a surrogate stands in the text.
+    /// Returns whether the text contains a surrogate.
     pub fn has_surrogate(&self) -> bool {
         matches!(self.0, Repr::Broken(_))
     }
 
-    /// Whether U+0000 stands in the text.
+    /// Returns whether the text contains U+0000.
     pub fn has_nul(&self) -> bool {
         self.as_bytes().contains(&0)
     }
 
-    /// The text without the blanks around it: Unicode white space and U+001C to U+001F.
+    /// Returns the text without the blanks at both ends: Unicode white space and U+001C to U+001F.
     #[must_use]
     pub fn trimmed(&self) -> Self {
         match &self.0 {
@@ -117,8 +117,8 @@ impl Text {
                 }
             }
             Repr::Broken(bytes) => {
-                // The surrogates themselves are not blanks: only what stands before the first and
-                // after the last of them can go.
+                // Surrogates are not blanks, so blanks can only be trimmed before the first
+                // surrogate and after the last.
                 let (head, _) = split_surrogate(bytes);
                 let start = head.len() - head.trim_start_matches(is_blank).len();
                 let tail = after_last_surrogate(bytes);
@@ -128,7 +128,8 @@ impl Text {
         }
     }
 
-    /// Returns the bytes of the text as a canonical JSON string, which may be six times its own.
+    /// Returns the number of bytes of the text as a canonical JSON string. It may be six times that
+    /// of the text.
     pub fn escaped_len(&self) -> usize {
         escape::string_len(self.as_bytes())
     }
@@ -202,10 +203,10 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Bytes for which room is made before anybody knows how long a text is.
+/// How many bytes are reserved before the length of a text is known.
 const ROOM_MAX: usize = 16 * 1024;
 
-/// A text in the making, one run or character after another.
+/// A text that is being built, one run or character after another.
 #[derive(Default)]
 pub(super) struct TextBuilder {
     bytes: Vec<u8>,
@@ -213,7 +214,8 @@ pub(super) struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Makes room for a text of so many bytes, or for its beginning. Later the room grows by itself.
+    /// Reserves room for a text of this many bytes, or for its beginning. Later, the room grows as
+    /// needed.
     pub(super) fn make_room(&mut self, bytes: usize) {
         self.bytes.reserve(bytes.min(ROOM_MAX));
     }
@@ -222,7 +224,8 @@ impl TextBuilder {
         self.bytes.extend_from_slice(run.as_bytes());
     }
 
-    /// Appends what `rest` begins with, up to a quote, backslash or control character.
+    /// Appends the beginning of `rest`, up to a quote, a backslash or a control character, and
+    /// returns its length.
     pub(super) fn push_run(&mut self, rest: &[u8]) -> usize {
         let start = self.bytes.len();
         let mut rest = rest;
@@ -247,7 +250,7 @@ impl TextBuilder {
             .extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    /// Appends a lone surrogate. The caller has joined those that form a pair.
+    /// Appends a lone surrogate. The caller has already joined those that form a pair.
     pub(super) fn push_surrogate(&mut self, unit: u16) {
         debug_assert!((0xd800..0xe000).contains(&unit));
         let [high, low] = unit.to_be_bytes();
@@ -259,12 +262,12 @@ impl TextBuilder {
         self.surrogates = true;
     }
 
-    /// The bytes of the text made so far.
+    /// Returns the number of bytes so far.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The text made so far; the builder is empty again and keeps its room.
+    /// Returns the text so far. The builder is then empty and keeps its room.
     pub(super) fn finish(&mut self) -> Text {
         let text = if self.surrogates {
             Text(Repr::Broken(self.bytes.as_slice().into()))
@@ -279,7 +282,7 @@ impl TextBuilder {
     }
 }
 
-/// The surrogate that `bytes` begin with, in generalised UTF-8.
+/// Returns the surrogate that `bytes`, in generalised UTF-8, begin with.
 pub(super) fn leading_surrogate(bytes: &[u8]) -> Option<u16> {
     match *bytes {
         [0xed, middle @ 0xa0..=0xbf, last @ 0x80..=0xbf, ..] => {
@@ -289,10 +292,11 @@ pub(super) fn leading_surrogate(bytes: &[u8]) -> Option<u16> {
     }
 }
 
-/// The bytes that a surrogate takes.
+/// The number of bytes that a surrogate takes.
 pub(super) const SURROGATE_LEN: usize = 3;
 
-/// The text before the first surrogate, and the bytes after it if there is one.
+/// Returns the text before the first surrogate, and the bytes after that surrogate, if there is
+/// one.
 fn split_surrogate(bytes: &[u8]) -> (&str, Option<&[u8]>) {
     match str::from_utf8(bytes) {
         Ok(whole) => (whole, None),
@@ -312,7 +316,7 @@ fn after_last_surrogate(bytes: &[u8]) -> &str {
     str::from_utf8(tail).expect("text without a surrogate is UTF-8")
 }
 
-/// Whether `bytes` are UTF-8 but for lone surrogates, none of which form a pair.
+/// Returns whether `bytes` are UTF-8 except for lone surrogates, no two of which form a pair.
 fn is_wtf8(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let mut after_high = false;
@@ -339,7 +343,7 @@ fn is_blank(char: char) -> bool {
 mod tests {
     use super::*;
 
-    /// A text of UTF-16 units, by way of the parser.
+    /// Returns the text of UTF-16 units, by parsing it.
     fn text(units: &[u16]) -> Text {
         let escapes: Vec<_> = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
         let document = format!("\"{}\"", escapes.concat());

@@ -23,7 +23,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// The object, if it is one.
+    /// Returns the object, if it is one.
     pub fn as_object(&self) -> Option<&Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -31,7 +31,7 @@ impl Json {
         }
     }
 
-    /// The object, if it is one, to be changed.
+    /// Returns the object, if it is one; it can be changed.
     pub fn as_object_mut(&mut self) -> Option<&mut Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -39,7 +39,7 @@ impl Json {
         }
     }
 
-    /// The object, if it is one.
+    /// Returns the object, if it is one.
     pub fn into_object(self) -> Option<Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -47,7 +47,7 @@ impl Json {
         }
     }
 
-    /// The elements, if it is an array.
+    /// Returns the elements, if it is an array.
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
             Self::Array(items) => Some(items),
@@ -55,7 +55,7 @@ impl Json {
         }
     }
 
-    /// The elements, if it is an array.
+    /// Returns the elements, if it is an array.
     pub fn into_array(self) -> Option<Vec<Self>> {
         match self {
             Self::Array(items) => Some(items),
@@ -63,7 +63,7 @@ impl Json {
         }
     }
 
-    /// The text, if it is a string.
+    /// Returns the text, if it is a string.
     pub fn as_text(&self) -> Option<&Text> {
         match self {
             Self::String(text) => Some(text),
@@ -71,7 +71,7 @@ impl Json {
         }
     }
 
-    /// The text, if it is a string.
+    /// Returns the text, if it is a string.
     pub fn into_text(self) -> Option<Text> {
         match self {
             Self::String(text) => Some(text),
@@ -79,12 +79,12 @@ impl Json {
         }
     }
 
-    /// The text, if it is a string without a surrogate.
+    /// Returns the text, if it is a string without a surrogate.
     pub fn as_str(&self) -> Option<&str> {
         self.as_text()?.as_str()
     }
 
-    /// The truth value, if it is one.
+    /// Returns the truth value, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -92,7 +92,7 @@ impl Json {
         }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     pub fn as_number(&self) -> Option<&Number> {
         match self {
             Self::Number(number) => Some(number),
@@ -100,12 +100,12 @@ impl Json {
         }
     }
 
-    /// Whether it is `null`.
+    /// Returns whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// Whether no non-finite number stands anywhere inside.
+    /// Returns whether every number inside is finite; see [`Number::is_finite`].
     pub fn is_finite(&self) -> bool {
         match self {
             Self::Null | Self::Bool(_) | Self::String(_) => true,

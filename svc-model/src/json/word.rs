@@ -1,7 +1,7 @@
-//! Strings eight bytes at a time.
+//! Processes strings eight bytes at a time.
 //!
-//! A word holds eight bytes as lanes. A test leaves its answer in the high bit of each lane and
-//! takes care that no lane carries into the next.
+//! The eight bytes of a word are its lanes. A test leaves its answer in the high bit of each lane,
+//! and must not carry from one lane into the next.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Takes the first word off the bytes, if there are any.
+    /// Splits the first word off the bytes, if there are any.
     #[inline]
     pub(super) fn split_off(bytes: &[u8]) -> Option<(Self, &[u8])> {
         if let Some((lanes, after)) = bytes.split_first_chunk() {
@@ -40,25 +40,25 @@ impl Word {
         self.len
     }
 
-    /// The byte at a place below the length.
+    /// Returns the byte at a place below the length.
     pub(super) fn byte(self, at: u32) -> u8 {
         self.lanes.to_le_bytes()[at as usize]
     }
 
-    /// The length of the leading run that a JSON string may hold unescaped: no quote, no backslash,
-    /// no control character.
+    /// Returns the length of the leading run that a JSON string may contain unescaped: no quote, no
+    /// backslash, no control character.
     pub(super) fn unescaped(self) -> u32 {
         first(self.special()).min(self.len)
     }
 
-    /// All eight bytes, if the canonical form writes each as it is: printable ASCII, no quote and
-    /// no backslash.
+    /// Returns all eight bytes, if the canonical form writes each of them unchanged: printable
+    /// ASCII, no quote and no backslash.
     pub(super) fn verbatim(self) -> Option<[u8; 8]> {
         // A shorter word has a NUL, which is marked.
         (self.escaped() == 0).then(|| self.lanes.to_le_bytes())
     }
 
-    /// The places of the bytes that the canonical form does not write as they are.
+    /// Returns the places of the bytes that the canonical form does not write unchanged.
     pub(super) fn escaped_places(self) -> impl Iterator<Item = u32> {
         let mut marks = self.escaped();
         std::iter::from_fn(move || {
@@ -68,15 +68,15 @@ impl Word {
         })
     }
 
-    /// Appends a range of the bytes. The whole word is copied and the excess taken back, which is
-    /// cheaper than copying a slice of any length.
+    /// Appends a range of the bytes. It copies the whole word and removes the excess, which is
+    /// cheaper than copying a slice of variable length.
     pub(super) fn push(self, range: Range<u32>, out: &mut Vec<u8>) {
         let end = out.len() + range.len();
         out.extend_from_slice(&self.lanes.unbounded_shr(8 * range.start).to_le_bytes());
         out.truncate(end);
     }
 
-    /// Marks what is not printable ASCII, quote and backslash.
+    /// Marks every byte that is not printable ASCII, and quote and backslash.
     const fn escaped(self) -> u64 {
         let del = (self.lanes & !HIGHS) + ONES;
         self.special() | (del | self.lanes) & HIGHS
@@ -85,14 +85,15 @@ impl Word {
     /// Marks quote, backslash and control characters.
     const fn special(self) -> u64 {
         let ascii = self.lanes & !HIGHS;
-        // Flipping a bit puts the quote in the place of the blank, next to the control characters.
+        // Flipping this bit exchanges the quote and the blank, so the quote follows the control
+        // characters.
         let above_control_and_quote = (ascii ^ (ONES * 0x02)) + ONES * (0x80 - 0x21);
         let not_backslash = (ascii ^ (ONES * 0x5c)) + ONES * 0x7f;
         !(above_control_and_quote & not_backslash | self.lanes) & HIGHS
     }
 }
 
-/// The place of the first mark; 8 when there is none.
+/// Returns the place of the first mark; 8 if there is none.
 const fn first(marks: u64) -> u32 {
     marks.trailing_zeros() / 8
 }

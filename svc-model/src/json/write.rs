@@ -1,4 +1,4 @@
-//! Value to canonical bytes: compact ASCII.
+//! Writes values as canonical bytes: compact ASCII.
 
 use super::escape;
 use super::object::Object;
@@ -13,27 +13,27 @@ impl Object {
 }
 
 impl Json {
-    /// Appends the canonical form: compact ASCII, members in order, numbers as spelled. It reads
-    /// back as the same value. Non-finite numbers stand as their tokens, so this is a form to
-    /// store, not to send.
+    /// Appends the canonical form: compact ASCII, members in order, numbers as they are spelled. It
+    /// reads back as the same value. Non-finite numbers are written as their tokens, so this is a
+    /// form to store, not to send.
     pub fn write_canonical(&self, out: &mut Vec<u8>) {
         value(self, Order::Kept, out);
     }
 
-    /// The canonical form on its own.
+    /// Returns the canonical form.
     pub fn to_canonical(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write_canonical(&mut out);
         out
     }
 
-    /// Appends the canonical form with the members of each object sorted by name, in code point
-    /// order: the same for objects that differ in order alone.
+    /// Appends the canonical form with the members of each object sorted by name, in the order of
+    /// code points. Objects that differ only in the order of their members have the same form.
     pub fn write_sorted(&self, out: &mut Vec<u8>) {
         value(self, Order::Sorted, out);
     }
 
-    /// The length of the canonical form in bytes.
+    /// Returns the length of the canonical form in bytes.
     pub fn canonical_len(&self) -> usize {
         match self {
             Self::Null | Self::Bool(true) => 4,
@@ -55,14 +55,15 @@ impl Json {
 }
 
 impl Json {
-    /// Returns whether the canonical form has at most this many bytes. Of a value of more bytes no
-    /// more is looked at than shows it.
+    /// Returns whether the canonical form has at most this many bytes. It stops as soon as the
+    /// answer is certain.
     pub fn fits(&self, bytes_max: usize) -> bool {
         without(self, bytes_max).is_some()
     }
 }
 
-/// What is left of a number of bytes after the canonical form of a value.
+/// Returns how many of `left` bytes are left after the canonical form of a value; `None` if it is
+/// longer.
 fn without(json: &Json, left: usize) -> Option<usize> {
     match json {
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {

@@ -20,7 +20,8 @@ fn unit(name: &str) -> &'static str {
     units.next().map_or("", |(_, unit)| unit)
 }
 
-/// Returns a number for people: with commas, and as KiB, MiB or GiB where it is round.
+/// Returns a number for people: with commas, and also in KiB, MiB or GiB if it is a multiple of
+/// that.
 fn shown(value: &str, unit: &str) -> String {
     let mut text = String::new();
     for (index, digit) in value.chars().enumerate() {

@@ -1,6 +1,7 @@
 //! Examples of requests and replies.
 //!
-//! `examples.json` is one small sequence of requests and the service's answers. A test replays it.
+//! `examples.json` is one small sequence of requests with the answers of the service. A test
+//! replays it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -15,8 +15,8 @@ use super::document::document;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
-/// The payloads that are not whole bodies, and the operations whose bodies contain them. Commit
-/// notes, exported facts and the reports that only the shell prints are not in any body.
+/// The published types that are not whole bodies, with the operations whose bodies contain them.
+/// Commit notes, exported facts and the reports that only the shell prints are in no body.
 const PAYLOADS: [(&str, &[&str]); 8] = [
     ("AbandonmentReport", &[]),
     ("AttributionShareReport", &[]),
@@ -72,7 +72,7 @@ struct Entry<'a> {
     file: String,
     /// Where the type is used.
     direction: Direction,
-    /// The routes whose messages have it as the whole body.
+    /// The routes that have it as their whole body, or inside of it.
     routes: BTreeSet<Usage>,
 }
 
@@ -81,7 +81,7 @@ struct Entry<'a> {
 #[serde(rename_all = "snake_case")]
 enum Direction {
     Request,
-    /// Within a body, in a note of a commit, or printed by the shell alone.
+    /// Within a body, in a note on a commit, or only printed by the shell.
     Payload,
     Reply,
     Problem,

@@ -25,7 +25,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Describes one status of a route; nothing for a status that routes may not document.
+    /// Describes one status of a route; nothing for a status that a route must not document.
     pub(super) fn of(catalogue: &Catalogue, route: &Route, status: u16) -> Option<Self> {
         let access = route.endpoint.access;
         let name = route.endpoint.name;
@@ -285,7 +285,7 @@ fn bound(bound: SessionBound) -> Described {
     )
 }
 
-/// The faults of a combination of query parameters, by name.
+/// Returns the conflicts between the query parameters of a route, by name.
 fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
     const IDENTITY: (&str, QueryFault) = ("identity", QueryFault::IncompleteIdentity);
     const SELECTOR: (&str, QueryFault) = ("selector", QueryFault::SelectorConflict);
@@ -330,7 +330,8 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
     }
 }
 
-/// A violation for an absent member or query parameter of the route; nothing if it has neither.
+/// Returns a violation for the first required member or parameter of the route; nothing if it has
+/// neither.
 fn violation(catalogue: &Catalogue, route: &Route) -> Vec<(&'static str, Problem)> {
     let member = catalogue
         .required_member(route)

@@ -1,4 +1,4 @@
-//! Names for the alternatives of a choice, and the member that distinguishes them.
+//! Names the alternatives of a choice, and the member that distinguishes them.
 
 use serde_json::{Map, Value, json};
 
@@ -19,8 +19,8 @@ pub(super) fn name_variants(components: &mut Map<String, Value>) {
     components.extend(named);
 }
 
-/// Returns the member that is constant in all alternatives, and the constants in order; nothing if
-/// the alternatives are not such objects.
+/// Returns the member that is a constant in all alternatives, and the constants in order; nothing
+/// if the alternatives are not objects with such a member.
 fn variants(schema: &Value) -> Option<(String, Vec<String>)> {
     let alternatives = schema.get("oneOf")?.as_array()?;
     let mut members = alternatives.first()?.get("properties")?.as_object()?.iter();
@@ -58,7 +58,7 @@ fn name_alternatives(
     schema["discriminator"] = json!({ "propertyName": tag, "mapping": mapping });
 }
 
-/// Returns the words of `a_name` in the form of a type's name: `AName`.
+/// Turns the words of `a_name` into the form of a type name: `AName`.
 fn pascal_case(word: &str) -> String {
     let capitalized = word.split('_').map(|part| {
         let mut characters = part.chars();

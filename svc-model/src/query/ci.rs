@@ -17,21 +17,22 @@ use crate::repository::{Branch, CommitSha};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks for the outcome of one run.
+/// Asks for the outcome of one run of a CI system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiOutcomeRequest {
     /// The CI system.
     pub provider: CiProvider,
-    /// Its id of the run.
+    /// The CI system's id of the run.
     pub run_id: RunId,
-    /// The attempt, from 1. Without one, the request asks for the run that was stored without an
-    /// attempt, not for the latest.
+    /// The number of the attempt, from 1. Without one, the request asks for the outcome that was
+    /// stored without an attempt number, not for the latest attempt.
     pub run_attempt: Option<i64>,
-    /// Whether to ask for the latest attempt, the one with the highest number.
+    /// Whether to ask for the latest attempt, which is the one with the highest number. Excludes
+    /// `run_attempt`.
     pub latest: bool,
-    /// The repository; needed if several forges have such a run.
+    /// The repository. Needed only if several forges have a run with this id.
     pub repository: RepositorySelector,
-    /// Counts only facts captured at or before this moment; by default all.
+    /// The boundary: only facts captured at or before this moment count; by default all.
     pub as_of: Option<Instant>,
 }
 
@@ -116,7 +117,7 @@ impl Request for CiOutcomeRequest {
     }
 }
 
-/// The outcome of one run: metadata only, no logs.
+/// The outcome of one run, as metadata: no logs and no payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -125,37 +126,39 @@ pub struct CiOutcomeRecord {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: Open<CiProvider>,
-    /// Its id of the run.
+    /// The CI system's id of the run.
     pub run_id: String,
-    /// The attempt, as it was reported.
+    /// The number of the attempt, as it was reported; null if it was reported without one.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact, in lower case; empty if the forge sent none.
+    /// The name of the repository on this fact, in lower case. It may have another name today.
+    /// Empty if the forge sent none.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
-    /// The branch that was checked; may be empty.
+    /// The branch that was checked. May be empty.
     pub branch: Branch,
-    /// The normalised result.
+    /// The normalised result. Only `passed` and `failed` are verdicts.
     pub result: Open<CiResult>,
-    /// The name of the workflow; may be empty.
+    /// The name of the workflow. May be empty.
     pub workflow_name: Text,
-    /// The system's id of the workflow.
+    /// The CI system's id of the workflow; null if unknown.
     pub workflow_id: Option<String>,
-    /// The URL of the run's page.
+    /// The URL of the run's page; null if unknown.
     pub run_url: Option<Text>,
-    /// The system's own word for the result.
+    /// The CI system's own word for the result; null if unknown.
     pub provider_result: Option<Text>,
-    /// The kind of failure.
+    /// The kind of failure, as the sender names it; null if unknown.
     pub error_type: Option<Text>,
-    /// The sender's free text about the failure, with credentials redacted.
+    /// The sender's free text about the failure, with credentials redacted; null if there is none.
     pub reason: Option<Text>,
-    /// The pull request of the run; only the forge's own runs have one.
+    /// The number of the pull request of the run; null if unknown. Only the forge's own runs have
+    /// one.
     pub pr_number: Option<i64>,
-    /// When the service received it.
+    /// When the service received the outcome.
     pub captured_at: Instant,
-    /// The link to the commit, with the boundary of this reply.
+    /// The link to what is known about the commit, with the boundary of this reply.
     pub commit_query: CommitLink,
-    /// The identity of the repository, if the sender gave one.
+    /// The identity of the repository; null if the sender gave none.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
@@ -164,13 +167,14 @@ pub struct CiOutcomeRecord {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeAnswer {
-    /// Whether it is stored and visible.
+    /// Whether such an outcome is stored and visible. If not, the run may still have happened.
     pub found: bool,
-    /// The outcome; present if found.
+    /// The outcome. Absent if it was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CiOutcomeRecord>,
-    /// The stored and visible attempts of the run, in ascending order; null stands for the run
-    /// without an attempt. Present if the request asked for the latest attempt and it was found.
+    /// The numbers of the visible attempts of the run, in ascending order. Null stands for an
+    /// outcome without an attempt number. Present only if the request has `latest` and the outcome
+    /// was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<Option<i64>>>,
 }

@@ -26,14 +26,14 @@ use crate::repository::{
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks what is known about a commit.
+/// Asks what is known about one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRequest {
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
     /// The repository; by default every repository that has the commit.
     pub repository: RepositorySelector,
-    /// Counts only facts captured at or before this moment; by default now.
+    /// The boundary: only facts captured at or before this moment count; by default now.
     pub as_of: Option<Instant>,
     /// Whether to include the score and the files of each inferred call, and why calls were not
     /// searched for.
@@ -106,9 +106,11 @@ impl Request for CommitRequest {
 closed_set! {
     /// How a call was linked to a file of a commit.
     pub enum AttributionSource {
-        /// The commit's note names the Session of the call.
+        /// By note: the note on the commit names the Session of the call, and what the call wrote
+        /// is similar to what the commit added.
         GitNotes = "git_notes",
-        /// What the call wrote is similar to what the commit added.
+        /// By similarity only: what the call wrote is similar to what the commit added. This is a
+        /// guess.
         Jaccard = "jaccard",
     }
 }
@@ -116,7 +118,7 @@ closed_set! {
 closed_set! {
     /// How an inferred call relates to a commit.
     pub enum InferredRelationship {
-        /// What the call wrote is found in a file of the commit.
+        /// What the call wrote is similar to what the commit added to a file.
         CallToFile = "inferred_call_to_file",
     }
 }
@@ -127,8 +129,8 @@ closed_set! {
     pub enum InferenceSkip {
         /// Commits that the mirror lacks, or whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
-        /// Files to which no call is similar enough, where the content of a call that could have
-        /// written them was erased.
+        /// Files for which no call is similar enough, although the content of a call that could
+        /// have written them was erased.
         ContentErased = "content_erased",
         /// Malformed sections of the diff.
         MalformedDiffSection = "malformed_diff_section",
@@ -136,69 +138,73 @@ closed_set! {
         MirrorAbsent = "mirror_absent",
         /// Repositories whose mirror cannot be opened.
         MirrorUnreadable = "mirror_unreadable",
-        /// Commits for which the first push is unknown.
+        /// Commits for which it is unknown which push first brought them.
         PushUnknown = "push_unknown",
-        /// Sections of the diff of an unsupported kind, such as binary files.
+        /// Sections of the diff that are of an unsupported kind, such as binary files.
         UnsupportedDiffSection = "unsupported_diff_section",
     }
 }
 
-/// A call whose text is found in the commit: a guess, inferred for this answer and not stored.
+/// A call whose text is found in the commit. This is a guess, which is inferred for this answer and
+/// not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct InferredCall {
-    /// The call.
+    /// The id of the call.
     #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
-    /// Its Session.
+    /// The Session of the call.
     pub session_id: SessionId,
-    /// The kind of gateway.
+    /// The kind of gateway that the call was copied from.
     pub gateway_provider: Open<GatewayProvider>,
-    /// The provider of the model.
+    /// The provider of the model, as the gateway names it; null if unknown.
     pub model_provider: Option<String>,
-    /// The model.
+    /// The model, as the gateway names it; null if unknown.
     pub model: Option<String>,
-    /// How it was linked to the commit; among several files, the best match decides.
+    /// How the call was linked to the commit. If it is linked to several files, the best match
+    /// decides.
     pub attribution_source: Open<AttributionSource>,
-    /// The similarity of what the call wrote and what the commit adds to one file: the tokens of
-    /// both over the tokens of either, from 0 to 1. It is that of the best match, and not a
-    /// probability. Like the next member, it is present only if the request has `explain`.
+    /// How similar what the call wrote is to what the commit adds to one file: the number of
+    /// distinct tokens in both, divided by the number in either, from 0 to 1. If the call is linked
+    /// to several files, this is the best match. It is not a probability. Present only if the
+    /// request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity_score: Option<f64>,
-    /// Files of the commit for which no other call is more similar; at least one.
+    /// The number of files of the commit for which no other call is more similar; at least 1.
+    /// Present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributed_files: Option<u64>,
     /// Always `inferred_call_to_file`.
     pub relationship: Open<InferredRelationship>,
 }
 
-/// A Session that was observed at the commit.
+/// A Session that was observed at the commit: a note on the commit names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ObservedSession {
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// The observations, sorted; at least one.
+    /// The ids of the observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
 }
 
-/// The version of the shape of a CI outcome that has an identity of the repository.
+/// The version of the members of a CI outcome that has the identity of its repository.
 pub const CI_OUTCOME_VERSION: u64 = 2;
 
-/// The outcome of a run at the commit: the whole fact, except the forge's payload.
+/// The outcome of one run at the commit: all of the fact except the payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitCiOutcome {
-    /// The version of the fact's shape: 2.
+    /// The version of the members of this fact: always 2.
     pub schema_version: u64,
-    /// The kind of forge; null, like the whole identity, if the sender gave none.
+    /// The kind of forge; null if the sender gave no identity of the repository.
     pub repository_provider: Option<Open<RepositoryProvider>>,
-    /// The host of the forge.
+    /// The host of the forge; null if the sender gave no identity of the repository.
     pub repository_host: Option<RepositoryHost>,
-    /// The forge's id of the repository.
+    /// The id that the forge gave the repository; null if the sender gave no identity.
     pub repository_id: Option<RepositoryId>,
     /// The id of the fact.
     pub outcome_id: FactId,
@@ -206,95 +212,100 @@ pub struct CommitCiOutcome {
     pub org_id: OrgId,
     /// The CI system.
     pub provider: Open<CiProvider>,
-    /// Its id of the run.
+    /// The CI system's id of the run.
     pub run_id: String,
-    /// The attempt, as it was reported.
+    /// The number of the attempt, as it was reported; null if it was reported without one.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact, in lower case; empty if the forge sent none.
+    /// The name of the repository on this fact, in lower case. It may have another name today.
+    /// Empty if the forge sent none.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
-    /// The branch that was checked; may be empty.
+    /// The branch that was checked. May be empty.
     pub branch: Branch,
-    /// The normalised result.
+    /// The normalised result. Only `passed` and `failed` are verdicts.
     pub result: Open<CiResult>,
-    /// The name of the workflow; may be empty.
+    /// The name of the workflow. May be empty.
     pub workflow_name: Text,
-    /// The system's id of the workflow.
+    /// The CI system's id of the workflow; null if unknown.
     pub workflow_id: Option<String>,
-    /// The path of the workflow's definition.
+    /// The path of the workflow's definition; null if unknown.
     pub workflow_path: Option<String>,
-    /// The URL of the run's page.
+    /// The URL of the run's page; null if unknown.
     pub run_url: Option<Text>,
-    /// The system's own word for the result.
+    /// The CI system's own word for the result; null if unknown.
     pub provider_result: Option<Text>,
-    /// The kind of failure.
+    /// The kind of failure, as the sender names it; null if unknown.
     pub error_type: Option<Text>,
-    /// The sender's free text about the failure, with credentials redacted.
+    /// The sender's free text about the failure, with credentials redacted; null if there is none.
     pub reason: Option<Text>,
-    /// The type of the event that reported the outcome.
+    /// The type of the event that reported the outcome; null if unknown.
     pub source_event_type: Option<Text>,
-    /// The version of the specification of that event.
+    /// The version of the specification of that event; null if unknown.
     pub source_spec_version: Option<Text>,
-    /// The id of that event.
+    /// The id of that event; null if unknown.
     pub source_event_id: Option<String>,
-    /// The pull request of the run; only the forge's own runs have one.
+    /// The number of the pull request of the run; null if unknown. Only the forge's own runs have
+    /// one.
     pub pr_number: Option<i64>,
-    /// When the service received it.
+    /// When the service received the outcome.
     pub captured_at: Instant,
 }
 
-/// What is known about the commit in one repository lifetime.
+/// What is known about the commit in one repository.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitRepository {
     /// A name of the repository: of all its names, the first in alphabetical order.
     pub repo: String,
-    /// The name on its latest fact; absent if the repository is known by name only.
+    /// The name of the repository on its latest fact; absent if the repository is known by name
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_repo: Option<String>,
-    /// Its identity; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
-    /// Every name that it has had up to the boundary, sorted.
+    /// Every name that the repository has had up to the boundary, sorted.
     pub observed_repo_slugs: Vec<String>,
-    /// The calls whose text is found in the commit, by id. They are guesses and do not affect
-    /// `observed_sessions`. If they were not searched for, `inference_skipped` has the reason.
+    /// The calls whose text is found in the commit, ordered by id. They are guesses and do not
+    /// affect `observed_sessions`. If calls were not searched for, `inference_skipped` has the
+    /// reason.
     pub inference_calls: Vec<InferredCall>,
-    /// How many decisions are attached to these calls: those in the same Session whose call id
-    /// belongs to exactly one call of the organization.
+    /// The number of decisions that are attached to these calls: those of the same Session whose
+    /// call id belongs to exactly one call of the organization.
     pub decisions: u64,
-    /// The Sessions that were observed at the commit, by id.
+    /// The Sessions that were observed at the commit, ordered by id. A missing note does not tell
+    /// who wrote the commit.
     pub observed_sessions: Vec<ObservedSession>,
-    /// How many Sessions have an inferred call but were not observed at the commit.
+    /// The number of Sessions that have an inferred call but were not observed at the commit.
     pub session_commit_unobserved: u64,
-    /// The CI outcomes of the commit, by capture, then id.
+    /// The CI outcomes of the commit, ordered by capture time, then by id.
     pub ci_outcomes: Vec<CommitCiOutcome>,
 }
 
-/// What is known about a commit. Without any evidence, only the first two members are present.
+/// What is known about a commit. If nothing is known, only the first two members are present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,
-    /// Whether a Session was observed at it. Inferred calls and CI outcomes do not count.
+    /// Whether a Session was observed at the commit. Inferred calls and CI outcomes do not count.
     pub attributed: bool,
-    /// The repositories with evidence, identified ones first. Empty if the repository of every fact
-    /// is ambiguous; absent if there is no evidence.
+    /// The repositories with evidence, those with an identity first. Empty if there is evidence,
+    /// but none that belongs to a known repository; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repos: Option<Vec<CommitRepository>>,
-    /// How many facts of the commit name a repository that cannot be determined, by reason. A
-    /// selector does not narrow it; absent if there are none.
+    /// The number of facts about the commit whose repository cannot be determined, by reason. They
+    /// are counted whichever repository is selected. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
-    /// The CI outcomes whose repository cannot be determined, by capture, then id; absent if there
-    /// are none, or if a repository was selected.
+    /// The CI outcomes of the commit whose repository cannot be determined, ordered by capture
+    /// time, then by id. Absent if there are none, or if a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CommitCiOutcome>>,
-    /// Why calls were not searched for, or not in all of the commit, by reason; absent if there is
+    /// Why calls were not searched for, or not in all of the commit, by reason. Absent if there is
     /// no reason, or if the request has no `explain`. If an explained answer has neither this nor
     /// `inference_calls`, no call is similar enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,7 +313,7 @@ pub struct CommitEvidence {
 }
 
 impl CommitEvidence {
-    /// Returns the answer for a commit without evidence.
+    /// Returns the answer for a commit about which nothing is known.
     pub const fn none(commit_sha: CommitSha) -> Self {
         Self {
             commit_sha,

@@ -24,29 +24,32 @@ use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks for the outcomes of one repository with one result, latest first.
+/// Asks for the outcomes of one repository that have one result, latest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiFailuresRequest {
-    /// The start of the range, by capture time.
+    /// The start of the range, included. An outcome belongs to the range by its capture time.
     pub captured_after: Instant,
-    /// The end of the range, by capture time, not included.
+    /// The end of the range, not included.
     pub captured_before: Instant,
-    /// The repository; required.
+    /// The repository, which must be selected.
     pub repository: RepositorySelector,
-    /// Counts only facts captured at or before this moment; by default `captured_before`.
+    /// The boundary: only facts captured at or before this moment count; by default
+    /// `captured_before`.
     pub as_of: Option<Instant>,
-    /// The result; by default `failed`.
+    /// The result to list; by default `failed`.
     pub result: CiResult,
-    /// The exact name of the workflow, trimmed; empty for outcomes without one.
+    /// The exact name of the workflow, without surrounding white space. Empty for outcomes without
+    /// a name; `None` for all.
     pub workflow_name: Option<String>,
-    /// The pull request.
+    /// The number of the pull request; `None` for all outcomes.
     pub pr_number: Option<i64>,
-    /// The maximum number of outcomes on a page. It may change from page to page.
+    /// The maximum number of outcomes on a page: 1 to 100, by default 50. It may change from page
+    /// to page.
     pub limit: PageLimit,
-    /// The `next_cursor` of the previous page.
+    /// The `next_cursor` of the previous page; `None` for the first page.
     pub cursor: Option<CiCursor>,
-    /// Whether the first page includes outcomes that could not be assigned to the repository, and
-    /// whether any fact names the repository.
+    /// Whether the first page also has the outcomes that could not be assigned to the repository,
+    /// and whether any fact names the repository.
     pub explain: bool,
 }
 
@@ -210,7 +213,8 @@ impl Request for CiFailuresRequest {
     }
 }
 
-/// One page of outcomes, by descending capture time, then by descending id.
+/// One page of outcomes, the latest capture first; if two were captured at the same time, the
+/// greater id comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -219,19 +223,21 @@ pub struct CiFailures {
     pub result: Open<CiResult>,
     /// The outcomes.
     pub outcomes: Vec<CiOutcomeRecord>,
-    /// The cursor of the next page; null if this is the last.
+    /// The cursor of the next page; null if this is the last page.
     pub next_cursor: Option<CiCursor>,
-    /// True on a first page without outcomes if some fact names the repository, which then has no
-    /// matching outcome; absent there if no visible fact names it. Like the next two members, it is
-    /// present only if the request has `explain`.
+    /// Whether some fact names the repository, although it has no matching outcome. Present, and
+    /// then true, only on a first page without outcomes, and only if the request has `explain`.
+    /// Absent on such a page, it means that no visible fact names the repository.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repository_known: bool,
-    /// How many matching outcomes have a name of the repository but cannot be assigned to it, by
-    /// reason. On the first page, if there are any.
+    /// The number of matching outcomes that have a name of the repository but cannot be assigned to
+    /// it, by reason. Present only on the first page, if there are any and the request has
+    /// `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
-    /// The latest of these, at most one page. On the first page, if there are any.
+    /// The latest of these outcomes, at most one page of them. Present only on the first page, if
+    /// there are any and the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CiOutcomeRecord>>,
 }

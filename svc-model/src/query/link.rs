@@ -10,8 +10,8 @@ use crate::repository::{
 };
 use crate::time::Instant;
 
-/// The path and query of `GET /query/commit/{sha}`, bound to a repository and to the boundary of
-/// the reply that contains it. Append it unchanged to the URL of the service.
+/// The path and the query of `GET /query/commit/{sha}`, for one repository and with the boundary of
+/// the reply that contains the link. Append it unchanged to the URL of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
@@ -55,8 +55,8 @@ impl CommitLink {
         &self.0
     }
 
-    /// Returns the request of the link, if this version understands it; later versions may add
-    /// parameters.
+    /// Returns the request that the link makes; nothing if this version does not understand it,
+    /// because a later version may add parameters.
     pub fn request(&self) -> Option<CommitRequest> {
         let rest = self.0.strip_prefix(PATH)?;
         let (sha, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,5 +1,5 @@
-//! Investigation: a CI run leads to its commit, a commit to its Sessions and repositories, a
-//! Session to everything that was captured of it.
+//! Investigation: a CI run leads to its commit, a commit leads to its Sessions and repositories,
+//! and a Session leads to everything that was captured of it.
 //!
 //! Each reply is one snapshot of stored facts up to a boundary. A link from one reply to the next
 //! ([`CommitLink`]) contains that boundary, so that both show the same state.

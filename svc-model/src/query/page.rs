@@ -1,4 +1,4 @@
-//! Pages of a list: how many items a page has, and where it ended.
+//! Pages of a list: how many items a page has, and where the next one begins.
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -112,19 +112,20 @@ macro_rules! pages {
 pages! {
     /// The maximum number of outcomes on a page: 1 to 100, by default 50.
     PageLimit, CI_PAGE_DEFAULT, CI_PAGE_MAX, "must be from 1 to 100";
-    /// The end of a page, as opaque text from the service. It is valid for the same query only.
+    /// The end of a page of outcomes, as text that only the service can interpret. It is valid only
+    /// for the same query, and until facts are quarantined or released.
     CiCursor;
 }
 
 pages! {
     /// The maximum number of Sessions on a page: 1 to 100, by default 50.
     SessionPageLimit, SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX, "must be from 1 to 100";
-    /// The end of a page of Sessions, as opaque text from the service. It is valid for the same query
-    /// only.
+    /// The end of a page of Sessions, as text that only the service can interpret. It is valid only
+    /// for the same query, and until facts are quarantined or released.
     SessionCursor;
 }
 
-/// Reads a whole number from 1 on; else returns which side of the range it is on.
+/// Reads a whole number from 1 on. For another number, returns on which side of the range it is.
 fn from_one(value: &Json) -> Result<Result<u64, FieldKind>, Violation> {
     Ok(match whole(value)? {
         Whole::Number(number) => match u64::try_from(number) {

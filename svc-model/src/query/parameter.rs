@@ -1,4 +1,4 @@
-//! Numbers, booleans and texts in a query string.
+//! Numbers and truth values in a query string.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -20,12 +20,12 @@ pub(crate) struct Truth(bool);
 /// `true`, for parameters that ask for more.
 pub(crate) const TRUE: Truth = Truth(true);
 
-/// Declares a parameter that asks for more if it is `true`.
+/// Declares a parameter that asks for more by the value `true`.
 pub(crate) const fn asks(name: &'static str, description: &'static str) -> Declared<Truth> {
     Declared::optional(name, description).or(DefaultValue::Truth(false))
 }
 
-/// Declares the boundary of a query.
+/// Declares the parameter for the boundary of a query.
 pub(super) const fn as_of(description: &'static str) -> Declared<Instant> {
     Declared::optional("as_of", description)
 }
@@ -47,7 +47,7 @@ impl FromField for Truth {
     }
 }
 
-/// A whole number from 1 to 2^63-1, for the parameters of other routes.
+/// A whole number from 1 to 2^63-1, for other modules.
 pub(crate) struct PositiveNumber(u64);
 
 impl PositiveNumber {

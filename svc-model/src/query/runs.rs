@@ -16,8 +16,8 @@ use crate::repository::CommitSha;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// The URL of a run, as reported by its CI system or copied by a person: `http` or `https`, at most
-/// 4,096 bytes.
+/// The URL of a run, as its CI system reported it or as a person copied it: `http` or `https`, at
+/// most 4,096 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunUrl(String);
 
@@ -49,7 +49,8 @@ impl RunUrl {
         &self.0
     }
 
-    /// Returns the part of a URL that names a page: without query, fragment and trailing slashes.
+    /// Returns the part of a URL that identifies a page: without query, fragment and trailing
+    /// slashes.
     pub fn page(url: &str) -> &str {
         let page = url.split(['?', '#']).next().unwrap_or_default();
         page.trim_end_matches('/')
@@ -88,25 +89,26 @@ impl FromField for RunUrl {
     }
 }
 
-/// The name of a run.
+/// How a request names the runs that it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunName {
-    /// This id, or one that continues after a slash, as the ids of a run's jobs do.
+    /// The id of a run. Also matches ids that continue after it with a slash, as the ids of a run's
+    /// jobs do.
     Id(RunId),
-    /// This URL, ignoring query and fragment.
+    /// The URL of the run's page. Query and fragment are ignored.
     Url(RunUrl),
 }
 
-/// Asks for the runs that an id or a URL names, in any CI system.
+/// Asks for the runs that have an id or a URL, in any CI system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiRunsRequest {
-    /// The name of the runs.
+    /// The id or the URL of the runs.
     pub name: RunName,
     /// The CI system; by default all.
     pub provider: Option<CiProvider>,
     /// The repository; by default all.
     pub repository: RepositorySelector,
-    /// Counts only facts captured at or before this moment; by default all.
+    /// The boundary: only facts captured at or before this moment count; by default all.
     pub as_of: Option<Instant>,
 }
 
@@ -179,58 +181,62 @@ impl Request for CiRunsRequest {
     }
 }
 
-/// A run, represented by its latest attempt.
+/// One run, represented by its latest attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRun {
-    /// The outcome of its latest attempt, the one with the highest number.
+    /// The outcome of the latest attempt, which is the one with the highest number.
     pub outcome: CiOutcomeRecord,
-    /// The stored and visible attempts, in ascending order; null stands for the run without an
-    /// attempt.
+    /// The numbers of the visible attempts, in ascending order. Null stands for an outcome without
+    /// an attempt number.
     pub attempts: Vec<Option<i64>>,
 }
 
-/// A commit that was delivered together with that of a run.
+/// A commit that was delivered together with the commit of a run, and the Sessions that were
+/// observed at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DeliveredCommit {
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
-    /// The Sessions that were observed at it, sorted; at least one.
+    /// The Sessions that were observed at the commit, sorted; at least one.
     pub session_ids: Vec<SessionId>,
 }
 
-/// What was delivered with the commit of a run: in the pushes that left a branch there, and in the
-/// pushes of the pull requests whose head it was. A Session is included if a note on its commit was
-/// read for such a push.
+/// What was delivered with the commit of a run, by two kinds of push: pushes that left a branch at
+/// the commit, and pushes of the pull requests whose head the commit was. A Session is included if
+/// a note that names it was read after such a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiDelivery {
     /// The commit of the run.
     pub commit_sha: CommitSha,
-    /// The pushes, sorted.
+    /// The ids of the pushes, sorted.
     pub push_ids: Vec<FactId>,
     /// The numbers of the pull requests, sorted.
     pub pull_requests: Vec<i64>,
     /// The commits at which Sessions were observed, sorted.
     pub commits: Vec<DeliveredCommit>,
-    /// Whether the answer leaves some out.
+    /// Whether something is left out, because there are too many pushes, pull requests, commits or
+    /// Sessions.
     pub more: bool,
 }
 
-/// The runs that an id or a URL names, by descending capture time.
+/// The runs that have the requested id or URL, latest capture first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRuns {
-    /// The runs: at most 100.
+    /// The runs, at most 100.
     pub runs: Vec<CiRun>,
-    /// Whether there are more.
+    /// Whether runs are left out, because there are more, or because too many outcomes would have
+    /// to be examined.
     pub more: bool,
-    /// What was delivered with their commit, if all have the same commit and repository.
+    /// What was delivered with the commit of the runs. Present only if all runs have the same
+    /// commit and the same repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<CiDelivery>,
 }

@@ -14,7 +14,7 @@ use crate::request::{Incoming, Outgoing};
 /// Selects a repository by its name, by its identity, by both, or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepositorySelector {
-    /// The name; with an identity it must be one of the names of that repository.
+    /// The name. If an identity is given too, the name must be one that the repository has had.
     pub repo: Option<RepositoryName>,
     /// The identity.
     pub identity: Option<RepositoryIdentity>,
@@ -70,7 +70,7 @@ pub(super) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
      identity or not at all.",
 );
 
-/// The four parameters of a selector, each valid; the identity may still be incomplete.
+/// The four parameters of a selector. Each is valid, but the identity may be incomplete.
 #[derive(Debug)]
 pub(super) struct SelectorParameters {
     repo: Option<RepositoryName>,
@@ -110,7 +110,8 @@ impl SelectorParameters {
     }
 }
 
-/// The identity of a repository lifetime in a reply.
+/// The identity of a repository. A rename does not change it; a repository that is deleted and
+/// created again under the same name has another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -119,7 +120,7 @@ pub struct LifetimeIdentity {
     pub provider: Open<RepositoryProvider>,
     /// The host of the forge.
     pub host: RepositoryHost,
-    /// The forge's id of the repository.
+    /// The id that the forge gave the repository.
     pub repository_id: RepositoryId,
 }
 
@@ -145,7 +146,7 @@ impl LifetimeIdentity {
     }
 }
 
-/// Counts by the reason that a fact cannot be assigned to a repository.
+/// Describes counts by the reason that a fact cannot be assigned to a repository.
 #[cfg(feature = "schema")]
 pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

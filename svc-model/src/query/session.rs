@@ -20,7 +20,7 @@ use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks for what was captured of a Session.
+/// Asks for everything that was captured of one Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionDossierRequest {
     /// The Session; a slash in it is percent-encoded.
@@ -80,11 +80,11 @@ impl Request for SessionDossierRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCount {
-    /// All events, visible and quarantined.
+    /// The number of all events, visible and quarantined.
     pub total: u64,
-    /// Events in the timeline.
+    /// The number of visible events, which are in the timeline.
     pub visible: u64,
-    /// Quarantined events.
+    /// The number of quarantined events, which are not in the timeline.
     pub quarantined: u64,
 }
 
@@ -93,9 +93,9 @@ pub struct EventCount {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCoverage {
-    /// Model calls.
+    /// Calls of a model.
     pub inference_calls: EventCount,
-    /// Developer decisions.
+    /// Decisions about proposed edits.
     pub developer_decisions: EventCount,
     /// Edit observations.
     pub edit_observations: EventCount,
@@ -106,7 +106,8 @@ pub struct EventCoverage {
 }
 
 impl EventCoverage {
-    /// Returns whether a gap is there although events of its kind were captured: all are quarantined.
+    /// Returns whether events of the kind that a gap is about were captured, and all of them are
+    /// quarantined.
     #[cfg(feature = "service")]
     pub fn has_quarantined(&self, gap: &Open<Gap>) -> bool {
         let Open::Known(gap) = gap else {
@@ -136,21 +137,21 @@ impl EventCoverage {
 }
 
 closed_set! {
-    /// What was not captured of a Session. It may have happened nevertheless.
+    /// What was not captured of a Session. It may have happened all the same.
     pub enum Gap {
-        /// No visible model call.
+        /// There is no visible call of a model.
         NoInferenceCalls = "no_inference_calls_observed",
-        /// No visible decision.
+        /// There is no visible decision.
         NoDeveloperDecisions = "no_developer_decisions_observed",
-        /// No visible edit observation.
+        /// There is no visible edit observation.
         NoEditObservations = "no_edit_observations_observed",
-        /// No visible rejected edit.
+        /// There is no visible rejected edit.
         NoRejectedEdits = "no_rejected_edits_observed",
-        /// No visible retry linkage.
+        /// There is no visible retry linkage.
         NoRetryLinkages = "no_retry_linkages_observed",
         /// No commit of the Session was observed.
         NoCommit = "session_commit_unobserved",
-        /// A commit was observed, but no push that ends at one.
+        /// A commit was observed, but no push that left its branch at one.
         NoPushes = "no_exact_push_receipts_observed",
         /// A commit was observed, but no CI outcome of one.
         NoCiOutcomes = "no_ci_outcomes_observed",
@@ -160,45 +161,45 @@ closed_set! {
 closed_set! {
     /// The tool of a retried edit.
     pub enum RetryTool {
-        /// A change of a file.
+        /// The tool that changes a part of a file.
         Edit = "Edit",
-        /// A whole file.
+        /// The tool that writes a whole file.
         Write = "Write",
     }
 }
 
-/// One captured event of a Session, without content and user, and without its path unless
-/// requested. Unknown members are absent.
+/// One captured event of a Session, without content and user. What is unknown is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum TimelineEvent {
-    /// A model call.
+    /// A call of a model.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
     InferenceCall {
         /// The id of the fact.
         fact_id: FactId,
-        /// When the call was observed.
+        /// When the call was observed, by the sender's clock; when the service received it, if the
+        /// sender gave no time.
         occurred_at: Instant,
-        /// The kind of gateway.
+        /// The kind of gateway that the call was copied from.
         gateway_provider: Open<GatewayProvider>,
-        /// The provider of the model.
+        /// The provider of the model, as the gateway names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_provider: Option<String>,
-        /// The model.
+        /// The model, as the gateway names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// Tokens of the prompt.
+        /// The number of input tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_tokens: Option<i64>,
-        /// Tokens of the answer.
+        /// The number of output tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_tokens: Option<i64>,
-        /// Duration in milliseconds.
+        /// The duration of the call in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<i64>,
-        /// The gateway's or the model's own id of the call.
+        /// The id that the gateway or the model gave the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_call_id: Option<String>,
     },
@@ -209,7 +210,7 @@ pub enum TimelineEvent {
         fact_id: FactId,
         /// When it was decided, by the sender's clock.
         occurred_at: Instant,
-        /// The agent.
+        /// The agent that proposed the edit.
         agent_harness: Open<AgentHarness>,
         /// Whether the edit was accepted.
         accepted: bool,
@@ -219,40 +220,42 @@ pub enum TimelineEvent {
         interaction_mode: Open<InteractionMode>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The path of the file, if known and requested.
+        /// The path of the file, as the agent wrote it. Present only if it is known and the request
+        /// has `explain`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that proposed the edit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
         /// The commit that was checked out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit_sha: Option<CommitSha>,
     },
-    /// What became of the file of an applied edit.
+    /// An applied edit, and its file at a later check.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
     EditObservation {
         /// The id of the fact.
         fact_id: FactId,
-        /// When it was observed, by the sender's clock.
+        /// When the file was checked, by the sender's clock.
         occurred_at: Instant,
-        /// The agent.
+        /// The agent that made the edit.
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The path of the file, if known and requested.
+        /// The path of the file, as the agent wrote it. Present only if it is known and the request
+        /// has `explain`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that made the edit.
         call_id: String,
         /// Whether the lines added by something other than the agent were measured.
         external_lines_added_present: bool,
         /// Whether the lines removed by something other than the agent were measured.
         external_lines_removed_present: bool,
-        /// Lines added by something other than the agent.
+        /// The number of lines that something other than the agent added. Absent if not measured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         external_lines_added: Option<i64>,
-        /// Lines removed by something other than the agent.
+        /// The number of lines that something other than the agent removed. Absent if not measured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         external_lines_removed: Option<i64>,
     },
@@ -263,14 +266,15 @@ pub enum TimelineEvent {
         fact_id: FactId,
         /// When it was refused, by the sender's clock.
         occurred_at: Instant,
-        /// The agent.
+        /// The agent that proposed the edit.
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The path of the file, if known and requested.
+        /// The path of the file, as the agent wrote it. Present only if it is known and the request
+        /// has `explain`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
-        /// The agent's id of the tool call.
+        /// The agent's id of the tool call that proposed the edit.
         call_id: String,
     },
     /// A refused edit that was retried successfully.
@@ -280,14 +284,15 @@ pub enum TimelineEvent {
         fact_id: FactId,
         /// When the accepted call was made, by the sender's clock.
         occurred_at: Instant,
-        /// The agent.
+        /// The agent that made both calls.
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The path of the file, if known and requested.
+        /// The path of the file, as the agent wrote it. Present only if it is known and the request
+        /// has `explain`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
-        /// The tool.
+        /// The tool of both calls.
         tool_name: Open<RetryTool>,
         /// The agent's id of the refused call.
         rejected_call_id: String,
@@ -296,7 +301,7 @@ pub enum TimelineEvent {
     },
 }
 
-/// The kinds of event on the wire.
+/// The kinds of event, as they are written on the wire.
 const EVENT_TYPES: [&str; 5] = [
     "inference_call",
     "developer_decision",
@@ -339,7 +344,7 @@ impl TimelineEvent {
         }
     }
 
-    /// Returns when it occurred.
+    /// Returns when the event occurred.
     pub const fn occurred_at(&self) -> Instant {
         match self {
             Self::InferenceCall { occurred_at, .. }
@@ -361,7 +366,7 @@ impl TimelineEvent {
         }
     }
 
-    /// Returns the kind of event on the wire.
+    /// Returns the kind of event, as it is written on the wire.
     pub const fn event_type(&self) -> &'static str {
         match self {
             Self::InferenceCall { .. } => "inference_call",
@@ -373,30 +378,30 @@ impl TimelineEvent {
     }
 }
 
-/// An observed link between the Session and a commit.
+/// A commit of the Session: a note on the commit names the Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributedCommit {
     /// A name of the repository: of all its names, the first in alphabetical order.
     pub repo: String,
-    /// The commit.
+    /// The full id of the commit.
     pub commit_sha: CommitSha,
     /// Always empty, because an observed link needs no inference.
     pub attribution_sources: Vec<Open<AttributionSource>>,
-    /// The observations, sorted; at least one.
+    /// The ids of the observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
-    /// The visible pushes that brought the commit, whether they left a branch there or at a later
-    /// commit, sorted. Present on request.
+    /// The ids of the visible pushes that brought the commit, sorted, whether they left a branch at
+    /// it or at a later commit. Present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_by_push_ids: Option<Vec<FactId>>,
 }
 
 closed_set! {
-    /// How a push relates to a commit.
+    /// How a push relates to a commit of the Session.
     pub enum PushMatch {
         /// The push left its branch at the commit.
         AfterSha = "after_sha",
@@ -414,27 +419,28 @@ pub struct DossierPush {
     pub push_id: FactId,
     /// The kind of forge.
     pub provider: Open<RepositoryProvider>,
-    /// The name of the repository on this fact.
+    /// The name of the repository on this fact. It may have another name today.
     pub repo: String,
-    /// The ref with its `refs/heads/`.
+    /// The full ref, with `refs/heads/`.
     pub r#ref: String,
-    /// The branch's previous commit.
+    /// The previous commit of the branch; all zeros if the push created the branch.
     pub before_sha: CommitSha,
-    /// The branch's new commit.
+    /// The new commit of the branch.
     pub after_sha: CommitSha,
     /// Whether the push was forced, that is, not a fast-forward.
     pub forced: bool,
-    /// When the service received it.
+    /// When the service received the push.
     pub captured_at: Instant,
-    /// How it relates to the commit: `after_sha` in `pushes`.
+    /// How the push relates to a commit of the Session: `after_sha` in `pushes`, `brought` in
+    /// `delivering_pushes`.
     pub match_kind: Open<PushMatch>,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// The outcome of a run at a commit of the Session, without the sender's free text. Unknown members
-/// are absent.
+/// The outcome of a run at a commit of the Session, without the sender's free text. What is unknown
+/// is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -443,94 +449,95 @@ pub struct DossierCiOutcome {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: Open<CiProvider>,
-    /// Its id of the run.
+    /// The CI system's id of the run.
     pub run_id: String,
-    /// The attempt, as it was reported.
+    /// The number of the attempt, as it was reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact, in lower case.
+    /// The name of the repository on this fact, in lower case. It may have another name today.
     pub repo: String,
-    /// The commit that was checked.
+    /// The full id of the commit that was checked.
     pub commit_sha: CommitSha,
-    /// The branch that was checked; may be empty.
+    /// The branch that was checked. May be empty.
     pub branch: Branch,
-    /// The normalised result.
+    /// The normalised result. Only `passed` and `failed` are verdicts.
     pub result: Open<CiResult>,
-    /// The name of the workflow; may be empty.
+    /// The name of the workflow. May be empty.
     pub workflow_name: Text,
-    /// The system's id of the workflow.
+    /// The CI system's id of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
     /// The URL of the run's page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<Text>,
-    /// The system's own word for the result.
+    /// The CI system's own word for the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_result: Option<Text>,
-    /// The kind of failure.
+    /// The kind of failure, as the sender names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<Text>,
-    /// The pull request of the run.
+    /// The number of the pull request of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr_number: Option<i64>,
-    /// When the service received it.
+    /// When the service received the outcome.
     pub captured_at: Instant,
-    /// The link to the commit, with the boundary of this reply.
+    /// The link to what is known about the commit, with a boundary that covers this reply.
     pub commit_query: CommitLink,
-    /// The identity of the repository; absent if it is known by name only.
+    /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
 /// Everything that was captured of a Session, as metadata: no content, no user, and no paths unless
-/// requested.
+/// the request has `explain`. At most 500 visible events; a Session with more is declined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionDossier {
     /// Always true.
     pub found: Found,
-    /// The Session, trimmed.
+    /// The requested Session, without surrounding white space.
     pub session_id: SessionId,
-    /// When its first fact was received, or observed if it is a call. Quarantined facts count.
+    /// The earliest time of the facts of the Session, including quarantined ones: the observation
+    /// time of a call, the capture time of any other fact.
     pub first_observed_at: Instant,
-    /// The same for its last fact.
+    /// The latest time of the facts of the Session, likewise.
     pub last_observed_at: Instant,
-    /// How many events of each kind there are.
+    /// How many events of each kind were captured.
     pub coverage: EventCoverage,
-    /// How many events are quarantined and therefore not in the timeline.
+    /// The number of quarantined events, which are not in the timeline.
     pub omitted_events: u64,
-    /// Of how many facts of the Session, quarantined ones included, the content was erased. The facts are
-    /// there as before. Absent when there are none.
+    /// The number of facts of the Session whose content was erased, including quarantined ones. The
+    /// facts themselves are still there. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_erased: Option<u64>,
-    /// What was not captured, in a fixed order.
+    /// What was not captured, in a fixed order. It may have happened all the same.
     pub gaps: Vec<Open<Gap>>,
-    /// The visible events by time, then kind, then id.
+    /// The visible events, ordered by time, then by kind, then by id.
     pub timeline: Vec<Open<TimelineEvent>>,
-    /// The commits that were observed, by repository, then commit.
+    /// The commits at which the Session was observed, ordered by repository, then by commit.
     pub attributed_commits: Vec<AttributedCommit>,
-    /// The pushes that left a branch at one of them, by capture, then id.
+    /// The pushes that left a branch at one of these commits, ordered by capture time, then by id.
     pub pushes: Vec<DossierPush>,
-    /// The CI outcomes of them, by capture, then id.
+    /// The CI outcomes of these commits, ordered by capture time, then by id.
     pub ci_outcomes: Vec<DossierCiOutcome>,
-    /// The pushes that brought one of the commits and left their branch at a later one, by capture,
-    /// then id. Present on request.
+    /// The pushes that brought one of these commits and left their branch at a later one, ordered
+    /// by capture time, then by id. Present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivering_pushes: Option<Vec<DossierPush>>,
-    /// The CI outcomes of the commits at which these pushes left their branches, by capture, then
-    /// id. Present on request, unless there are more than 500.
+    /// The CI outcomes of the commits at which these pushes left their branches, ordered by capture
+    /// time, then by id. Present only if the request has `explain` and there are at most 500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivering_ci_outcomes: Option<Vec<DossierCiOutcome>>,
-    /// 1 if no commit was observed, else 0.
+    /// 1 if the Session was observed at no commit, otherwise 0.
     pub session_commit_unobserved: u64,
-    /// How many observations of this Session name a repository that cannot be determined, by
-    /// reason.
+    /// The number of observations of the Session whose repository cannot be determined, by reason.
+    /// Their commits are not listed.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: BTreeMap<Open<RepositoryDecline>, u64>,
 }
 
-/// A Session that no fact names.
+/// The answer for a Session that no fact names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -539,15 +546,15 @@ pub struct UnknownSession {
     pub found: Unknown,
 }
 
-/// What was captured of a Session.
+/// What was captured of a Session, or that no fact names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionAnswer {
-    /// A fact names it, possibly a quarantined one.
+    /// Some fact names the Session, possibly a quarantined one.
     Known(Box<SessionDossier>),
-    /// No fact names it.
+    /// No fact names the Session.
     Unknown(UnknownSession),
 }
 

@@ -21,7 +21,7 @@ use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// The name of a model, as reported by the gateway: not empty, at most 1,024 bytes.
+/// The name of a model, as the gateway reports it: not empty, at most 1,024 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModelName(String);
 
@@ -68,26 +68,28 @@ impl FromField for ModelName {
 }
 
 /// Asks for Sessions, latest first. They are ordered by when their first fact was captured, which
-/// never changes: new activity does not move a Session.
+/// never changes: new activity does not move a Session in the list.
 ///
-/// Each condition must be met by some visible fact of the Session, not necessarily the same one.
+/// Each condition must be met by some visible fact of the Session, but not necessarily by the same
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionsRequest {
-    /// The earliest capture time of a Session's first fact; by default unlimited.
+    /// The earliest capture time of the first fact of a Session; by default unlimited.
     pub captured_after: Option<Instant>,
     /// The end of that range, not included; by default unlimited.
     pub captured_before: Option<Instant>,
-    /// The user, exactly.
+    /// The user, compared exactly.
     pub user_id: Option<UserId>,
-    /// The model, exactly.
+    /// The model of a call, compared exactly.
     pub model: Option<ModelName>,
-    /// The agent.
+    /// The agent of a decision or an edit.
     pub agent_harness: Option<AgentHarness>,
     /// The repository of a commit at which the Session was observed.
     pub repository: RepositorySelector,
-    /// The maximum number of Sessions on a page. It may change from page to page.
+    /// The maximum number of Sessions on a page: 1 to 100, by default 50. It may change from page
+    /// to page.
     pub limit: SessionPageLimit,
-    /// The `next_cursor` of the previous page.
+    /// The `next_cursor` of the previous page; `None` for the first page.
     pub cursor: Option<SessionCursor>,
 }
 
@@ -176,40 +178,40 @@ impl Request for SessionsRequest {
     }
 }
 
-/// A Session in the list.
+/// One Session of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionSummary {
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// When the service received its first fact, which is its position in the list.
+    /// When the service received the first fact of the Session. This is its position in the list.
     pub captured_at: Instant,
-    /// The earliest time of its stored facts, including quarantined ones.
+    /// The earliest time of its facts, including quarantined ones.
     pub first_observed_at: Instant,
-    /// The latest time of its stored facts, including quarantined ones.
+    /// The latest time of its facts, including quarantined ones.
     pub last_observed_at: Instant,
-    /// The users that its visible facts name, sorted; several if they disagree.
+    /// The users that its visible facts name, sorted. Several if they disagree.
     pub user_ids: Vec<UserId>,
     /// The models of its visible calls, sorted.
     pub models: Vec<String>,
     /// The agents that its visible decisions and edits come from, sorted.
     pub agent_harnesses: Vec<Open<AgentHarness>>,
-    /// The names of the repositories at whose commits it was visibly observed, sorted.
+    /// The names of the repositories with a visible observation of the Session at a commit, sorted.
     pub repositories: Vec<RepositoryName>,
-    /// Its visible calls; 1,000 means 1,000 or more.
+    /// The number of its visible calls. 1,000 stands for 1,000 or more.
     pub inference_calls: u64,
 }
 
-/// One page of Sessions, by descending time of first capture, then by descending id. A Session
-/// without a visible fact is not listed.
+/// One page of Sessions: those whose first fact was captured last come first; if two were captured
+/// at the same time, the greater id comes first. A Session without a visible fact is not listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionList {
-    /// The Sessions. There may be fewer than the limit, even none, and still more on the next page,
-    /// because a page examines at most 1,000 Sessions.
+    /// The Sessions. There may be fewer than the limit, even none, although there are more on the
+    /// next page, because a page examines at most 1,000 Sessions.
     pub sessions: Vec<SessionSummary>,
-    /// The cursor of the next page; null if this is the last.
+    /// The cursor of the next page; null if this is the last page.
     pub next_cursor: Option<SessionCursor>,
 }

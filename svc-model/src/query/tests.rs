@@ -1,4 +1,4 @@
-//! What the parameters of the queries accept, and what they are told of what they do not.
+//! What the parameters of the queries accept, and which violation each other value gives.
 
 use proptest::prelude::*;
 
@@ -124,7 +124,7 @@ fn an_instant_needs_an_offset_that_is_encoded() {
             "{text}"
         );
     }
-    // A plus that was not encoded arrives as a blank.
+    // A plus sign that was not encoded arrives as a blank.
     for text in [
         "2099-01-01T00:00:00 02:00",
         "2099-01-01T00:00:00",
@@ -247,7 +247,7 @@ fn any_instant() -> impl Strategy<Value = Instant> {
     (0..9_214_646_400_000_000_i64).prop_map(|at| Instant::from_microseconds(at).unwrap())
 }
 
-/// What is written is read back as it was.
+/// A request that is written is read back unchanged.
 fn same<R: Request + PartialEq + std::fmt::Debug>(request: &R) {
     let outgoing = request.write().unwrap();
     let read = R::read(&Incoming {
@@ -302,7 +302,7 @@ proptest! {
             explain: with_as_of,
         };
         same(&commit);
-        // A link asks for no explanation.
+        // A link does not set `explain`.
         let linked = CommitRequest {
             explain: false,
             ..commit.clone()

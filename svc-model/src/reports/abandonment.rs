@@ -14,16 +14,18 @@ use crate::time::Instant;
 pub struct AbandonmentReport {
     /// The organization.
     pub org_id: OrgId,
-    /// The version of the rules.
+    /// The version of the rules that the statuses were derived by.
     pub policy_version: String,
-    /// The time of the last fact considered: of a decision, a call, or a fact that names a repository.
-    /// Never after the boundary that was asked for; null without a decision.
+    /// The time of the latest fact that was considered: a decision, a call, or a fact that names a
+    /// repository. It is never after the requested boundary. Null without a decision.
     pub as_of: Option<Instant>,
     /// Always empty.
     pub abandoned_sessions: Vec<SessionId>,
-    /// Every Session with an accepted decision, by id.
+    /// One entry for each Session with an accepted decision, by a person or not, ordered by Session
+    /// id.
     pub accepted_session_outcomes: Vec<SessionOutcome>,
-    /// What was found about Sessions with decisions. `reached_a_commit` is not a loss.
+    /// What was found about Sessions with decisions, and observations that were not counted.
+    /// `reached_a_commit` is not a loss.
     pub skipped: Counts<SessionSkip>,
 }
 
@@ -34,18 +36,18 @@ pub struct AbandonmentReport {
 pub struct SessionOutcome {
     /// The organization.
     pub org_id: OrgId,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// Accepted decisions by people and by rules. At least 1.
+    /// The number of accepted decisions, by people and by rules; at least 1.
     pub accepted_decisions: u64,
-    /// Accepted decisions by people.
+    /// The number of accepted decisions by people.
     pub explicit_accepted_decisions: u64,
-    /// When the last decision was made, by the sender's clock.
+    /// When the last decision was made, whether accepted or rejected, by the sender's clock.
     pub last_decision_at: Instant,
-    /// The time of the last fact considered, as in the report.
+    /// The time of the latest fact that was considered, as in the report.
     pub as_of: Instant,
-    /// The status.
+    /// Whether a commit of the Session was observed.
     pub status: SessionStatus,
-    /// The rules that it was derived by.
+    /// The rules that the status was derived by.
     pub provenance: Provenance,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::open::{Open, Vocabulary};
 
-/// Counts by the values of a closed set. Values with a count of zero are absent.
+/// Counts by the values of a closed set. A value with a count of 0 is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<K>(BTreeMap<Open<K>, u64>);
 
@@ -19,29 +19,29 @@ impl<K> Default for Counts<K> {
 }
 
 impl<K: Copy + Ord> Counts<K> {
-    /// Adds `count` to the number of `key`.
+    /// Adds `count` to the count of `key`.
     pub fn add(&mut self, key: K, count: u64) {
         if count > 0 {
             *self.0.entry(key.into()).or_default() += count;
         }
     }
 
-    /// Returns the number of `key`.
+    /// Returns the count of `key`; 0 if it is absent.
     pub fn get(&self, key: K) -> u64 {
         self.0.get(&key.into()).copied().unwrap_or(0)
     }
 
-    /// Returns the sum of all counts. It is meaningful only if all units are the same.
+    /// Returns the sum of all counts. It means something only if all of them have the same unit.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Returns whether there are no counts.
+    /// Returns whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns every known value with its count, in the order of the set.
+    /// Returns every value that this version knows, with its count, in the order of the set.
     pub fn iter(&self) -> impl Iterator<Item = (K, u64)> {
         self.iter_open()
             .filter_map(|(key, count)| Some((*key.known()?, count)))
@@ -65,7 +65,7 @@ impl<K: Copy + Ord> FromIterator<(K, u64)> for Counts<K> {
 
 impl<K: Vocabulary> Serialize for Counts<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Keys are ordered by text, regardless of the order of the set.
+        // Members are written in the order of their names, not in that of the set.
         let texts: BTreeMap<&str, u64> = self
             .0
             .iter()

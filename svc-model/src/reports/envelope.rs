@@ -14,30 +14,32 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
-/// The calls that a report covers, and the boundary for facts.
+/// The calls that a report covers, and the boundary up to which facts count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReportScope {
-    /// The start of the cohort. A call belongs to the cohort by its observation time.
+    /// The start of the cohort, included. A call belongs to the cohort by its observation time.
     pub cohort_start: Instant,
-    /// The end of the cohort, not included.
+    /// The end of the cohort, not included. At most 31 days after its start.
     pub cohort_end: Instant,
-    /// The boundary: only facts received at or before this moment count.
+    /// The boundary: only facts that the service received at or before this moment count. Not
+    /// before the end of the cohort.
     pub as_of: Instant,
-    /// The maximum number of calls in a cohort; a larger cohort is refused.
+    /// The maximum number of calls in a cohort: 50,000. A report over a larger cohort is refused.
     pub max_inference_calls: u64,
 }
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
 impl ReportScope {
-    /// Returns the scope of the calls observed in a half-open range, with a boundary.
+    /// Returns the scope of the calls that were observed in a half-open range, with a boundary.
     ///
     /// # Errors
     ///
-    /// In this order: [`QueryFault::CohortTooLong`] beyond 31 days, [`QueryFault::CohortReversed`],
-    /// [`QueryFault::CohortAfterBoundary`].
+    /// The first of these that applies: [`QueryFault::CohortTooLong`] if the range is longer than
+    /// 31 days, [`QueryFault::CohortReversed`] if it is empty or reversed,
+    /// [`QueryFault::CohortAfterBoundary`] if it ends after the boundary.
     pub fn new(cohort: Range<Instant>, as_of: Instant) -> Result<Self, QueryFault> {
         let length = cohort.end.microseconds() - cohort.start.microseconds();
         if length > REPORT_COHORT_DAYS_MAX * DAY_MICROSECONDS {
@@ -57,7 +59,7 @@ impl ReportScope {
         })
     }
 
-    /// Returns the days of the cohort, rounded up; at least 1.
+    /// Returns the length of the cohort in days, rounded up; at least 1.
     pub fn since_days(&self) -> u64 {
         let length = self.cohort_end.microseconds() - self.cohort_start.microseconds();
         let started = length / DAY_MICROSECONDS + i64::from(length % DAY_MICROSECONDS > 0);
@@ -65,10 +67,10 @@ impl ReportScope {
     }
 }
 
-/// Asks for a report.
+/// Asks for a report about one cohort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// The scope of the report.
+    /// The calls to cover, and the boundary.
     pub scope: ReportScope,
 }
 
@@ -111,42 +113,44 @@ impl Request for ReportRequest {
     }
 }
 
-/// What became of each model's calls.
+/// The model report: what became of each model's calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelOutcomes {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The scope of the report.
+    /// The calls that the report covers, and its boundary.
     pub scope: ReportScope,
     /// The report.
     pub report: ModelReport,
 }
 
-/// What became of accepted work, panel by panel.
+/// The lifecycle report: what became of accepted work, panel by panel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWorkLifecycle {
-    /// Always 1.
+    /// The version of this message: always 1.
     pub schema_version: Version1,
-    /// The scope of the report.
+    /// The calls that the report covers, and its boundary.
     pub scope: ReportScope,
     /// The report.
     pub report: LifecycleReport,
 }
 
-/// The rules and the facts that something was derived from.
+/// What a part of a report was derived by: the version of the rules, and the state of the
+/// quarantine log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Provenance {
-    /// The version of the rules, which changes with every threshold, window or formula.
+    /// The version of the rules. It changes with every threshold, window and formula.
     pub policy_version: String,
-    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    /// The revision of the quarantine log that this answer was made under; 0 if the log is empty.
     pub quarantine_revision: u64,
-    /// SHA-256 of the rules' parameters as a JSON document, if there is one.
+    /// The SHA-256 of the parameters of the rules as a JSON document; null if the rules have no
+    /// such document.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub policy_digest: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Reports: what became of the agents' work, computed from facts.
 //!
 //! A report is computed for each answer and not stored. Only recorded evidence counts: missing
-//! evidence is never a negative outcome, and what cannot be counted is counted as skipped, under
-//! one of a closed set of reasons. Every rate comes with its denominator.
+//! evidence is never a negative outcome. What cannot be counted is counted as skipped, under a
+//! reason of a closed set. Every rate comes with its denominator.
 
 mod abandonment;
 mod comparison;

@@ -20,11 +20,11 @@ use crate::repository::RepositoryDecline;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelReport {
-    /// One row per model with a call in the cohort, ordered by model. Calls without a model are not
-    /// included.
+    /// One row for each model with a call in the cohort, ordered by model. Calls without a model
+    /// are in no row.
     pub rows: Vec<ModelRow>,
-    /// Whether differences between models are differences between repositories: `ci_pass_rate`,
-    /// then `attribution_rate`.
+    /// Whether differences between models are differences between the repositories that they worked
+    /// in: first for `ci_pass_rate`, then for `attribution_rate`.
     pub stratification: Vec<Stratification>,
     /// How far each model's calls get, in the order of `rows`.
     pub signal_funnel: Vec<SignalFunnel>,
@@ -32,30 +32,33 @@ pub struct ModelReport {
     pub abandonment: AbandonmentSummary,
     /// Edits without a Fate, by reason.
     pub fate_skipped: Counts<FateSkip>,
-    /// How many facts name a repository that cannot be determined. The units overlap and are not
-    /// added.
+    /// Facts whose repository cannot be determined, by kind. A fact may be in several kinds, so the
+    /// counts must not be added.
     pub repository_skipped: ModelRepositorySkips,
-    /// CI evidence that was not counted, with its own units.
+    /// CI evidence that was not counted, by kind. Each kind has its own unit.
     pub ci_skipped: CiSkips,
     /// The rules that Fates were derived by.
     pub fate_provenance: Provenance,
-    /// The sources of Attributions, one row per repository.
+    /// How many commits are attributed by notes, and how many by similarity only: one row for each
+    /// repository with a plausible commit in the window.
     pub attribution_share: Vec<AttributionShareRow>,
-    /// Alerts about possibly missing notes.
+    /// Repositories whose notes may be missing.
     pub attribution_alerts: Vec<AttributionAlert>,
-    /// What of the commits of `attribution_share`, and of the window before it, could not be looked at, by
-    /// reason, each in its own unit. A commit that no note ties and that this concerns is in no row: it is
-    /// unknown, not unattributed. Absent if everything could be looked at.
+    /// What could not be examined in the commits of `attribution_share`, and in those of the window
+    /// before, by reason. Each reason has its own unit. If this concerns a commit without an
+    /// Attribution by note, the commit is in no row: it is unknown, not unattributed. Absent if
+    /// everything could be examined.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_share_skipped: Counts<AttributionSkip>,
-    /// The number of repositories whose mirror was fetched once and cannot be found now. No call is
-    /// linked to their commits, so rates are too low. Absent if there are none.
+    /// The number of repositories whose mirror was fetched before and cannot be found now. No call
+    /// is linked to their commits, so rates are too low. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_mirrors: Option<u64>,
-    /// A comparison of two models; only on request.
+    /// A comparison of two models. Present only if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Whether the second model is worse by at most a margin; only on request.
+    /// Whether the second model is worse than the first by at most a margin. Present only if it was
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_inferiority: Option<ModelNonInferiority>,
 }
@@ -68,68 +71,72 @@ closed_set! {
     }
 }
 
-/// The outcomes of one model.
+/// What became of the calls of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRow {
-    /// The model, as it was captured.
+    /// The model, as the gateway names it.
     pub model: String,
-    /// The days of the cohort, rounded up; null for all history.
+    /// The length of the cohort in days, rounded up; null for all history.
     pub since_days: Option<u64>,
-    /// Calls of the model in the cohort.
+    /// The number of the model's calls in the cohort.
     pub completions: u64,
-    /// Calls with an Attribution, observed or inferred.
+    /// How many of them have an Attribution, by note or by similarity.
     pub attributed_inference_calls: u64,
-    /// `attributed_inference_calls` of `completions` without `completions_skipped`. Heavily edited
-    /// output is not recognised, so this is a lower bound on retention; 0 without such a call.
+    /// `attributed_inference_calls` divided by `completions` without `completions_skipped`, from 0
+    /// to 1; 0 if there are no such calls. Heavily edited output is not recognised, so this is a
+    /// lower bound on retention.
     pub attribution_rate: f64,
-    /// Wilson's 95 % interval of that rate; `[0, 0]` without a call.
+    /// Wilson's 95 % interval of `attribution_rate`; `[0, 0]` if there are no such calls.
     pub attribution_rate_ci: [f64; 2],
-    /// Commits that an Attribution links to the model, at which its Session was observed, and that
-    /// have a verdict.
+    /// The number of commits that have a CI verdict and are attributed to a call of the model whose
+    /// Session was observed at them.
     pub ci_linked: u64,
-    /// Commits that passed.
+    /// How many of them passed.
     pub ci_passed: u64,
-    /// `ci_passed` of `ci_linked`; 0 without one.
+    /// `ci_passed` divided by `ci_linked`, from 0 to 1; 0 if there are no such commits. It does not
+    /// say that the calls are the reason.
     pub ci_pass_rate: f64,
-    /// Wilson's 95 % interval of that rate.
+    /// Wilson's 95 % interval of `ci_pass_rate`; `[0, 0]` if there are no such commits.
     pub ci_pass_rate_ci: [f64; 2],
-    /// Explicit accepts attached to a call of the model, committed or not.
+    /// The number of accepts by people that are attached to a call of the model, whether or not it
+    /// reached a commit.
     pub explicit_accepts: u64,
-    /// Explicit rejects attached to a call of the model, committed or not.
+    /// The number of rejects by people that are attached to a call of the model.
     pub explicit_rejects: u64,
-    /// The mean similarity of the model's Attributions, each a file; 0 without one.
+    /// The mean similarity of the model's Attributions, one for each file, from 0 to 1; 0 without
+    /// an Attribution.
     pub mean_similarity: f64,
     /// The rules that this row was derived by.
     pub provenance: Provenance,
     /// Always `commit`.
     pub grain: Open<OutcomeGrain>,
-    /// Failed runs of the failed commits among `ci_linked`, by workflow name; runs without one are
-    /// under `unnamed`.
+    /// Failed workflows of the commits among `ci_linked` that failed, by name. A workflow counts
+    /// once for each commit that it failed on; workflows without a name are under `unnamed`.
     pub ci_failures_by_workflow: BTreeMap<String, u64>,
-    /// `explicit_rejects` by agent.
+    /// `explicit_rejects`, by agent.
     pub explicit_rejects_by_agent_harness: Counts<AgentHarness>,
-    /// Edits of calls of the model with an attached decision, by Fate.
+    /// Edits with a decision that is attached to a call of the model, by Fate.
     pub fates: Counts<Fate>,
-    /// Edits whose decision is an explicit accept, by Fate.
+    /// Edits among `fates` that a person accepted, by Fate.
     pub explicit_accept_fates: Counts<Fate>,
-    /// Edits whose file is known to have been changed by something other than the agent, by Fate.
+    /// Edits among `fates` whose file is known to have been changed by something other than the
+    /// agent as well, by Fate. It does not say who changed it.
     pub fates_with_external_changes: Counts<Fate>,
-    /// Pairs of commit and Session among the Attributions that no observation supports. Their CI
-    /// does not count.
+    /// Attributed pairs of a commit and a Session that no observation supports. CI at these commits
+    /// does not count for the Session.
     pub session_commit_unobserved: u64,
-    /// The observations that support the other pairs, sorted.
+    /// The ids of the observations that support the other pairs, sorted.
     pub session_commit_observation_ids: Vec<FactId>,
-    /// Calls of `completions` that `attribution_rate` is not taken of, by reason. Absent if there are
+    /// Calls among `completions` that are in no `attribution_rate`, by reason. Absent if there are
     /// none.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub completions_skipped: Counts<CompletionSkip>,
 }
 
 impl ModelRow {
-    /// Returns how many calls `attribution_rate` is taken of: `completions` without
-    /// `completions_skipped`.
+    /// Returns the denominator of `attribution_rate`: `completions` without `completions_skipped`.
     pub fn attribution_cases(&self) -> u64 {
         cases(self.completions, &self.completions_skipped)
     }
@@ -139,53 +146,55 @@ fn cases(completions: u64, skipped: &Counts<CompletionSkip>) -> u64 {
     completions.saturating_sub(skipped.total())
 }
 
-/// How far the calls of a model get. The unit is a call; each rate but the first has the
-/// denominator `attributed`.
+/// How far the calls of a model get. The unit is a call. `attributed` is the denominator of every
+/// rate except `attribution_rate`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SignalFunnel {
-    /// The model.
+    /// The model, as the gateway names it.
     pub model: String,
-    /// The days of the cohort, rounded up; null for all history.
+    /// The length of the cohort in days, rounded up; null for all history.
     pub since_days: Option<u64>,
-    /// Calls of the model in the cohort.
+    /// The number of the model's calls in the cohort.
     pub completions_total: u64,
-    /// Calls with an Attribution.
+    /// How many of them have an Attribution, by note or by similarity.
     pub attributed: u64,
-    /// `attributed` of `completions_total` without `completions_skipped`; 0 without such a call.
+    /// `attributed` divided by `completions_total` without `completions_skipped`, from 0 to 1; 0 if
+    /// there are no such calls.
     pub attribution_rate: f64,
-    /// Attributed calls with a CI outcome of any result at an observed commit. The member of the
-    /// same name in a row counts commits with a verdict.
+    /// Attributed calls with a CI outcome, whatever its result, at a commit at which their Session
+    /// was observed. In a row, the member of the same name counts commits with a verdict.
     pub ci_linked: u64,
-    /// `ci_linked` of `attributed`; 0 without one.
+    /// `ci_linked` divided by `attributed`, from 0 to 1; 0 without an attributed call.
     pub ci_linked_retention_rate: f64,
-    /// Attributed calls with an attached explicit decision.
+    /// Attributed calls with an attached decision by a person.
     pub has_decision: u64,
-    /// `has_decision` of `attributed`; 0 without one.
+    /// `has_decision` divided by `attributed`, from 0 to 1; 0 without an attributed call.
     pub has_decision_retention_rate: f64,
-    /// Attributed calls with an explicit decision, or with a CI verdict at an observed commit.
+    /// Attributed calls with an attached decision by a person, or with a CI verdict at a commit at
+    /// which their Session was observed.
     pub training_row_eligible: u64,
-    /// `training_row_eligible` of `attributed`; 0 without one.
+    /// `training_row_eligible` divided by `attributed`, from 0 to 1; 0 without an attributed call.
     pub training_row_eligible_retention_rate: f64,
-    /// Pairs of commit and Session that no observation supports.
+    /// Attributed pairs of a commit and a Session that no observation supports.
     pub session_commit_unobserved: u64,
-    /// Calls of `completions_total` that `attribution_rate` is not taken of, by reason, as in the row.
+    /// Calls among `completions_total` that are in no `attribution_rate`, by reason, as in the row.
     /// Absent if there are none.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub completions_skipped: Counts<CompletionSkip>,
 }
 
 impl SignalFunnel {
-    /// Returns how many calls `attribution_rate` is taken of: `completions_total` without
+    /// Returns the denominator of `attribution_rate`: `completions_total` without
     /// `completions_skipped`.
     pub fn attribution_cases(&self) -> u64 {
         cases(self.completions_total, &self.completions_skipped)
     }
 }
 
-/// A summary of the status of Sessions. A missing commit says nothing, so five numbers are always
-/// 0.
+/// A summary of the status of Sessions. A missing commit is no sign of abandonment, so five of the
+/// numbers are always 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -200,51 +209,52 @@ pub struct AbandonmentSummary {
     pub negative_completions: u64,
     /// Always 0.
     pub explicit_accepts_unjoined: u64,
-    /// What was found about Sessions with decisions. `reached_a_commit` is not a loss.
+    /// What was found about Sessions with decisions, and observations that were not counted.
+    /// `reached_a_commit` is not a loss.
     pub derivation_skipped: Counts<SessionSkip>,
-    /// The rules that it was derived by.
+    /// The rules that the summary was derived by.
     pub provenance: Provenance,
 }
 
-/// CI evidence that was not counted, by kind. The units differ and must not be added; kinds without
-/// any are absent.
+/// CI evidence that was not counted, by kind. The units differ, so the counts must not be added. A
+/// kind with nothing to count is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiSkips {
-    /// Runs that count for no commit.
+    /// Runs that count for no commit, by reason.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub runs: Counts<CiRunSkip>,
-    /// Commits whose runs disagree.
+    /// Commits whose runs disagree, by reason. They have no verdict.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub commits: Counts<CiCommitSkip>,
-    /// Outcomes that name a repository that cannot be determined.
+    /// CI outcomes whose repository cannot be determined, by reason.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub source_outcomes: Counts<RepositoryDecline>,
 }
 
-/// Facts of a model report that name a repository that cannot be determined, by kind. The units
-/// overlap and must not be added; kinds without any are absent.
+/// Facts of a model report whose repository cannot be determined, by kind and reason. A fact may be
+/// in several kinds, so the counts must not be added. A kind with nothing to count is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRepositorySkips {
-    /// Pushes of the window of `attribution_share`.
+    /// Pushes in the window of `attribution_share`.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub push_sources: Counts<RepositoryDecline>,
-    /// Observations that `attribution_share` could have used.
+    /// Session commit observations that `attribution_share` could have used.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub preload_session_observations: Counts<RepositoryDecline>,
-    /// Observations of the cohort's Sessions.
+    /// Session commit observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub session_observations: Counts<RepositoryDecline>,
     /// CI outcomes of attributed commits.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub ci_outcomes: Counts<RepositoryDecline>,
-    /// Pairs of commit and Session.
+    /// Pairs of a commit and a Session.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_edges: Counts<RepositoryDecline>,
-    /// Pushes and observations that were searched for the commits of the rows.
+    /// Pushes and Session commit observations that were searched for the commits of the rows.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub assembly_sources: Counts<RepositoryDecline>,
 }

@@ -9,7 +9,8 @@ use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::time::Instant;
 
-/// The sources of one repository's Attributions. The unit is a commit.
+/// How the commits of one repository in one window were attributed: by note, by similarity only, or
+/// not at all. The unit is a commit that an agent could have made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -18,37 +19,41 @@ pub struct AttributionShareRow {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The first moment of the window, by when pushes were received.
+    /// The start of the window, included. A push belongs to the window by when the service received
+    /// it.
     pub window_start: Instant,
-    /// The last moment of the window.
+    /// The end of the window, included.
     pub window_end: Instant,
     /// Commits of pushes in the window that an agent could have made: a call was observed near the
-    /// push, or a call of a Session that the commit's note names was observed within a week. At
-    /// least 1, and the sum of the next three.
+    /// push, or a call of a Session that the note of the commit names was observed in the week
+    /// before. At least 1, and the sum of the next three members. It does not say how many commits
+    /// agents made.
     pub agent_plausible_commits: u64,
-    /// Commits with a file that is attributed by a note.
+    /// Commits with at least one file that is attributed by note.
     pub git_notes_attributed: u64,
-    /// Commits with files that are attributed by similarity only.
+    /// Commits with files that are attributed by similarity only, which is a guess.
     pub jaccard_attributed: u64,
-    /// Commits without an Attribution, including commits without code. A commit that could not be looked
-    /// at is not among them.
+    /// Commits without an Attribution, including commits without code. It does not say that no
+    /// agent wrote them. A commit that could not be examined is not counted here.
     pub unattributed: u64,
-    /// `git_notes_attributed` of `agent_plausible_commits`.
+    /// `git_notes_attributed` divided by `agent_plausible_commits`, from 0 to 1. It does not say
+    /// how much agents write.
     pub git_notes_share: f64,
-    /// Wilson's 95 % interval of that share.
+    /// Wilson's 95 % interval of `git_notes_share`.
     pub git_notes_share_ci: [f64; 2],
-    /// The rules that the row was derived by.
+    /// The rules that this row was derived by.
     pub provenance: Provenance,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
 closed_set! {
-    /// A possible sign of missing notes.
+    /// A sign that notes may be missing.
     pub enum AttributionAlertKind {
-        /// There are commits that an agent could have made, but none has a note that led to a call.
+        /// There are commits that an agent could have made, but none of them is attributed by note.
         ZeroShare = "zero_share_nonzero_activity",
-        /// The share of notes is smaller than in the previous window, beyond chance.
+        /// The share of notes is smaller than in the window before. Both windows have enough
+        /// commits, and the intervals of their shares do not overlap.
         SustainedDecline = "sustained_decline",
     }
 }
@@ -62,34 +67,37 @@ pub struct AttributionAlert {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
     /// The kind of alert.
     pub kind: Open<AttributionAlertKind>,
-    /// The window.
+    /// The row of the window.
     pub current: AttributionShareRow,
-    /// The previous window; null if it has no plausible commit or is not relevant.
+    /// The row of the window before; null if that window has none, or if the report has no window
+    /// before.
     pub baseline: Option<AttributionShareRow>,
-    /// The alert as a sentence.
+    /// The alert as a sentence for people.
     pub reason: String,
 }
 
-/// The share of notes among Attributions, by repository, compared with the previous window.
+/// How many commits are attributed by note, by repository, compared with the weeks before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareReport {
-    /// How many plausible commits both windows need before a decline is reported.
+    /// The number of plausible commits that both windows need before a decline is reported.
     pub min_cases_for_decline_verdict: u64,
-    /// The latest week of each repository.
+    /// One row for each repository: the seven days up to its last push. A repository without a
+    /// plausible commit has no row.
     pub current: Vec<AttributionShareRow>,
-    /// The four weeks before that.
+    /// The same for the 28 days before.
     pub baseline: Vec<AttributionShareRow>,
-    /// Alerts about possibly missing notes, in the order of `current`.
+    /// Repositories whose notes may be missing, in the order of `current`.
     pub alerts: Vec<AttributionAlert>,
-    /// What could not be looked at in either window, by reason, each in its own unit. A commit that no
-    /// note ties and that this concerns is in no row, and a repository of such commits may have none: its
-    /// share is unknown, not 0. Absent if everything could be looked at.
+    /// What could not be examined in either window, by reason. Each reason has its own unit. If
+    /// this concerns a commit without an Attribution by note, the commit is in no row, and its
+    /// repository may have no row at all: the share is unknown, not 0. Absent if everything could
+    /// be examined.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_skips: Counts<AttributionSkip>,
 }

@@ -1,5 +1,5 @@
-//! Why something is not counted. Each set is closed, and each candidate of a panel is either
-//! counted or has exactly one reason of its set.
+//! Why something is not counted. Each set is closed. Each candidate of a panel is either counted or
+//! has exactly one reason of its set.
 
 use crate::closed_set;
 use crate::repository::RepositoryDecline;
@@ -25,7 +25,7 @@ macro_rules! from_decline {
 closed_set! {
     /// Why a decision is not attached to a call.
     pub enum DecisionSkip {
-        /// The id belongs to several calls.
+        /// The call id of the decision belongs to several calls.
         Ambiguous = "ambiguous_decision_call_id",
         /// The call belongs to another organization. Never counted, because facts of other
         /// organizations are never read.
@@ -34,7 +34,7 @@ closed_set! {
         SessionMismatch = "decision_session_mismatch",
         /// The decision has no call id.
         Missing = "missing_decision_call_id",
-        /// The id belongs to no call.
+        /// No call has the call id of the decision.
         Unmatched = "unmatched_decision_call_id",
     }
 }
@@ -42,21 +42,22 @@ closed_set! {
 closed_set! {
     /// Why a CI run counts for no commit.
     pub enum CiRunSkip {
-        /// Its outcomes contradict each other about what was run, where, or with which result.
+        /// The outcomes of the run contradict each other about what was run, where, or with which
+        /// result.
         ConflictingIdentity = "conflicting_run_identity",
     }
 }
 
 closed_set! {
-    /// Why a commit with several verdicts has no verdict itself.
+    /// Why a commit has no verdict although its runs have some.
     pub enum CiCommitSkip {
-        /// Its runs have different verdicts.
+        /// The runs of the commit have different verdicts.
         Ambiguous = "ambiguous_workflow_verdicts",
     }
 }
 
 closed_set! {
-    /// Why the attribution rate is not taken of a call.
+    /// Why a call is not counted in an Attribution rate.
     pub enum CompletionSkip {
         /// The content of the call was erased, so nobody can tell whether it reached a commit.
         ContentErased = "content_erased",
@@ -64,28 +65,28 @@ closed_set! {
 }
 
 closed_set! {
-    /// Why an edit has no Fate. The current score cannot fail, so its two reasons are never counted.
+    /// Why an edit has no Fate.
     pub enum FateSkip {
         /// The texts of the edit were erased.
         ContentErased = "content_erased",
-        /// The score is not a number from 0 to 1.
+        /// The score is not a number from 0 to 1. Never counted by the current rules.
         InvalidScore = "invalid_score",
-        /// The score could not be computed.
+        /// The score could not be computed. Never counted by the current rules.
         ScorerError = "scorer_error",
     }
 }
 
 closed_set! {
-    /// What was found about a Session with decisions, and which observations were not counted. The
-    /// units are Sessions and, for reasons about repositories, observations.
+    /// What was found about a Session with decisions, and why observations were not counted. The
+    /// unit is a Session; for the reasons about repositories, it is a Session commit observation.
     pub enum SessionSkip {
-        /// Sessions without an accepted decision.
+        /// Sessions with decisions, none of them accepted.
         NoAcceptedDecision = "no_accepted_decision",
-        /// Accepted Sessions with an observed commit.
+        /// Sessions with an accepted decision and an observed commit.
         ReachedACommit = "reached_a_commit",
         /// Observations that name no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
-        /// Observations whose push belongs to another repository.
+        /// Observations that name another repository than their push.
         RepositoryIdentityConflict = "repository_identity_conflict",
         /// Observations whose repository cannot be determined.
         RepositoryIdentityUnresolved = "repository_identity_unresolved",
@@ -93,7 +94,8 @@ closed_set! {
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// Observations whose push is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
-        /// Accepted Sessions without an observed commit.
+        /// Sessions with an accepted decision and without an observed commit. They may still have
+        /// one.
         SessionCommitUnobserved = "session_commit_unobserved",
     }
 }
@@ -105,40 +107,40 @@ closed_set! {
     pub enum MembershipSkip {
         /// The commit is in several merged pull requests.
         Ambiguous = "ambiguous_pr_membership",
-        /// For some merged pull request of the repository, it cannot be determined whether it
-        /// contains the commit.
+        /// It cannot be determined whether some merged pull request of the repository contains the
+        /// commit.
         AncestryCheckFailed = "ancestry_check_failed",
-        /// No merged pull request contains the commit.
+        /// No merged pull request that is known contains the commit.
         WithoutMerge = "attribution_without_merge",
     }
 }
 
 closed_set! {
-    /// Why an attributed file has no score of what remained of it. The unit is a file in a merged
-    /// pull request; for `session_commit_unobserved` a pair of commit and Session, for the two
-    /// section reasons a section of the commit's diff.
+    /// Why an attributed file has no score. The unit is a file in a merged pull request; for
+    /// `session_commit_unobserved` it is a pair of a commit and a Session, and for
+    /// `malformed_diff_section` and `unsupported_diff_section` a section of the commit's diff.
     pub enum ScoringSkip {
         /// The file contains a NUL.
         BinaryFile = "binary_file",
-        /// The file is too large to be read.
+        /// The file is too large to be compared.
         FileOversized = "file_oversized",
-        /// git failed while the file was read.
+        /// git failed to read the file.
         FileReadFailed = "file_read_failed",
-        /// The head of the pull request is not in its mirror.
+        /// The mirror does not have the head of the pull request.
         HeadCommitAbsent = "head_commit_absent",
         /// The head has no regular file at the path.
         HeadFileAbsent = "head_file_absent",
-        /// The head has the file neither at its own path nor at a single other one.
+        /// The head has the file neither at its own path nor at exactly one other path.
         HeadPathUnresolved = "head_path_unresolved",
         /// A section of the diff is malformed.
         MalformedDiffSection = "malformed_diff_section",
-        /// The merged commit is not in its mirror.
+        /// The mirror does not have the merged commit.
         MergeCommitAbsent = "merge_commit_absent",
         /// The merged commit has no regular file at the path.
         MergeFileAbsent = "merge_file_absent",
-        /// The merged commit has the file neither at its own path nor at a single other one.
+        /// The merged commit has the file neither at its own path nor at exactly one other path.
         MergePathUnresolved = "merge_path_unresolved",
-        /// A mirror is missing.
+        /// There is no mirror of the repository, or of the head repository.
         MirrorAbsent = "mirror_absent",
         /// A fact names no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
@@ -152,13 +154,13 @@ closed_set! {
         RepositorySourceAbsent = "repository_source_absent",
         /// No observation links the commit and the Session.
         SessionCommitUnobserved = "session_commit_unobserved",
-        /// The attributed commit is not in its mirror.
+        /// The mirror does not have the attributed commit.
         SourceCommitAbsent = "source_commit_absent",
         /// The diff of the commit cannot be read.
         SourceDiffUnavailable = "source_diff_unavailable",
-        /// The diff has no section, or several sections, for the path.
+        /// The diff has no section for the path, or several.
         SourceFileDiffAbsent = "source_file_diff_absent",
-        /// What the commit adds to the file is blank.
+        /// The text that the commit adds to the file is blank.
         SourceTextEmpty = "source_text_empty",
         /// A section of the diff is of an unsupported kind.
         UnsupportedDiffSection = "unsupported_diff_section",
@@ -168,12 +170,13 @@ closed_set! {
 from_decline!(ScoringSkip);
 
 closed_set! {
-    /// Why a push, a commit, a section or a file has no Attribution. Each reason has its own unit.
+    /// Why a push, a commit, a section of a diff or a file has no Attribution. Each reason has its
+    /// own unit.
     pub enum AttributionSkip {
         /// Commits whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
-        /// Files to which no call is similar enough, where the content of a call that could have
-        /// written them was erased.
+        /// Files for which no call is similar enough, although the content of a call that could
+        /// have written them was erased.
         ContentErased = "content_erased",
         /// Malformed sections of a diff.
         MalformedDiffSection = "malformed_diff_section",
@@ -181,9 +184,10 @@ closed_set! {
         MirrorAbsent = "mirror_absent",
         /// Commits that add nothing to a source code file.
         NoCodeDiff = "no_code_diff",
-        /// Pushes that no call could have led to. They are not examined further.
+        /// Pushes that no call could have led to: no call was observed near them, and none of a
+        /// Session that a note names in the week before. They are not examined further.
         NoInferenceCallCandidates = "no_inference_call_candidates",
-        /// Files that no call is similar enough to.
+        /// Files for which no call is similar enough.
         NoMatch = "no_match",
         /// Pushes that name no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
@@ -195,7 +199,7 @@ closed_set! {
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// Pushes whose source is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
-        /// Sections of a diff of an unsupported kind.
+        /// Sections of a diff that are of an unsupported kind, such as binary files.
         UnsupportedDiffSection = "unsupported_diff_section",
     }
 }
@@ -210,16 +214,16 @@ closed_set! {
         AmbiguousCiVerdict = "ambiguous_ci_verdict",
         /// Decisions whose call id belongs to several calls.
         AmbiguousDecisionCallId = "ambiguous_decision_call_id",
-        /// Accepted calls without an Attribution to an observed commit.
+        /// Accepted calls without an Attribution to a commit at which their Session was observed.
         AttributionUnavailable = "attribution_unavailable",
         /// Calls in merged pull requests without any CI evidence.
         CiMissing = "ci_missing",
-        /// Calls in merged pull requests with CI evidence but no verdict.
+        /// Calls in merged pull requests with CI evidence but without a verdict.
         CiNonVerdict = "ci_non_verdict",
-        /// Accepted calls whose content was erased, so nobody can tell whether they reached a commit.
-        /// They are in no stage and in no denominator.
+        /// Accepted calls whose content was erased, so nobody can tell whether they reached a
+        /// commit. They are in no stage and in no denominator.
         ContentErased = "content_erased",
-        /// Decisions about a call of another organization; never counted.
+        /// Decisions about a call of another organization. Never counted.
         DecisionOrgMismatch = "decision_org_mismatch",
         /// Decisions about a call of another Session.
         DecisionSessionMismatch = "decision_session_mismatch",
@@ -227,7 +231,7 @@ closed_set! {
         MissingDecisionCallId = "missing_decision_call_id",
         /// Attributed calls without a file that is known to be in exactly one merged pull request.
         PullRequestMembershipUnavailable = "pull_request_membership_unavailable",
-        /// Pairs of commit and Session of accepted calls that no observation supports.
+        /// Pairs of a commit and a Session of accepted calls that no observation supports.
         SessionCommitUnobserved = "session_commit_unobserved",
         /// Decisions whose call id belongs to no call.
         UnmatchedDecisionCallId = "unmatched_decision_call_id",
@@ -247,19 +251,19 @@ impl From<DecisionSkip> for AcceptedWorkSkip {
 }
 
 closed_set! {
-    /// Why an accepted call is in no stratum of a dimension.
+    /// Why an accepted call is in no stratum of a property.
     pub enum StratumSkip {
-        /// No model is known.
+        /// The model of the call is unknown.
         MissingModel = "missing_model",
-        /// It has no Attribution to an observed commit.
+        /// The call has no Attribution to a commit at which its Session was observed.
         MissingRepository = "missing_repository",
-        /// Its commits have no run.
+        /// No CI run is known for the commits of the call.
         MissingWorkflow = "missing_workflow",
-        /// Decisions of several agents are attached to it.
+        /// Decisions from several agents are attached to the call.
         MultipleAgentHarnesses = "multiple_agent_harnesses",
-        /// Its commits are in several repositories.
+        /// The commits of the call are in several repositories.
         MultipleRepositories = "multiple_repositories",
-        /// Several workflows ran for its commits.
+        /// Several workflows ran for the commits of the call.
         MultipleWorkflows = "multiple_workflows",
     }
 }

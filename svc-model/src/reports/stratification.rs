@@ -10,34 +10,38 @@ use crate::open::Open;
 use crate::query::LifetimeIdentity;
 
 closed_set! {
-    /// A rate for comparing models.
+    /// A rate by which models are compared.
     pub enum Metric {
-        /// Commits whose CI passed, of those with a verdict.
+        /// Commits whose CI passed, out of those with a verdict.
         CiPassRate = "ci_pass_rate",
-        /// Calls with an Attribution, of all calls; a lower bound on retention.
+        /// Calls with an Attribution, out of all calls for which this is known. A lower bound on
+        /// retention.
         AttributionRate = "attribution_rate",
     }
 }
 
 closed_set! {
-    /// Whether differences between models hold within repositories.
+    /// Whether differences between models hold within repositories too.
     pub enum StratificationStatus {
-        /// There are fewer than two models.
+        /// Fewer than two models have calls in the cohort.
         NotEnoughModels = "not_enough_models",
-        /// There are fewer than two repositories with cases.
+        /// Fewer than two repositories have cases.
         NotEnoughRepos = "not_enough_repos",
-        /// No two models differ and have cases in the same two repositories.
+        /// No two models have different rates and cases in at least two common repositories.
         NoComparableData = "no_comparable_data",
-        /// Some difference is reversed within a repository.
+        /// A difference between two models has the opposite sign in at least one repository.
         ReversalDetected = "reversal_detected",
-        /// No difference is reversed.
+        /// No difference between two models has the opposite sign in any repository.
         NoReversalDetected = "no_reversal_detected",
-        /// The rate has no repositories, because a call has none before it is attributed.
+        /// The rate cannot be split by repository, because a call has no repository until it is
+        /// attributed.
         NotCheckable = "not_checkable",
     }
 }
 
 /// Whether differences between models are differences between the repositories that they worked in.
+/// A case of `ci_pass_rate` is a commit with a verdict. `attribution_rate` cannot be split by
+/// repository, so it has a status but no numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -46,59 +50,63 @@ pub struct Stratification {
     pub metric: Open<Metric>,
     /// What was found.
     pub status: Open<StratificationStatus>,
-    /// Repositories in which some model has a case.
+    /// The number of repositories in which at least one model has a case.
     pub checked_repos: u64,
-    /// Pairs of models that differ and have at least two repositories in common.
+    /// Pairs of models with different rates that both have cases in at least two common
+    /// repositories.
     pub comparisons: Vec<RateComparison>,
-    /// The status as a sentence.
+    /// The status as a sentence for people.
     pub reason: String,
-    /// Pairs of commit and Session that no observation supports, for all models.
+    /// Attributed pairs of a commit and a Session that no observation supports, over all models.
     pub session_commit_unobserved: u64,
-    /// Pairs of models with a repository in common, with the difference within repositories.
+    /// Pairs of models with cases in at least one common repository, with their difference within
+    /// repositories.
     pub adjusted_comparisons: Vec<AdjustedComparison>,
-    /// Each model's rate in each repository, shrunk towards the overall mean.
+    /// The rates of the models in each repository, shrunk towards the overall mean. Empty if no
+    /// model has a case.
     pub shrunk_rates: Vec<ShrunkRates>,
 }
 
-/// The rate of one model.
+/// A rate of one model: `numerator` out of `denominator` cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRate {
-    /// The model.
+    /// The model, as the gateway names it.
     pub model: String,
-    /// The count.
+    /// The number of cases that count, such as the commits that passed.
     pub numerator: u64,
-    /// The total; at least 1.
+    /// The number of all cases; at least 1.
     pub denominator: u64,
-    /// `numerator` of `denominator`.
+    /// `numerator` divided by `denominator`, from 0 to 1.
     pub rate: f64,
 }
 
-/// Two models in all repositories together, and the repositories where the difference is reversed.
+/// The rates of two models over all repositories, and the repositories in which the difference is
+/// reversed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RateComparison {
-    /// The left model.
+    /// The first model of the pair.
     pub left_model: String,
-    /// The right model.
+    /// The second model of the pair.
     pub right_model: String,
-    /// The rate of the left model in all repositories.
+    /// The rate of the left model over all repositories.
     pub aggregate_left: ModelRate,
-    /// The rate of the right model in all repositories.
+    /// The rate of the right model over all repositories.
     pub aggregate_right: ModelRate,
-    /// The left rate minus the right one; not 0.
+    /// The left rate minus the right rate, over all repositories; not 0.
     pub aggregate_delta: f64,
-    /// Repositories in which both have cases; at least 2.
+    /// The number of repositories in which both models have cases; at least 2.
     pub compared_repos: u64,
-    /// Checked repositories in which not both have cases.
+    /// The number of checked repositories in which only one of them, or neither, has cases.
     pub skipped_repos: u64,
-    /// Repositories in which the difference has the other sign.
+    /// The repositories in which the difference has the opposite sign.
     pub reversals: Vec<Reversal>,
 }
 
-/// A repository in which a difference is reversed.
+/// A repository in which the difference between two models has the opposite sign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -109,46 +117,47 @@ pub struct Reversal {
     pub left: ModelRate,
     /// The rate of the right model in this repository.
     pub right: ModelRate,
-    /// The rate of the left model in all repositories.
+    /// The rate of the left model over all repositories.
     pub aggregate_left: ModelRate,
-    /// The rate of the right model in all repositories.
+    /// The rate of the right model over all repositories.
     pub aggregate_right: ModelRate,
-    /// The difference in all repositories.
+    /// The left rate minus the right rate, over all repositories.
     pub aggregate_delta: f64,
-    /// The difference in this repository.
+    /// The left rate minus the right rate, in this repository.
     pub repo_delta: f64,
     /// The organization.
     pub org_id: OrgId,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// Two models, adjusted for where they worked (Mantel and Haenszel).
+/// The difference between two models, adjusted for the repositories that they worked in
+/// (Mantel-Haenszel).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AdjustedComparison {
-    /// The left model.
+    /// The first model of the pair.
     pub left_model: String,
-    /// The right model.
+    /// The second model of the pair.
     pub right_model: String,
-    /// The rate of the left model in all repositories.
+    /// The rate of the left model over all repositories.
     pub aggregate_left: ModelRate,
-    /// The rate of the right model in all repositories.
+    /// The rate of the right model over all repositories.
     pub aggregate_right: ModelRate,
-    /// The left rate minus the right one, over all repositories.
+    /// The left rate minus the right rate, over all repositories and without adjustment.
     pub naive_delta: f64,
-    /// The weighted mean of the differences within repositories.
+    /// The mean of the differences within repositories, left minus right, weighted by their cases.
     pub adjusted_delta: f64,
-    /// Repositories in which both have cases; at least 1.
+    /// The number of repositories in which both models have cases; at least 1.
     pub compared_repos: u64,
-    /// Checked repositories in which not both have cases.
+    /// The number of checked repositories in which only one of them, or neither, has cases.
     pub skipped_repos: u64,
-    /// The sum of the weights.
+    /// The sum of the weights; greater than 0.
     pub weight_sum: f64,
 }
 
-/// The rates of models in one repository, shrunk towards the mean of all cells.
+/// The rates of models in one repository, shrunk towards the overall mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -157,31 +166,33 @@ pub struct ShrunkRates {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null if it is known by name only.
+    /// The identity of the repository; null if the repository is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
-    /// The rates by model.
+    /// The rates, by model. Models without a case in this repository are absent.
     pub model_rates: BTreeMap<String, ShrunkRate>,
 }
 
-/// The rate of one model in one repository, shrunk towards the mean: the fewer cases, the more.
+/// The rate of one model in one repository, shrunk towards the overall mean: the fewer cases it
+/// has, the more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ShrunkRate {
-    /// The model.
+    /// The model, as the gateway names it.
     pub model: String,
-    /// The count.
+    /// The number of cases that count, such as the commits that passed.
     pub numerator: u64,
-    /// The total; at least 1.
+    /// The number of all cases; at least 1.
     pub denominator: u64,
-    /// `numerator` of `denominator`.
+    /// `numerator` divided by `denominator`, from 0 to 1.
     pub raw_rate: f64,
-    /// The shrunk rate, between its own and the mean.
+    /// The shrunk rate, between `raw_rate` and `grand_mean`.
     pub shrunk_rate: f64,
-    /// The rate of all cells together.
+    /// The rate of all models and repositories together.
     pub grand_mean: f64,
-    /// The weight of its own rate.
+    /// The weight of `raw_rate` in `shrunk_rate`, from 0 to 1. The rest is the weight of
+    /// `grand_mean`.
     pub shrinkage_weight: f64,
-    /// The number of cases that the mean counts as.
+    /// The number of cases that `grand_mean` counts as; at least 0.
     pub pooling_strength: f64,
 }

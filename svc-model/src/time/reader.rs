@@ -1,7 +1,8 @@
 //! Reads a date and a time with an offset.
 //!
-//! Libraries read every form of ISO 8601 and more: without separators, with a comma, with the name of
-//! a time zone. So the form is read here, and the library knows the calendar.
+//! Libraries accept every form of ISO 8601 and more: without separators, with a comma, with the
+//! name of a time zone. So this module checks the form, and leaves only the calendar to the
+//! library.
 
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
@@ -10,12 +11,12 @@ use super::{Instant, InstantError};
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// In which case the letters `T` and `Z` may be.
+/// The letter case in which `T` and `Z` are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Letters {
     /// Upper and lower case.
     Any,
-    /// Upper case.
+    /// Upper case only.
     #[cfg(feature = "service")]
     UpperCase,
 }
@@ -38,8 +39,8 @@ impl Letters {
     }
 }
 
-/// Reads `YYYY-MM-DD`, a separator, `HH:MM`, which `:SS` and a fraction of any length may follow, and
-/// `Z` or `+HH:MM`, whose colon may be absent.
+/// Reads `YYYY-MM-DD`, a separator, `HH:MM` with an optional `:SS` and a fraction of any length,
+/// and an offset: `Z`, `+HH:MM` or `+HHMM`.
 pub(super) fn read(text: &str, letters: Letters) -> Result<Instant, InstantError> {
     let mut rest = Rest(text.as_bytes());
     let date = rest.date().ok_or(InstantError::Malformed)?;
@@ -57,7 +58,7 @@ pub(super) fn read(text: &str, letters: Letters) -> Result<Instant, InstantError
     Instant::from_microseconds(seconds * MICROSECONDS + fraction).ok_or(InstantError::OutOfRange)
 }
 
-/// What was not read yet.
+/// The part of the text that has not been read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -93,7 +94,7 @@ impl Rest<'_> {
         Date::new(year, month, self.pair()?).ok()
     }
 
-    /// Takes a separator and a time, with its microseconds apart.
+    /// Takes a separator and a time; returns its microseconds separately.
     fn time(&mut self, letters: Letters) -> Option<(Time, i64)> {
         self.take(letters.separators())?;
         let hour = self.pair()?;
@@ -109,7 +110,7 @@ impl Rest<'_> {
         Some((Time::new(hour, minute, second, 0).ok()?, fraction))
     }
 
-    /// Takes the digits of a fraction, of which those beyond microseconds are cut.
+    /// Takes the digits of a fraction, in microseconds. Further digits are cut off.
     fn fraction(&mut self) -> Option<i64> {
         let mut unit = MICROSECONDS / 10;
         let mut fraction = i64::from(self.digit()?) * unit;
@@ -127,7 +128,7 @@ impl Rest<'_> {
         }
         let sign = if self.take(b"+-")? == b'-' { -1 } else { 1 };
         let hours = self.pair()?;
-        // Some writers leave it out.
+        // Some writers omit the colon.
         let _ = self.take(b":");
         let minutes = self.pair()?;
         let is_offset = hours < 24 && minutes < 60;

@@ -2,13 +2,14 @@
 
 mod restore;
 mod take;
+mod undone;
 mod verify;
 mod work;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use svc_engine::backup::{BackupError, Manifest};
+use svc_engine::backup::{BackupError, Manifest, UndoneDecision};
 use svc_engine::store::StoreError;
 use svc_engine::store::backup::CopyError;
 
@@ -19,7 +20,7 @@ use crate::commands::erase;
 use crate::error::{CommandError, chain};
 use crate::output::Fields;
 
-/// Erasures that an error names.
+/// Erasures, and undone decisions, that are named with a command each.
 const NAMED_MAX: usize = 10;
 
 /// Returns what a backup contains, for people.
@@ -59,6 +60,24 @@ fn contents(manifest: &Manifest) -> Fields {
     fields
 }
 
+/// Returns a hint for each of the first undone decisions: the command that repeats it.
+fn hints(undone: &[UndoneDecision]) -> Vec<String> {
+    let named = undone.iter().take(NAMED_MAX);
+    let mut hints: Vec<String> = named
+        .map(|it| {
+            let command = undone::command(it);
+            format!("the restore undid a later decision; to repeat it: {command}")
+        })
+        .collect();
+    if let more @ 1.. = undone.len().saturating_sub(NAMED_MAX) {
+        hints.push(format!(
+            "{more} more later decisions are undone: compare svc quarantine-log and svc grant list \
+             --history with what you keep of them"
+        ));
+    }
+    hints
+}
+
 pub(super) fn shown_bytes(bytes: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -95,7 +114,11 @@ impl From<BackupError> for CommandError {
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
             BackupError::NoBackup(_) => ("no_backup", None),
             BackupError::Mirror { .. } => ("mirror", None),
-            BackupError::NotErasedAgain { ref orders, .. } => {
+            BackupError::NotErasedAgain {
+                ref orders,
+                ref undone,
+                ..
+            } => {
                 let again = orders.iter().take(NAMED_MAX);
                 let again = again.map(|(org_id, order)| {
                     format!("erase it again: {}", erase::command(org_id, order))
@@ -105,14 +128,15 @@ impl From<BackupError> for CommandError {
                 );
                 let refused = Self::refused("not_erased_again", chain(&error));
                 let refused = again.fold(refused, Self::hint);
-                return more.into_iter().fold(refused, Self::hint);
+                let refused = more.into_iter().fold(refused, Self::hint);
+                return hints(undone).into_iter().fold(refused, Self::hint);
             }
-            BackupError::MirrorNotRestored { .. } => (
-                "mirrors_not_restored",
-                Some(
+            BackupError::MirrorNotRestored { ref undone, .. } => {
+                let refused = Self::refused("mirrors_not_restored", chain(&error)).hint(
                     "the service fetches them with the next push; sooner: svc mirror refresh OWNER/NAME",
-                ),
-            ),
+                );
+                return hints(undone).into_iter().fold(refused, Self::hint);
+            }
             BackupError::Mirrors { .. } => (
                 "mirror_path",
                 Some("the folder of the mirrors is set by SVC_MIRROR_PATH"),
@@ -173,6 +197,7 @@ mod tests {
         };
         let error = BackupError::NotErasedAgain {
             orders: vec![(OrgId::new("acme").unwrap(), order)],
+            undone: Vec::new(),
             source: StoreError::Deadline,
         };
         let error = ended(error, true, "everything written so far was removed");

@@ -4,9 +4,10 @@ use serde::Serialize;
 use svc_engine::backup::{Manifest, restore};
 use svc_engine::store::DatabaseUrl;
 
-use super::{contents, folder, work};
+use super::{NAMED_MAX, contents, folder, undone, work};
 use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Args)]
@@ -35,6 +36,9 @@ struct Done {
     /// Facts whose content was erased again, because it had been erased before.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_again: Option<u64>,
+    /// The commands that repeat the operators' decisions that are not in the backup. `None` if the
+    /// decisions of the replaced store could not be read.
+    undone: Option<Vec<String>>,
     manifest: Manifest,
 }
 
@@ -61,6 +65,9 @@ impl Restore {
             replaced: restored.replaced.map(|path| path.display().to_string()),
             mirrors_restored: restored.mirrors_restored,
             mirrors_kept: restored.mirrors_kept,
+            undone: restored
+                .undone
+                .map(|undone| undone.iter().map(undone::command).collect()),
             manifest: restored.manifest,
         };
         output.value(&restored, |restored| {
@@ -85,6 +92,22 @@ impl Restore {
             None => output.warning(
                 "it could not be read what had been erased of the store that was there; what was erased \
                  after the backup was made is there again",
+            ),
+        }
+        match restored.undone.as_deref() {
+            Some([]) => {}
+            Some(undone) => {
+                let (count, named) = (undone.len(), undone.len().min(NAMED_MAX));
+                let all = if count > named { " --json prints all." } else { "" };
+                output.warning(&format!(
+                    "{count} decisions of operators are not in the backup and no longer in force.{all} \
+                     To repeat them in this store:"
+                ));
+                output.next(&ServiceOptions::default(), &undone[..named]);
+            }
+            None => output.warning(
+                "the quarantine log and the grants of the store that was there could not be read; what \
+                 was quarantined, removed or revoked after the backup was made is as it was then",
             ),
         }
         if restored.mirrors_kept > 0 {

@@ -1,9 +1,9 @@
 //! Delivers the demo's evidence.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant as Moment};
 
+use fs_err as fs;
 use svc_client::Client;
 use svc_engine::clock::Clock;
 use svc_model::endpoint::{EvidenceInventory, GrantInventory};

@@ -8,7 +8,7 @@ use svc_client::testing::{Answer, FakeServer};
 
 use super::{call, client, files, files_ending, number, numbers, open, outbox};
 
-/// A name of the form that the outbox uses.
+/// Returns a name in the form that the outbox uses.
 fn name(sequence: u64, bytes: usize) -> String {
     format!("{sequence:020}-{bytes}-531f97ae-8872-41e7-8b99-d5840ab3cd2f")
 }

@@ -180,7 +180,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
     };
     let folder = folder.path().join("outbox");
     let outbox = Outbox::open(&folder, limits).unwrap();
-    // Neither of two handles may exceed the limit behind the other's back.
+    // Two handles together must not exceed the limit.
     let other = Outbox::open(&folder, limits).unwrap();
     outbox.put(call(1)).await.unwrap();
     other.put(call(2)).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
     }
     assert_eq!(files_ending(&folder, ".partial"), [""; 0]);
 
-    // Refused deliveries still take up room: they are evidence, and they stay until a person looks.
+    // Refused deliveries count too: they are evidence, and they stay until a person acts.
     let server = FakeServer::start([Answer::text(422, ""), Answer::stored()]);
     outbox.drain(&client(&server)).await.unwrap();
     other.put(call(3)).await.unwrap();
@@ -221,7 +221,8 @@ async fn the_limit_of_bytes_is_enforced_when_putting() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let bytes = outbox.status().unwrap().waiting_bytes;
-    // The time of a put may be written without a fraction. With one, it is seven bytes longer.
+    // The time in the file has no fraction if its microseconds are 0. With a fraction, it is seven
+    // bytes longer.
     for (limit, fits) in [(2 * bytes + 14, true), (2 * bytes - 15, false)] {
         let folder = tempfile::tempdir().unwrap();
         let limits = OutboxLimits {

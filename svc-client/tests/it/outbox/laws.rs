@@ -1,5 +1,5 @@
-//! Every delivery that was put is acknowledged or set aside. It is never lost, and never sent again
-//! after it was acknowledged, unless a crash intervened.
+//! Every delivery that was put is acknowledged or set aside. It is never lost, and it is never sent
+//! again after it was acknowledged, except after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ enum Step {
     PutRun,
     PutEvent,
     Drain(Vec<Reply>),
-    /// Like [`Step::Drain`], but the machine goes down before the removals are on disk.
+    /// As [`Step::Drain`], but the machine fails before the removals are on disk.
     DrainAndCrash(Vec<Reply>),
     Reopen,
     Restore,
@@ -70,7 +70,7 @@ impl Reply {
     }
 }
 
-/// What was put, and what the peer has received.
+/// What was put, and what the peer has received of it.
 #[derive(Default)]
 struct Seen {
     put: usize,
@@ -121,7 +121,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Sends what waits to a service that gives these answers and no more.
+    /// Sends what is waiting to a service that gives these answers and no others.
     async fn drain(
         &mut self,
         outbox: &Outbox,
@@ -137,7 +137,7 @@ impl Peer {
     }
 }
 
-/// The waiting files, with their contents.
+/// Returns the waiting files, with their contents.
 fn waiting(outbox: &Outbox) -> Vec<(PathBuf, Vec<u8>)> {
     files_ending(outbox.folder(), ".delivery")
         .into_iter()
@@ -185,7 +185,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     }
                     fs::write(path, content).unwrap();
                 }
-                // For these, it is no longer known what was acknowledged.
+                // After the crash, nothing shows that these were acknowledged.
                 seen.acknowledged = acknowledged;
                 outbox = open(outbox.folder());
             }

@@ -1,4 +1,4 @@
-//! The queue on disk, against a scripted peer.
+//! Tests the queue on disk against a scripted peer.
 #![expect(
     clippy::unwrap_used,
     reason = "what these helpers cannot do fails their test"
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 const TOKEN: &str = "correct-horse-battery-staple-0";
 
-/// Returns a folder for one test, and its outbox.
+/// Returns a folder for one test, and the outbox in it.
 fn outbox() -> (TempDir, Outbox) {
     let folder = tempfile::tempdir().unwrap();
     let outbox = open(&folder.path().join("outbox"));

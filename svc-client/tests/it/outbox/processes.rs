@@ -1,4 +1,4 @@
-//! Several processes with one folder, some of which are killed.
+//! Several processes use one folder, and some of them are killed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,12 +10,12 @@ use svc_client::{Client, OutboxError};
 
 use super::{TOKEN, call, client, files_ending, number, open, outbox};
 
-/// The variable that tells a child its role.
+/// The variable by which a child learns its role.
 const ROLE: &str = "SVC_TEST_OUTBOX_ROLE";
 const FOLDER: &str = "SVC_TEST_OUTBOX_FOLDER";
 const URL: &str = "SVC_TEST_OUTBOX_URL";
 
-/// This program again, in one of the roles below.
+/// This test program, started again in one of the roles below.
 struct Process {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -74,7 +74,7 @@ fn the_part_of_a_child() {
         runtime.block_on(outbox.drain(&client)).unwrap();
         return;
     }
-    // A writer puts without end, and prints what it has put.
+    // A writer puts deliveries without end, and prints each one that it has put.
     let first: usize = role.parse().unwrap();
     for number in first.. {
         outbox.put_blocking(call(number)).unwrap();
@@ -95,7 +95,7 @@ async fn completed_puts_survive_a_kill_and_incomplete_ones_leave_nothing() {
         put.extend(writers.iter_mut().map(Process::next_number));
     }
     for mut writer in writers {
-        // It may be anywhere now. What it printed before it was killed is what it had put.
+        // It is killed at an arbitrary point. What it printed until then is what it had put.
         writer.child.kill().unwrap();
         writer.child.wait().unwrap();
         let rest = writer.said.lines().map_while(Result::ok);
@@ -112,7 +112,7 @@ async fn completed_puts_survive_a_kill_and_incomplete_ones_leave_nothing() {
     let distinct: BTreeSet<_> = received.iter().copied().collect();
     assert_eq!(distinct.len(), received.len(), "each was sent once");
     assert!(put.is_subset(&distinct), "nothing was lost");
-    // Each may have been killed between a put and printing it.
+    // Each of them may have been killed after a put, before it printed the delivery.
     assert!(distinct.len() <= put.len() + 3);
     for writer in 1..=3 {
         let own: Vec<_> = received

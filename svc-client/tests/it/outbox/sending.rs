@@ -1,4 +1,4 @@
-//! What each answer means for a delivery, and for those behind it.
+//! What each answer means for a delivery, and for the deliveries behind it.
 
 use std::error::Error as _;
 use std::net::TcpListener;
@@ -155,7 +155,7 @@ async fn a_queue_that_needs_a_person_stops_and_resumes_when_fixed() {
         let drained = outbox.drain(&client(&server)).await.unwrap();
         assert!(matches!(drained.ending, Ending::Stopped(_)), "{status}");
         assert_eq!(server.received().len(), 1);
-        // Everybody who looks sees it, even from another process.
+        // Every handle shows it, as one in another process would.
         let seen = open(outbox.folder()).status().unwrap();
         assert_eq!((seen.waiting, seen.refused), (2, 0));
         let stopped = seen.stopped.unwrap();
@@ -228,7 +228,7 @@ async fn a_cancelled_attempt_leaves_its_delivery_in_the_queue() {
     assert_eq!(drained.acknowledged, 1);
 }
 
-/// A sender in the background, as a program would have one.
+/// A sender in the background, as a program would run it.
 struct Background {
     stop: oneshot::Sender<()>,
     task: tokio::task::JoinHandle<Result<(), OutboxError>>,
@@ -268,7 +268,7 @@ async fn a_background_sender_continues_after_an_outage() {
     let server = FakeServer::start(script);
     let background = Background::start(&outbox, client(&server));
     until_empty(&outbox).await;
-    // It is idle now, and learns of a put at once.
+    // The sender is idle now. A put wakes it at once.
     let start = Instant::now();
     outbox.put(run(3)).await.unwrap();
     until_empty(&outbox).await;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use svc_model::id::is_trimmed;
 
-use super::TokenSet;
+use super::CodeTokens;
 use crate::derive::diff::CommitDiff;
 
 /// Suffixes of code paths.
@@ -27,7 +27,7 @@ pub struct FileTokens {
     /// The path.
     pub path: String,
     /// The tokens of the added lines.
-    pub tokens: Arc<TokenSet>,
+    pub tokens: Arc<CodeTokens>,
 }
 
 /// The part of a commit's diff that Attribution needs: the code files to which it adds something.
@@ -60,7 +60,7 @@ impl CommitFiles {
             }
             files.files.push(FileTokens {
                 path: file.path.clone(),
-                tokens: Arc::new(TokenSet::of_text(&file.added)),
+                tokens: Arc::new(CodeTokens::of_text(&file.added)),
             });
         }
         files
@@ -128,7 +128,7 @@ mod tests {
         let files = CommitFiles::of(&diff);
         let paths: Vec<&str> = files.files.iter().map(|file| &*file.path).collect();
         assert_eq!(paths, ["a.py", "d.rs"]);
-        assert_eq!(*files.files[0].tokens, TokenSet::of_text("x 1"));
+        assert_eq!(*files.files[0].tokens, CodeTokens::of_text("x 1"));
         assert!(files.files[1].tokens.is_empty());
         assert_eq!((files.malformed, files.unsupported), (3, 1));
         assert!(files.bytes() > 24);

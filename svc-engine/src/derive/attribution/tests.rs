@@ -167,7 +167,7 @@ impl World {
         let mut texts = commits.with_files();
         for (call, text) in &self.texts {
             if texts.wants(*call) {
-                texts.add(*call, &TokenSet::of_text(text)).unwrap();
+                texts.add(*call, &CodeTokens::of_text(text)).unwrap();
             }
         }
         texts

@@ -14,8 +14,8 @@ use super::plan::{Calls, within};
 use super::reach::TiedFile;
 use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
 use super::{
-    Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, GUESS_FLOOR,
-    GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TiedCommit, TokenSet,
+    Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, CodeTokens, GUESS_FLOOR,
+    GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TiedCommit,
 };
 use crate::deadline::Passed;
 use crate::threads::at_once;
@@ -102,7 +102,7 @@ impl Texts {
     pub fn add(
         &mut self,
         inference_call_id: FactId,
-        tokens: &TokenSet,
+        tokens: &CodeTokens,
     ) -> Result<(), AttributionError> {
         let Some(place) = self.wanted.remove(&inference_call_id) else {
             return Ok(());

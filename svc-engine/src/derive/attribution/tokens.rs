@@ -17,9 +17,9 @@ const BYTES_OF_TOKEN: usize = 8;
 /// shared by all texts: the set of a text that never changes can be cached forever, and sets are
 /// compared as numbers. Two different tokens of a pair of texts collide with a chance of 2⁻⁶⁴.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenSet(Box<[u64]>);
+pub struct CodeTokens(Box<[u64]>);
 
-impl TokenSet {
+impl CodeTokens {
     /// Returns the tokens of a text.
     pub fn of_text(text: &str) -> Self {
         let mut found = Found::default();
@@ -115,9 +115,9 @@ impl Found {
         self.distinct = self.fingerprints.len();
     }
 
-    fn finish(mut self) -> TokenSet {
+    fn finish(mut self) -> CodeTokens {
         self.compact();
-        TokenSet(self.fingerprints.into())
+        CodeTokens(self.fingerprints.into())
     }
 }
 
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
     use crate::testing::builders::text;
 
-    fn set(words: &[&str]) -> TokenSet {
-        TokenSet::of_text(&words.join(" "))
+    fn set(words: &[&str]) -> CodeTokens {
+        CodeTokens::of_text(&words.join(" "))
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             ("_a __init__", &["_a", "__init__"]),
             ("{}();", &[]),
         ] {
-            let found = TokenSet::of_text(written);
+            let found = CodeTokens::of_text(written);
             assert_eq!(found.len(), tokens.len(), "{written}");
             assert_eq!(found, set(tokens), "{written}");
         }
@@ -175,23 +175,23 @@ mod tests {
         ]);
         let second = text("assistant", "more");
         assert_eq!(
-            TokenSet::of_output(&[message, second]),
+            CodeTokens::of_output(&[message, second]),
             set(&["spoken", "words", "outer", "inner", "a", "b", "more"])
         );
-        assert!(TokenSet::of_output(&[]).is_empty());
+        assert!(CodeTokens::of_output(&[]).is_empty());
     }
 
     #[test]
     fn the_tokens_of_a_whole_are_the_union_of_its_parts() {
         let parts = [set(&["a", "b"]), set(&["b", "c"]), set(&[])];
-        assert_eq!(TokenSet::union(&parts), set(&["a", "b", "c"]));
+        assert_eq!(CodeTokens::union(&parts), set(&["a", "b", "c"]));
     }
 
     #[test]
     fn each_token_of_a_text_is_kept_once() {
         let long = "one two three ".repeat(100_000);
-        assert_eq!(TokenSet::of_text(&long), set(&["one", "two", "three"]));
+        assert_eq!(CodeTokens::of_text(&long), set(&["one", "two", "three"]));
         let many: Vec<String> = (0..200_000).map(|number| format!("t{number}")).collect();
-        assert_eq!(TokenSet::of_text(&many.join(" ")).len(), 200_000);
+        assert_eq!(CodeTokens::of_text(&many.join(" ")).len(), 200_000);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::derive::attribution::{CommitFiles, FileTokens, TokenSet, is_code};
+use crate::derive::attribution::{CodeTokens, CommitFiles, FileTokens, is_code};
 use crate::derive::diff::{CommitDiff, FileChange};
 use crate::mirror::{Change, ChangeKind, ObjectId};
 
@@ -24,7 +24,7 @@ enum Addition {
     /// Nothing but whitespace.
     Nothing,
     /// Text with these tokens.
-    Tokens(Arc<TokenSet>),
+    Tokens(Arc<CodeTokens>),
 }
 
 /// What is known about additions between contents.
@@ -40,7 +40,7 @@ impl Additions {
         }
         let changes: HashMap<&[u8], &Change> = changes.iter().map(|it| (&*it.path, it)).collect();
         let tokens = files.files.iter().map(|file| (&*file.path, &file.tokens));
-        let tokens: HashMap<&str, &Arc<TokenSet>> = tokens.collect();
+        let tokens: HashMap<&str, &Arc<CodeTokens>> = tokens.collect();
         for file in &diff.files {
             let Some(change) = changes.get(file.path.as_bytes()) else {
                 continue;

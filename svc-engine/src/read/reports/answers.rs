@@ -10,7 +10,7 @@ use svc_model::problem::ReportBound;
 
 use super::halves::look_up;
 use super::memory::ReportMemory;
-use crate::derive::attribution::{Texts, TokenSet};
+use crate::derive::attribution::{CodeTokens, Texts};
 use crate::error::Error;
 use crate::read::content::Content;
 use crate::store::{CohortCall, Snapshot, StoreError};
@@ -65,10 +65,10 @@ impl<'a> Answers<'a> {
             let tokens = self.tokens(snapshot, calls)?;
             for call in calls {
                 let sets = call.answer.contents.iter().filter_map(|id| tokens.get(id));
-                let sets: Vec<&TokenSet> = sets.map(|set| &**set).collect();
+                let sets: Vec<&CodeTokens> = sets.map(|set| &**set).collect();
                 match sets[..] {
                     [one] => texts.add(call.inference_call_id, one)?,
-                    _ => texts.add(call.inference_call_id, &TokenSet::union(sets))?,
+                    _ => texts.add(call.inference_call_id, &CodeTokens::union(sets))?,
                 }
             }
         }
@@ -80,7 +80,7 @@ impl<'a> Answers<'a> {
         &self,
         snapshot: &mut Snapshot<'_>,
         calls: &[&CohortCall],
-    ) -> Result<HashMap<i64, Arc<TokenSet>>, Error> {
+    ) -> Result<HashMap<i64, Arc<CodeTokens>>, Error> {
         let ids = calls.iter().flat_map(|call| call.answer.contents.iter());
         let ids: BTreeSet<i64> = ids.copied().collect();
         let count = ids.len();
@@ -95,7 +95,7 @@ impl<'a> Answers<'a> {
         let read = look_up(snapshot, &missing, |snapshot, missing, take| {
             snapshot.content(missing, |content_id, bytes| {
                 let message = Content::decode(bytes)?.message;
-                let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
+                let tokens = Arc::new(CodeTokens::of_output(std::slice::from_ref(&message)));
                 self.memory.answers.insert(content_id, Arc::clone(&tokens));
                 take((content_id, tokens))
             })

@@ -21,7 +21,7 @@ use super::history::Place;
 use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
 use super::unchanged::KnownOwners;
-use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
+use crate::derive::attribution::{CodeTokens, CommitFiles, Reach, ReachKey, Tied};
 use crate::derive::merge_retention::Scores;
 use crate::fact::Lifetime;
 use crate::mirror::{Ancestry, ObjectId};
@@ -34,7 +34,7 @@ pub struct ReportMemory {
     /// What commits add to code files.
     pub(super) files: Kept<Place, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
-    pub(super) answers: Kept<i64, Arc<TokenSet>>,
+    pub(super) answers: Kept<i64, Arc<CodeTokens>>,
     /// What commits were tied to, given the calls within their reach.
     pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
     /// The key that each [`Reach`] is computed with.
@@ -158,7 +158,7 @@ impl Bytes for Arc<CommitFiles> {
     }
 }
 
-impl Bytes for Arc<TokenSet> {
+impl Bytes for Arc<CodeTokens> {
     fn bytes(&self) -> u64 {
         96 + 8 * self.len() as u64
     }

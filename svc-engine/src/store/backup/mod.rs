@@ -15,6 +15,7 @@ mod laws;
 mod put;
 mod shape;
 mod source;
+mod undone;
 mod verify;
 
 use std::io;
@@ -30,9 +31,10 @@ use self::block::BlockWriter;
 pub use self::block::Written;
 pub(crate) use self::block::hexadecimal;
 pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
-pub use self::put::{Loaded, load, put};
+pub use self::put::{Loaded, load};
 use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
+pub use self::undone::{Decisions, Undone, UndoneDecision};
 pub use self::verify::{verify_store, verify_tables};
 use super::connection::Connection;
 use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
@@ -220,6 +222,16 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
         tables,
         mirrors,
     })
+}
+
+/// Returns the organizations of a database, whose schema must be at head.
+pub(super) fn organizations(
+    url: &DatabaseUrl,
+    deadline: &Deadline,
+) -> Result<Vec<OrgId>, StoreError> {
+    let mut connection = opened(url)?;
+    connection.begin_read(deadline)?;
+    organization::all(&mut connection)
 }
 
 /// Opens a database for reading. Its schema must be at head.

@@ -13,21 +13,8 @@ use super::{CopyError, TableFile, Watch};
 /// Maximum number of replaced databases beside a database.
 const REPLACED_MAX: u32 = 10_000;
 
-/// Restores the tables of a backup to a database, as a whole or not at all. See [`load`] and
-/// [`Loaded::place`].
-///
-/// # Errors
-///
-/// If the database has rows and `replace` is false, a file is damaged, or the store cannot be used.
-pub fn put(
-    url: &DatabaseUrl,
-    folder: &Path,
-    tables: &[TableFile],
-    replace: bool,
-    watch: &mut Watch<'_>,
-) -> Result<Option<PathBuf>, CopyError> {
-    load(url, folder, tables, replace, watch)?.place()
-}
+/// What SQLite adds to the name of a database's file, its log and the index of the log.
+const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// Loads the tables of a backup, as a whole or not at all.
 ///
@@ -36,7 +23,7 @@ pub fn put(
 ///
 /// # Errors
 ///
-/// See [`put`].
+/// If the database has rows and `replace` is false, a file is damaged, or the store cannot be used.
 pub fn load(
     url: &DatabaseUrl,
     folder: &Path,
@@ -189,25 +176,19 @@ impl Beside {
         drop(Connection::open(&DatabaseUrl::sqlite(&self.new))?);
         std::fs::File::open(&self.new)?.sync_all()?;
         let path = &self.path;
-        let mut old = None;
-        if self.is_there {
-            let kept = (1..=REPLACED_MAX)
-                .map(|number| named_beside(path, &format!(".replaced-{number}")))
-                .find(|kept| !kept.exists());
-            let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
-            // The log belongs to its file: SQLite would apply one that is left to the new file.
-            for end in ["-wal", "-shm", ""] {
-                let mut name = kept.clone().into_os_string();
-                name.push(end);
-                match std::fs::rename(named_beside(path, end), name) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(error.into());
-                    }
-                    Ok(()) | Err(_) => {}
-                }
+        let kept = (1..=REPLACED_MAX)
+            .map(|number| named_beside(path, &format!(".replaced-{number}")))
+            .find(|kept| FILES.iter().all(|end| !named_beside(kept, end).exists()));
+        let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+        // The log belongs to its file: SQLite would apply one that is left, even by a file that is
+        // gone, to the new file. The file goes first, so that nobody opens it without its log.
+        for end in FILES {
+            match std::fs::rename(named_beside(path, end), named_beside(&kept, end)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                Ok(()) | Err(_) => {}
             }
-            old = Some(kept);
         }
+        let old = self.is_there.then_some(kept);
         std::fs::rename(&self.new, path)?;
         self.is_placed = true;
         if let Some(parent) = self

@@ -8,11 +8,10 @@ use uuid::Uuid;
 
 use super::{Erased, ErasureOrder};
 use crate::deadline::Deadline;
-use crate::store::column::Columns;
+use crate::store::backup::organizations;
 use crate::store::error::corrupt;
 use crate::store::{DatabaseUrl, Ledger, StoreError};
 
-const ORGANIZATIONS: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
 const MARKS: &str = "SELECT /* every row */ erasure_revision, fact_table, fact_id FROM erased_facts
     WHERE org_id = $1";
 
@@ -100,16 +99,4 @@ impl KeptErasures {
         }
         Ok(erased)
     }
-}
-
-fn organizations(url: &DatabaseUrl, deadline: &Deadline) -> Result<Vec<OrgId>, StoreError> {
-    let any = OrgId::new("any").map_err(|_| corrupt("organizations", "org_id"))?;
-    let ledger = Ledger::open(url, any)?;
-    let mut snapshot = ledger.snapshot_until(deadline)?;
-    let read = snapshot.connection()?.all(ORGANIZATIONS, &[], |row| {
-        Columns::of(row, "organizations", &["org_id"]).next::<String>()
-    })?;
-    let ids = read.iter().map(|id| OrgId::new(id));
-    ids.collect::<Result<_, _>>()
-        .map_err(|_| corrupt("organizations", "org_id"))
 }

@@ -1,12 +1,14 @@
 //! A copy of a database can be restored to either backend unchanged, and damage is named.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::deadline::Cancellation;
 use crate::fact::RawPayload;
 use crate::store::backup::{CopyError, Damage, Finding, Findings, Watch};
-use crate::store::backup::{TableFile, put, take, verify_store, verify_tables};
+use crate::store::backup::{TableFile, load, take, verify_store, verify_tables};
 
 fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
     work(&mut Watch {
@@ -93,11 +95,22 @@ pub(super) fn filled(database: &TestStore) -> Store {
     store
 }
 
-fn taken(database: &TestStore, name: &str) -> (std::path::PathBuf, Vec<TableFile>) {
+fn taken(database: &TestStore, name: &str) -> (PathBuf, Vec<TableFile>) {
     let folder = database.folder().join(name);
-    std::fs::create_dir(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
     let taken = watched(|watch| take(database.url(), &folder, watch)).unwrap();
     (folder, taken.tables)
+}
+
+/// Restores the tables of a backup, and returns where the old file is.
+pub(super) fn put(
+    url: &DatabaseUrl,
+    folder: &Path,
+    tables: &[TableFile],
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Option<PathBuf>, CopyError> {
+    load(url, folder, tables, replace, watch)?.place()
 }
 
 fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {
@@ -176,6 +189,32 @@ fn a_restored_database_under_a_running_server_is_noticed(
             assert_eq!((found.total, found.findings), (0, vec![]));
         }
     }
+}
+
+/// SQLite would apply a log that a deleted file left to the file that comes after it.
+#[test]
+fn a_log_that_is_left_without_its_file_is_put_aside() {
+    let database = database!(Backend::Sqlite);
+    let store = filled(&database);
+    let (folder, tables) = taken(&database, "copy");
+    let DatabaseUrl::Sqlite(file) = database.url() else {
+        panic!("it is SQLite");
+    };
+    let log = PathBuf::from(format!("{}-wal", file.display()));
+    for number in 50..80 {
+        append(&store, vec![call(number).session("later").build()]);
+    }
+    let left = fs::read(&log).unwrap();
+    assert!(left.len() > 100_000, "{}", left.len());
+    drop(store);
+    fs::remove_file(file).unwrap();
+    fs::write(&log, left).unwrap();
+
+    watched(|watch| put(database.url(), &folder, &tables, false, watch)).unwrap();
+    let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+    assert_eq!((found.total, found.findings), (0, vec![]));
+    let (_, restored) = taken(&database, "restored");
+    assert_eq!(digests(&tables), digests(&restored));
 }
 
 fn named(found: &Findings) -> BTreeSet<(Damage, String, String)> {
@@ -482,12 +521,12 @@ fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
     let other = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
     for table in &tables {
         let path = folder.join(&table.file);
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         let middle = whole.len() / 2;
         let mut flipped = whole.clone();
         flipped[middle] ^= 1;
         for damaged in [&flipped[..], &whole[..middle], &whole[..0]] {
-            std::fs::write(&path, damaged).unwrap();
+            fs::write(&path, damaged).unwrap();
             let found = watched(|watch| verify_tables(&folder, &tables, watch)).unwrap();
             let is_named = found.findings.iter().any(|finding| {
                 finding.table == table.table && finding.damage == Damage::FileDamaged
@@ -516,10 +555,10 @@ fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
             let DatabaseUrl::Sqlite(path) = other.url() else {
                 unreachable!("it is SQLite")
             };
-            let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+            let left = fs::read_dir(path.parent().unwrap()).unwrap().count();
             assert_eq!(left, 0, "nothing remains of an unfinished copy");
         }
-        std::fs::write(&path, &whole).unwrap();
+        fs::write(&path, &whole).unwrap();
     }
     let none = watched(|watch| verify_tables(&folder, &tables, watch)).unwrap();
     assert_eq!((none.total, none.findings), (0, vec![]));
@@ -541,7 +580,7 @@ fn a_cancelled_backup_or_restore_stops_and_changes_nothing(
         progress: &mut progress,
     };
     let again = database.folder().join("again");
-    std::fs::create_dir(&again).unwrap();
+    fs::create_dir(&again).unwrap();
     let ended = take(database.url(), &again, &mut watch);
     assert!(
         matches!(ended, Err(CopyError::Store(StoreError::Deadline))),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use svc_model::id::UserId;
 
+use super::backups::put;
 use super::*;
 use crate::fact::RawPayload;
-use crate::store::backup::{Watch, put, take, verify_store};
+use crate::store::backup::{Watch, take, verify_store};
 use crate::testing::builders::CallBuilder;
 
 const LONG: &str =

@@ -3,19 +3,20 @@ use crate::closed_set;
 use crate::facts::AgentHarness;
 use crate::id::{ForeignId, SessionId, UserId};
 
-/// One event, as observed by a sender next to an agent.
+/// One event, as a sender next to an agent observed it.
 ///
-/// A repeated event is recognised by its content, so sending it again is harmless. The identity of
-/// a decision includes its time: a sender that repeats one must keep the time of the first attempt.
+/// The service recognises a repeated event by its content, so sending it again is harmless. The
+/// identity of a decision includes its time: a sender that repeats one must keep the time of the
+/// first attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The agent.
+    /// The agent that the event is about.
     pub agent: AgentHarness,
-    /// The Session.
+    /// The id of the Session.
     pub session_id: SessionId,
-    /// The user of the agent.
+    /// The user of the agent, if known.
     pub user_id: Option<UserId>,
-    /// When it happened.
+    /// When it happened, by the sender's clock.
     pub occurred_at: EventTime,
     /// What happened.
     pub kind: EventKind,
@@ -46,27 +47,27 @@ pub struct ToolDecision {
     pub accepted: bool,
     /// Whether a person decided, rather than a rule.
     pub explicit: bool,
-    /// The agent's name of the tool.
+    /// The agent's name of the tool, if known.
     pub tool_name: Option<String>,
 }
 
-/// The text that an edit inserted into a file, and the content of the file when the Session ended.
+/// The text that an edit inserted into a file, and the whole file when the Session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditObservation {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
-    /// The file.
+    /// The path of the file, as the agent wrote it.
     pub file_path: FilePath,
     /// The text that the edit inserted.
     pub applied_text: EditText,
-    /// The whole file at the end of the Session; empty if it was gone.
+    /// The whole file at the end of the Session. Empty if the file was gone.
     pub observed_file_text: EditText,
-    /// Lines added by something other than the agent between this edit and the next check of the
-    /// file; absent if not measured, zero if there were none.
+    /// The number of lines that something other than the agent added between this edit and the next
+    /// check of the file. `None` if not measured; 0 if there were none.
     pub external_lines_added: Option<u32>,
-    /// Lines removed by something other than the agent, likewise.
+    /// The number of lines that something other than the agent removed, likewise.
     pub external_lines_removed: Option<u32>,
-    /// The agent's name of the tool.
+    /// The agent's name of the tool, if known.
     pub tool_name: Option<String>,
 }
 
@@ -75,26 +76,26 @@ pub struct EditObservation {
 pub struct RejectedEdit {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
-    /// The file.
+    /// The path of the file, as the agent wrote it.
     pub file_path: FilePath,
     /// The text that was proposed.
     pub proposed: EditText,
-    /// The agent's name of the tool.
+    /// The agent's name of the tool, if known.
     pub tool_name: Option<String>,
 }
 
 closed_set! {
-    /// A tool whose refused calls are retried.
+    /// A tool whose refused calls can be linked to a later call.
     pub enum RetriedTool {
-        /// Changes a part of a file.
+        /// The tool that changes a part of a file.
         Edit = "Edit",
-        /// Writes a whole file.
+        /// The tool that writes a whole file.
         Write = "Write",
     }
 }
 
-/// A refused edit, a person's correction, and the accepted edit that followed: of the same tool, on
-/// the same file.
+/// A refused edit and the accepted edit that followed a person's correction. Both are of the same
+/// tool and on the same file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryLinkage {
     tool_name: RetriedTool,
@@ -103,14 +104,14 @@ pub struct RetryLinkage {
     accepted_call_id: ForeignId,
 }
 
-/// The error for a call that is linked to itself.
+/// The error for a linkage of a call to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the refused and the accepted call must be different")]
 pub struct SameCall;
 
 impl RetryLinkage {
     /// Returns the linkage of two calls. White space around the path is trimmed, as the service
-    /// does.
+    /// does it.
     ///
     /// # Errors
     ///

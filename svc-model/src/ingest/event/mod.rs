@@ -1,9 +1,9 @@
-//! Own events: reports about the edits of an agent without usable telemetry.
+//! Own events: reports about the edits of an agent whose telemetry says too little.
 //!
 //! A hook or a shim next to an agent knows things that no model call shows: whether a person
 //! accepted an edit, what a file looked like when the Session ended. It reports them as records of
-//! `POST /v1/logs`. The service skips an incomplete record without telling its sender. So the types
-//! here cannot represent an incomplete record, and they convert to a
+//! `POST /v1/logs`. The service skips an incomplete record, and its answer does not say so.
+//! Therefore the types here cannot represent an incomplete record, and they convert to a
 //! [`LogsRequest`](super::LogsRequest) in exactly the form that the service reads.
 //!
 //! ```

@@ -2,10 +2,9 @@ use super::{EditObservation, Event, EventKind, RejectedEdit, RetryLinkage, ToolD
 use crate::ingest::{LogEvent, LogsRequest};
 use crate::json::{Json, Object, Text};
 
-/// Returns an OTLP/JSON export of these events.
+/// Returns an OTLP/JSON export of these events, in this order.
 ///
-/// Adjacent events of one user share a resource, because the user is a resource attribute; the
-/// order is kept.
+/// The user is an attribute of the resource, so adjacent events of one user share a resource.
 impl From<&[Event]> for LogsRequest {
     fn from(events: &[Event]) -> Self {
         let resources = events
@@ -22,7 +21,7 @@ impl From<&Event> for LogsRequest {
     }
 }
 
-/// Returns the resource logs of events with the same user or no user.
+/// Returns the resource logs of events that all have the same user, or none.
 fn resource(events: &[Event]) -> Json {
     let mut attributes = Attributes::default();
     if let Some(user) = events.first().and_then(|event| event.user_id.as_ref()) {
@@ -69,7 +68,7 @@ fn record(event: &Event) -> Json {
     record.into()
 }
 
-/// An attribute list under construction.
+/// An attribute list that is being built.
 #[derive(Default)]
 struct Attributes(Vec<Json>);
 

@@ -6,23 +6,23 @@ use crate::json::Text;
 use crate::limit::{EDIT_TEXT_BYTES_MAX, PATH_BYTES_MAX};
 use crate::time::Instant;
 
-/// When something happened, by the sender's clock: after 1970-01-01T00:00:00Z, which in OTLP means
-/// an unknown time.
+/// When something happened, by the sender's clock. It is after 1970-01-01T00:00:00Z, because OTLP
+/// uses that moment for an unknown time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventTime(Instant);
 
-/// Why a moment is not the time of an event.
+/// Why a moment cannot be the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be after 1970-01-01T00:00:00Z and before 2262")]
 pub struct EventTimeError;
 
 impl EventTime {
-    /// Returns the instant.
+    /// Returns the moment.
     pub const fn instant(self) -> Instant {
         self.0
     }
 
-    /// Returns the nanoseconds since 1970, which fit for every accepted instant.
+    /// Returns the nanoseconds since 1970. They fit into an `i64` for every accepted moment.
     pub(super) fn nanoseconds(self) -> i64 {
         self.0.microseconds() * 1_000
     }
@@ -39,7 +39,7 @@ impl TryFrom<Instant> for EventTime {
     }
 }
 
-/// Truncates to microseconds.
+/// The time is cut off after the microseconds.
 impl TryFrom<SystemTime> for EventTime {
     type Error = EventTimeError;
     fn try_from(time: SystemTime) -> Result<Self, EventTimeError> {
@@ -54,8 +54,8 @@ impl fmt::Display for EventTime {
     }
 }
 
-/// The path of a file as the agent wrote it: not blank, no NUL, at most [`PATH_BYTES_MAX`] bytes.
-/// It is not trimmed, because white space may be part of it.
+/// The path of a file, as the agent wrote it: not blank, no NUL, at most [`PATH_BYTES_MAX`] bytes
+/// of UTF-8. It is not trimmed, because white space may be part of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(String);
 
@@ -109,16 +109,16 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// The text of an edit or a file: anything, including NUL and lone surrogates, of at most
+/// The text of an edit or of a file: any text, including NUL and lone surrogates, of at most
 /// [`EDIT_TEXT_BYTES_MAX`] bytes of UTF-8. A lone surrogate counts as one byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EditText(Text);
 
-/// The error for a text that is too long for an event. The service would silently skip its record.
+/// The error for a text that is too long for an event. The service would skip its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have at most {EDIT_TEXT_BYTES_MAX} bytes of UTF-8, and has {bytes}")]
 pub struct EditTextError {
-    /// Its length in bytes.
+    /// The length of the text in bytes.
     pub bytes: usize,
 }
 
@@ -137,18 +137,18 @@ impl EditText {
         Ok(Self(text))
     }
 
-    /// Returns the text in the form of captured values.
+    /// Returns the text, in the form of captured values.
     pub const fn text(&self) -> &Text {
         &self.0
     }
 }
 
-/// Returns the number of lone surrogates, each of which takes three bytes of generalised UTF-8.
+/// Returns the number of lone surrogates. Each takes three bytes of generalised UTF-8.
 fn surrogates(text: &Text) -> usize {
     if !text.has_surrogate() {
         return 0;
     }
-    // In UTF-8 proper the byte ED is followed by one up to 9F.
+    // In ordinary UTF-8, a byte of at most 9F follows the byte ED.
     let begins = |pair: &&[u8]| pair[0] == 0xed && pair[1] >= 0xa0;
     text.as_bytes().windows(2).filter(begins).count()
 }

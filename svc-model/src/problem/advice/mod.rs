@@ -1,9 +1,9 @@
 //! What to do about a problem. The reference of errors, the console, the tools for agents and the
 //! shell all take their advice from here.
 //!
-//! The advice differs by reader, because each can do something else: the author of a client changes
-//! the request, a reader of the console goes to another page, and an agent can only ask another
-//! question.
+//! The advice differs by reader, because each of them can do something different: the author of a
+//! client changes the request, a reader of the console goes to another page, and an agent can only
+//! ask another question.
 
 mod decline;
 mod query;
@@ -20,7 +20,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Nothing can be done; the reader has to go on without the answer.
+    /// Nothing can be done; the reader has to continue without the answer.
     pub const NONE: Self = Self {
         client: "Nothing can be done.",
         console: "Go back and try again.",
@@ -58,7 +58,7 @@ impl Advice {
         }
     }
 
-    /// Gives a user of the shell the advice to the author of a client.
+    /// Gives a user of the shell the same advice as the author of a client.
     const fn shared_with_shell(self) -> Self {
         self.in_shell(self.client)
     }
@@ -83,8 +83,8 @@ impl Advice {
         plain(self.agent)
     }
 
-    /// Returns the advice to a user of the shell, as it stands after `hint:`; nothing if the error
-    /// says enough.
+    /// Returns the advice to a user of the shell, in the form that follows `hint:`; nothing if the
+    /// error itself says enough.
     pub fn shell(self) -> Option<String> {
         let mut text = plain(self.shell?.trim_end_matches('.'));
         if let Some(first) = text.get_mut(..1) {
@@ -94,7 +94,7 @@ impl Advice {
     }
 }
 
-/// Advises the author of a client, and the other readers as [`Advice::NONE`] does.
+/// Advises the author of a client. The other readers get the advice of [`Advice::NONE`].
 const fn to_client(client: &'static str) -> Advice {
     Advice {
         client,

@@ -1,10 +1,10 @@
 //! The organization's repository, which is created from scratch each time, with identical contents.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use fs_err as fs;
 use svc_engine::capture::notes::{NotesRef, Stamp, addition};
 use svc_model::id::SessionId;
 use svc_model::repository::CommitSha;

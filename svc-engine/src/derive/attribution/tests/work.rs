@@ -33,9 +33,9 @@ fn only_the_needed_pushes_commits_and_answers_are_requested() {
     let mut texts = commits.clone().with_files();
     let wanted = |texts: &Texts| [1, 2].map(|call| texts.wants(id(call)));
     assert_eq!(wanted(&texts), [true, false]);
-    texts.add(id(1), &TokenSet::of_text("x")).unwrap();
-    texts.add(id(1), &TokenSet::of_text("y")).unwrap();
-    texts.add(id(2), &TokenSet::of_text("x")).unwrap();
+    texts.add(id(1), &CodeTokens::of_text("x")).unwrap();
+    texts.add(id(1), &CodeTokens::of_text("y")).unwrap();
+    texts.add(id(2), &CodeTokens::of_text("x")).unwrap();
     let attributions = texts.attribute(&GO_ON).unwrap();
     assert_eq!(attributions.rows.len(), 1);
     commits.add(&lifetime(1), &sha(3), &files).unwrap();

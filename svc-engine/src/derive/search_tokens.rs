@@ -10,14 +10,14 @@ use svc_model::json::{Json, Object};
 /// The distinct tokens of one part, in lower case, sorted. A look-up is a binary search, so a part
 /// is scanned once, however often it is queried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenSet {
+pub struct SearchTokens {
     /// The tokens, concatenated.
     text: Box<[u8]>,
     /// Where each token ends.
     ends: Box<[u32]>,
 }
 
-impl TokenSet {
+impl SearchTokens {
     /// Returns the searchable tokens of a part. For a tool call, these are the words of its name
     /// and of the keys, strings, numbers and literals of its arguments; for a result, the same; for
     /// reasoning, none. Strings are searched as decoded, not as escaped.
@@ -133,7 +133,7 @@ impl Found {
         }
     }
 
-    fn finish(mut self) -> TokenSet {
+    fn finish(mut self) -> SearchTokens {
         let text = &self.text;
         self.tokens.sort_unstable_by(|a, b| a.cmp(*b, text));
         self.tokens.dedup_by(|a, b| a.cmp(*b, text).is_eq());
@@ -148,7 +148,7 @@ impl Found {
             distinct.extend_from_slice(token.bytes(text));
             ends.push(u32::try_from(distinct.len()).unwrap_or(u32::MAX));
         }
-        TokenSet {
+        SearchTokens {
             text: distinct.into(),
             ends: ends.into(),
         }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn text_is_searched_by_words_ignoring_case() {
-        let set = TokenSet::of(&Part::Text {
+        let set = SearchTokens::of(&Part::Text {
             content: Text::from("Mango, mango; RIPE_2 3.14"),
         });
         for token in ["mango", "ripe_2", "3", "14"] {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn tool_strings_are_searched_in_their_decoded_form() {
-        let set = TokenSet::of(&Part::ToolCall {
+        let set = SearchTokens::of(&Part::ToolCall {
             id: "secret_id".to_owned(),
             name: Text::from("read_file"),
             arguments: arguments(r#"{"path":"a\nfoo","n":[1.5,true,null]}"#),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn reasoning_is_not_searched() {
-        let set = TokenSet::of(&Part::Reasoning {
+        let set = SearchTokens::of(&Part::Reasoning {
             content: Text::from("mango"),
         });
         assert!(!set.contains(b"mango"));
