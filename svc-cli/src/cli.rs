@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_accepts_the_json_flag() {
+    fn the_json_flag_is_accepted_before_and_after_a_command() {
         for line in [
             "svc --json facts",
             "svc facts --json",

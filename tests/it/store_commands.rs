@@ -8,7 +8,7 @@ use svc_model::json::Json;
 use crate::cli::{DEMO, LAST_CALL, account, at, done, json, refused, svc, svc_with};
 
 on_both_backends!(
-    the_database_commands_create_upgrade_and_report_the_schema,
+    the_db_commands_report_and_upgrade_the_schema,
     facts_of_another_schema_version_are_read_as_far_as_possible,
     quarantine_and_release_append_to_a_log,
     quarantine_works_by_http_under_the_name_of_the_client,
@@ -17,7 +17,7 @@ on_both_backends!(
     an_organization_unknown_to_the_store_is_reported,
 );
 
-fn the_database_commands_create_upgrade_and_report_the_schema(backend: Backend) {
+fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };

@@ -92,7 +92,7 @@ fn the_doctor_reports_each_failure_and_its_fix() {
 }
 
 #[test]
-fn no_advice_to_start_a_service_that_already_runs() {
+fn nobody_is_advised_to_start_a_service_that_already_runs() {
     let server = start(&Configuration::default());
     let home = tempfile::tempdir().unwrap();
     let database = server.variable("SVC_DATABASE_URL").expect("a database");

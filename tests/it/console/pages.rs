@@ -18,7 +18,7 @@ on_both_backends! {
     a_failure_leads_to_its_commit_its_session_and_what_was_said,
     reports_print_their_denominators_intervals_and_caveats,
     a_comparison_of_models_shows_its_cases_and_caveats,
-    sessions_with_accepted_work_are_listed_by_outcome,
+    sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages,
     hidden_facts_are_listed_with_who_when_and_why,
     without_mirrors_a_report_page_says_that_it_cannot_attribute,
     a_refusal_page_shows_its_reason_and_what_to_do,
@@ -337,7 +337,7 @@ fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
     );
 }
 
-fn sessions_with_accepted_work_are_listed_by_outcome(backend: Backend) {
+fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };

@@ -89,7 +89,7 @@ fn a_commit_has_a_verdict_only_if_its_runs_agree() {
 }
 
 #[test]
-fn a_self_contradictory_run_counts_for_no_commit() {
+fn a_run_whose_attempts_contradict_each_other_counts_for_no_commit() {
     let one = attempt(1, "1", Some(1), Passed);
     let mut branch = attempt(2, "1", Some(2), Passed);
     Arc::make_mut(&mut branch.place).branch = Branch::new("dev").unwrap();

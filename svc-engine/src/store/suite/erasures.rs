@@ -208,7 +208,7 @@ fn erasing_a_session_removes_its_content_and_keeps_its_facts(
 }
 
 #[rstest]
-fn erasing_a_user_covers_calls_that_name_it_and_nameless_ones_of_its_sessions(
+fn erasing_a_user_includes_nameless_calls_of_sessions_without_another_user(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_definitions_are_shared_by_all_sessions_and_other_large_members_only_within_one() {
+    fn tool_definitions_repeat_everywhere_and_other_large_members_within_a_session() {
         let large = "x".repeat(LARGE);
         assert_eq!(
             found(&format!(
