@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_that_the_shell_reads_is_known_to_the_server() {
+    fn the_server_knows_every_variable_that_the_shell_reads() {
         let mut read = std::collections::BTreeSet::new();
         visit(&Cli::command(), &mut |command| {
             let variables = command.get_arguments().filter_map(clap::Arg::get_env);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_takes_json() {
+    fn the_json_flag_is_accepted_before_and_after_a_command() {
         for line in [
             "svc --json facts",
             "svc facts --json",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_is_refused() {
+    fn invalid_usage_is_refused() {
         for line in [
             "svc",
             "svc nonsense",

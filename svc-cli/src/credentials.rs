@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_its_service_and_its_role() {
+    fn a_token_is_used_only_for_its_service_and_role() {
         let folder = tempfile::tempdir().unwrap();
         let mut credentials = Credentials::read(folder.path().join("new/c.json")).unwrap();
         assert_eq!(token(&credentials, URL, Role::Capture), None);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_and_keeps_what_it_does_not_know() {
+    fn the_file_is_private_and_keeps_unknown_members() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.json");
         let text = r#"{"theme":"dark","servers":{"https://a":{"note":1.10,"token":"t"}}}"#;
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_gone() {
+    fn a_forgotten_login_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut credentials = Credentials::read(folder.path().join("c.json")).unwrap();
         remember(&mut credentials, "https://a", Role::Operator, "t");

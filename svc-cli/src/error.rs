@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usage_error_is_its_first_line_and_what_that_announces() {
+    fn a_usage_error_is_shortened_to_its_message_and_list() {
         for (text, message) in [
             (
                 "error: unexpected argument\n\nUsage: svc\n",

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn every_system_is_named_by_its_product_and_by_its_word() {
+    fn every_system_is_recognised_by_its_product_and_its_word() {
         for kind in CiProvider::ALL {
             assert_eq!(parsed(kind.product()), Some(*kind));
             assert_eq!(parsed(kind.as_str()), Some(*kind));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_is_not_known_keeps_its_word() {
+    fn an_unknown_system_keeps_its_word() {
         let kind: Open<CiProvider> = json::from_slice(br#""ci_z""#).unwrap();
         assert_eq!(product(&kind), "ci_z");
         assert_eq!(product(&Open::Known(CiProvider::CiA)), "jenkins");

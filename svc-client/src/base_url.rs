@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_before_every_route() {
+    fn a_path_in_the_base_url_precedes_every_route() {
         for text in [
             "https://example.org/tools/svc",
             "https://example.org/tools/svc/",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_stays_on_the_machine() {
+    fn plain_http_is_allowed_only_to_this_machine() {
         for near in [
             "http://localhost:1",
             "http://127.9.9.9",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn an_invalid_base_url_is_refused() {
         for (text, error) in [
             ("", BaseUrlError::Malformed),
             ("svc.example", BaseUrlError::Malformed),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_kept_as_it_is_or_refused() {
+    fn a_target_is_kept_unchanged_or_refused() {
         let base = BaseUrl::parse("https://svc.example", PlainHttp::Loopback).unwrap();
         let joined = |target| base.join(target).map(|url| url.to_string());
         assert_eq!(

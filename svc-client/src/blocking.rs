@@ -54,7 +54,7 @@ mod tests {
     use crate::{Outbox, OutboxLimits};
 
     #[test]
-    fn every_method_can_be_waited_for() {
+    fn every_method_has_a_blocking_form() {
         let folder = tempfile::tempdir().unwrap();
         let server = FakeServer::start([
             Answer::closed(),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_passes_while_somebody_waits() {
+    fn a_blocking_call_ends_at_its_timeout() {
         let server = FakeServer::start([Answer::silent()]);
         let client = server.client().with_timeout(Duration::from_millis(20));
         let blocking = Blocking::new().unwrap();

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_an_end_is_refused() {
+    fn an_endless_file_is_refused() {
         assert_eq!(read_within(Path::new("/dev/null"), 0).unwrap(), b"");
         let endless = read_within(Path::new("/dev/zero"), 1_000).unwrap_err();
         assert_eq!(endless.kind(), io::ErrorKind::FileTooLarge);

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_alone_gives_a_kind() {
+    fn the_kind_of_a_problem_is_known_from_its_status_alone() {
         for body in [
             "",
             "<html>",
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_newer_service_are_kept() {
+    fn unknown_words_of_a_newer_service_are_kept() {
         let body = br#"{"detail":{"reason":"retention_limit","limit":3}}"#;
         let expected = ErrorKind::Unrecognised {
             status: 409,

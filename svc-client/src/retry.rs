@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_pause_is_random() {
+    fn up_to_half_of_a_pause_is_random() {
         assert_eq!(policy(0.0).pause(1, None), Some(Duration::from_millis(50)));
         assert_eq!(policy(0.5).pause(1, None), Some(Duration::from_millis(75)));
         assert_eq!(policy(7.0).pause(1, None), Some(Duration::from_millis(100)));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_not_asked_sooner_than_it_says() {
+    fn a_retry_waits_at_least_as_long_as_the_service_asks() {
         let asked = Duration::from_secs(2);
         assert_eq!(policy(1.0).pause(1, Some(asked)), Some(asked));
         assert_eq!(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_that_never_repeats_has_no_pause() {
+    fn a_policy_without_retries_has_no_pause() {
         assert_eq!(RetryPolicy::none().pause(1, None), None);
     }
 

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_refused_at_once_and_given_back() {
+    fn a_slot_is_refused_when_none_is_free_and_freed_on_drop() {
         let admission = Admission::new(2);
         let first = admission.slot().unwrap();
         let _second = admission.slot().unwrap();

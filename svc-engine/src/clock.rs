@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordered_ids_follow_the_clock_and_differ_within_a_moment() {
+    fn ordered_ids_sort_by_time_and_are_unique_within_an_instant() {
         let clock = |microseconds| {
             Clock(Arc::new(move || {
                 Instant::from_microseconds(microseconds).unwrap()

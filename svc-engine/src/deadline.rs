@@ -163,7 +163,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(10);
 
     #[test]
-    fn time_passes_once_and_for_all() {
+    fn a_passed_deadline_stays_passed() {
         let long = Deadline::after(LONG);
         assert_eq!(long.check(), Ok(()));
         assert!(long.remaining().is_some_and(|left| left <= LONG));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_may_end_the_work_of_many_deadlines() {
+    fn one_cancellation_ends_several_deadlines() {
         let stop = Cancellation::default();
         let first = Deadline::after(LONG).cancelled_by(&stop);
         let second = Deadline::after(LONG).cancelled_by(&stop.child());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_only_shortens() {
+    fn a_limit_within_a_deadline_never_extends_it() {
         let deadline = Deadline::after(LONG);
         assert!(deadline.within(Duration::from_secs(5)).instant() < deadline.instant());
         assert_eq!(deadline.within(LONG * 2).instant(), deadline.instant());

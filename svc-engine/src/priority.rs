@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_gives_way_alone_and_with_what_it_starts() {
+    fn a_lowered_priority_applies_to_the_thread_and_what_it_starts() {
         let of_thread = || rustix::process::getpriority_process(None).unwrap();
         let before = of_thread();
         let (here, started) = std::thread::scope(|scope| {

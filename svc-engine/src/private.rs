@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_created_is_for_this_account_alone() {
+    fn created_files_and_folders_are_private_to_the_account() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("a/b");
         let (new, added) = (folder.join("new"), folder.join("added"));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_at_once_comes_back_in_order() {
+    fn parallel_results_keep_their_order() {
         let things: Vec<u32> = (0..100).collect();
         let doubled: Result<Vec<u32>, ()> = at_once(&things, |thing| Ok(thing * 2));
         assert_eq!(doubled, Ok((0..100).map(|thing| thing * 2).collect()));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn two_things_are_done_and_both_come_back() {
+    fn both_results_of_two_parallel_tasks_are_returned() {
         let (one, other) = both(|| thread::current().id(), || "other");
         assert_eq!((one, other), (thread::current().id(), "other"));
         let nested = both(|| both(|| 1, || 2), || both(|| 3, || 4));
@@ -112,12 +112,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "of the other")]
-    fn a_panic_beside_is_a_panic_of_the_caller() {
+    fn a_panic_of_the_other_thread_reaches_the_caller() {
         both(|| (), || panic!("of the other"));
     }
 
     #[test]
-    fn one_failure_ends_everything() {
+    fn one_failed_task_fails_all_of_them() {
         let things: Vec<u32> = (0..100).collect();
         let failed = at_once(&things, |thing| match thing {
             7 => Err(*thing),

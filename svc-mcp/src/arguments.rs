@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_follows_from_the_arguments_and_the_authority() {
+    fn arguments_and_authority_decide_which_route_opens_evidence() {
         let part =
             json!({"inference_call_id": "c", "side": "input", "message_index": 0, "part_index": 0});
         for (arguments, retrieval, operator) in [
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_argument_is_refused_with_its_name() {
+    fn an_unknown_argument_is_refused_by_name() {
         for (tool, arguments, says) in [
             (Tool::FindEvidence, json!({}), "query"),
             (
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_has_its_own_word() {
+    fn conflicting_arguments_have_their_own_code() {
         let arguments = json!({
             "cohort_start": "2026-02-01T00:00:00Z",
             "cohort_end": "2026-01-01T00:00:00Z",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_truth_values_are_taken_as_such() {
+    fn numbers_and_booleans_are_accepted_as_json_values() {
         let sha = "a".repeat(40);
         asked(Tool::CommitDossier, json!({"sha": sha, "explain": true})).unwrap();
         asked(Tool::CiRun, json!({"run_id": 7})).unwrap();

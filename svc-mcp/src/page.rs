@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_the_whole_list_in_order() {
+    fn the_pages_together_are_the_whole_list_in_order() {
         let (mut read, mut cursor) = (Vec::new(), None);
         loop {
             let mut body = inventory();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_its_code_what_to_do_and_when() {
+    fn a_refusal_contains_its_code_advice_and_wait() {
         let refusal = Refusal {
             code: "busy".to_owned(),
             status: Some(503),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_may_not_be_read_is_not_found() {
+    fn a_forbidden_resource_is_reported_as_not_found() {
         let refusal = |code: &str, status| Refusal {
             code: code.to_owned(),
             status: Some(status),

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_is_written_is_read() {
+    fn an_address_is_parsed_back() {
         let uri = part("fix/it %2F\u{e9}", "c 1", "input", "3", "0");
         assert_eq!(
             uri,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_none() {
+    fn an_invalid_address_is_not_parsed() {
         for uri in [
             "",
             "file:///etc/passwd",

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_published_is_read_and_the_version_is_left_out() {
+    fn tool_schemas_are_the_published_ones_without_the_version() {
         let schema = body(DISCOVERY_REQUEST);
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"].get("commit").is_some());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_numbers_are_left_out_and_others_stay() {
+    fn number_formats_are_removed_and_other_formats_are_kept() {
         assert!(INVENTORY.contains("\"uint64\""));
         let text = Value::from(opened()).to_string();
         assert!(!text.contains("uint64") && text.contains("\"date-time\""));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_the_same_name_are_the_same() {
+    fn definitions_with_the_same_name_are_equal() {
         let definitions = |published: &str| match read(published).remove("$defs") {
             Some(Value::Object(definitions)) => definitions,
             _ => JsonObject::new(),

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_library_knows_stays_as_it_is() {
+    fn values_that_every_json_library_reads_stay_unchanged() {
         for text in [
             "null",
             "[true,false,\"\\u0000 \\u00e9\"]",
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn a_spelling_is_no_difference() {
+    fn another_spelling_of_a_number_is_not_inexact() {
         let found = structured("[1.10,1.0,1E2,100e-2,0.1000]");
         assert_eq!(found.value, serde_json::json!([1.1, 1.0, 100.0, 1.0, 0.1]));
         assert!(found.inexact.is_empty(), "{:?}", found.inexact);
     }
 
     #[test]
-    fn what_a_library_would_round_or_refuse_stands_as_text_and_is_told() {
+    fn values_that_a_library_would_round_or_refuse_become_text_and_are_listed() {
         let found = structured(
             "{\"n\":[12345678901234567890123,1e400,0.1000000000000000055],\"a/b\":\"x\\ud800y\"}",
         );
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_document_stands_as_its_text() {
+    fn a_too_deep_document_becomes_text() {
         let text = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         let found = structured(&text);
         assert_eq!(found.inexact.len(), 1);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bounded_in_number_and_in_length() {
+    fn the_list_of_inexact_places_is_bounded() {
         let name = "x".repeat(2 * PLACE_BYTES_MAX);
         let number = "12345678901234567890123";
         let found = structured(&format!(r#"{{"{name}":[{number},{number}],"a":{number}}}"#));

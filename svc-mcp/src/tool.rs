@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_has_one_name_and_says_when_to_use_it() {
+    fn every_tool_has_a_unique_name_and_says_when_to_use_it() {
         for tool in Tool::ALL {
             assert_eq!(Tool::named(tool.name()), Some(tool));
             assert!(tool.description().contains("Use it") || tool == Tool::AcceptedWorkLifecycle);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_takes_and_gives_an_object_and_changes_nothing() {
+    fn every_tool_takes_and_returns_an_object_and_is_read_only() {
         for tool in Tool::ALL {
             let listed = serde_json::to_value(tool.definition()).unwrap();
             for schema in ["inputSchema", "outputSchema"] {

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn more_violations_than_a_caller_reads_are_not_listed() {
+    fn the_list_of_violations_is_bounded() {
         let members = (0..VIOLATIONS_MAX * 2).map(|number| (format!("{number}"), Json::Null));
         let object: Object = members.collect();
         let fields = Fields::new(&object, vec!["body".into()]);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_loses_its_prefix_as_often_as_it_has_it() {
+    fn every_repetition_of_the_branch_prefix_is_removed() {
         assert_eq!(
             Branch::new(" refs/heads/ refs/heads/Main ")
                 .unwrap()
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_whole() {
+    fn only_a_full_commit_id_is_accepted() {
         assert_eq!(CommitSha::new(" A"), None);
         assert_eq!(
             CommitSha::new(&format!(" {} ", "A".repeat(40)))

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_resembles_the_form_is_malformed() {
+    fn texts_that_only_resemble_an_instant_are_malformed() {
         for text in [
             "",
             "yesterday",
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "service")]
-    fn letters_may_have_to_be_in_upper_case() {
+    fn upper_case_letters_can_be_required() {
         for text in ["2026-01-02T03:04Z", "2026-01-02 03:04:05.5+02:00"] {
             let read = Instant::parse_upper_case(text);
             assert_eq!(read, Instant::parse(text), "{text}");

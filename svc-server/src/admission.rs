@@ -90,7 +90,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[test]
-    fn text_is_cheap_and_values_are_not() {
+    fn many_small_values_need_more_memory_than_text() {
         let text = format!(
             "{{\"text\":\"{}\"}}",
             "the quick brown fox ".repeat(MIB / 20)
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_no_memory_in_time_is_told_to_come_back() {
+    async fn a_request_without_memory_in_time_is_refused_as_over_capacity() {
         let work = MemoryBudget::new(100);
         let first = admit(&work, 80, WAIT).await.unwrap();
         assert!(first.is_some());
@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(second.unwrap_err(), Problem::CapacityExceeded);
         drop(first);
         let whole = admit(&work, 1_000, Duration::ZERO).await.unwrap();
-        assert_eq!(whole.unwrap().bytes(), 100, "all there is");
+        assert_eq!(whole.unwrap().bytes(), 100, "all memory");
     }
 }

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_has_no_case_and_blanks_do_not_count() {
+    fn the_scheme_ignores_case_and_extra_blanks() {
         for header in ["Bearer right", "bearer right", "BEARER    right  "] {
             assert!(known(header), "{header}");
         }

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encoding_is_known_by_its_name_and_only_one_is_taken() {
+    fn a_body_has_at_most_one_known_encoding() {
         let found = |values: &[&'static str], known: &[ContentEncoding]| {
             let mut headers = HeaderMap::new();
             for value in values {

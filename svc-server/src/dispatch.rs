@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_repeated_parameter_counts() {
+    fn the_last_of_a_repeated_parameter_wins() {
         let found = query_parameters("a=1&b=%FF&a=2+3");
         assert_eq!(found.get("a").and_then(json::Json::as_str), Some("2 3"));
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn only_declared_headers_are_read_and_what_is_no_text_is_there() {
+    fn only_declared_headers_are_read_even_if_not_valid_text() {
         let declared = svc_model::endpoint::IngestForge::PARAMETERS;
         let read = |value: &[u8]| {
             let mut headers = HeaderMap::new();

@@ -286,7 +286,7 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(
             read_or_generate(&file).is_err(),
-            "a file that others may read is refused"
+            "a file that others can read is refused"
         );
     }
 
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_person_wrote_are_read() {
+    fn handwritten_lines_are_read() {
         let read = parse("# c\nA=x\nexport B = \"y z\"\nC='it'\\''s'\nD={\"a\":\"b\"}\n\nE");
         let expected = [
             ("A", "x"),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_given_leaves_the_others_to_be_generated() {
+    fn only_the_missing_secrets_are_generated() {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("svc.db").display());
         let given = "given-given-given-given-given";
@@ -354,7 +354,7 @@ mod tests {
             (env::FORGE_WEBHOOK_SECRET, given),
             (env::RETRIEVAL_SESSION_ID, "s"),
         ]);
-        assert_eq!(none, None, "everything needed is given");
+        assert_eq!(none, None, "everything that is needed is given");
         assert_eq!(get(&source, env::RETRIEVAL_TOKEN), None);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

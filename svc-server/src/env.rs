@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_stands_once() {
+    fn every_setting_is_listed_once() {
         let names = ALL.iter().map(|variable| variable.name);
         let names: Vec<&str> = names.chain(OTHERS.iter().copied()).collect();
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_inflated_however_it_is_cut() {
+    fn a_body_is_inflated_from_chunks_of_any_size() {
         let content = b"pager window ".repeat(40);
         let body = gzip(&content);
         for size in 1..body.len() {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_stopped_at_the_cap() {
+    fn a_decompression_bomb_is_stopped_at_the_cap() {
         // Ten members, each a hundred times as large as the maximum when inflated.
         let body = gzip(&vec![b'x'; 10_000_000]).repeat(10);
         let found = inflated(body.chunks(1_000), 100_000);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gzip_is_refused() {
+    fn invalid_gzip_is_refused() {
         let whole = gzip(b"content");
         let mut wrong_sum = whole.clone();
         let sum = wrong_sum.len() - 5;

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_decides_stands_there_once() {
+    fn security_relevant_headers_must_not_be_repeated() {
         use header::{ACCEPT, AUTHORIZATION, HOST, TRANSFER_ENCODING};
         assert!(checked(&[]));
         assert!(checked(&[

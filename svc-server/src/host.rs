@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_of_a_host_by_its_name_and_its_port() {
+    fn an_origin_matches_a_host_by_name_and_port() {
         for (host, origin, expected) in [
             ("localhost:8000", "http://localhost:8000", true),
             ("LOCALHOST:8000", "http://localhost:8000", true),

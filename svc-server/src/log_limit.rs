@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn omitted_log_lines_are_counted() {
         let limit = LogLimit::new();
         let start = Instant::now();
         assert_eq!(limit.due_at(start), Some(0));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_comes_back_when_it_is_dropped() {
+    fn held_memory_is_returned_on_drop() {
         let budget = MemoryBudget::new(100);
         let held = budget.try_acquire(60).unwrap();
         assert_eq!((held.bytes(), budget.free.available_permits()), (60, 40));
@@ -78,18 +78,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_served_in_order_and_may_leave() {
+    async fn waiters_are_served_in_order_and_may_give_up() {
         let budget = MemoryBudget::new(100);
         let held = budget.try_acquire(100).unwrap();
         let mut large = Box::pin(budget.acquire(80));
         let mut small = Box::pin(budget.acquire(10));
         assert!((&mut large).now_or_never().is_none() && (&mut small).now_or_never().is_none());
-        assert!(
-            budget.acquire(101).await.is_none(),
-            "it would wait for ever"
-        );
+        assert!(budget.acquire(101).await.is_none(), "it would wait forever");
         drop(held);
-        assert!(budget.try_acquire(50).is_none(), "others were there before");
+        assert!(budget.try_acquire(50).is_none(), "others were first");
         drop(large);
         let small = small.now_or_never().flatten().expect("there is room");
         assert_eq!((small.bytes(), budget.free.available_permits()), (10, 90));

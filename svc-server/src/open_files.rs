@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_soft_limit_is_raised_as_far_as_it_is_wanted_and_allowed() {
+    fn the_soft_limit_is_raised_to_the_wanted_or_the_hard_limit() {
         assert_eq!(raised(Some(1_024), Some(1_000_000)), Some(WANTED));
         assert_eq!(raised(Some(1_024), None), Some(WANTED));
         assert_eq!(raised(Some(1_024), Some(2_000)), Some(2_000));

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_started_of_the_running_servers_is_found() {
+    fn the_most_recently_started_server_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(&folder.path().join("new"));
         assert_eq!(place.find(), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_server_left_or_another_wrote_is_not_believed() {
+    fn files_of_dead_servers_and_invalid_addresses_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let place = place(folder.path());
         // Dropped as if the process was killed: the file remains, but not its lock.
@@ -220,23 +220,23 @@ mod tests {
         ] {
             let held = Presence::write(&place, wrong).unwrap();
             assert_eq!(place.find(), None, "{wrong}");
-            assert_eq!(count(&place), 2, "what the dead left is removed");
+            assert_eq!(count(&place), 2, "files of dead servers are removed");
             drop(held);
         }
         let held = Presence::write(&place, "http://127.0.0.1:8301").unwrap();
         fs::set_permissions(&held.path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(place.find(), None, "others may have written it");
+        assert_eq!(place.find(), None, "other users may have written it");
     }
 
     #[test]
-    fn a_database_without_a_folder_is_in_the_current_one() {
+    fn a_database_without_a_folder_uses_the_current_one() {
         let place = Place::of(&DatabaseUrl::sqlite(Path::new("svc.db"))).unwrap();
         assert!(fs::read_dir(&place.folder).is_ok(), "{:?}", place.folder);
         assert_eq!(place.name, "svc");
     }
 
     #[test]
-    fn a_server_of_every_address_is_reached_on_this_machine() {
+    fn a_server_on_all_addresses_is_reached_on_loopback() {
         for (address, expected) in [
             ("0.0.0.0:1", "http://127.0.0.1:1"),
             ("[::]:1", "http://[::1]:1"),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_body_holds_however_it_arrives() {
+    fn a_signature_is_verified_for_chunks_of_any_size() {
         let signature = SIGNATURE.as_bytes();
         assert!(holds(&[SECRET], signature, &[BODY]));
         assert!(holds(&[SECRET], signature, &[b"", b"Hello", b", World!"]));

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_refusal_gets_the_body_of_its_problem() {
+    fn a_refusal_without_a_body_gets_its_problem_body() {
         let bare = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\
             content-length: 0\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n";
         let answer = String::from_utf8(with_body(bare).unwrap()).unwrap();

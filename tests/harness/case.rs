@@ -497,19 +497,19 @@ mod tests {
     }
 
     #[test]
-    fn every_case_is_understood_and_has_a_name_of_its_own() {
+    fn every_case_is_valid_and_has_its_own_name() {
         let mut seen = std::collections::BTreeSet::new();
         for area in areas() {
             for case in read(&area) {
                 assert!(!case.steps.is_empty(), "{}", case.id());
-                assert!(seen.insert(case.id()), "{} stands twice", case.id());
+                assert!(seen.insert(case.id()), "{} is listed twice", case.id());
             }
         }
         assert!(!seen.is_empty());
     }
 
     #[test]
-    fn a_member_that_nobody_plays_is_refused() {
+    fn an_unknown_member_of_a_case_is_refused() {
         for step in [
             r#"{"path":"/x","expects":{}}"#,
             r#"{"path":"/x","expect":{"body":1}}"#,

@@ -318,7 +318,12 @@ impl Receipt {
             fact: fact
                 .unwrap_or_else(|| panic!("no fact id: {}", reply.text()))
                 .to_owned(),
-            stored: stored.unwrap_or_else(|| panic!("stored or not: {}", reply.text())),
+            stored: stored.unwrap_or_else(|| {
+                panic!(
+                    "the receipt does not say whether it was stored: {}",
+                    reply.text()
+                )
+            }),
         }
     }
 }

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_body_goes_out_and_a_chunked_answer_comes_back() {
+    fn a_chunked_body_is_sent_and_a_chunked_answer_is_read() {
         let mut request = Request::post("/x", vec![b'x'; 5000]);
         request.framing = Framing::Chunked;
         let (reply, sent) = exchange(&request, |mut stream| {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_off_is_an_error() {
+    fn a_truncated_answer_is_an_error() {
         let (reply, _) = exchange(&Request::get("/x"), |mut stream| {
             stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
@@ -350,7 +350,7 @@ mod tests {
             read_until(&stream, b"\r\n\r\n")
         });
         assert_eq!(
-            reply.expect_err("no whole answer").kind(),
+            reply.expect_err("no complete answer").kind(),
             io::ErrorKind::UnexpectedEof
         );
     }

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn matchers_distinguish_kinds_of_values() {
         let uuid = r#""531f97ae-8872-41e7-8b99-d5840ab3cd2f""#;
         check(&[
             (r#""$any""#, "null", true),
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_says_where() {
+    fn a_mismatch_names_its_place() {
         let reason = matches(
             &json(r#"{"a":[{"b":1}]}"#),
             &json(r#"{"a":[{"b":2}]}"#),

@@ -44,7 +44,7 @@ pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Outpu
     let mut stdin = child.stdin.take().expect("a piped input");
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        // Writing fails if the process does not read, which it need not.
+        // Writing fails if the process does not read its input, which is not an error.
         scope.spawn(move || drop(stdin.write_all(input)));
         let stdout = scope.spawn(move || read_all(stdout));
         let stderr = scope.spawn(move || read_all(stderr));
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_goes_in_and_both_outputs_come_out() {
+    fn input_is_written_and_both_outputs_are_read() {
         let mut command = Command::new("sh");
         command.args(["-c", "cat; echo complaint >&2; exit 3"]);
         let output = run(&mut command, b"words", Duration::from_secs(10)).expect("it runs");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_over_its_time_is_killed() {
+    fn a_process_that_exceeds_its_time_is_killed() {
         let start = Instant::now();
         let outcome = run(
             Command::new("sleep").arg("60"),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_held_against_the_schema_of_its_operation_and_status() {
+    fn an_answer_is_checked_against_the_schema_of_its_operation_and_status() {
         assert_eq!(check("/a/1?x=y", 200, r#"{"n":1}"#), Ok(()));
         assert_eq!(check("/a/1", 404, "anything"), Ok(()));
         assert_eq!(check("/a/fixed", 200, "anything"), Ok(()));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_string_keeps_the_type_and_a_part_is_spelled() {
+    fn a_variable_that_is_the_whole_string_keeps_its_type() {
         let filled = variables().fill(&json(
             r#"["{{n}}","a{{n}}{{s}}","{{list}}",{"k{{s}}":"{{ s }}"}]"#,
         ));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_are_no_variable_stay() {
+    fn braces_that_are_not_a_variable_are_kept() {
         for (given, wanted) in [
             (r#""{}{{}}{{a""#, r#""{}{{}}{{a""#),
             (r#""{{{s}}}""#, r#""{x}""#),

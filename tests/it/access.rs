@@ -248,7 +248,7 @@ fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
         .map(|endpoint| format!("{} {}", endpoint.method.as_str(), endpoint.path))
         .collect();
     let unique: BTreeSet<&str> = rows.iter().copied().collect();
-    assert_eq!(unique.len(), rows.len(), "a row stands twice");
+    assert_eq!(unique.len(), rows.len(), "a row is listed twice");
     assert_eq!(
         unique,
         endpoints
@@ -260,7 +260,7 @@ fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
 }
 
 #[test]
-fn every_credential_gets_what_the_table_says() {
+fn every_credential_gets_the_answer_in_the_table() {
     let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
     let (bare, call_of_bare) = with_a_call(&Configuration::default());
     let mut wrong = Vec::new();
@@ -329,7 +329,7 @@ fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String
 }
 
 #[test]
-fn who_may_not_call_learns_nothing_of_the_request() {
+fn a_refused_caller_learns_nothing_about_the_request() {
     let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
     let mut wrong = Vec::new();
     for row in TABLE {

@@ -19,15 +19,15 @@ use svc_model::json::Json;
 use crate::cli::{COMMAND_MAX, DEMO, at, done, json, refused, shows_no_secret, svc, svc_with};
 
 on_both_backends! {
-    a_backup_restored_gives_the_same_answers,
-    a_backup_is_of_one_moment_while_a_server_stores,
-    what_is_not_empty_or_not_whole_is_refused,
-    a_server_notices_that_its_store_was_replaced,
+    a_restored_backup_gives_the_same_answers,
+    a_backup_taken_while_a_server_stores_is_of_one_moment,
+    a_restore_needs_an_empty_target_and_an_intact_backup,
+    a_running_server_notices_a_restore_of_its_store,
     a_restore_gives_the_commands_that_repeat_the_decisions_it_undid,
     mirrors_that_are_gone_are_named,
 }
 
-/// What both services are asked: pages, reports, and everything about one Session.
+/// What both services are asked for: pages, reports, and everything about one Session.
 const QUESTIONS: [&str; 5] = [
     "/v1/facts",
     "/v1/sessions",
@@ -105,7 +105,7 @@ fn modes(folder: &Path) -> Vec<(String, u32)> {
     found
 }
 
-fn a_backup_restored_gives_the_same_answers(backend: Backend) {
+fn a_restored_backup_gives_the_same_answers(backend: Backend) {
     let Some(mut server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -185,7 +185,7 @@ fn a_backup_restored_gives_the_same_answers(backend: Backend) {
     }
 }
 
-fn a_backup_is_of_one_moment_while_a_server_stores(backend: Backend) {
+fn a_backup_taken_while_a_server_stores_is_of_one_moment(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -218,7 +218,7 @@ fn a_backup_is_of_one_moment_while_a_server_stores(backend: Backend) {
     });
 }
 
-fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
+fn a_restore_needs_an_empty_target_and_an_intact_backup(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -304,7 +304,7 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
     refused(&["restore", &folder], "no_backup");
 }
 
-fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
+fn a_running_server_notices_a_restore_of_its_store(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -493,7 +493,7 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     assert_eq!(
         found.lines().count(),
         2,
-        "the head and one finding: {found}"
+        "the heading and one finding: {found}"
     );
     assert!(found.contains("SHA256SUMS"), "{found}");
 

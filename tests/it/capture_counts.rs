@@ -26,7 +26,7 @@ fn is(counts: &Json, path: &[&str], wanted: &serde_json::Value) {
 }
 
 #[test]
-fn stored_repeated_skipped_and_refused_deliveries_are_told_apart() {
+fn stored_repeated_skipped_and_refused_deliveries_are_counted_separately() {
     let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
     let call = Call::new("s", "one");
     for _ in 0..3 {
@@ -80,7 +80,7 @@ fn stored_repeated_skipped_and_refused_deliveries_are_told_apart() {
 }
 
 on_both_backends! {
-    the_totals_are_those_of_all_servers_and_outlive_them,
+    the_totals_cover_all_servers_and_survive_them,
 }
 
 /// Returns the totals by source, without the times.
@@ -102,7 +102,7 @@ fn totals(server: &Server) -> Vec<(String, Json)> {
         .collect()
 }
 
-fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
+fn the_totals_cover_all_servers_and_survive_them(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };

@@ -31,7 +31,7 @@ fn a_low_limit_of_open_files_is_raised_and_the_store_stays_readable() {
 }
 
 #[test]
-fn every_event_of_a_request_is_tied_to_it() {
+fn every_log_event_of_a_request_has_its_request_id() {
     let variables = [("SVC_LOG", "debug"), ("SVC_LOG_FORMAT", "json")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let configuration = Configuration {

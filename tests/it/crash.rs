@@ -34,7 +34,7 @@ const CALLS_OF_A_SESSION: usize = 150;
 
 on_both_backends! {
     every_acknowledged_fact_survives_a_kill,
-    a_server_that_is_asked_to_stop_keeps_what_it_acknowledged,
+    a_stopped_server_keeps_what_it_acknowledged,
 }
 
 /// A delivery, and the id of its fact once it was acknowledged.
@@ -67,7 +67,7 @@ fn every_acknowledged_fact_survives_a_kill(backend: Backend) {
     }
 }
 
-fn a_server_that_is_asked_to_stop_keeps_what_it_acknowledged(backend: Backend) {
+fn a_stopped_server_keeps_what_it_acknowledged(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };
@@ -174,7 +174,7 @@ impl Facts {
             let Receipt { fact, stored } =
                 Receipt::of(&server.deliver(delivery.path, delivery.body));
             if let Some(acknowledged) = delivery.fact {
-                assert!(!stored, "{acknowledged} was acknowledged and is gone");
+                assert!(!stored, "{acknowledged} was acknowledged and is lost");
                 assert_eq!(
                     fact, acknowledged,
                     "a redelivery has the id of the retained fact"

@@ -42,7 +42,7 @@ fn documented() -> Server {
 }
 
 #[test]
-fn an_enabled_documentation_is_whole_and_loads_nothing_from_elsewhere() {
+fn enabled_documentation_is_complete_and_loads_nothing_from_elsewhere() {
     let server = documented();
     for page in PAGES {
         let reply = server.try_send(&Request::get(page)).expect("an answer");
@@ -74,7 +74,7 @@ fn an_enabled_documentation_is_whole_and_loads_nothing_from_elsewhere() {
 }
 
 #[test]
-fn a_page_is_sent_compressed_to_who_takes_that_and_plain_to_others() {
+fn a_page_is_compressed_only_for_clients_that_accept_it() {
     let server = documented();
     let get = || Request::get("/docs/swagger-ui-bundle.js");
     let plain = server.try_send(&get()).expect("an answer");
@@ -100,7 +100,7 @@ fn browser() -> Option<&'static str> {
 }
 
 #[test]
-fn a_browser_shows_both_pages_and_blocks_nothing_of_them() {
+fn a_browser_shows_both_pages_and_blocks_none_of_their_parts() {
     let Some(browser) = browser() else {
         return harness::foreign::left_out("there is no Chromium (apt-get install chromium)");
     };

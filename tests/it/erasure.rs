@@ -9,9 +9,9 @@ use crate::cli::{done, refused, svc};
 
 on_both_backends!(
     every_answer_says_that_content_was_erased,
-    a_dry_run_changes_nothing_and_a_reason_is_asked_for,
-    what_is_old_goes_and_what_is_new_stays,
-    a_backup_of_before_brings_nothing_back,
+    an_erasure_needs_a_reason_and_a_dry_run_changes_nothing,
+    an_erasure_by_age_keeps_newer_content,
+    a_backup_from_before_an_erasure_does_not_bring_content_back,
 );
 
 const SECRET: &str = "the customer is called Vandelay";
@@ -182,7 +182,7 @@ fn every_answer_says_that_content_was_erased(backend: Backend) {
     assert!(verified.starts_with("no damage found in "), "{verified}");
 }
 
-fn a_dry_run_changes_nothing_and_a_reason_is_asked_for(backend: Backend) {
+fn an_erasure_needs_a_reason_and_a_dry_run_changes_nothing(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -238,7 +238,7 @@ fn a_dry_run_changes_nothing_and_a_reason_is_asked_for(backend: Backend) {
     );
 }
 
-fn what_is_old_goes_and_what_is_new_stays(backend: Backend) {
+fn an_erasure_by_age_keeps_newer_content(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -264,7 +264,7 @@ fn what_is_old_goes_and_what_is_new_stays(backend: Backend) {
     );
 }
 
-fn a_backup_of_before_brings_nothing_back(backend: Backend) {
+fn a_backup_from_before_an_erasure_does_not_bring_content_back(backend: Backend) {
     let Some(mut server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

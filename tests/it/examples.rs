@@ -117,7 +117,7 @@ fn every_published_example_is_answered_as_published(backend: Backend) {
         let example: Value = serde_json::from_str(&text).expect("JSON");
         let name = example["operation"].as_str().expect("a name");
         let route = routes.iter().find(|route| route.name == name);
-        let route = route.unwrap_or_else(|| panic!("{name} is no operation"));
+        let route = route.unwrap_or_else(|| panic!("{name} is not an operation"));
         // The harness checks the answer against its schema.
         let reply = server.send(&request(route, &example));
         assert_eq!(reply.status, 200, "{name}: {}", reply.text());

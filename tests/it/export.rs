@@ -77,7 +77,7 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
     );
     assert!(lines(&server, &["--until", "1d"]).is_empty());
     assert_eq!(lines(&server, &["--since", "1d"]).len(), 5);
-    // What is quarantined appears in no answer.
+    // Quarantined facts appear in no answer.
     let hide = ["quarantine", calls, LAST_CALL, "--reason", "a leak"];
     done(&svc(&server, &hide));
     let visible = lines(&server, &[]);

@@ -27,10 +27,10 @@ const ROUTES: [(&str, &str); 4] = [
 
 on_both_backends! {
     one_webhook_serves_every_event,
-    a_repeated_delivery_is_stored_once_however_often_it_comes_at_once,
-    an_odd_id_of_a_delivery_costs_at_most_the_delivery,
-    the_configured_host_is_that_of_every_fact,
-    any_payload_is_answered_and_its_repetition_alike,
+    concurrent_repetitions_of_a_delivery_are_stored_once,
+    an_odd_delivery_id_affects_at_most_its_delivery,
+    every_fact_has_the_configured_host,
+    any_payload_is_answered_and_repeating_it_is_idempotent,
 }
 
 fn start(backend: Backend) -> Option<Server> {
@@ -106,7 +106,7 @@ fn one_webhook_serves_every_event(backend: Backend) {
     );
 }
 
-fn a_repeated_delivery_is_stored_once_however_often_it_comes_at_once(backend: Backend) {
+fn concurrent_repetitions_of_a_delivery_are_stored_once(backend: Backend) {
     let Some(server) = start(backend) else { return };
     for (event, payload) in storable() {
         let request = Webhook::new(event, &payload).named("d").to(ANY);
@@ -128,7 +128,7 @@ fn a_repeated_delivery_is_stored_once_however_often_it_comes_at_once(backend: Ba
     }
 }
 
-fn an_odd_id_of_a_delivery_costs_at_most_the_delivery(backend: Backend) {
+fn an_odd_delivery_id_affects_at_most_its_delivery(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let long = "x".repeat(1_025);
     for (event, payload) in storable() {
@@ -153,7 +153,7 @@ fn an_odd_id_of_a_delivery_costs_at_most_the_delivery(backend: Backend) {
     assert!(!Receipt::of(&server.send(&request)).stored);
 }
 
-fn the_configured_host_is_that_of_every_fact(backend: Backend) {
+fn every_fact_has_the_configured_host(backend: Backend) {
     let mut configuration = Configuration::default();
     let host = ("SVC_FORGE_HOST".to_owned(), "Git.Example".to_owned());
     configuration.variables.extend([host]);
@@ -198,7 +198,7 @@ fn places(value: &Value, place: &str) -> Vec<String> {
     inside.into_iter().flat_map(deeper).collect()
 }
 
-fn any_payload_is_answered_and_its_repetition_alike(backend: Backend) {
+fn any_payload_is_answered_and_repeating_it_is_idempotent(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let mut random = Random::new(2_026);
     let odd = [
@@ -251,7 +251,7 @@ fn any_payload_is_answered_and_its_repetition_alike(backend: Backend) {
 /// A form is the default of GitHub's webhooks. It is answered like any malformed body, and the log
 /// says what to change, but not for a stranger, who could fill the log.
 #[test]
-fn a_form_is_malformed_and_the_log_says_what_to_change() {
+fn a_form_encoded_delivery_is_refused_and_the_log_names_the_setting() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let as_form = |mut request: Request| {
         request.headers.retain(|(name, _)| name != "content-type");
@@ -282,14 +282,14 @@ fn a_form_is_malformed_and_the_log_says_what_to_change() {
         assert_eq!(server.send(&ping).status, 200, "{path}");
         let broken = Webhook::unnamed("{").header("x-github-event", "push");
         assert_eq!(server.send(&broken.to(path)).text(), malformed, "{path}");
-        assert_eq!(told(), forms, "{path}: only of a signed form");
+        assert_eq!(told(), forms, "{path}: only for a signed form");
     }
     assert!(server.log().contains("application/json"));
 }
 
 /// A request without a valid signature always gets the same bytes, whatever else it contains.
 #[test]
-fn a_wrong_signature_learns_nothing() {
+fn a_wrong_signature_reveals_nothing() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let mut bodies: Vec<Vec<u8>> = storable()
         .iter()
@@ -444,7 +444,7 @@ fn a_delivery_may_be_signed_with_the_previous_secret_too() {
 }
 
 #[test]
-fn what_needs_no_store_is_answered_while_it_is_down() {
+fn skipped_events_are_answered_while_the_store_is_down() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -474,7 +474,7 @@ fn what_needs_no_store_is_answered_while_it_is_down() {
 }
 
 #[test]
-fn the_log_says_what_became_of_a_delivery_and_nothing_of_its_content() {
+fn the_log_shows_the_result_of_a_delivery_but_none_of_its_content() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let mut wanted = Vec::new();
     for ((event, mut payload), line) in storable().into_iter().zip([

@@ -24,7 +24,7 @@ const FOLDER_VARIABLE: &str = "SVC_TEST_WEBHOOK_EXAMPLES";
 const SENDERS: usize = 4;
 
 on_both_backends! {
-    every_published_example_is_answered_and_its_repetition_too,
+    every_published_webhook_example_and_its_repetition_are_answered,
 }
 
 /// An example: the event, the payload, and an id as GitHub would assign it.
@@ -39,7 +39,7 @@ fn folder() -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     if let Some(given) = given {
         let folder = PathBuf::from(given);
-        assert!(folder.is_dir(), "{} is no folder", folder.display());
+        assert!(folder.is_dir(), "{} is not a folder", folder.display());
         return Some(folder);
     }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
@@ -75,7 +75,7 @@ fn examples(folder: &Path) -> Vec<Example> {
         .collect()
 }
 
-fn every_published_example_is_answered_and_its_repetition_too(backend: Backend) {
+fn every_published_webhook_example_and_its_repetition_are_answered(backend: Backend) {
     let Some(folder) = folder() else {
         return say("the published webhook examples are skipped: they are not there");
     };

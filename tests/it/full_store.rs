@@ -110,7 +110,7 @@ pub(crate) fn all_is_there(server: &Server, calls: &[Call]) {
 }
 
 #[test]
-fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_disk_prevents_only_storing() {
     let Some(store) = Store::on_small_disk(3 * 1024) else {
         return;
     };
@@ -165,7 +165,7 @@ fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
 }
 
 #[test]
-fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
+fn an_erasure_on_a_full_disk_reports_what_is_erased_and_what_remains() {
     let Some(store) = Store::on_small_disk(16 * 1024) else {
         return;
     };
@@ -190,7 +190,7 @@ fn an_erasure_without_room_says_what_is_erased_and_what_remains() {
 
 /// A restore that runs out of space leaves the existing store.
 #[test]
-fn a_restore_without_room_leaves_the_store_as_it_was() {
+fn a_restore_on_a_full_disk_leaves_the_store_unchanged() {
     let Some(store) = Store::on_small_disk(64 * 1024) else {
         return;
     };
@@ -223,7 +223,7 @@ fn a_restore_without_room_leaves_the_store_as_it_was() {
 
 /// What was erased does not come back, whatever the restore runs out of.
 #[test]
-fn a_restore_without_room_to_erase_again_leaves_the_store_as_it_was() {
+fn a_restore_without_space_to_erase_again_leaves_the_store_unchanged() {
     let Some(store) = Store::on_small_disk(64 * 1024) else {
         return;
     };
@@ -288,7 +288,7 @@ fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
 }
 
 #[test]
-fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
+fn a_read_only_database_is_written_again_without_a_restart_once_writable() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -314,7 +314,8 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
     let doctor = doctor.stdout_text();
     assert!(doctor.contains("logs as JSON      FAILED"), "{doctor}");
     assert!(doctor.contains("store.unavailable"), "{doctor}");
-    // Nothing that asks the same service mends it, in whichever encoding it answered.
+    // A command that asks the same service is not a fix, so it is not suggested for either
+    // encoding.
     assert!(!doctor.contains("fix: svc capture"), "{doctor}");
     // A server can start on it, and answers.
     let other = Server::start_on(&store, &Configuration::default());
@@ -332,7 +333,7 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
 }
 
 #[test]
-fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_database_server_prevents_only_storing() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -340,7 +341,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
     let server = Server::start_on(&store, &Configuration::default());
     let before = Call::new("s", "before");
     assert!(deliver(&server, &before));
-    // What PostgreSQL says if a file cannot grow.
+    // PostgreSQL's message if a file cannot grow.
     database.query(
         "create function full_disk() returns trigger language plpgsql as $$ begin \
          raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; \
@@ -363,7 +364,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
 
 /// PostgreSQL ends if it cannot write its log, and starts once there is room for it.
 #[test]
-fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_else() {
+fn a_full_disk_of_the_write_ahead_log_prevents_only_storing() {
     let Some(mut cluster) = OwnCluster::on_small_log_disk(16 * 1024) else {
         return;
     };
@@ -403,7 +404,7 @@ fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_el
 /// SQLite gives its log files the mode of the database, and they outlive it. A connection that can
 /// only read them opens as if it could write.
 #[test]
-fn a_file_beside_the_database_that_can_only_be_read_is_named() {
+fn a_read_only_file_beside_the_database_is_named() {
     const NOBODY: u32 = 65_534;
     let is_root = rustix::process::geteuid().is_root();
     let home = tempfile::tempdir().expect("a folder");
@@ -437,7 +438,7 @@ fn a_file_beside_the_database_that_can_only_be_read_is_named() {
     let log = home.path().join("svc.db-shm");
     assert!(
         log.exists(),
-        "a reader of a file that it cannot write leaves the log"
+        "a reader that cannot write the file leaves the log behind"
     );
     let doctor = svc(&["doctor"]).expect("it ran").stdout_text();
     assert!(

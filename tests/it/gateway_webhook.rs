@@ -20,10 +20,10 @@ const PATHS: [&str; 2] = ["/ingest/gateway/gateway_a", "/ingest/gateway/litellm"
 
 on_both_backends! {
     a_recorded_array_is_stored_and_its_repetition_is_all_duplicates,
-    recorded_lines_are_stored_as_an_array_would_be,
+    recorded_lines_are_stored_like_an_array,
     a_single_payload_is_stored_under_either_name_of_the_gateway,
-    what_was_recorded_can_be_read_exactly,
-    a_payload_that_fails_takes_no_other_of_its_batch_down,
+    recorded_calls_are_read_back_exactly,
+    an_invalid_payload_does_not_fail_the_rest_of_its_batch,
     a_recorded_call_is_dated_by_its_end,
     a_redelivery_that_differs_is_logged_and_changes_nothing,
 }
@@ -57,7 +57,7 @@ fn counts(reply: &Reply, wanted: &Value) {
 }
 
 #[test]
-fn what_was_recorded_is_as_the_published_schema_describes() {
+fn recorded_payloads_satisfy_the_published_schema() {
     let schema = include_str!("../../schemas/GatewayPayload.json");
     let schema: Value = serde_json::from_str(schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -77,7 +77,7 @@ fn what_was_recorded_is_as_the_published_schema_describes() {
 }
 
 #[test]
-fn an_envelope_may_be_dated_in_every_way_that_the_schema_describes() {
+fn every_date_form_of_the_published_schema_is_accepted() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let schema = include_str!("../../schemas/GatewayIngestRequest.json");
     let schema: Value = serde_json::from_str(schema).expect("JSON");
@@ -180,7 +180,7 @@ fn a_recorded_call_is_dated_by_its_end(backend: Backend) {
     assert_eq!(observed, ends);
 }
 
-fn recorded_lines_are_stored_as_an_array_would_be(backend: Backend) {
+fn recorded_lines_are_stored_like_an_array(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let skipped = json!({"no_session": 3});
     let mut request = Request::post(PATHS[1], lines()).bearer(INGEST_TOKEN);
@@ -250,7 +250,7 @@ fn a_single_payload_is_stored_under_either_name_of_the_gateway(backend: Backend)
     assert_eq!(reply.status, 422, "{}", reply.text());
 }
 
-fn what_was_recorded_can_be_read_exactly(backend: Backend) {
+fn recorded_calls_are_read_back_exactly(backend: Backend) {
     let Some(server) = start(backend) else { return };
     assert_eq!(server.deliver(PATHS[0], array()).status, 200);
     let calls = calls_of(&server, SESSION);
@@ -350,7 +350,7 @@ fn read_texts(server: &Server, call: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn a_payload_that_fails_takes_no_other_of_its_batch_down(backend: Backend) {
+fn an_invalid_payload_does_not_fail_the_rest_of_its_batch(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let good = |name: &str| Call::new("batch", name).bare();
     let mut sessionless = Call::new("batch", "sessionless").bare();

@@ -140,7 +140,7 @@ fn a_client_of_hey_api_posts_discovers_and_reads() {
 }
 
 #[test]
-fn redocly_has_nothing_to_say_of_the_document() {
+fn redocly_reports_no_problem_in_the_document() {
     let Some(linter) = program("redocly") else {
         return;
     };
@@ -154,7 +154,7 @@ fn redocly_has_nothing_to_say_of_the_document() {
 }
 
 #[test]
-fn spectral_has_nothing_to_say_of_the_document() {
+fn spectral_reports_no_problem_in_the_document() {
     let Some(linter) = program("spectral") else {
         return;
     };

@@ -10,10 +10,10 @@ use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server, Store};
 use serde_json::{Value, json};
 
 on_both_backends!(
-    nothing_that_was_read_before_leads_anywhere_afterwards,
-    no_request_that_begins_after_a_revocation_reads,
-    a_name_that_is_none_is_refused_and_nothing_is_recorded,
-    a_token_that_vanishes_and_comes_back_has_what_its_name_has,
+    after_a_revocation_earlier_answers_lead_nowhere,
+    no_request_begun_after_a_revocation_reads_evidence,
+    an_invalid_token_name_is_refused_and_nothing_is_recorded,
+    a_token_removed_and_configured_again_keeps_the_grants_of_its_name,
 );
 
 const REVIEW: &str = "4444444444444444444444444444444eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
@@ -127,7 +127,7 @@ fn questions(server: &Server) -> Vec<Request> {
 /// Text that is in the Session and nowhere else.
 const SAID: &str = "src/pager.rs";
 
-fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
+fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let id = grant(&server);
     let questions = questions(&server);
@@ -166,7 +166,7 @@ fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
     let again: Vec<u16> = answers().iter().map(|(status, _)| *status).collect();
     assert_eq!(
         again, [200; 10],
-        "granted again, what was handed out serves again"
+        "once granted again, earlier answers can be used again"
     );
     let revoke = json!({"token": "review", "reason": "lost"});
     change(&server, "/v1/grants/revoke", &revoke);
@@ -177,7 +177,7 @@ fn nothing_that_was_read_before_leads_anywhere_afterwards(backend: Backend) {
 
 /// A request that began before the revocation was acknowledged is answered completely or not at
 /// all. One that began later is never answered.
-fn no_request_that_begins_after_a_revocation_reads(backend: Backend) {
+fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
     let Some(server) = start(backend) else { return };
     grant(&server);
     let questions = questions(&server);
@@ -238,12 +238,12 @@ fn no_request_that_begins_after_a_revocation_reads(backend: Backend) {
                 }
             }
         }
-        assert!(later >= ASKERS, "they asked on after it");
+        assert!(later >= ASKERS, "they kept asking after it");
         change(&server, "/v1/grants/restore", &token);
     }
 }
 
-fn a_name_that_is_none_is_refused_and_nothing_is_recorded(backend: Backend) {
+fn an_invalid_token_name_is_refused_and_nothing_is_recorded(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let long = "a".repeat(65);
     let names = [
@@ -319,7 +319,7 @@ fn a_name_that_is_none_is_refused_and_nothing_is_recorded(backend: Backend) {
     assert_eq!(reply.status, 403);
 }
 
-fn a_token_that_vanishes_and_comes_back_has_what_its_name_has(backend: Backend) {
+fn a_token_removed_and_configured_again_keeps_the_grants_of_its_name(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };

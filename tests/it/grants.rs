@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::cli::{account, done, refused, svc, svc_with};
 
 on_both_backends!(
-    a_grant_holds_at_once_and_as_long_as_it_is_in_force,
-    a_rule_grants_what_fits_and_nothing_else,
+    a_grant_takes_effect_at_once_and_until_it_ends,
+    a_rule_grants_only_matching_sessions,
     a_revoked_token_is_unknown_everywhere,
-    the_order_of_checks_is_that_of_the_configured_grant,
+    checks_run_in_the_same_order_as_for_configured_grants,
     a_rule_that_reaches_too_many_declines_a_discovery,
-    the_shell_grants_explains_and_shows_who_and_why,
-    what_is_wrong_with_a_change_is_told,
+    the_shell_grants_explains_a_grant_and_shows_who_made_it,
+    an_invalid_change_of_grants_is_explained,
     another_server_of_the_store_follows_at_once,
 );
 
@@ -91,7 +91,7 @@ fn deliver(server: &Server, session: &str, user: &str) {
 
 const OUTSIDE: &str = r#"{"detail":"Session is outside the context grant"}"#;
 
-fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
+fn a_grant_takes_effect_at_once_and_until_it_ends(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };
@@ -132,7 +132,7 @@ fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
         "matched"
     );
 
-    // What is granted already is not granted twice, and what has ended does not end twice.
+    // An existing grant is not added twice, and an ended one does not end twice.
     assert_eq!(grant(&server, &json!({"session_id": "one"})), one);
     assert_eq!(remove(&server, &one)["unchanged"], false);
     assert_eq!(remove(&server, &one)["unchanged"], true);
@@ -160,7 +160,7 @@ fn a_grant_holds_at_once_and_as_long_as_it_is_in_force(backend: Backend) {
     assert!(!server.log().contains(REVIEW), "no token is logged");
 }
 
-fn a_rule_grants_what_fits_and_nothing_else(backend: Backend) {
+fn a_rule_grants_only_matching_sessions(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };
@@ -206,14 +206,14 @@ fn a_rule_grants_what_fits_and_nothing_else(backend: Backend) {
     assert_eq!(explained["granted"], false);
     assert_eq!(explained["entries"][0]["obstacles"], json!(["other_user"]));
 
-    // What is quarantined is absent, as everywhere.
+    // Quarantined facts are absent, as everywhere.
     let calls = body(&inventory(&server, REVIEW, "hers"));
     let call = calls["calls"][0]["inference_call_id"]
         .as_str()
         .expect("an id");
     let hide = json!({"table": "inference_calls", "fact_id": call, "reason": "a leak"});
     change(&server, "/v1/quarantine", &hide);
-    assert_eq!(reads("hers"), 403, "nothing visible says that it is Ann's");
+    assert_eq!(reads("hers"), 403, "no visible fact says that it is Ann's");
     change(&server, "/v1/release", &hide);
     assert_eq!(reads("hers"), 200);
 }
@@ -231,7 +231,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
         "/v1/me",
         "/v1/facts",
         "/query/context/evidence?session_id=one",
-        // The request is not looked at.
+        // The request is not checked.
         "/query/context/evidence",
     ] {
         let reply = server.send(&Request::get(path).bearer(REVIEW));
@@ -250,7 +250,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
     assert_eq!(
         me(&server, TRIAGE).status,
         200,
-        "another token is as it was"
+        "the other token is unchanged"
     );
 
     // Grants can still be added to it, and it is accepted again with its grants.
@@ -263,7 +263,7 @@ fn a_revoked_token_is_unknown_everywhere(backend: Backend) {
     );
 }
 
-fn the_order_of_checks_is_that_of_the_configured_grant(backend: Backend) {
+fn checks_run_in_the_same_order_as_for_configured_grants(backend: Backend) {
     let mut configuration = Configuration::granting(&["configured"]);
     configuration.variables = self::configuration().variables;
     let Some(server) = Server::start(backend, &configuration) else {
@@ -287,7 +287,7 @@ fn the_order_of_checks_is_that_of_the_configured_grant(backend: Backend) {
         let request = Request::post(path, body.to_owned()).bearer(REVIEW);
         server.send(&request)
     };
-    // A named token has no single Session that need not be named, whatever the body.
+    // A named token has no default Session, so each request must name one.
     let reply = ask("/query/context", "{");
     assert_eq!(
         reply.text(),
@@ -378,7 +378,7 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     assert_eq!(mine["source_session_ids"], json!(["one"]));
 }
 
-fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
+fn the_shell_grants_explains_a_grant_and_shows_who_made_it(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };
@@ -520,7 +520,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     );
 }
 
-fn what_is_wrong_with_a_change_is_told(backend: Backend) {
+fn an_invalid_change_of_grants_is_explained(backend: Backend) {
     let Some(server) = Server::start(backend, &configuration()) else {
         return;
     };

@@ -16,7 +16,7 @@ const AGENTS: &str = include_str!("../../docs/agents.md");
 const SESSION: &str = "session-of-the-guide";
 
 on_both_backends! {
-    an_agent_that_follows_its_guide_reads_exact_parts,
+    an_agent_that_follows_the_guide_reads_exact_parts,
 }
 
 /// Returns the contents of the blocks in a language.
@@ -28,7 +28,7 @@ fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
         .collect()
 }
 
-fn an_agent_that_follows_its_guide_reads_exact_parts(backend: Backend) {
+fn an_agent_that_follows_the_guide_reads_exact_parts(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::granting(&[SESSION])) else {
         return;
     };
@@ -61,7 +61,7 @@ fn an_agent_that_follows_its_guide_reads_exact_parts(backend: Backend) {
         let answer = String::from_utf8(answers[place].to_canonical()).expect("ASCII");
         assert!(answer.contains(what), "{answer}");
     };
-    assert_eq!(answers.len(), 6, "one a question of the guide");
+    assert_eq!(answers.len(), 6, "one per question of the guide");
     says(0, "\"retrieval\"");
     says(1, SESSION);
     says(2, &receipt.fact);

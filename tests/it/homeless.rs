@@ -21,7 +21,7 @@ fn variables<'a>(url: &'a str, token: &'a str) -> [(&'a str, &'a str); 6] {
 }
 
 #[test]
-fn a_token_of_the_environment_needs_no_home() {
+fn a_token_from_the_environment_needs_no_home_folder() {
     let server = Server::start(Backend::Sqlite, &Configuration::default());
     let server = server.expect("SQLite is never skipped");
     let url = server.base_url();
@@ -36,7 +36,7 @@ fn a_token_of_the_environment_needs_no_home() {
 }
 
 #[test]
-fn what_an_editor_did_is_sent_without_a_home_and_what_is_lost_is_said() {
+fn without_a_home_folder_edits_are_sent_and_losses_are_reported() {
     let server = Server::start(Backend::Sqlite, &Configuration::default());
     let server = server.expect("SQLite is never skipped");
     let write = json!({

@@ -27,11 +27,11 @@ use crate::query::Facts;
 
 on_both_backends! {
     a_failed_run_leads_to_the_session_behind_it,
-    a_list_of_failures_goes_on_page_by_page,
-    failures_that_cannot_be_told_apart_are_shown_and_not_passed_over,
-    what_is_not_there_is_said_and_what_is_doubtful_is_refused,
-    every_run_of_our_own_snippets_is_found_by_what_a_person_pastes,
-    the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run,
+    failures_are_listed_page_by_page,
+    failures_of_ambiguous_repositories_are_shown,
+    missing_evidence_is_reported_and_ambiguous_questions_are_refused,
+    every_run_reported_by_our_snippets_is_found_by_a_pasted_url_or_id,
+    a_run_shows_the_sessions_of_its_whole_push_and_pull_request,
 }
 
 /// How long the service may take to read the notes.
@@ -224,7 +224,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     assert_eq!(at(&investigated, &["run", "found"]), &Json::from(true));
 }
 
-fn a_list_of_failures_goes_on_page_by_page(backend: Backend) {
+fn failures_are_listed_page_by_page(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let commit = "c".repeat(40);
     for run in ["1", "2", "3"] {
@@ -251,7 +251,7 @@ fn a_list_of_failures_goes_on_page_by_page(backend: Backend) {
     assert_eq!(at(&all, &["next_cursor"]), &Json::Null);
 }
 
-fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Backend) {
+fn failures_of_ambiguous_repositories_are_shown(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let commit = "c".repeat(40);
     // A pipeline whose variables do not give the repository's number.
@@ -320,7 +320,7 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     assert_eq!(none, "no timed-out runs in this range\n");
 }
 
-fn every_run_of_our_own_snippets_is_found_by_what_a_person_pastes(backend: Backend) {
+fn every_run_reported_by_our_snippets_is_found_by_a_pasted_url_or_id(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let commit = "c".repeat(40);
     let job = |variables: &[(&str, &str)], more: &[&str]| {
@@ -486,7 +486,7 @@ fn every_run_of_our_own_snippets_is_found_by_what_a_person_pastes(backend: Backe
     );
 }
 
-fn the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run(backend: Backend) {
+fn a_run_shows_the_sessions_of_its_whole_push_and_pull_request(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let facts = Facts::of(&server);
     // A branch that was pushed twice. Session a worked on a commit of the first push, and b on one
@@ -548,7 +548,7 @@ fn the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run(backend: Bac
     assert!(!shown.contains("Session c"), "{shown}");
 }
 
-fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
+fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Backend) {
     let Some(server) = start(backend) else { return };
     for (arguments, said) in [
         (&["investigate", "41"][..], "no visible run 41 is stored\n"),

@@ -25,7 +25,7 @@ fn svc(server: &Server, config: &Path, arguments: &[&str], input: &str) -> Outpu
 }
 
 #[test]
-fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
+fn every_command_uses_a_login_unless_a_setting_overrides_it() {
     let server = start(&Configuration::granting(&["s"]));
     let url = server.base_url();
     let folder = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
 }
 
 #[test]
-fn a_login_that_proves_nothing_keeps_nothing() {
+fn a_failed_login_stores_nothing() {
     let server = start(&Configuration::granting(&["s"]));
     let url = server.base_url();
     let folder = tempfile::tempdir().unwrap();

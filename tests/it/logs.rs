@@ -328,7 +328,7 @@ fn a_body_may_be_gzip_in_several_members_and_any_framing() {
 }
 
 #[test]
-fn a_body_that_is_not_encoded_as_it_says_is_400() {
+fn a_body_that_contradicts_its_content_encoding_is_400() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let body = logs(&allowed_edit("s-1", "tu1")).to_string();
     let packed = gzip(body.as_bytes());
@@ -362,7 +362,7 @@ fn a_body_that_is_not_encoded_as_it_says_is_400() {
 }
 
 #[test]
-fn a_bomb_is_413_for_who_may_send_and_only_counted_for_others() {
+fn a_decompression_bomb_is_413_for_senders_and_only_counted_for_others() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     // A hundred members, each exactly as large as the cap: 2.5 GiB in 2.5 MB.
     let bomb = gzip(&vec![b' '; BODY_BYTES_MAX]).repeat(100);
@@ -391,7 +391,7 @@ fn a_bomb_is_413_for_who_may_send_and_only_counted_for_others() {
 }
 
 #[test]
-fn an_operator_sees_why_records_became_nothing() {
+fn an_operator_sees_why_records_were_not_stored() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let [decision, result] = allowed_edit("s-1", "tu1");
     let shell = json!({"session.id": "s", "decision": "accept", "tool_name": "Bash"});

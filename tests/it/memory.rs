@@ -38,9 +38,9 @@ const AT_ONCE: [&str; 8] = [
 ];
 
 on_both_backends! {
-    no_body_costs_more_than_a_request_may,
-    many_bodies_at_once_cost_no_more_than_the_service_may,
-    large_bodies_leave_nothing_behind_however_often_they_come,
+    no_body_needs_more_memory_than_a_request_may_use,
+    many_concurrent_bodies_need_no_more_memory_than_the_service_may_use,
+    repeated_large_bodies_leave_no_memory_behind,
 }
 
 /// Starts a server with little address space. A process that asks for more aborts.
@@ -274,7 +274,7 @@ fn hostile() -> Vec<(String, Request)> {
     bodies
 }
 
-fn no_body_costs_more_than_a_request_may(backend: Backend) {
+fn no_body_needs_more_memory_than_a_request_may_use(backend: Backend) {
     let Some(mut server) = start(backend) else {
         return;
     };
@@ -300,7 +300,7 @@ fn no_body_costs_more_than_a_request_may(backend: Backend) {
     assert_eq!(server.send(&Request::get("/health")).status, 200);
 }
 
-fn many_bodies_at_once_cost_no_more_than_the_service_may(backend: Backend) {
+fn many_concurrent_bodies_need_no_more_memory_than_the_service_may_use(backend: Backend) {
     let Some(mut server) = start(backend) else {
         return;
     };
@@ -327,7 +327,7 @@ fn many_bodies_at_once_cost_no_more_than_the_service_may(backend: Backend) {
     assert_eq!(server.send(&Request::get("/health")).status, 200);
 }
 
-fn large_bodies_leave_nothing_behind_however_often_they_come(backend: Backend) {
+fn repeated_large_bodies_leave_no_memory_behind(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };

@@ -26,12 +26,12 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 on_both_backends! {
     a_push_is_answered_at_once_and_leads_to_observations,
     notes_that_follow_their_branch_need_no_further_push,
-    a_forge_that_hangs_holds_up_no_push_and_no_other_repository,
-    a_refresh_that_failed_is_done_after_a_restart,
+    a_hanging_forge_blocks_no_push_and_no_other_repository,
+    a_failed_refresh_is_repeated_after_a_restart,
     servers_share_the_mirrors,
-    a_name_that_was_taken_again_is_not_followed,
+    a_reused_repository_name_is_not_followed,
     an_operator_refreshes_without_a_server,
-    mirrors_without_pushes_are_collected,
+    mirrors_without_pushes_are_removed,
 }
 
 fn configuration(more: &[(&str, &str)]) -> Configuration {
@@ -166,7 +166,7 @@ fn notes_that_follow_their_branch_need_no_further_push(backend: Backend) {
     eventually("the note is seen", || observations(&server) == 1);
 }
 
-fn a_forge_that_hangs_holds_up_no_push_and_no_other_repository(backend: Backend) {
+fn a_hanging_forge_blocks_no_push_and_no_other_repository(backend: Backend) {
     let Some(mut server) = start(backend) else {
         return;
     };
@@ -207,7 +207,7 @@ fn a_forge_that_hangs_holds_up_no_push_and_no_other_repository(backend: Backend)
     );
 }
 
-fn a_refresh_that_failed_is_done_after_a_restart(backend: Backend) {
+fn a_failed_refresh_is_repeated_after_a_restart(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };
@@ -258,7 +258,7 @@ fn servers_share_the_mirrors(backend: Backend) {
     });
 }
 
-fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
+fn a_reused_repository_name_is_not_followed(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let (repository, base, head) = stamped("s");
     let http = Http::start(Answer::Git(repository.folder().to_owned()));
@@ -297,7 +297,7 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
         let refused = dig(&status, "mirrors.2.last_failure");
         refused == Some(&Json::from("clone_url_refused"))
     });
-    // Nobody mistakes the refused ones for being up to date.
+    // The refused ones are not shown as up to date.
     let (_, status) = shell(&server, &["mirror", "status"]);
     let states = [0, 1, 2].map(|mirror| text(&status, &format!("mirrors.{mirror}.state")));
     assert_eq!(states, ["refused", "idle", "refused"]);
@@ -373,7 +373,7 @@ fn an_operator_refreshes_without_a_server(backend: Backend) {
     assert_eq!(refresh("no name").0, Some(1));
 }
 
-fn mirrors_without_pushes_are_collected(backend: Backend) {
+fn mirrors_without_pushes_are_removed(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let (repository, base, head) = stamped("s");
     let daemon = Daemon::start(repository.folder());

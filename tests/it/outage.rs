@@ -82,14 +82,14 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     }
     let facts = server.read_json("/v1/facts");
     let total = dig(&facts, "tables.developer_decisions.total").cloned();
-    assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
+    assert_eq!(total, Some(Json::from(1_i64)), "for every encoding");
 }
 
 /// A server waits no longer than this for its database to answer, and then gets time to report it.
 const ANSWERED: Duration = Duration::from_secs(33);
 
 #[test]
-fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
+fn a_database_that_does_not_answer_causes_only_503() {
     let Some((store, network)) = Store::behind_network() else {
         return;
     };
@@ -145,7 +145,7 @@ fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
 
 /// Only looking it up shows whether a commit whose answer is lost was carried out.
 #[test]
-fn a_commit_whose_answer_is_lost_is_carried_out_once() {
+fn a_commit_with_a_lost_answer_is_carried_out_once() {
     let Some((store, network)) = Store::behind_network() else {
         return;
     };
@@ -175,7 +175,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A store that is cut off under load acknowledges nothing that it does not keep.
 #[test]
-fn what_was_acknowledged_around_an_outage_is_there() {
+fn deliveries_acknowledged_around_an_outage_are_stored() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };

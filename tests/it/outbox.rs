@@ -22,7 +22,7 @@ const DELIVERIES: usize = 60;
 const ROUNDS: u64 = 4;
 
 on_both_backends! {
-    every_delivery_becomes_one_fact_however_often_the_service_dies,
+    every_delivery_becomes_one_fact_even_if_the_service_dies,
 }
 
 /// A call that only the outbox names.
@@ -102,7 +102,7 @@ fn facts(server: &Server) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn every_delivery_becomes_one_fact_however_often_the_service_dies(backend: Backend) {
+fn every_delivery_becomes_one_fact_even_if_the_service_dies(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };

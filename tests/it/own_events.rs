@@ -316,7 +316,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_event_is_understood_as_it_was_meant(events in prop::collection::vec(event(), 0..6)) {
+    fn every_event_of_the_builder_is_captured_as_intended(events in prop::collection::vec(event(), 0..6)) {
         let understood = understood(&events);
         prop_assert_eq!(understood.report.records.translated, events.len() as u64);
         prop_assert!(understood.report.skipped.is_empty());

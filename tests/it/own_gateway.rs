@@ -22,9 +22,9 @@ mod example;
 
 on_both_backends! {
     the_first_example_of_the_sdk_is_stored_and_read_back,
-    every_kind_of_part_comes_back_as_it_was_given,
+    every_kind_of_part_is_read_back_unchanged,
     the_examples_of_the_published_schema_are_read,
-    what_is_passed_over_leaves_one_line_with_its_reason,
+    each_skipped_payload_is_logged_once_with_its_reason,
 }
 
 fn start(backend: Backend) -> Option<Server> {
@@ -56,11 +56,7 @@ fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
     let deliver = || run(example::deliver(&sender, "fix-the-pager")).expect("an answer");
     let (first, is_new) = stored(&deliver());
     assert!(is_new);
-    assert_eq!(
-        stored(&deliver()),
-        (first, false),
-        "it has a name of its own"
-    );
+    assert_eq!(stored(&deliver()), (first, false), "it has its own name");
     let told = done(&svc(&server, &["transcript", "fix-the-pager"]));
     for text in [
         "openai/gpt-5",
@@ -71,7 +67,7 @@ fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
     }
 }
 
-fn every_kind_of_part_comes_back_as_it_was_given(backend: Backend) {
+fn every_kind_of_part_is_read_back_unchanged(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let session = SessionId::new("s").expect("an id");
     let exact = |text: &[u8]| Json::parse(text).expect("JSON");
@@ -156,7 +152,7 @@ fn the_examples_of_the_published_schema_are_read(backend: Backend) {
     assert_eq!(dig(&again.json(), "stored"), Some(&Json::from(false)));
 }
 
-fn what_is_passed_over_leaves_one_line_with_its_reason(backend: Backend) {
+fn each_skipped_payload_is_logged_once_with_its_reason(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let batch = json!([
         {"litellm_call_id": "sessionless", "model": "m"},

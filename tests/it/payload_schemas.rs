@@ -1,5 +1,5 @@
-//! The published schemas of what is inside a body or a note: they accept what is really written,
-//! and reject what is ignored.
+//! The published schemas of what is inside a body or a note: they accept what programs really
+//! write, and reject what the service ignores.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn record(kind: EventKind) -> Value {
 }
 
 #[test]
-fn every_own_event_is_as_published() {
+fn every_own_event_satisfies_its_published_schema() {
     let schema = schema("OwnLogRecord");
     let call = |id| ForeignId::new(id).expect("an id");
     let file_path = FilePath::new("src/pager.rs").expect("a path");
@@ -103,7 +103,7 @@ fn every_own_event_is_as_published() {
 }
 
 #[test]
-fn a_stamped_note_is_as_published() {
+fn a_stamped_note_satisfies_its_published_schema() {
     let schema = schema("CommitNote");
     let stamp = Stamp {
         tool: "claude-code".to_owned(),
@@ -122,7 +122,7 @@ fn a_stamped_note_is_as_published() {
 }
 
 #[test]
-fn each_kind_of_part_is_as_published() {
+fn each_kind_of_part_satisfies_its_published_schema() {
     let schema = schema("Part");
     for part in [
         json!({ "type": "text", "content": "" }),

@@ -20,14 +20,14 @@ use svc_model::json::{Json, Text};
 use svc_model::query::CommitLink;
 
 on_both_backends! {
-    the_trail_leads_from_a_failure_to_its_session,
+    a_failure_leads_to_its_session,
     a_session_id_may_hold_slashes,
-    each_fault_of_a_query_has_its_text,
-    an_odd_value_of_any_parameter_is_never_answered_with_a_failure,
+    each_query_fault_has_its_fixed_text,
+    an_odd_value_of_any_query_parameter_is_never_a_server_error,
     servers_of_one_token_read_each_others_cursors,
     sessions_and_commits_take_a_read_slot_and_runs_do_not,
-    a_reply_over_its_cap_is_refused_whole,
-    a_large_outcome_is_in_the_answer_of_every_query,
+    a_reply_over_its_cap_is_refused,
+    a_large_outcome_fits_the_answer_of_every_query,
 }
 
 /// The range in which these tests' facts were received.
@@ -92,7 +92,7 @@ fn text<'a>(value: &'a Json, path: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no text at {path}: {value:?}"))
 }
 
-fn the_trail_leads_from_a_failure_to_its_session(backend: Backend) {
+fn a_failure_leads_to_its_session(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -160,7 +160,7 @@ fn a_session_id_may_hold_slashes(backend: Backend) {
     assert_eq!(server.read("/query/session/a%00b").status, 422);
 }
 
-fn each_fault_of_a_query_has_its_text(backend: Backend) {
+fn each_query_fault_has_its_fixed_text(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -229,7 +229,7 @@ fn each_fault_of_a_query_has_its_text(backend: Backend) {
     assert_eq!(dig(&rest, "next_cursor"), Some(&Json::Null));
 }
 
-fn an_odd_value_of_any_parameter_is_never_answered_with_a_failure(backend: Backend) {
+fn an_odd_value_of_any_query_parameter_is_never_a_server_error(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -391,7 +391,7 @@ fn sessions_and_commits_take_a_read_slot_and_runs_do_not(backend: Backend) {
         let refused: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 503).collect();
         let answered = replies.iter().filter(|reply| reply.status == 200).count();
         assert_eq!(answered + refused.len(), CLIENTS, "{path}");
-        assert!(answered >= 1, "{path}: nobody got the slot");
+        assert!(answered >= 1, "{path}: no read got the slot");
         assert!(
             !refused.is_empty(),
             "{path}: {CLIENTS} reads shared one slot"
@@ -399,7 +399,7 @@ fn sessions_and_commits_take_a_read_slot_and_runs_do_not(backend: Backend) {
         for reply in refused {
             assert_eq!(reply.text(), r#"{"detail":"work capacity exceeded"}"#);
         }
-        assert_eq!(server.read(&path).status, 200, "the slot is not given back");
+        assert_eq!(server.read(&path).status, 200, "the slot is not freed");
     }
     for path in [
         "/query/ci/outcome?provider=other&run_id=run-2000".to_owned(),
@@ -410,7 +410,7 @@ fn sessions_and_commits_take_a_read_slot_and_runs_do_not(backend: Backend) {
     }
 }
 
-fn a_reply_over_its_cap_is_refused_whole(backend: Backend) {
+fn a_reply_over_its_cap_is_refused(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -440,7 +440,7 @@ fn a_reply_over_its_cap_is_refused_whole(backend: Backend) {
     );
 }
 
-fn a_large_outcome_is_in_the_answer_of_every_query(backend: Backend) {
+fn a_large_outcome_fits_the_answer_of_every_query(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

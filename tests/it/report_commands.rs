@@ -25,13 +25,13 @@ use crate::mcp::agent::{Agent, Transport};
 use crate::payload_schemas::schema;
 
 on_both_backends!(
-    each_report_reads_as_it_was_counted,
-    each_report_is_json_of_its_own_members,
-    what_only_the_shell_reports_is_as_published,
-    what_no_report_can_be_made_of_is_refused,
-    the_moment_of_a_report_bounds_what_counts,
-    a_service_reports_what_its_store_and_its_mirrors_do,
-    lost_mirrors_are_told_wherever_a_report_is_read,
+    each_report_matches_its_recorded_transcript,
+    each_report_can_be_printed_as_json,
+    reports_of_the_shell_alone_satisfy_their_published_schemas,
+    invalid_report_arguments_are_refused,
+    a_report_counts_only_facts_up_to_its_as_of,
+    a_report_of_the_service_equals_that_of_its_store_and_mirrors,
+    every_report_names_lost_mirrors,
 );
 
 /// How long reading the push in the background may take.
@@ -167,7 +167,7 @@ fn transcript(server: &Server, arguments: &[&str]) -> String {
     text.lines().map(line).collect()
 }
 
-fn each_report_reads_as_it_was_counted(backend: Backend) {
+fn each_report_matches_its_recorded_transcript(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -200,7 +200,7 @@ fn each_report_reads_as_it_was_counted(backend: Backend) {
     }
 }
 
-fn each_report_is_json_of_its_own_members(backend: Backend) {
+fn each_report_can_be_printed_as_json(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -230,7 +230,7 @@ fn each_report_is_json_of_its_own_members(backend: Backend) {
     assert_eq!(explained, format!("{retention} unchecked_pull_requests"));
 }
 
-fn what_only_the_shell_reports_is_as_published(backend: Backend) {
+fn reports_of_the_shell_alone_satisfy_their_published_schemas(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -261,7 +261,7 @@ fn what_only_the_shell_reports_is_as_published(backend: Backend) {
     }
 }
 
-fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
+fn invalid_report_arguments_are_refused(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -330,7 +330,7 @@ fn what_no_report_can_be_made_of_is_refused(backend: Backend) {
     }
 }
 
-fn the_moment_of_a_report_bounds_what_counts(backend: Backend) {
+fn a_report_counts_only_facts_up_to_its_as_of(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -383,7 +383,7 @@ fn week_before(moment: &str) -> String {
     week.expect("a moment").to_string()
 }
 
-fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
+fn a_report_of_the_service_equals_that_of_its_store_and_mirrors(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -414,8 +414,9 @@ fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
     }
 }
 
-/// A folder that is not mounted looks like one that never had anything, but the store knows better.
-fn lost_mirrors_are_told_wherever_a_report_is_read(backend: Backend) {
+/// A folder that is not mounted looks like one that never had anything, but the store knows that it
+/// had mirrors.
+fn every_report_names_lost_mirrors(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
     };
@@ -468,7 +469,7 @@ fn lost_mirrors_are_told_wherever_a_report_is_read(backend: Backend) {
 }
 
 #[test]
-fn a_report_without_mirrors_says_that_it_ties_no_call_to_a_commit() {
+fn a_report_without_mirrors_says_that_no_call_is_attributed() {
     let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
     let store = server.store().url().to_owned();
     let arguments = ["report", "model", "--database-url", &store];
@@ -483,7 +484,7 @@ fn a_report_without_mirrors_says_that_it_ties_no_call_to_a_commit() {
 }
 
 #[test]
-fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
+fn ctrl_c_ends_a_report_and_its_git_at_once() {
     let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
     let folder = tempfile::tempdir().expect("a folder");
     let git = folder.path().join("git");
@@ -521,11 +522,11 @@ fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
     let status = report.wait().expect("it ends");
     assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
     assert!(interrupted.elapsed() < Duration::from_secs(5));
-    assert!(processes::group_is_gone(group), "git is left behind");
+    assert!(processes::group_is_gone(group), "git is still running");
 }
 
 #[test]
-fn the_example_of_the_documentation_prints_what_it_says() {
+fn the_documented_example_prints_the_documented_output() {
     let home = tempfile::tempdir().expect("a folder");
     let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reports.md");
     let documentation = fs::read_to_string(documentation).expect("the documentation");

@@ -22,7 +22,7 @@ fn scope(start: &str, end: &str, as_of: &str) -> String {
 }
 
 #[test]
-fn a_scope_that_does_not_fit_is_told_in_one_fixed_text() {
+fn an_invalid_scope_is_refused_with_one_fixed_text() {
     let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
     let (first, second, later) = (
         "2001-01-01T00:00:00Z",
@@ -74,7 +74,7 @@ fn every_absent_bound_is_listed_in_order() {
 }
 
 #[test]
-fn a_report_is_kept_by_nobody_and_its_path_has_one_method() {
+fn a_report_must_not_be_cached_and_its_path_has_one_method() {
     let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
     let (first, second) = ("2001-01-01T00:00:00Z", "2001-01-02T02:00:00%2B02:00");
     for report in REPORTS {

@@ -1,4 +1,4 @@
-//! Sessions as people find them: listed by what their facts say.
+//! Sessions as people find them: listed by their facts.
 
 use harness::delivery::Call;
 use harness::http::Request;
@@ -14,9 +14,9 @@ use crate::cli::{done, json, refused, svc};
 use crate::query::Facts;
 
 on_both_backends! {
-    sessions_are_found_by_what_their_facts_say,
+    sessions_are_found_by_their_facts,
     pages_of_sessions_follow_each_other,
-    a_new_session_is_named_in_the_log_once,
+    a_new_session_is_logged_once,
 }
 
 /// Returns the moment this many minutes ago.
@@ -33,7 +33,7 @@ fn observed(facts: &Facts, number: u128, session: &str, minutes: i64) -> Append 
     })
 }
 
-fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
+fn sessions_are_found_by_their_facts(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -74,7 +74,7 @@ fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
     refused(&svc(&server, &["sessions", "--repo", "own"]), 1);
 }
 
-fn a_new_session_is_named_in_the_log_once(backend: Backend) {
+fn a_new_session_is_logged_once(backend: Backend) {
     let mut configuration = Configuration::default();
     let level = ("SVC_LOG".to_owned(), "debug".to_owned());
     configuration.variables.extend([level]);

@@ -50,7 +50,7 @@ pub(crate) fn obstacles(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_server_on_a_standby_reads_until_it_is_promoted_and_then_writes() {
+fn a_server_on_a_standby_only_reads_until_the_standby_is_promoted() {
     let Some(mut primary) = OwnCluster::create() else {
         return;
     };
@@ -124,7 +124,7 @@ impl Failover {
 const SENDERS: usize = 3;
 
 #[test]
-fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
+fn a_failover_to_a_synchronous_standby_keeps_every_acknowledged_fact_once() {
     let Some(Failover {
         server,
         network,
@@ -183,10 +183,10 @@ fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
     all_is_there(&server, &stored);
 }
 
-/// What only the lost primary had is lost, and the server does not take its memory of it for
-/// stored.
+/// What only the lost primary had is lost, and the server does not mistake its memory of it for
+/// stored facts.
 #[test]
-fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
+fn after_failover_to_a_lagging_standby_missing_facts_are_stored_again() {
     let Some(Failover {
         server,
         network,

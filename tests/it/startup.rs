@@ -61,7 +61,7 @@ fn every_mistake_is_named_at_once_and_no_value_is_shown() {
 }
 
 #[test]
-fn equal_secrets_are_refused_the_webhook_secret_included() {
+fn equal_secrets_are_refused_including_the_webhook_secret() {
     let ingest = format!(r#"{{"alice":"{OPERATOR_TOKEN}"}}"#);
     names(
         &refusal(Grant::None, &[("SVC_INGEST_TOKENS", &ingest)]),
@@ -124,7 +124,7 @@ fn reserved_and_repeated_client_names_are_refused() {
 }
 
 #[test]
-fn a_setting_that_is_none_of_its_kind_is_refused_by_name() {
+fn an_invalid_setting_is_refused_by_name() {
     for (name, value) in [
         ("SVC_ORG_ID", "No Spaces"),
         ("SVC_ENABLE_DOCS", "perhaps"),
@@ -135,7 +135,7 @@ fn a_setting_that_is_none_of_its_kind_is_refused_by_name() {
 }
 
 #[test]
-fn names_that_no_setting_has_are_refused_each_on_its_line() {
+fn each_unknown_setting_is_refused_on_its_own_line() {
     let said = refusal(
         Grant::None,
         &[
@@ -155,7 +155,7 @@ fn names_that_no_setting_has_are_refused_each_on_its_line() {
 }
 
 #[test]
-fn what_the_shell_and_kubernetes_set_is_no_mistake() {
+fn variables_of_the_shell_and_kubernetes_are_accepted() {
     let store = Store::create(Backend::Sqlite).expect("SQLite is never skipped");
     let variables = [
         ("SVC_URL", "http://localhost:1"),
@@ -197,7 +197,7 @@ fn run(
 }
 
 #[test]
-fn arguments_are_refused_but_for_the_two_that_are_answered() {
+fn the_server_refuses_all_arguments_except_help_and_version() {
     let home = tempfile::tempdir().expect("a folder");
     for arguments in [
         &["--listen=127.0.0.1:1"][..],
@@ -223,7 +223,7 @@ fn arguments_are_refused_but_for_the_two_that_are_answered() {
 }
 
 #[test]
-fn mistakes_of_the_file_stand_beside_those_of_the_environment() {
+fn mistakes_in_the_file_and_the_environment_are_reported_together() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".config/svc");
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -8,16 +8,16 @@ use svc_model::json::Json;
 use crate::cli::{DEMO, LAST_CALL, account, at, done, json, refused, svc, svc_with};
 
 on_both_backends!(
-    a_database_is_looked_after,
-    another_schema_is_read_as_far_as_it_goes,
-    quarantine_is_a_log,
+    the_db_commands_report_and_upgrade_the_schema,
+    facts_of_another_schema_version_are_read_as_far_as_possible,
+    quarantine_and_release_append_to_a_log,
     quarantine_works_by_http_under_the_name_of_the_client,
     many_calls_are_quarantined_and_released_at_once,
-    a_bulk_change_says_which_calls_are_meant,
-    an_organization_that_the_store_does_not_know_is_told_of,
+    a_bulk_change_needs_an_explicit_selection_and_a_reason,
+    an_organization_unknown_to_the_store_is_reported,
 );
 
-fn a_database_is_looked_after(backend: Backend) {
+fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     let Some(store) = Store::create(backend) else {
         return;
     };
@@ -49,7 +49,7 @@ fn a_database_is_looked_after(backend: Backend) {
     assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
 }
 
-fn quarantine_is_a_log(backend: Backend) {
+fn quarantine_and_release_append_to_a_log(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
@@ -285,7 +285,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     assert_eq!(
         log.lines().filter(|line| line.contains(LAST_CALL)).count(),
         2,
-        "a call that is quarantined gets no second row: {log}"
+        "a quarantined call gets no second row: {log}"
     );
 
     // The last call of the demo was observed at the upper bound, and the other call too.
@@ -305,7 +305,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     );
 }
 
-fn a_bulk_change_says_which_calls_are_meant(backend: Backend) {
+fn a_bulk_change_needs_an_explicit_selection_and_a_reason(backend: Backend) {
     let Some(server) = planted(backend) else {
         return;
     };
@@ -334,7 +334,7 @@ fn a_bulk_change_says_which_calls_are_meant(backend: Backend) {
     assert_eq!(visible(&server), (Json::from(5_u64), Json::from(0_u64)));
 }
 
-fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
+fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend) {
     let (Some(store), Some(server)) = (
         Store::create(backend),
         Server::start(Backend::Sqlite, &Configuration::default()),
@@ -372,7 +372,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
         );
     }
 
-    // A later version of the schema: what is known of it can be read, and nothing is written.
+    // A later version of the schema: its known tables can be read, and nothing is written.
     run(&["db", "upgrade"]);
     sql("UPDATE _sqlx_migrations SET version = 999");
     assert_eq!(
@@ -410,7 +410,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
 }
 
 /// A command for an organization without facts succeeds, so a forgotten setting would go unnoticed.
-fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
+fn an_organization_unknown_to_the_store_is_reported(backend: Backend) {
     let Some(server) = planted(backend) else {
         return;
     };
@@ -445,9 +445,9 @@ fn an_organization_that_the_store_does_not_know_is_told_of(backend: Backend) {
     assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
 }
 
-/// Asking again mends nothing of it.
+/// Asking again does not help.
 #[test]
-fn a_database_that_is_not_there_or_refuses_says_who_can_mend_it() {
+fn a_missing_or_refusing_database_is_reported_with_who_can_fix_it() {
     let Some(store) = Store::create(Backend::Postgres) else {
         return;
     };
@@ -468,13 +468,13 @@ fn a_database_that_is_not_there_or_refuses_says_who_can_mend_it() {
     }
 }
 
-/// A user who may not look into the folder must not hear that nobody has used the store.
+/// A user without access to the folder must not be told that the store was never used.
 #[test]
-fn a_database_that_cannot_be_seen_is_not_absent() {
+fn an_inaccessible_database_is_not_reported_as_absent() {
     let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
         return;
     };
-    // Nobody can tell what is beneath a file, not even an administrator.
+    // Nobody can look beneath a file, not even an administrator.
     let hidden = format!("{}/svc.db", server.store().url());
     let variables = [("SVC_DATABASE_URL", &*hidden)];
     let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
@@ -488,7 +488,7 @@ fn a_database_that_cannot_be_seen_is_not_absent() {
 }
 
 #[test]
-fn a_database_that_is_gone_under_its_server_is_a_failure() {
+fn a_database_removed_under_its_server_is_a_failure() {
     let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
         return;
     };

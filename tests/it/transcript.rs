@@ -10,7 +10,7 @@ use crate::cli::{done, refused, svc, svc_with};
 
 on_both_backends! {
     a_transcript_holds_every_part_once_and_in_order,
-    a_call_is_printed_whole_however_large_it_is,
+    a_large_call_is_printed_completely,
 }
 
 const SESSION: &str = "told";
@@ -144,7 +144,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     );
 }
 
-fn a_call_is_printed_whole_however_large_it_is(backend: Backend) {
+fn a_large_call_is_printed_completely(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_arrive_is_shown_with_its_reason() {
+    fn skipped_records_are_shown_with_their_reason() {
         let counts = r#"{
             "since":"2026-01-02T03:04:05Z","server_since":"2026-01-02T04:04:05Z",
             "sources":{

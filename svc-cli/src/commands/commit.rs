@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_without_evidence_says_what_was_asked() {
+    fn a_commit_without_evidence_suggests_the_missing_selector() {
         let sha = "b".repeat(40);
         let none = CommitEvidence::none(CommitSha::new(&sha).unwrap());
         let now = Instant::from_microseconds(0).unwrap();

@@ -336,7 +336,7 @@ exit 0
     }
 
     #[test]
-    fn a_hook_says_where_the_program_was() {
+    fn a_hook_records_the_path_of_the_program() {
         for path in [
             &b"/usr/bin/svc"[..],
             b"/two words/svc",
@@ -363,7 +363,7 @@ exit 0
     }
 
     #[test]
-    fn what_is_wrong_with_a_hook_is_told_apart() {
+    fn faults_of_a_hook_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("it's svc");
         let [hook, _] = &HOOKS;

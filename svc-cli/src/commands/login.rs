@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_the_first_line() {
+    fn a_token_is_read_from_the_first_line() {
         let token = read_line(&b" abc \r\nmore\n"[..]).unwrap();
         assert_eq!(token.expose_secret(), "abc");
         for nothing in [&b""[..], b"\n", b"  \nabc\n"] {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stored_token_is_a_line_without_the_token() {
+    fn each_stored_token_is_listed_without_its_value() {
         let logged_in = LoggedIn {
             server: "https://svc.example".to_owned(),
             tokens: vec![StoredToken {

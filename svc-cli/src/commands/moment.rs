@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_absolute_or_before_the_present() {
+    fn a_moment_is_absolute_or_relative_to_now() {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
         for (text, expected) in [
             ("2026-01-31T09:30:00+01:00", "2026-01-31T08:30:00Z"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_length_is_told_which_units_there_are() {
+    fn an_invalid_duration_names_the_valid_units() {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
         let said = |text| {
             let error = moment("--since", text, now).unwrap_err();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn an_invalid_moment_is_refused() {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
         for text in [
             "",

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_is_whole_or_absent() {
+    fn an_incomplete_identity_is_refused() {
         let whole = RepositoryOptions {
             repo: Some("Own/App".to_owned()),
             repository_provider: Some("github".to_owned()),

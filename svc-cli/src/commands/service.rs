@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_address_of_this_machine_is_spelled_out() {
+    fn a_bare_local_address_is_completed() {
         for (text, expected) in [
             ("localhost", "http://localhost"),
             (" localhost:8301 ", "http://localhost:8301"),

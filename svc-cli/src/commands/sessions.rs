@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_of_the_same_question() {
+    fn the_command_for_the_next_page_repeats_the_question() {
         let asked = request(
             "--since -7d --until 2026-01-08T00:00:00Z --user ann --model m --harness codex --repo own/app --limit 2",
         )

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_is_sent_again_is_printed_once() {
+    fn a_repeated_history_is_printed_once() {
         let mut seen = Seen::default();
         let mut printed = |messages: &[(&str, &str)]| seen.printed(&manifest(messages));
         let (input, output) = ("input", "output");
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_stands_above_a_call() {
+    fn the_heading_of_a_call_counts_what_the_capture_left_out() {
         assert_eq!(
             heading(&manifest(&[]), 3),
             "\ncall f8d5f475-40a1-5ebb-9796-b05b24001822  2026-01-15T09:30:00Z  -/m\\u{1b}\n\
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_named_by_the_beginning_of_its_id() {
+    fn a_call_is_selected_by_a_prefix_of_its_id() {
         let call = |id: &str| {
             format!(
                 r#"{{"inference_call_id":"{id}","observed_at":"2026-01-15T09:30:00Z","model_provider":null,"model":null}}"#

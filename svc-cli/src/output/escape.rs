@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_told_nothing() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c"),
             "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c"
@@ -75,13 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_lines_and_surrogates_are_named() {
+    fn line_breaks_are_kept_and_surrogates_are_escaped() {
         let text = text(r#""a\n\tb\r\u0000\ud800\u00e9\udfff""#);
         assert_eq!(escape_text(&text), "a\n\tb\\r\\u{0}\\ud800\u{e9}\\udfff");
     }
 
     #[test]
-    fn one_line_is_short() {
+    fn one_line_is_shortened_to_its_limit() {
         assert_eq!(one_line(&text(r#"" a\n\n b\tc ""#), 9), "a b c");
         assert_eq!(one_line(&text(r#""abcdef""#), 3), "abc…");
         assert_eq!(one_line(&text(r#""abc""#), 3), "abc");

@@ -58,13 +58,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ascii_is_passed_on_as_it_is() {
+    fn ascii_is_printed_unchanged() {
         let json = br#"{"a": [1.10, "\u202e"], "b":NaN}"#;
         assert!(matches!(printable(json), Cow::Borrowed(same) if same == json));
     }
 
     #[test]
-    fn what_a_terminal_obeys_is_escaped_and_means_the_same() {
+    fn control_characters_in_json_are_escaped_without_changing_its_meaning() {
         let json = "\u{feff}{\"a\u{7f}\":\r\n\t\"\u{202e}\u{1f642}\u{9b}\",\n\"b\":1.10}";
         let printed = printable(json.as_bytes());
         assert!(printed.iter().all(|byte| matches!(byte, b' '..=b'~')));

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_below_each_other() {
+    fn values_are_aligned_below_each_other() {
         let mut fields = Fields::default();
         fields.add("a", "1");
         fields.add_some("longer", Some("2"));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_has_its_name_only_where_a_shell_finds_it_by_that() {
+    fn the_short_program_name_is_used_only_if_the_shell_finds_it() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         let install = |at: &str, mode: u32| {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_cut_where_they_differ() {
+    fn ids_are_shortened_to_where_they_differ() {
         let short = ShortIds::of(4, ["abcdef01", "abcdef01", "abcdeg01", "xyz"]);
         assert_eq!(short.short("abcdef01"), "abcdef…");
         assert_eq!(short.short("abcdeg01"), "abcdeg…");

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_stands_beside_what_a_command_prints_and_not_in_it() {
+    fn advice_goes_to_stderr_and_not_into_the_output() {
         let (mut output, standard, errors) = output(Format::Text);
         output.text("one\n").unwrap();
         let service = ServiceOptions::default();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_to_run_next_names_the_program_as_it_is_found() {
+    fn a_suggested_command_names_the_program_as_the_shell_finds_it() {
         let (mut output, _, errors) = output(Format::Text);
         output.program = "/opt/own/svc".to_owned();
         let commands = ["svc me", "SVC_ORG_ID=a /opt/own/svc serve", "svcx"];

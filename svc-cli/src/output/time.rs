@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_is_told_in_words() {
+    fn a_duration_is_written_in_words() {
         let at = |text: &str| Instant::parse(text).unwrap();
         let begin = at("2026-01-31T23:59:00.25Z");
         for (text, expected, time) in [
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_by_its_largest_unit() {
+    fn a_moment_is_shown_in_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
         for (before, expected) in [

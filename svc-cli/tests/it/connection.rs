@@ -31,7 +31,7 @@ fn plain_http_to_another_machine_has_to_be_allowed() {
 }
 
 #[test]
-fn root_certificates_have_to_be_some() {
+fn a_file_without_valid_root_certificates_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("authority.pem");
     let name = file.to_str().expect("a name in Unicode");

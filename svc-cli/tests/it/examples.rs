@@ -63,7 +63,7 @@ fn moment(at: SystemTime) -> Instant {
 }
 
 #[tokio::test]
-async fn a_failure_that_ci_sends_is_found_by_whoever_triages() {
+async fn a_failure_reported_by_ci_is_found_by_the_triage_example() {
     let service = Service::start();
     service.wait_until_healthy().await;
     let pipeline = service.client(Some("SVC_OPERATOR_TOKEN"));
@@ -81,7 +81,7 @@ async fn a_failure_that_ci_sends_is_found_by_whoever_triages() {
     let found = triage::triage(&operator, "acme/shop", range.clone()).await;
     let found = found.unwrap();
     let [finding] = &*found else {
-        panic!("one run, and not {found:?}");
+        panic!("expected one run, not {found:?}");
     };
     assert_eq!(finding.run.run_id, "jenkins-shop-7");
     assert_eq!(finding.run.result, CiResult::Failed);
@@ -106,7 +106,7 @@ async fn the_hook_of_an_agent_reports_its_edits() {
 }
 
 #[tokio::test]
-async fn sessions_are_followed_as_they_come_and_each_is_seen_once() {
+async fn the_follow_example_shows_each_new_session_once() {
     let service = Service::start();
     service.wait_until_healthy().await;
     let hook = service.client(Some("SVC_OPERATOR_TOKEN"));

@@ -18,7 +18,7 @@ mod example;
 /// How long a service may take to start, or to stop.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A service in a home of its own.
+/// A service with its own home.
 pub(super) struct Service {
     home: TempDir,
     url: String,
@@ -81,7 +81,7 @@ impl Service {
         &self.url
     }
 
-    /// Kills the service, as a machine that fails would.
+    /// Kills the service, as a power failure would.
     pub(super) fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
@@ -134,7 +134,7 @@ pub(super) fn svc(home: &Path) -> Command {
 }
 
 #[tokio::test]
-async fn an_agent_resumes_what_the_demo_planted() {
+async fn an_agent_resumes_a_session_of_the_demo() {
     let mut service = Service::start();
     service.wait_until_healthy().await;
     let planted = service.run(&["demo", "--small"]);

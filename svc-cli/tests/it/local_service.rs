@@ -45,7 +45,7 @@ fn takes(service: &Service, url: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_last_service_is_found_on_its_port_and_forgotten_when_it_dies() {
+async fn the_last_started_service_is_found_until_it_dies() {
     let mut service = Service::start();
     service.wait_until_healthy().await;
     wait_until_found(&service);

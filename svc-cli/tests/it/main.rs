@@ -1,5 +1,5 @@
-//! The program as somebody uses it who has configured nothing: a local service, a first session,
-//! and an agent that resumes it.
+//! The program as it is used without any configuration: a local service, a first session, and an
+//! agent that resumes it.
 
 mod connection;
 mod examples;

@@ -188,7 +188,7 @@ fn alone(forge: &Forge) -> Person {
 }
 
 #[test]
-fn a_stamp_is_what_git_would_append_and_is_made_once() {
+fn a_stamp_is_appended_like_a_git_note_and_only_once() {
     let forge = Forge::new();
     let person = alone(&forge);
     let commit = person.commit("first");
@@ -222,7 +222,7 @@ fn a_stamp_is_what_git_would_append_and_is_made_once() {
 }
 
 #[test]
-fn what_cannot_be_stamped_is_said() {
+fn a_stamp_that_is_not_possible_is_an_error() {
     let forge = Forge::new();
     let person = alone(&forge);
     let outside = person.svc(&["note", "stamp", "s", "--tool", "t"]);
@@ -399,7 +399,7 @@ fn amended_and_rebased_commits_keep_their_notes() {
 }
 
 #[test]
-fn hooks_that_were_there_run_first_and_decide() {
+fn existing_hooks_run_first_and_decide_the_result() {
     let forge = Forge::new();
     let person = forge.person("ann");
     person.git(&["clone", "-q", "../forge.git", "."]);
@@ -431,7 +431,7 @@ fn hooks_that_were_there_run_first_and_decide() {
 }
 
 #[test]
-fn hooks_that_git_does_not_run_are_kept_and_not_said_to_run() {
+fn hooks_that_git_does_not_run_are_kept_and_not_claimed_to_run() {
     let forge = Forge::new();
     let person = forge.person("ann");
     person.git(&["clone", "-q", "../forge.git", "."]);
@@ -448,7 +448,7 @@ fn hooks_that_git_does_not_run_are_kept_and_not_said_to_run() {
 }
 
 #[test]
-fn a_missing_svc_holds_nobody_up_and_foreign_hook_folders_are_left_alone() {
+fn hooks_without_svc_block_no_commit_and_foreign_hook_folders_are_untouched() {
     let forge = Forge::new();
     let person = forge.clone("ann");
     let gone = [("SVC_PROGRAM", "/nowhere/svc")];
@@ -551,7 +551,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
     assert_eq!(person.sessions(&unrelated), NOBODY);
     let two = person.commit_files(&["one.py", "three.py"]);
     assert_eq!(person.sessions(&two), ["a", "c"]);
-    // What is committed is done with. What is written later counts again.
+    // A committed file is done. Later writes count again.
     fs::write(person.work.join("one.py"), "by hand\n").expect("a file");
     let by_hand = person.commit_files(&["one.py"]);
     assert_eq!(person.sessions(&by_hand), NOBODY);
@@ -566,7 +566,7 @@ fn a_commit_names_the_sessions_that_wrote_its_files() {
 fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     let forge = Forge::new();
     let person = forge.clone("ann");
-    // In the form that an older version wrote.
+    // The format of an older version.
     let older = r#"{"tool":"t","session_id":"older"}"#;
     fs::write(person.work.join(".git/svc-sessions"), format!("{older}\n")).expect("a file");
     person.remember("outside");
@@ -577,7 +577,7 @@ fn a_session_without_a_file_waits_for_the_commit_of_a_person() {
     assert_eq!(person.sessions(&next), ["older", "outside"]);
     let last = person.commit("last");
     assert_eq!(person.sessions(&last), NOBODY);
-    // A file elsewhere counts like no file.
+    // A file outside the repository counts as no file.
     let elsewhere = forge.folder.path().join("elsewhere.md");
     fs::write(&elsewhere, "x").expect("a file");
     person.write("a", elsewhere.to_str().expect("a path"));
@@ -630,7 +630,7 @@ fn files_have_any_name_and_may_be_renamed_deleted_or_in_another_folder() {
 }
 
 #[test]
-fn an_amended_commit_names_whoever_wrote_what_was_added() {
+fn an_amended_commit_names_the_sessions_that_wrote_the_added_files() {
     let forge = Forge::new();
     let person = forge.clone("ann");
     person.write("a", "one.py");
@@ -679,7 +679,7 @@ fn a_merged_commit_is_compared_with_its_first_parent() {
 }
 
 #[test]
-fn a_damaged_file_of_sessions_neither_fails_nor_hides_the_session_that_commits() {
+fn a_damaged_file_of_sessions_does_not_hide_the_committing_session() {
     let forge = Forge::new();
     let person = forge.clone("ann");
     let file = person.work.join(".git/svc-sessions");

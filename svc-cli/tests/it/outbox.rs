@@ -39,7 +39,7 @@ fn printed(output: &Output) -> String {
 }
 
 #[test]
-fn an_outbox_that_is_locked_hides_no_other_and_is_said_to_be_in_use() {
+fn a_locked_outbox_is_reported_as_in_use_and_does_not_hide_others() {
     let home = tempfile::tempdir().expect("a folder");
     fill(home.path());
     let writers = File::open(folder(home.path(), 0).join("writers")).expect("the lock");

@@ -60,7 +60,7 @@ fn is_whole(request: &[u8]) -> bool {
 }
 
 #[test]
-fn the_shell_does_not_take_a_reply_that_lacks_a_part_for_the_whole() {
+fn the_shell_refuses_a_reply_that_lacks_a_requested_part() {
     let home = tempfile::tempdir().expect("a folder");
     let kept = home.path().join("reply.json");
     let read = |more: &[&str]| {
@@ -89,11 +89,11 @@ fn the_shell_does_not_take_a_reply_that_lacks_a_part_for_the_whole() {
             "{said}"
         );
     }
-    assert!(!kept.exists(), "half of a reply is no evidence");
+    assert!(!kept.exists(), "half a reply is not evidence");
 }
 
 #[test]
-fn an_agent_does_not_get_a_reply_that_lacks_a_part() {
+fn an_agent_is_refused_a_reply_that_lacks_a_requested_part() {
     let home = tempfile::tempdir().expect("a folder");
     let mut agent = svc(home.path())
         .arg("mcp")

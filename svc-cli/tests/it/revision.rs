@@ -39,7 +39,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_commit_is_named_as_git_names_it_wherever_one_is_taken() {
+fn every_command_accepts_the_names_that_git_gives_a_commit() {
     let clone = tempfile::tempdir().expect("a folder");
     git(clone.path(), &["init", "-q", "-b", "main"]);
     git(clone.path(), &["commit", "-q", "--allow-empty", "-m", "a"]);
@@ -65,7 +65,7 @@ fn a_commit_is_named_as_git_names_it_wherever_one_is_taken() {
     ] {
         let named = if more.is_empty() { &["HEAD"][..] } else { more };
         let arguments = [command, named, &repository].concat();
-        // It gets as far as asking, but nobody answers there.
+        // It tries to ask, but no service listens there.
         let (_, printed) = run(clone.path(), &arguments);
         assert!(printed.contains("cannot be reached"), "{printed}");
         let (status, printed) = run(outside.path(), &arguments);

@@ -23,7 +23,7 @@ fn printed(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn every_shell_gets_completions_and_reads_them() {
+fn completions_are_valid_in_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let script = printed(&["completions", shell], &[]);
         for word in ["investigate", "completions", "gitlab-ci", "validate"] {
@@ -59,7 +59,7 @@ fn there_is_a_manual_page_for_every_command() {
 }
 
 #[test]
-fn colours_are_a_choice() {
+fn colours_can_be_turned_on_and_off() {
     let wrong = ["commit", "none"];
     for (choice, variables, coloured) in [
         (&[][..], &[][..], false),
@@ -78,7 +78,7 @@ fn colours_are_a_choice() {
 }
 
 #[test]
-fn every_setting_says_where_it_comes_from_and_no_secret_is_shown() {
+fn every_setting_shows_its_source_and_no_secret_is_printed() {
     let variables = [
         ("SVC_LISTEN", "127.0.0.1:8301"),
         ("SVC_OPERATOR_TOKEN", "never-shown-never-shown"),
@@ -110,7 +110,7 @@ fn every_setting_says_where_it_comes_from_and_no_secret_is_shown() {
 }
 
 #[test]
-fn a_snippet_is_printed_with_and_without_being_asked_to() {
+fn a_snippet_is_printed_with_and_without_the_print_flag() {
     let url = ["--url", "https://svc.example.com"];
     let plain = printed(&[&["install", "codex"][..], &url].concat(), &[]);
     let asked = printed(&[&["install", "codex", "--print"][..], &url].concat(), &[]);
@@ -119,7 +119,7 @@ fn a_snippet_is_printed_with_and_without_being_asked_to() {
 }
 
 #[test]
-fn a_json_error_says_what_may_help() {
+fn a_json_error_contains_hints() {
     let output = run(&["me", "--json"], &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -228,7 +228,7 @@ fn a_document_is_checked_against_a_published_schema() {
 }
 
 #[test]
-fn help_that_cannot_be_written_is_an_error_and_help_that_nobody_reads_is_none() {
+fn help_to_a_full_disk_is_an_error_and_to_a_closed_pipe_is_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let full = std::fs::File::options()
         .write(true)
@@ -246,7 +246,7 @@ fn help_that_cannot_be_written_is_an_error_and_help_that_nobody_reads_is_none() 
 }
 
 #[test]
-fn what_a_command_would_ignore_or_no_service_can_have_is_refused() {
+fn unusable_arguments_and_addresses_are_refused() {
     for (arguments, code, words) in [
         (&["verify", ""][..], 2, "DIR"),
         (&["backup", ""], 2, "DIR"),

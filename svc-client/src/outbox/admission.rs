@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_for_one_another_wait_no_longer_than_one() {
+    fn threads_waiting_for_the_same_lock_share_one_timeout() {
         const THREADS: u32 = 16;
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::open(parent.path().join("outbox")).unwrap();

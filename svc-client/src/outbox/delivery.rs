@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_receipt_of_an_export_is_one() {
+    fn only_the_answer_to_an_export_is_its_receipt() {
         for receipt in ["{}", " {} ", r#"{"partialSuccess":{}}"#] {
             assert!(is_export_receipt(receipt.as_bytes()), "{receipt}");
         }

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_ends_though_a_program_that_is_being_started_has_a_copy_of_its_file() {
+    fn a_lock_ends_even_if_a_child_process_inherited_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sender");
         let open = || private_file(&path, New::WhenAbsent).unwrap();

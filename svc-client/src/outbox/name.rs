@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_written_and_sorts_by_sequence() {
+    fn a_file_name_is_parsed_back_and_sorts_by_sequence() {
         let name = |sequence| Name {
             sequence,
             bytes: 7,
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_have_no_name() {
+    fn names_of_other_files_are_not_parsed() {
         let id = DeliveryId::fresh();
         for stem in [
             String::new(),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_read_as_it_was_written() {
+    fn a_record_is_read_back_unchanged() {
         let record = Record {
             header: Header {
                 version: Version1,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_no_record() {
+    fn malformed_records_are_rejected() {
         for bytes in [
             "",
             "{}",

@@ -263,7 +263,7 @@ mod tests {
     use crate::OutboxLimits;
 
     #[test]
-    fn the_service_may_ask_for_a_pause_of_a_quarter_of_an_hour_at_most() {
+    fn the_pause_requested_by_the_service_is_at_most_a_quarter_of_an_hour() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(folder.path().join("outbox"), OutboxLimits::default()).unwrap();
         let longest = Duration::from_mins(15);

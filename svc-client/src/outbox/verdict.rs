@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_and_no_receipt_may_be_followed_by_one() {
+    fn a_delivery_without_a_receipt_is_tried_again_later() {
         for kind in [
             ErrorKind::Connect,
             ErrorKind::TimedOut,

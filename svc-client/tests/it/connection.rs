@@ -9,7 +9,7 @@ use svc_client::{BaseUrlError, BuildError, Client};
 const HEALTH: &str = r#"{"status":"ok","version":"0.1.0"}"#;
 
 #[tokio::test]
-async fn a_service_may_stand_behind_a_path() {
+async fn a_service_may_be_served_under_a_path() {
     let server = FakeServer::start([]);
     for end in ["", "/"] {
         server.answer([Answer::text(200, HEALTH)]);
@@ -39,7 +39,7 @@ async fn a_proxy_is_asked_for_everything_beyond_this_machine() {
 }
 
 #[test]
-fn what_is_no_certificate_or_proxy_is_refused_when_the_client_is_made() {
+fn an_invalid_certificate_or_proxy_is_refused_when_the_client_is_built() {
     let client = || Client::builder("https://svc.example");
     for pem in ["", "a certificate", "-----BEGIN CERTIFICATE-----\nx"] {
         let error = client().root_certificates(pem).build().unwrap_err();
@@ -51,7 +51,7 @@ fn what_is_no_certificate_or_proxy_is_refused_when_the_client_is_made() {
 }
 
 #[test]
-fn an_authority_of_ones_own_is_trusted_beside_the_others() {
+fn a_client_can_be_built_with_several_root_certificates() {
     let both = include_str!("authority.pem").repeat(2);
     let client = Client::builder("https://svc.internal").root_certificates(both);
     assert!(client.build().is_ok());
@@ -77,11 +77,7 @@ async fn every_success_has_its_request_id() {
     assert_eq!((first.endpoint, first.attempts), ("health", 1));
     assert_eq!(first.request_id.as_deref(), Some("1"));
     client.health().await.unwrap_err();
-    assert_eq!(
-        trace.last(),
-        Some(first),
-        "a refusal has an error of its own"
-    );
+    assert_eq!(trace.last(), Some(first), "a refusal has its own error");
     client.clone().health().await.unwrap();
     assert_eq!(trace.last().unwrap().request_id.as_deref(), Some("2"));
     untraced.health().await.unwrap();

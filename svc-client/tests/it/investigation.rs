@@ -122,7 +122,7 @@ async fn a_stream_follows_the_cursors_to_the_last_page() {
 }
 
 #[tokio::test]
-async fn a_stream_asks_for_a_page_only_when_it_is_wanted() {
+async fn a_stream_requests_a_page_only_when_needed() {
     let server = FakeServer::start([page(&[2, 1], Some("more"))]);
     let client = server.client();
     let mut failures = client.ci_failures(failures());
@@ -146,7 +146,7 @@ async fn a_stream_ends_with_the_fault_when_the_quarantine_log_has_moved() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_cursors_lead_back_to_a_page() {
+async fn a_stream_ends_when_the_cursors_form_a_loop() {
     for (cursors, pages) in [
         (&["a", "a", "a", "a"][..], 2),
         (&["a", "b", "a", "b"], 3),
@@ -168,7 +168,7 @@ async fn a_stream_ends_when_the_cursors_lead_back_to_a_page() {
 }
 
 #[tokio::test]
-async fn a_link_is_followed_at_its_boundary() {
+async fn a_link_is_followed_with_its_boundary() {
     let found = CommitEvidence::none(CommitSha::new(SHA).expect("a commit"));
     let server = FakeServer::start([Answer::reply::<CommitQuery>(&found)]);
     let link = CommitLink::new(&CommitRequest {
@@ -183,7 +183,7 @@ async fn a_link_is_followed_at_its_boundary() {
 }
 
 #[tokio::test]
-async fn a_session_that_no_fact_named_is_nothing() {
+async fn an_unknown_session_has_no_dossier() {
     let server = FakeServer::start([Answer::text(200, r#"{"found":false}"#)]);
     let session = svc_client::model::id::SessionId::new("a/b").expect("an id");
     assert_eq!(
@@ -197,7 +197,7 @@ async fn a_session_that_no_fact_named_is_nothing() {
 }
 
 #[tokio::test]
-async fn a_dossier_that_cannot_be_read_is_not_taken_for_an_unknown_session() {
+async fn an_unreadable_dossier_is_not_reported_as_an_unknown_session() {
     let server = FakeServer::start([Answer::text(200, r#"{"found":true,"session_id":"s"}"#)]);
     let session = svc_client::model::id::SessionId::new("s").expect("an id");
     let error = server.client().session_dossier(&session).await.unwrap_err();

@@ -228,11 +228,11 @@ async fn every_reply_of_a_newer_service_is_read() {
             }
         }
     }
-    assert!(words > 500, "the replies hold newer words, and not {words}");
+    assert!(words > 500, "the replies contain newer words, not {words}");
 }
 
 #[test]
-fn what_is_not_known_is_kept_as_it_came() {
+fn unknown_values_are_kept_unchanged() {
     let probe = br#"{"org_id":"o","version":"9","authority":"auditor","client_id":"c"}"#;
     let probe: IdentityProbe = exact::from_slice(probe).unwrap();
     assert_eq!(
@@ -244,7 +244,7 @@ fn what_is_not_known_is_kept_as_it_came() {
     let read: EvidenceRead = exact::from_slice(read).unwrap();
     let item = &read.items[0];
     let Open::Unknown(image) = &item.part else {
-        panic!("an image is not known");
+        panic!("the kind image is unknown");
     };
     assert_eq!(image.word(), "image");
     assert_eq!(
@@ -261,7 +261,7 @@ fn what_is_not_known_is_kept_as_it_came() {
 }
 
 #[test]
-fn what_is_malformed_is_not_taken_for_new() {
+fn malformed_values_are_not_accepted_as_newer_ones() {
     let malformed = [
         r#"{"type":"text"}"#,
         r#"{"type":7}"#,
@@ -277,7 +277,7 @@ fn what_is_malformed_is_not_taken_for_new() {
     let version = br#"{"schema_version":2,"session_id":"s","quarantine_revision":0,"items":[]}"#;
     assert!(
         exact::from_slice::<EvidenceRead>(version).is_err(),
-        "it says something else"
+        "another version may mean something else"
     );
     assert!(exact::from_slice::<SessionDossier>(b"{}").is_err());
 }

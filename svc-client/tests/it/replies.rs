@@ -41,7 +41,7 @@ async fn a_reply_over_the_cap_is_refused_by_its_length_and_while_it_streams() {
 }
 
 #[tokio::test]
-async fn no_reply_is_read_beyond_what_its_route_may_answer() {
+async fn no_reply_is_read_beyond_the_cap_of_its_route() {
     let whole = "x".repeat(HealthProbe::REPLY_BYTES_MAX - HEALTH.len());
     let longest = HEALTH.replace("9.9.9", &format!("9.9.9{whole}"));
     assert_eq!(longest.len(), HealthProbe::REPLY_BYTES_MAX);
@@ -58,7 +58,7 @@ async fn no_reply_is_read_beyond_what_its_route_may_answer() {
 }
 
 #[tokio::test]
-async fn a_reply_of_countless_values_is_unreadable() {
+async fn a_reply_with_too_many_values_is_unreadable() {
     let lists = "[],".repeat(Compatibility::REPLY_BYTES_MAX / 3 - 10);
     let server = FakeServer::start([Answer::text(200, format!("{{\"x\":[{lists}0]}}"))]);
     let session = SessionId::new("s").unwrap();
@@ -82,7 +82,7 @@ async fn a_reply_in_another_encoding_is_unreadable() {
 }
 
 #[tokio::test]
-async fn a_refusal_without_an_end_still_has_its_status() {
+async fn an_endless_refusal_still_has_its_status() {
     let server = FakeServer::start([Answer::endless().status(401)]);
     let error = server.client().me().await.unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Unauthorized);
@@ -102,7 +102,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_success_that_is_no_reply_is_unreadable() {
+async fn a_success_without_a_valid_reply_is_unreadable() {
     for body in [
         "",
         "<html>",
@@ -119,14 +119,14 @@ async fn a_success_that_is_no_reply_is_unreadable() {
 }
 
 #[tokio::test]
-async fn members_of_a_newer_service_are_passed_over() {
+async fn unknown_members_of_a_newer_service_are_ignored() {
     let body = r#"{"status":"ok","version":"9.9.9","uptime":[1]}"#;
     let server = FakeServer::start([Answer::text(200, body)]);
     assert!(server.client().health().await.is_ok());
 }
 
 #[tokio::test]
-async fn an_error_carries_what_the_service_named() {
+async fn an_error_carries_the_details_from_the_service() {
     let problem = Problem::Declined(Decline::EvidencePartAbsent { reference_index: 3 });
     let answer = Answer::problem(409, &problem).header("x-request-id", "r-17");
     let server = FakeServer::start([answer]);

@@ -46,7 +46,7 @@ async fn parameters_are_encoded() {
 }
 
 #[tokio::test]
-async fn a_name_that_no_path_can_carry_is_refused_here() {
+async fn a_name_that_no_path_can_hold_is_refused_before_sending() {
     let server = FakeServer::start([]);
     for name in [".", ".."] {
         let error = server
@@ -60,7 +60,7 @@ async fn a_name_that_no_path_can_carry_is_refused_here() {
 }
 
 #[tokio::test]
-async fn every_request_says_who_asks_and_what_it_takes() {
+async fn every_request_names_its_client_and_accepted_encodings() {
     let server = FakeServer::start([Answer::text(401, "")]);
     let client = Client::builder(server.url())
         .token("0123456789abcdef0123456789abcdef")
@@ -94,7 +94,7 @@ async fn an_open_route_gets_no_token() {
 }
 
 #[tokio::test]
-async fn the_body_of_a_logger_is_sent_as_it_is() {
+async fn the_body_of_a_logger_is_sent_unchanged() {
     let receipt =
         r#"{"stored":1,"duplicates":2,"skipped":{"no_session":3},"rejected":{"malformed_json":4}}"#;
     let server = FakeServer::start([Answer::text(200, receipt)]);
@@ -125,7 +125,7 @@ async fn a_body_over_the_cap_of_its_route_is_not_sent() {
 }
 
 #[tokio::test]
-async fn an_export_goes_out_and_is_answered_in_its_encoding() {
+async fn an_export_is_sent_and_answered_in_the_same_encoding() {
     let in_protobuf = Answer::text(200, "").header("content-type", PROTOBUF);
     let server = FakeServer::start([Answer::stored(), in_protobuf]);
     let client = server.client();

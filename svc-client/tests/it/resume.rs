@@ -54,7 +54,7 @@ fn script() -> [Answer; 4] {
 }
 
 #[tokio::test]
-async fn an_agent_reads_what_stands_around_the_best_answer() {
+async fn an_agent_reads_the_context_of_the_best_match() {
     let server = FakeServer::start(script());
     let items = example::resume(&server.client(), "pager window")
         .await
@@ -88,7 +88,7 @@ async fn an_agent_reads_what_stands_around_the_best_answer() {
 }
 
 #[tokio::test]
-async fn an_agent_without_earlier_work_starts_afresh() {
+async fn an_agent_without_earlier_work_starts_from_scratch() {
     let nothing = DISCOVERY.split_once(r#""items""#).unwrap().0;
     let server = FakeServer::start([Answer::text(200, format!(r#"{nothing}"items":[]}}"#))]);
     assert!(

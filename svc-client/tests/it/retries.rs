@@ -70,7 +70,7 @@ async fn a_read_is_repeated_until_it_succeeds() {
 }
 
 #[tokio::test]
-async fn repetitions_end() {
+async fn retries_end() {
     let server = FakeServer::start(vec![unavailable(); 9]);
     let error = server.client().health().await.unwrap_err();
     assert_eq!(
@@ -85,7 +85,7 @@ async fn repetitions_end() {
 }
 
 #[tokio::test]
-async fn what_cannot_get_better_is_not_repeated() {
+async fn a_permanent_failure_is_not_retried() {
     for (status, body) in [
         (400, ""),
         (401, ""),
@@ -105,7 +105,7 @@ async fn what_cannot_get_better_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_names_itself_is_repeated() {
+async fn a_delivery_with_its_own_id_is_retried() {
     for request in [
         delivery("{}", capture()),
         delivery(r#"{"litellm_call_id":"c-1"}"#, None),
@@ -124,7 +124,7 @@ async fn a_delivery_that_names_itself_is_repeated() {
 }
 
 #[tokio::test]
-async fn a_request_that_did_not_arrive_whole_is_sent_again_whatever_it_is() {
+async fn any_request_that_arrived_incomplete_is_retried() {
     let cut_off = || Answer::problem(400, &Problem::BodyIncomplete);
     let server = FakeServer::start([cut_off(), cut_off(), Answer::text(200, RECEIPT)]);
     let unnamed = delivery("{}", None);
@@ -143,7 +143,7 @@ async fn a_request_that_did_not_arrive_whole_is_sent_again_whatever_it_is() {
 }
 
 #[tokio::test]
-async fn a_delivery_without_a_name_is_sent_once() {
+async fn a_delivery_without_an_id_is_not_retried() {
     for payload in [
         "{}",
         r#"{"litellm_call_id":" "}"#,
@@ -162,7 +162,7 @@ async fn a_delivery_without_a_name_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_batch_is_repeated_when_every_payload_names_itself() {
+async fn a_batch_is_retried_if_every_payload_has_an_id() {
     let named = |id: &str| Json::parse(format!(r#"{{"litellm_call_id":"{id}"}}"#).as_bytes());
     let named = |id: &str| Ok(named(id).unwrap().into_object().unwrap());
     let unnamed = || Ok(Json::parse(b"{}").unwrap().into_object().unwrap());
@@ -184,7 +184,7 @@ async fn a_batch_is_repeated_when_every_payload_names_itself() {
 }
 
 #[tokio::test]
-async fn a_receipt_that_counts_other_than_what_was_sent_is_an_error() {
+async fn a_receipt_whose_counts_differ_from_the_request_is_an_error() {
     let payload = || Ok(Json::parse(b"{}").unwrap().into_object().unwrap());
     let unsendable = || Err(RejectedPayload::NotAnObject);
     let counts =
@@ -210,7 +210,7 @@ async fn a_receipt_that_counts_other_than_what_was_sent_is_an_error() {
             (!whole).then_some("incomplete"),
             "{sent}: {receipt:?}"
         );
-        assert_eq!(server.received().len(), 1, "and it is not sent again");
+        assert_eq!(server.received().len(), 1, "and is not sent again");
     }
 }
 
@@ -229,7 +229,7 @@ async fn a_scripted_receipt_counts_what_was_sent() {
 }
 
 #[tokio::test]
-async fn a_caller_may_vouch_for_a_body() {
+async fn a_caller_may_declare_that_a_body_has_its_own_ids() {
     for (vouched, requests) in [(false, 1), (true, 2)] {
         let server = FakeServer::start([unavailable(), Answer::text(200, COUNTS)]);
         let client = server.client();
@@ -248,7 +248,7 @@ async fn a_caller_may_vouch_for_a_body() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_logged_each_time_is_sent_once_whatever_is_named() {
+async fn a_quarantine_change_is_never_retried() {
     let request = quarantine();
     let server = FakeServer::start(vec![unavailable(); 4]);
     let client = server.client().with_named_deliveries();
@@ -259,7 +259,7 @@ async fn a_change_that_is_logged_each_time_is_sent_once_whatever_is_named() {
 }
 
 #[tokio::test]
-async fn a_change_of_grants_is_repeated() {
+async fn a_change_of_grants_is_retried() {
     let server = FakeServer::start(vec![unavailable(); 8]);
     let request = TokenChangeRequest {
         token: TokenName::new("review").unwrap(),
@@ -270,7 +270,7 @@ async fn a_change_of_grants_is_repeated() {
 }
 
 #[tokio::test]
-async fn a_service_that_was_not_reached_is_tried_again_with_any_request() {
+async fn any_request_is_retried_if_the_service_was_not_reached() {
     // A port that was free a moment ago refuses connections.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -292,7 +292,7 @@ async fn a_service_that_was_not_reached_is_tried_again_with_any_request() {
 }
 
 #[tokio::test]
-async fn the_service_says_when_to_come_back() {
+async fn a_retry_waits_as_long_as_the_service_asks() {
     let server = FakeServer::start([
         unavailable().header("retry-after", "1"),
         Answer::text(200, HEALTH),
@@ -303,7 +303,7 @@ async fn the_service_says_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_pause_longer_than_the_time_left_is_not_begun() {
+async fn a_retry_that_would_exceed_the_timeout_is_not_attempted() {
     let server = FakeServer::start([unavailable().header("retry-after", "60")]);
     let start = Instant::now();
     let error = server.client().health().await.unwrap_err();
@@ -323,7 +323,7 @@ async fn a_call_ends_at_its_timeout() {
 }
 
 #[tokio::test]
-async fn the_policy_that_never_repeats_is_kept() {
+async fn a_policy_without_retries_is_respected() {
     let server = FakeServer::start([unavailable(), Answer::text(200, HEALTH)]);
     let client = Client::builder(server.url())
         .retry(RetryPolicy::none())
@@ -333,7 +333,7 @@ async fn the_policy_that_never_repeats_is_kept() {
 }
 
 #[tokio::test]
-async fn a_clone_with_another_policy_leaves_the_first_as_it_was() {
+async fn a_clone_with_another_policy_does_not_change_the_original() {
     let server = FakeServer::start([unavailable(), unavailable(), Answer::text(200, HEALTH)]);
     let client = server.client();
     let once = client.with_retry(RetryPolicy::none());

@@ -19,7 +19,7 @@ fn everything(error: &dyn Error) -> String {
 }
 
 #[tokio::test]
-async fn no_debug_form_and_no_error_holds_the_token() {
+async fn no_debug_form_and_no_error_contains_the_token() {
     let builder = Client::builder("http://127.0.0.1:1")
         .token(TOKEN)
         .retry(RetryPolicy::none());
@@ -41,7 +41,7 @@ async fn no_debug_form_and_no_error_holds_the_token() {
 }
 
 #[tokio::test]
-async fn an_error_does_not_repeat_what_was_asked() {
+async fn an_error_does_not_repeat_the_request() {
     let session = svc_client::model::id::SessionId::new("a-private-name").unwrap();
     let server = FakeServer::start([Answer::closed()]);
     let client = server

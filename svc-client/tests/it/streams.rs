@@ -105,7 +105,7 @@ fn parts(references: &[Reference]) -> Answer {
 }
 
 #[tokio::test]
-async fn parts_are_asked_for_in_halves_until_a_reply_may_hold_them() {
+async fn requests_for_parts_are_halved_until_the_reply_fits() {
     let all: Vec<Reference> = (0..5).map(|place| reference("c", place)).collect();
     let last = reference("d", 0);
     let too_much = Problem::Declined(Decline::EvidenceResponseLimit { limit: 1 });
@@ -138,7 +138,7 @@ async fn parts_are_asked_for_in_halves_until_a_reply_may_hold_them() {
 }
 
 #[tokio::test]
-async fn a_reply_that_lacks_a_part_is_not_taken_for_the_whole() {
+async fn a_stream_refuses_a_reply_that_lacks_a_part() {
     let all: Vec<Reference> = (0..3).map(|place| reference("c", place)).collect();
     let short = || parts(&all[..2]).header("x-request-id", "r-17");
     let server = FakeServer::start([short(), short(), short(), short()]);
@@ -166,11 +166,11 @@ async fn a_reply_that_lacks_a_part_is_not_taken_for_the_whole() {
     );
     let read = client.context().read(&session, all.clone()).await;
     assert_eq!(read.unwrap_err().kind(), &incomplete);
-    assert_eq!(server.received().len(), 4, "and it is not asked for again");
+    assert_eq!(server.received().len(), 4, "and is not requested again");
 }
 
 #[tokio::test]
-async fn a_reply_that_lacks_a_part_is_refused_however_its_route_is_called() {
+async fn a_reply_that_lacks_a_part_is_refused_on_every_route() {
     let all: Vec<Reference> = (0..3).map(|place| reference("c", place)).collect();
     let short = || parts(&all[..2]).header("x-request-id", "r-17");
     let server = FakeServer::start([short(), short(), short()]);
@@ -185,7 +185,7 @@ async fn a_reply_that_lacks_a_part_is_refused_however_its_route_is_called() {
         client.call_raw::<GrantRead>(&request).await.err(),
         client.call::<GrantRead>(&request).await.err(),
     ] {
-        let error = error.expect("it is not the whole");
+        let error = error.expect("the reply is incomplete");
         let (requested, returned) = (3, 2);
         let incomplete = ErrorKind::Incomplete {
             requested,
@@ -197,7 +197,7 @@ async fn a_reply_that_lacks_a_part_is_refused_however_its_route_is_called() {
 }
 
 #[tokio::test]
-async fn a_part_that_no_reply_holds_ends_the_stream() {
+async fn a_part_too_large_for_any_reply_ends_the_stream() {
     let too_much = Problem::Declined(Decline::EvidenceResponseLimit { limit: 1 });
     let server = FakeServer::start([Answer::problem(409, &too_much)]);
     let session = SessionId::new("s").expect("an id");

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_of_the_repository_is_whole() {
+    fn the_host_and_id_together_identify_the_repository() {
         let request = VendorCIRequest {
             repository_provider: Some(RepositoryProvider::Github),
             repository_host: RepositoryHost::new("github.com"),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_text_is_no_identity_and_a_broken_one_is_refused() {
+    fn a_blank_identity_is_absent_and_a_malformed_one_is_refused() {
         let text = |text: &str| {
             let json = Json::parse(text.as_bytes()).unwrap();
             json.into_text().unwrap()

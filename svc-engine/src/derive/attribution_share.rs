@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_and_its_interval_are_those_of_the_counts() {
+    fn the_share_and_its_interval_follow_from_the_counts() {
         let half = row(1, 1, 0).share();
         assert_near(half.rate_or_zero(), 0.5);
         assert_near(half.wilson()[0], 0.094_531_205_734_230_73);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decline_is_told_where_there_are_enough_commits() {
+    fn a_decline_raises_an_alert_if_there_are_enough_commits() {
         let (current, baseline) = ([row(2, 0, 8)], [row(9, 1, 0)]);
         let told = alerts(&current, &baseline, cases_for_margin(0.5));
         assert_eq!(told.len(), 1);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_zero_is_told_without_a_baseline_and_whatever_is_guessed() {
+    fn a_share_of_zero_raises_an_alert_even_without_a_baseline() {
         let told = alerts(&[row(0, 1, 0)], &[], 1_000);
         assert_eq!(told[0].kind, AttributionAlertKind::ZeroShare);
         assert_eq!(told[0].baseline, None);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_baseline_ends_where_the_window_begins() {
+    fn the_baseline_ends_at_the_start_of_the_window() {
         let window = window();
         assert_eq!(window.start, at(33 * DAY));
         for (seconds, current, baseline) in [

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_attached_to_the_one_call_that_owns_its_id() {
+    fn a_decision_is_attached_to_the_only_call_that_owns_its_id() {
         let nameless = Decision::from(&decision(9));
         for (decision, expected) in [
             (on(1, "own"), Ok(100)),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn each_decision_is_attached_or_skipped_whatever_the_order_and_the_repetition() {
+    fn each_decision_is_attached_or_skipped_once_in_any_order() {
         let mut decisions: Vec<Decision> = ["own", "again", "twice", "foreign", "unknown", "own"]
             .iter()
             .zip(1..)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_of_codex_without_a_path_gives_way_to_its_twin() {
+    fn a_codex_decision_without_a_path_yields_to_its_twin_with_one() {
         let codex = |number, has_path| {
             let mut decision = on(number, "own");
             decision.agent_harness = AgentHarness::Codex;

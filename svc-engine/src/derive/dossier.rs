@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_are_missed_only_beside_a_commit() {
+    fn missing_deliveries_are_a_gap_only_if_there_is_a_commit() {
         let visible = EventCount {
             total: 1,
             visible: 1,

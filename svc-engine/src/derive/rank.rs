@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_better_rank_is_the_smaller_one() {
+    fn a_better_rank_sorts_first() {
         let at = |microseconds| Instant::from_microseconds(microseconds).unwrap();
         let rank = Rank {
             score: 1,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_whole_or_absent_and_eight_at_most() {
+    fn at_most_eight_items_are_packed_and_only_if_they_fit_entirely() {
         let mut packer = Packer::new(20);
         assert_eq!(packer.offer(15), Packing::Chosen);
         assert_eq!(packer.offer(5), Packing::Budget, "the comma does not fit");

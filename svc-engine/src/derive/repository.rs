@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_selects_the_one_repository_that_bears_it() {
+    fn a_name_selects_the_only_repository_that_has_it() {
         let example = example();
         for (text, expected) in [
             ("own/app", Ok(Selection::One(identified(1)))),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_selects_its_repository_and_a_name_beside_it_must_be_one_of_its_names() {
+    fn an_identity_selects_its_repository_and_a_given_name_must_be_one_of_its_names() {
         let example = example();
         for (number, text, expected) in [
             (1, None, Ok(Selection::One(identified(1)))),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_shown_under_its_first_name_and_has_its_latest() {
+    fn a_repository_is_displayed_under_its_first_name_and_knows_its_current_one() {
         let names = example().names(&identified(1)).unwrap();
         assert_eq!(names.display(), &name("own/app"));
         assert_eq!(names.current(), &name("own/app"));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn repositories_are_ordered_as_texts_identified_ones_first() {
+    fn repositories_sort_as_text_with_identified_ones_first() {
         let mut all = vec![
             named("b/b"),
             named("a/a"),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_without_an_identity_is_not_guessed_into_a_repository_with_one() {
+    fn a_fact_without_an_identity_is_never_assigned_to_an_identified_repository() {
         let example = example();
         let one = repository(1);
         for (fact, expected) in [
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_holds_what_bears_its_identity_with_or_without_a_name() {
+    fn facts_with_an_identity_belong_to_its_repository_with_or_without_a_name() {
         let example = example();
         let one = repository(1);
         for (repository, fact, expected) in [
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observation_is_of_the_repository_of_its_push() {
+    fn an_observation_belongs_to_the_repository_of_its_push() {
         let example = example();
         let (one, two) = (repository(1), repository(2));
         let with = mention("own/app", Some(&one));
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_is_fetched_only_while_its_name_leads_to_it_alone() {
+    fn a_push_is_fetched_only_while_its_name_selects_only_its_repository() {
         let example = example();
         let (one, two, three) = (repository(1), repository(2), repository(3));
         for (push, expected) in [
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn there_may_be_as_many_claims_as_the_limit() {
+    fn more_repository_claims_than_the_limit_are_declined() {
         let claims = |count: usize| -> Vec<RepositoryClaim> {
             let one = claim("own/name", 1, 1);
             std::iter::repeat_n(one, count).collect()

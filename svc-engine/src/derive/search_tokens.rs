@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_searched_by_words_without_case() {
+    fn text_is_searched_by_words_ignoring_case() {
         let set = SearchTokens::of(&Part::Text {
             content: Text::from("Mango, mango; RIPE_2 3.14"),
         });
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_strings_are_searched_as_decoded() {
+    fn tool_strings_are_searched_in_their_decoded_form() {
         let set = SearchTokens::of(&Part::ToolCall {
             id: "secret_id".to_owned(),
             name: Text::from("read_file"),

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_decisions_and_observations_changes_nothing() {
+    fn the_order_of_decisions_and_observations_does_not_matter() {
         let mut decisions: Vec<Decision> = (0..30)
             .map(|number| {
                 let session = format!("s{}", number % 7);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_decision_a_report_has_no_moment() {
+    fn without_a_decision_a_report_has_no_as_of() {
         let org = OrgId::new("acme").unwrap();
         let report = SessionStatuses::default().report(&org, None, 3);
         assert_eq!(report.as_of, None);

@@ -65,7 +65,7 @@ mod tests {
     use crate::testing::{Backend, TestStore};
 
     #[rstest]
-    fn what_is_remembered_of_erased_content_is_dropped_though_nobody_asks(
+    fn the_memory_of_erased_content_is_dropped_even_if_no_request_comes(
         #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
     ) {
         let Some(database) = TestStore::create(backend) else {

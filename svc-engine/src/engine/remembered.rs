@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_erasure_drops_what_was_kept_and_nobody_puts_it_back() {
+    fn an_erasure_drops_the_memory_and_a_late_reader_cannot_restore_it() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
         let keep = |count, what| keep(&remembered, erasures(count), what);
         assert_eq!(keep(0, "before"), ["before"]);
@@ -111,13 +111,13 @@ mod tests {
         assert_eq!(keep(1, "after"), ["after"]);
         assert_eq!(keep(0, "late"), ["late"]);
         assert_eq!(*remembered.latest().lock().unwrap(), ["after"]);
-        assert!(weak.upgrade().is_some(), "somebody reads it still");
+        assert!(weak.upgrade().is_some(), "somebody is still reading it");
         drop(reading);
         assert!(weak.upgrade().is_none());
     }
 
     #[test]
-    fn a_database_that_was_set_back_is_remembered_anew() {
+    fn setting_the_database_back_starts_a_new_memory() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
         let keep = |count, what| keep(&remembered, erasures(count), what);
         remembered.settle(erasures(0));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn another_erasure_of_the_same_revision_drops_what_was_kept() {
+    fn a_different_erasure_of_the_same_revision_drops_the_memory() {
         let remembered = Remembered::new(|| Mutex::new(Vec::new()));
         keep(
             &remembered,

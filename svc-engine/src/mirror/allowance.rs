@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_goes_on_until_something_stops_it() {
+    fn an_allowance_ends_with_its_deadline_or_its_free_space() {
         let folder = tempfile::tempdir().unwrap();
         let deadline = Deadline::after(Duration::from_mins(1));
         let long = Allowance::until(deadline.clone());

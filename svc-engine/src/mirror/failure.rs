@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_names_its_failure() {
+    fn each_word_maps_back_to_its_failure() {
         for failure in MirrorFailure::ALL {
             assert_eq!(MirrorFailure::of_word(failure.as_str()), Some(failure));
         }

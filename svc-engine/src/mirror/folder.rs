@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn every_repository_has_its_place() {
+    fn every_repository_has_its_own_path() {
         let folder = folder(Path::new("/m"));
         for (text, path) in [
             (
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_keeps_a_place_of_its_own() {
+    fn a_long_name_has_its_own_path() {
         let folder = folder(Path::new("/m"));
         let name = |lifetime: &Lifetime| {
             let path = folder.path(lifetime);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_mirrors_are_found_whatever_their_name() {
+    fn existing_mirrors_are_found_under_any_name() {
         let root = tempfile::tempdir().unwrap();
         let mine = folder(root.path());
         let long = format!("o/{}", "x".repeat(300));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_that_was_taken_away_locks_nothing() {
+    fn a_removed_lock_file_locks_nothing() {
         let root = tempfile::tempdir().unwrap();
         let folder = folder(root.path());
         let wait = Allowance::until(Deadline::after(Duration::from_secs(20)));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_that_is_read_is_changed_but_not_removed() {
+    fn a_mirror_may_be_changed_but_not_removed_while_it_is_read() {
         let root = tempfile::tempdir().unwrap();
         let folder = folder(root.path());
         let lifetime = lifetime("o/a");
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_works_on_a_mirror() {
+    fn only_one_holder_at_a_time_locks_a_mirror() {
         let root = tempfile::tempdir().unwrap();
         let folder = folder(&root.path().join("new"));
         let wait =

@@ -251,7 +251,7 @@ mod tests {
             row("github/github.com/3", None, None, ambiguous),
             row("own/unknown", Some("own/unknown"), None, ambiguous),
         ];
-        assert_eq!(run(false), expected, "it only looks");
+        assert_eq!(run(false), expected, "a dry run removes nothing");
         assert_eq!(store.snapshot_now().mirrors(at(0)).unwrap().len(), 1);
         let first = Lifetime::Identified(repository(1));
         assert!(folder.exists(&first));

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_all_builders_are_read() {
+    fn git_versions_of_all_vendors_are_parsed() {
         for (answer, version) in [
             ("git version 2.47.3\n", Some((2, 47))),
             ("git version 2.39.5 (Apple Git-154)\n", Some((2, 39))),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn no_configuration_but_ours_is_read() {
+    fn git_reads_only_our_configuration() {
         let folder = tempfile::tempdir().unwrap();
         let git = Git::find(&deadline()).unwrap();
         let listed = git
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_no_failure_of_the_fetch() {
+    fn a_full_disk_is_not_reported_as_a_failed_fetch() {
         let error = |complaint: &str| GitError {
             what: "fetch",
             cause: ProcessError::Failed {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_is_gits_own_last_word() {
+    fn a_complaint_is_the_last_error_of_git_itself() {
         let error = |complaint: &str| GitError {
             what: "fetch",
             cause: ProcessError::Failed {

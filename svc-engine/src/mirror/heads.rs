@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_and_anything_else_begins_anew() {
+    fn saved_progress_is_read_back_and_anything_else_starts_over() {
         let folder = tempfile::tempdir().unwrap();
         let start = Heads::from_the_start();
         assert_eq!(Heads::of(folder.path()), start);

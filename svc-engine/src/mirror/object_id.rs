@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_their_digits() {
+    fn an_object_id_is_its_hexadecimal_digits() {
         for text in ["0123456789abcdef".repeat(4), "a0".repeat(20)] {
             let id = ObjectId::parse(text.as_bytes()).unwrap();
             assert_eq!(id.to_string(), text);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_read_as_it_was_written() {
+    fn saved_progress_is_read_back() {
         let id = |digit: char| ObjectId::parse(digit.to_string().repeat(40).as_bytes());
         let mut progress = Progress::default();
         assert_eq!(Progress::parse(&progress.to_string()), progress);

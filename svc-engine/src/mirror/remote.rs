@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_a_forge_is_refused() {
+    fn invalid_forge_urls_are_refused() {
         let remotes = listed(&["public.example"]);
         for (url, expected) in [
             ("", Refusal::Scheme),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_names_whole_hosts() {
+    fn allowed_hosts_match_only_complete_names() {
         let remotes = listed(&["Public.Example", "127.0.0.1", "localhost"]);
         for url in [
             "https://public.example/o/r.git",
@@ -327,7 +327,7 @@ mod tests {
         ] {
             let url = format!("http://{host}/r");
             let refused = refusal(&without_names, &url);
-            assert_eq!(refused, Some(Refusal::Internal), "{host}, by its name");
+            assert_eq!(refused, Some(Refusal::Internal), "{host} by name");
         }
         for host in ["empty.example", "absent.example", "localhost.example"] {
             let checked = remotes.check(&format!("https://{host}/r"), &long());
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(
             literal.settings,
             [setting("protocol.http.allow", "always")],
-            "an address needs no pin"
+            "an address is not pinned"
         );
         let pair = authorization(&SecretString::from("me:word"));
         assert_eq!(pair, "Authorization: Basic bWU6d29yZA==");
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn in_development_everything_goes_but_programs() {
+    fn unrestricted_hosts_allow_file_urls_and_local_addresses() {
         let remotes = remotes(AllowedHosts::Anything);
         let file = remotes.check("file:///srv/r.git", &long()).unwrap();
         assert_eq!(file.url, "file:///srv/r.git");
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolver_that_hangs_does_not_hold_up_a_stop() {
+    fn a_hanging_resolver_does_not_delay_a_stop() {
         let (asked, was_asked) = std::sync::mpsc::channel();
         let asked = std::sync::Mutex::new(asked);
         let hanging: Arc<Resolve> = Arc::new(move |_, _| {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolver_that_hangs_is_left_behind() {
+    fn a_hanging_resolver_is_abandoned_at_the_deadline() {
         let hanging: Arc<Resolve> = Arc::new(|_, _| {
             std::thread::sleep(Duration::from_secs(3));
             Ok(Vec::new())

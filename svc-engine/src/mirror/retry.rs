@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_shortens_by_at_most_a_half() {
+    fn jitter_shortens_a_wait_by_at_most_half() {
         for number in 0..2_000 {
             let waited = wait(3, Uuid::from_u128(number)).unwrap();
             assert!(waited <= Duration::from_secs(20), "{waited:?}");

@@ -138,7 +138,7 @@ mod tests {
         let is_there = |name: &&str| folder.path().join(name).exists();
         fill(folder.path());
         begin(folder.path()).unwrap();
-        assert!(LEFT.iter().all(&is_there), "nothing says so");
+        assert!(LEFT.iter().all(&is_there), "there is no record of it");
         begin(folder.path()).unwrap();
         assert!(!LEFT.iter().any(&is_there));
         assert!(KEPT.iter().all(&is_there));

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn every_repository_is_refreshed_beside_one_that_hangs() {
+    fn a_hanging_repository_does_not_block_the_others() {
         let stage = Stage::new();
         let mirrors = stage.start(|_| {});
         stage.deliver_to_silence(1, "main");
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn repositories_that_failed_before_never_have_all_workers() {
+    fn failing_repositories_never_occupy_all_workers() {
         let stage = Stage::new();
         for number in 1..=3 {
             stage.deliver_to_silence(number, "main");

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_gives_its_position_back_to_the_same_question() {
+    fn a_cursor_returns_its_position_for_the_same_question() {
         let cursor = question().scope().cursor(&key(), position());
         assert_eq!(question().scope().position(&key(), &cursor), Ok(position()));
         let other_limit = Question {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_service_makes_cursors() {
+    fn a_forged_cursor_is_invalid() {
         let cursor = question().scope().cursor(&key(), position());
         let invalid = |text: &str| {
             let found = question().scope().position(&key(), &CiCursor::new(text));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_never_shown() {
+    fn the_debug_form_does_not_show_the_key() {
         let shown = format!("{:?}", CursorKey([0x61; 32]));
         assert!(!shown.contains("97") && !shown.contains('a'), "{shown}");
     }

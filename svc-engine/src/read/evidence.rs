@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_messages_apart_whatever_numbers_they_contain() {
+    fn digests_of_different_messages_differ_for_any_numbers() {
         let of = |json| digest(&result(json, None)).unwrap();
         let all = ["1", "2", "NaN", "[NaN,1]", "Infinity", "1e400"].map(of);
         for (index, one) in all.iter().enumerate() {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_gives_its_position_back_to_the_same_question() {
+    fn a_cursor_returns_its_position_for_the_same_question() {
         let cursor = cursor(&SessionsRequest::default());
         let other_limit = SessionsRequest {
             limit: SessionPageLimit::new(1).unwrap(),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_service_makes_cursors() {
+    fn a_forged_cursor_is_invalid() {
         let made = cursor(&SessionsRequest::default());
         let invalid = |text: &str| {
             let found = with(&SessionsRequest::default(), |scope| {

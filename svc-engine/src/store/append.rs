@@ -505,7 +505,7 @@ mod tests {
     use crate::testing::builders::{decision, edit, outcome, push};
 
     #[test]
-    fn a_fact_that_keeps_much_is_not_prepared_beside_other_requests() {
+    fn a_fact_with_a_large_raw_payload_is_not_small() {
         let raw = |bytes: usize| Json::from(Object::from_iter([("raw", "x".repeat(bytes))]));
         let facts = |raw: &Json| {
             let mut decision = decision(1);

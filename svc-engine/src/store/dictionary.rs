@@ -48,7 +48,7 @@ mod tests {
 
     /// Stored bytes can only be read with unchanged dictionaries.
     #[test]
-    fn no_dictionary_was_changed() {
+    fn no_published_dictionary_has_changed() {
         let digest = |dictionary: &[u8]| {
             let digest = Sha256::digest(dictionary);
             digest.first_chunk().copied().map(u128::from_be_bytes)
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_ready_for_use() {
+    fn every_dictionary_can_be_loaded() {
         assert!(encoder().is_some());
         assert_eq!(usize::from(CURRENT), DICTIONARIES.len());
         for number in 1..=CURRENT {

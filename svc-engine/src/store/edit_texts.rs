@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn texts_come_back(
+        fn edit_texts_are_read_back(
             applied in "[ab\u{e9}\n]{0,6}", before in "[ab\u{e9}]{0,9}", after in "[ab\u{e9}]{0,9}", is_held: bool,
         ) {
             let file = if is_held { [&*before, &applied, &after].concat() } else { before + &after };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_stored_again() {
+    fn applied_text_inside_the_file_is_not_stored_twice() {
         let line = |number: u64| format!("let number_{number} = {};\n", number * 7919 % 1009);
         let applied: String = (0..100).map(line).collect();
         let around = ["fn before() {}\n", &applied, "fn after() {}\n"].concat();
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_is_not_read() {
+    fn malformed_edit_texts_are_rejected() {
         let whole = stored(&texts("b\u{e9}", "a\u{e9}b\u{e9}c"));
         assert_eq!(read(&whole, &Text::from("!")).unwrap(), "a\u{e9}!c");
         let mut within = whole.clone();
         within[2] = 2;
         assert_eq!(read(&within, &Text::from("!")), None, "within a character");
         within[2] = 9;
-        assert_eq!(read(&within, &Text::from("!")), None, "behind the end");
+        assert_eq!(read(&within, &Text::from("!")), None, "beyond the end");
         let broken = Text::from_wtf8(b"\xed\xa0\xbd".to_vec()).unwrap();
         assert_eq!(read(&whole, &broken), None);
         assert!(Observed::read(&whole[..3]).is_err(), "cut off");

@@ -44,12 +44,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ids_come_back(ids in proptest::collection::vec(any::<i64>(), 0..50)) {
+        fn ids_are_read_back(ids in proptest::collection::vec(any::<i64>(), 0..50)) {
             prop_assert_eq!(read_ids(&write_ids(ids.iter().copied())).unwrap(), ids);
         }
 
         #[test]
-        fn bytes_that_are_no_ids_are_an_error_not_a_panic(
+        fn malformed_id_lists_are_an_error(
             bytes in proptest::collection::vec(any::<u8>(), 0..50),
         ) {
             drop(read_ids(&bytes));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_takes_about_a_byte_a_message() {
+    fn a_history_needs_about_one_byte_per_message() {
         assert_eq!(write_ids(1_000..1_100).len(), 101);
     }
 }

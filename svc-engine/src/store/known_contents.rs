@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_was_forgotten_is_not_remembered_in_part() {
+    fn a_partial_read_extends_only_a_session_that_is_already_remembered() {
         let known = KnownContents::default();
         known.remember(SESSION, 1, [(hash(1), 1)], false);
         assert!(known.session(&SESSION).is_none());

@@ -34,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(numbers in proptest::collection::vec(any::<u64>(), 0..20)) {
+        fn numbers_are_read_back(numbers in proptest::collection::vec(any::<u64>(), 0..20)) {
             let mut bytes = Vec::new();
             for number in &numbers {
                 write(*number, &mut bytes);
@@ -48,8 +48,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
-        assert_eq!(read(&mut &[0x80][..]), None, "it does not end");
+    fn malformed_numbers_are_rejected() {
+        assert_eq!(read(&mut &[0x80][..]), None, "unterminated");
         assert_eq!(read(&mut &[0xff; 11][..]), None, "it is too long");
     }
 }

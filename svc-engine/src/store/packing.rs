@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_bytes_come_back(bytes in proptest::collection::vec(0..8_u8, 0..3_000)) {
+        fn packed_bytes_are_unpacked_unchanged(bytes in proptest::collection::vec(0..8_u8, 0..3_000)) {
             let packed = Packed::new(bytes.clone());
             let count = packed.byte_count as u64;
             prop_assert_eq!(&unpack(packed.codec.number(), count, packed.bytes).unwrap(), &bytes);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_or_short_is_compressed_as_it_pays() {
+    fn the_codec_is_chosen_by_the_length() {
         assert_eq!(Packed::new(vec![7; 40_000]).codec, Codec::Zstd);
         let short = Packed::new(vec![7; 200]);
         assert_eq!(short.codec, Codec::ZstdWith(dictionary::CURRENT));
@@ -222,7 +222,7 @@ mod tests {
     /// Bytes as they were stored with each dictionary that ever existed, and the text they stand
     /// for.
     #[test]
-    fn what_was_stored_with_any_dictionary_is_read() {
+    fn content_of_every_dictionary_is_unpacked() {
         const SAID: &[u8] = include_bytes!("../../tests/stored/message.json");
         const STORED: [&[u8]; 1] = [include_bytes!("../../tests/stored/dictionary-1.cell")];
         for (stored, number) in STORED.into_iter().zip(1..) {

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_walks_or_sorts_is_found_out() {
+    fn a_statement_that_scans_or_sorts_is_reported() {
         for bad in [
             &["SCAN f"][..],
             &["SCAN f USING COVERING INDEX pushes_by_capture"],
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_statement_may_do_what_it_is_allowed() {
+    fn an_allowed_statement_may_do_only_what_is_allowed() {
         let walk = plan(&["SCAN quarantine_log"]);
         let counted = "SELECT COUNT(*)\n    FROM quarantine_log WHERE org_id = $1";
         assert_eq!(faults(counted, &walk), [""; 0]);

@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_read_as_they_were_written() {
+    fn claims_are_read_back_unchanged() {
         let claims = [
             (ClaimKind::User, "a:1:b"),
             (ClaimKind::Model, "zwölf\n"),

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_taken_out_wherever_they_are_and_whatever_they_are_called() {
+    fn segments_are_taken_out_at_any_depth_and_under_any_name() {
         let long = "x".repeat(1_000);
         let raw = format!(
             r#"{{"n":1.10,"span":{{"tools":["{long}"],"few":[1],"input":[{{"c":"{long}"}},{{"c":"{long}"}}]}},"e":{{}},"last":"{long}"}}"#
@@ -429,7 +429,7 @@ mod tests {
     /// Payloads of two interfaces, in which the messages contain everything but the names of the
     /// members.
     #[test]
-    fn what_a_message_says_is_not_kept_again_so_messages_share_their_templates() {
+    fn message_content_is_not_stored_again_and_messages_share_templates() {
         let arguments = r#"{"path":"src/é.rs","text":"a\nb"}"#;
         let quoted = |text: &str| String::from_utf8(Json::from(text).to_canonical()).unwrap();
         let spaced = quoted(r#"{"path": "src/\u00e9.rs", "text": "a\nb"}"#);
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_says_another_message_is_kept_as_it_stands() {
+    fn a_segment_that_differs_from_its_message_is_stored_as_it_is() {
         let raw = r#"{"prompt":[{"role":"user","content":"redacted here"},5]}"#;
         let input = [message("user", vec![text("and not there")])];
         let payload = RawPayload {
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_skeleton_are_no_panic() {
+    fn malformed_skeletons_never_panic() {
         let pieces = Pieces {
             contents: vec![Arc::new(vec![PART, 9])],
             ids: Ids::default(),

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_found_in_each_spelling_and_written_again() {
+    fn each_spelling_of_a_document_is_recognised_and_reproduced() {
         const SPELLINGS: [&str; 4] = [
             r#"{"a":[1.10,{"b":"\u00e9\n\u0001\"\\"}],"c":null,"d":{}}"#,
             r#"{"a":[1.10,{"b":"é\n\u0001\"\\"}],"c":null,"d":{}}"#,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_usual_writer_made_has_none() {
+    fn an_unusual_spelling_is_not_recognised() {
         let document = Json::parse(br#"{"a":1}"#).unwrap();
         for text in [
             r#"{ "a":1}"#,

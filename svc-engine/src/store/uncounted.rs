@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_being_written_is_not_counted_yet() {
+    fn counts_are_added_only_after_the_commit() {
         let at = Instant::from_microseconds(1).unwrap();
         let delivery = CaptureTotals::delivery(CaptureSource::Gateway, at);
         let uncounted = Uncounted::default();

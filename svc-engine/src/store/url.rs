@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_off_this_machine_is_asked_for_tls() {
+    fn a_remote_server_must_use_tls() {
         for here in [
             "localhost",
             "127.0.0.1",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_url_says_of_tls_holds() {
+    fn the_url_may_choose_the_tls_mode() {
         let mode = |said: &str| ssl_mode(&format!("postgres://svc@db.internal/svc?{said}"));
         assert!(matches!(mode("sslmode=disable"), PgSslMode::Disable));
         assert!(matches!(mode("sslmode=prefer"), PgSslMode::Prefer));

@@ -192,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_positive_and_never_those_of_another_epoch() {
+    fn ids_are_positive_and_stay_within_their_epoch() {
         let mut last = epoch(EPOCHS_MAX - 1, (1 << NUMBER_BITS) - 1);
         assert_eq!(last.next_id().unwrap(), i64::MAX);
         assert!(
             last.next_id().is_err(),
-            "the next would be of another epoch"
+            "the next id would be in another epoch"
         );
         let mut before = epoch(EPOCHS_MAX - 2, 0);
         assert!(before.next_id().unwrap() < i64::MAX >> 1 << 1);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_follows_those_of_which_no_transaction_is_missing() {
+    fn a_state_follows_another_if_it_lacks_none_of_its_transactions() {
         let state = |writers: &[(i64, i64)]| Written(writers.to_vec());
         let earlier = state(&[(3, 5), (9, 1)]);
         for later in [
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_is_later_than_the_latest_while_there_are_any() {
+    fn a_new_epoch_is_later_than_the_latest_until_all_are_used() {
         for random in [0, 1, u128::MAX, 1 << STEP_BITS] {
             let next = after(7, random);
             assert!((8..8 + (1 << STEP_BITS)).contains(&next), "{next}");

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_and_every_name_stands_once() {
+    fn every_route_and_every_name_is_listed_once() {
         let all = all();
         let names: BTreeSet<_> = all.iter().map(|route| route.name).collect();
         let routes: BTreeSet<_> = all

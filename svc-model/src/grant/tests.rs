@@ -34,7 +34,7 @@ fn the_name_of_a_token_is_plain_and_not_reserved() {
 }
 
 #[test]
-fn a_grant_is_of_a_session_or_of_a_rule_and_is_read_as_it_was_written() {
+fn a_grant_of_a_session_or_a_rule_is_read_back() {
     for target in [
         r#""session_id":"s""#,
         r#""user_id":"ann""#,

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_written_as_it_is_read() {
+    fn a_built_call_is_written_in_the_form_that_the_service_reads() {
         let call = whole()
             .user(UserId::new("ann").unwrap())
             .model("m")
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_would_pass_over_is_not_built() {
+    fn a_call_that_the_service_would_skip_is_not_built() {
         let error = |builder: GatewayCallBuilder| builder.build().unwrap_err();
         assert_eq!(
             error(GatewayCall::builder().id("c")),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_header_that_is_given_counts() {
+    fn the_first_forge_header_present_wins() {
         let names: Vec<(&str, &str)> = EVENT_HEADERS
             .into_iter()
             .zip(["a", "b", "c", "d"])
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_looked_at_before_the_headers() {
+    fn the_body_is_checked_before_the_headers() {
         for malformed in ["", " ", "{", "payload=%7B%7D", "{} x"] {
             let refusal = read(&[], malformed).unwrap_err();
             assert!(matches!(refusal, Refusal::Malformed { .. }), "{malformed}");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_written_as_it_is_read() {
+    fn a_delivery_is_written_in_the_form_that_the_service_reads() {
         let headers = [("x-forge-event", "push"), ("x-forge-delivery", "d")];
         let delivery = read(&headers, r#"{"n":1.10,"cut":"\ud83d"}"#).unwrap();
         let written = delivery.write().unwrap();

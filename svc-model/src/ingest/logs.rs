@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_object_is_refused() {
+    fn a_body_that_is_not_an_object_is_refused() {
         for body in ["", " ", "{bad", "{} {}", "\u{1f}\u{8b}"] {
             let refusal = read(None, body.as_bytes()).unwrap_err();
             assert!(matches!(refusal, Refusal::Malformed { .. }), "{body:?}");

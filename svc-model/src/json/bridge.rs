@@ -323,7 +323,7 @@ mod tests {
     use crate::json::RawJson;
 
     #[test]
-    fn other_formats_see_ordinary_values() {
+    fn serde_json_sees_ordinary_values() {
         let text = r#"{"b":[1,-2,0.5,18446744073709551615],"a":"h\u00e9","n":null,"t":true}"#;
         let value = Json::parse(text.as_bytes()).unwrap();
         let theirs = json!({"b": [1, -2, 0.5, u64::MAX], "a": "hé", "n": null, "t": true});
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_refuse_what_they_cannot_hold() {
+    fn serde_json_refuses_values_that_it_cannot_hold() {
         for document in [r#""\ud800""#, "NaN", "1e400"] {
             let value = Json::parse(document.as_bytes()).unwrap();
             assert!(serde_json::to_value(&value).is_err(), "{document}");

@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_enum_is_read() {
+    fn every_kind_of_enum_is_read() {
         let shapes: Vec<Shape> =
             read(r#"["Unit",{"Unit":null},{"Newtype":1},{"Tuple":[2,"two"]},{"Struct":{"a":-3}}]"#)
                 .unwrap();
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_as_what_they_spell() {
+    fn keys_are_read_as_numbers_and_booleans_too() {
         assert_eq!(
             read::<HashMap<u64, u8>>(r#"{"7":1}"#),
             Ok(HashMap::from([(7, 1)]))
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_tell_the_kind_and_the_path() {
+    fn refusals_name_the_kind_and_the_path() {
         use ShapeErrorKind as Kind;
         let table = [
             ("[]", Kind::Value, ""),
@@ -764,7 +764,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_repeat_nothing_of_the_document() {
+    fn messages_repeat_no_content_of_the_document() {
         let error = from_slice::<Request>(br#"{"name":"n","secret":1}"#).unwrap_err();
         assert_eq!(error.to_string(), "undeclared member");
         let error = from_slice::<Request>(br#"{"shapes":["secret"]}"#).unwrap_err();

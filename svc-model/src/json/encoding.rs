@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_utf8_is_not_copied() {
+    fn valid_utf8_is_not_copied() {
         assert!(matches!(
             decode("\u{feff}\"é\"".as_bytes()),
             Ok(Cow::Borrowed("\"é\""))
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_told_by_its_offset() {
+    fn malformed_text_is_reported_with_its_offset() {
         let malformed = [
             (&b"\"\xff\""[..], 1),
             (b"\"ab\xc3\"", 3),

@@ -192,7 +192,7 @@ fn record() -> impl Strategy<Value = Record> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(value in json()) {
+    fn written_values_are_read_back(value in json()) {
         let canonical = value.to_canonical();
         prop_assert!(canonical.is_ascii());
         prop_assert_eq!(Json::parse(&canonical), Ok(value.clone()));
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn sorting_changes_nothing_but_the_order(value in json()) {
+    fn sorting_changes_only_the_order(value in json()) {
         let mut sorted = Vec::new();
         value.write_sorted(&mut sorted);
         prop_assert_eq!(sorted.len(), value.canonical_len());
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn the_budget_holds_to_the_byte(value in common(), budget in any::<Index>()) {
+    fn the_budget_of_a_writer_is_exact_to_the_byte(value in common(), budget in any::<Index>()) {
         let whole = to_vec(&value, usize::MAX).expect("there is no non-finite number");
         let budget = budget.index(whole.len() + 4);
         match to_vec(&value, budget) {
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn documents_mean_the_same_to_others(value in common()) {
+    fn documents_mean_the_same_to_serde_json(value in common()) {
         let theirs = value.to_string();
         let ours = Json::parse(theirs.as_bytes()).expect("what is JSON to others is to us");
         prop_assert_eq!(serde_json::to_value(&ours).unwrap(), value.clone());
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn refusals_are_those_of_others(bytes in document()) {
+    fn documents_without_extensions_are_refused_as_by_serde_json(bytes in document()) {
         // If the text uses none of our extensions, the two agree on what a document is.
         let ours = Json::parse(&bytes);
         let theirs = serde_json::from_slice::<Value>(&bytes);
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn derived_types_survive(record in record()) {
+    fn derived_types_are_read_back_unchanged(record in record()) {
         let value = to_value(&record).expect("non-finite numbers are kept");
         prop_assert_eq!(from_value::<Record>(value.clone()), Ok(record.clone()));
         match to_vec(&record, usize::MAX) {
@@ -282,7 +282,7 @@ proptest! {
 }
 
 #[test]
-fn the_fuzzing_corpus_holds() {
+fn the_fuzzing_corpus_passes() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/json_roundtrip");
     let mut files = 0;
     for entry in fs::read_dir(corpus).expect("the corpus is checked in") {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_takes_what_it_holds() {
+    fn the_estimated_memory_of_a_value_is_what_it_holds() {
         assert_eq!(size_of::<Json>(), 32);
         assert_eq!(size_of::<(Text, Json)>(), 56);
         for (document, expected) in [
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_takes_as_much_as_it_is() {
+    fn reading_charges_the_memory_of_the_value_read() {
         let many = |item: &str, count: usize| vec![item; count].join(",");
         for item in [
             "0",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_refused_at_its_last_byte() {
+    fn a_memory_budget_is_exact_to_the_byte() {
         for document in [
             r#"[[1,2],{"a":["a string that is not kept in place"]}]"#,
             r#"{"a":1,"a":2,"b":{"c":[[],{}]}}"#,
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_from_the_rest_is_settled() {
+    fn memory_taken_from_the_rest_is_settled_later() {
         let budget = NodeBudget::new(100);
         let rest = budget.rest();
         assert_eq!((rest.take(60), budget.left()), (Ok(()), 100));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_beyond_all_memory_are_no_overflow() {
+    fn costs_beyond_all_memory_do_not_overflow() {
         let budget = NodeBudget::new(usize::MAX - 1);
         for refused in [
             budget.array(usize::MAX),

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_number() {
+    fn malformed_numbers_are_refused() {
         let spellings = [
             "",
             "-",
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn finite_is_what_a_double_can_hold_and_every_integer() {
+    fn numbers_in_the_range_of_a_double_and_all_integers_are_finite() {
         let long = "1".repeat(400);
         for finite in [
             "0",
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_from_integers_alone() {
+    fn integers_are_read_only_from_integer_spellings() {
         let integers = |spelling| {
             let number = Number::parse(spelling).unwrap();
             (number.is_integer(), number.as_i64(), number.as_u64())
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_read_from_all() {
+    fn doubles_are_read_from_every_spelling() {
         let double = |spelling| Number::parse(spelling).unwrap().as_f64().to_bits();
         assert_eq!(double("1.10"), 1.1_f64.to_bits());
         assert_eq!(double("1e400"), f64::INFINITY.to_bits());
@@ -387,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_double_survives_its_spelling(value in any::<f64>()) {
+        fn a_double_is_read_back_from_its_spelling(value in any::<f64>()) {
             let number = Number::from_f64(value);
             prop_assert_eq!(Number::parse(number.as_str()), Some(number.clone()));
             prop_assert!(number.as_f64().to_bits() == value.to_bits() || value.is_nan());

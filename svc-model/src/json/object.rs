@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_counts_the_order_and_not_the_history() {
+    fn equality_depends_on_the_order_and_not_on_the_history() {
         let forward: Object = [("a", 1), ("b", 2)].into_iter().collect();
         let backward: Object = [("b", 2), ("a", 1)].into_iter().collect();
         assert_ne!(forward, backward);

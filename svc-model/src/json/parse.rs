@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_fragments_without_the_input() {
+    fn messages_do_not_repeat_the_input() {
         let error = parse("[secret]").unwrap_err();
         assert_eq!(error.to_string(), "expected a value at byte 1");
     }
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_documents_are_no_more_than_large() {
+    fn hostile_documents_are_parsed_like_large_ones() {
         let size = 1 << 20;
         for open in ["[", "{\"a\":", "[{\"a\":"] {
             let error = parse(&open.repeat(size / open.len())).unwrap_err();
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_takes_no_more_room_than_four_words() {
+    fn a_value_is_no_larger_than_four_words() {
         assert_eq!(size_of::<Json>(), 32);
         assert_eq!(size_of::<Text>(), 24);
     }

@@ -511,7 +511,7 @@ mod tests {
     struct Unit;
 
     #[test]
-    fn ordinary_types_are_written_as_by_others() {
+    fn ordinary_types_are_written_as_by_serde_json() {
         let everything = Everything {
             shapes: vec![
                 Shape::Unit,
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn non_finite_numbers_are_refused_wherever_they_come_from() {
+    fn non_finite_numbers_are_refused_from_every_source() {
         for spelling in ["NaN", "Infinity", "-Infinity", "1e400"] {
             let json = Json::parse(format!(r#"{{"a":[{spelling}]}}"#).as_bytes()).unwrap();
             assert_eq!(written(&json), Err(WriteError::NonFinite), "{spelling}");
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_is_the_last_byte_that_may_be_written() {
+    fn a_document_may_be_exactly_as_long_as_its_budget() {
         let value = json!({"a": ["é🙂\n", 12345, true, null, 0.5], "b": {}});
         let whole = to_vec(&value, usize::MAX).unwrap();
         for budget in 0..whole.len() {

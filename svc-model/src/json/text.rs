@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_surrogate_takes_three_bytes() {
+    fn a_lone_surrogate_needs_three_bytes() {
         let lone = text(&[0x61, 0xd83d, 0x62]);
         assert_eq!(lone.as_bytes(), b"a\xed\xa0\xbdb");
         assert_eq!(lone.as_str(), None);
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn length_decides_nothing_but_the_place() {
+    fn short_and_long_texts_behave_alike() {
         for length in 0..60 {
             let string = "é".repeat(length / 2) + &"x".repeat(length % 2);
             let text = Text::from(string.as_str());

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_off_to_the_last_byte() {
+    fn words_are_split_off_up_to_the_last_byte() {
         assert_eq!(Word::split_off(b""), None);
         let (first, after) = Word::split_off(b"abcdefghij").unwrap();
         assert_eq!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_appended() {
+    fn ranges_of_a_word_are_appended() {
         for len in 1..=8 {
             let bytes = &b"abcdefgh"[..len as usize];
             for start in 0..=len {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_neighbours_are_classified() {
+    fn every_pair_of_adjacent_bytes_is_classified() {
         for pair in 0..=u16::MAX {
             let [low, high] = pair.to_le_bytes();
             let bytes = [b'a', low, high, b'b', high, low, b'c', low];

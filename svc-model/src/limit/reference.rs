@@ -63,7 +63,7 @@ fn the_documentation_has_this_table() {
 }
 
 #[test]
-fn every_limit_has_a_sentence_of_its_own() {
+fn every_limit_has_its_own_description() {
     let limits = all();
     assert!(limits.len() > 60, "{}", limits.len());
     let sentences: BTreeSet<&str> = limits.iter().map(|(_, _, what)| *what).collect();

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_that_travels_both_ways_differs_in_undeclared_members_only() {
+    fn types_of_requests_and_replies_differ_only_in_undeclared_members() {
         let mut incoming = generator(SchemaSettings::for_deserialize);
         let mut outgoing = generator(SchemaSettings::for_serialize);
         for endpoint in endpoint::all() {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_stands_alone_refers_to_nothing_outside() {
+    fn a_standalone_schema_has_no_outside_references() {
         let catalogue = Catalogue::new();
         for name in catalogue.components.keys() {
             let text = catalogue.standalone(name).unwrap().to_string();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_and_every_member_has_a_sentence() {
+    fn every_type_and_every_member_has_a_description() {
         for (name, schema) in Catalogue::new().components {
             assert!(
                 schema.get("description").is_some(),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_has_no_line_breaks_of_the_source() {
+    fn descriptions_have_no_line_breaks_from_the_source() {
         let mut schema = schemars::json_schema!({ "description": "One\nline.\n\nAnother." });
         join_lines(&mut schema);
         assert_eq!(schema.get("description").unwrap(), "One line.\n\nAnother.");

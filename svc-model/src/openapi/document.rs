@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_an_operation_of_its_own() {
+    fn every_route_is_its_own_operation() {
         let document = document(&Catalogue::new());
         for route in endpoint::all() {
             let method = route.method.as_str().to_ascii_lowercase();

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_alternatives_of_another_kind_stay_as_they_are() {
+    fn words_and_alternatives_of_another_kind_are_unchanged() {
         let words = json!({ "oneOf": [{ "const": "a" }, { "const": "b" }] });
         let mixed =
             json!({ "oneOf": [{ "properties": { "k": { "const": "a" } } }, { "type": "null" }] });

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_gives_back_what_it_asks() {
+    fn a_link_is_parsed_back_to_its_question() {
         let named = RepositoryName::new("own/r\u{e9}po +%&=").unwrap();
         for repository in [
             RepositorySelector::default(),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_of_this_version_asks_nothing() {
+    fn a_link_of_another_form_is_not_parsed() {
         let sha = "b".repeat(40);
         for text in [
             String::new(),

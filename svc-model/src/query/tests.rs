@@ -136,7 +136,7 @@ fn an_instant_needs_an_offset_that_is_encoded() {
 }
 
 #[test]
-fn violations_are_told_before_faults() {
+fn violations_are_reported_before_faults() {
     let reversed = [
         ("captured_after", "2026-02-01T00:00:00Z"),
         ("captured_before", "2026-02-01T00:00:00Z"),
@@ -170,7 +170,7 @@ fn violations_are_told_before_faults() {
 }
 
 #[test]
-fn an_identity_is_whole_or_absent() {
+fn an_incomplete_identity_is_refused() {
     let components = [
         ("repository_provider", "github"),
         ("repository_host", "GitHub.com"),
@@ -199,7 +199,7 @@ fn an_identity_is_whole_or_absent() {
 }
 
 #[test]
-fn values_are_normalised() {
+fn parameters_are_normalised() {
     let request: CiOutcomeRequest = read(
         &[],
         &[
@@ -262,7 +262,7 @@ fn same<R: Request + PartialEq + std::fmt::Debug>(request: &R) {
 
 proptest! {
     #[test]
-    fn requests_survive_their_way(
+    fn requests_are_read_back_from_their_parameters(
         repository in any_selector(),
         instants in proptest::array::uniform3(any_instant()),
         with_as_of in any::<bool>(),

@@ -109,7 +109,7 @@ mod tests {
     use crate::facts::AgentHarness;
 
     #[test]
-    fn counts_stand_in_the_order_of_their_texts_and_zeros_nowhere() {
+    fn counts_are_sorted_as_text_without_zeros() {
         let counts: Counts<AgentHarness> = [
             (AgentHarness::Pi, 1),
             (AgentHarness::Copilot, 2),

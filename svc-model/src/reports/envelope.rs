@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_that_does_not_fit_has_the_first_of_its_faults() {
+    fn an_invalid_scope_is_reported_with_its_first_fault() {
         const DAY: i64 = DAY_MICROSECONDS;
         let at = |microseconds: i64| Instant::from_microseconds(microseconds).unwrap();
         for (start, end, as_of, fault) in [

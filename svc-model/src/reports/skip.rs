@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_ordered_as_texts() {
+    fn reasons_are_sorted_as_text() {
         sorted(DecisionSkip::ALL, DecisionSkip::as_str);
         sorted(CompletionSkip::ALL, CompletionSkip::as_str);
         sorted(FateSkip::ALL, FateSkip::as_str);

@@ -35,7 +35,7 @@ fn undocumented<T: JsonSchema>() -> Vec<String> {
 }
 
 #[test]
-fn every_member_of_a_report_says_what_it_is() {
+fn every_member_of_a_report_has_a_description() {
     assert_eq!(undocumented::<ModelOutcomes>(), [""; 0]);
     assert_eq!(undocumented::<AcceptedWorkLifecycle>(), [""; 0]);
     assert_eq!(undocumented::<AbandonmentReport>(), [""; 0]);

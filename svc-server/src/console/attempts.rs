@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_run_out_and_come_back_one_by_one() {
+    fn attempts_run_out_and_come_back_one_by_one() {
         let attempts = Attempts::default();
         let now = Instant::now();
         for _ in 0..TRIES {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_signed_cookie_tells_a_browser() {
+    fn only_a_signed_cookie_identifies_a_browser() {
         let known = KnownBrowsers::new(b"operator");
         let cookie = known.fresh();
         assert_eq!(known.tell(&["x", &cookie]), Browser::Known);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_named_hosts_are_those_of_the_console() {
+    fn the_console_answers_only_its_configured_hosts() {
         for (host, is_it) in [
             ("localhost:8000", true),
             ("LOCALHOST", true),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_taken_from_pages_of_the_console_only() {
+    fn a_form_is_accepted_only_from_pages_of_the_console() {
         let check = |all: &[(&'static str, &'static str)]| hosts().check_form(&headers(all));
         let local = ("host", "localhost:8000");
         for (origin, expected) in [

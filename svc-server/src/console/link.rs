@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_page_is_of_is_encoded() {
+    fn parameters_of_a_link_are_encoded() {
         let link = Link::to("/console/session")
             .with("session_id", "../a b&c=\"<é")
             .with_any("none", None)
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_led_back_to_anything_but_a_page_of_the_console() {
+    fn a_way_back_leads_only_to_pages_of_the_console() {
         for here in [
             "/console",
             "/console/session?session_id=a",

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_drawn_and_said_with_its_counts_and_interval() {
+    fn a_share_is_drawn_and_described_with_its_counts_and_interval() {
         let drawn = shares(
             "Passed",
             &[Share::new("a <b>", 3, 4), Share::new("c", 0, 0)],
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_drawn_from_the_middle_and_nothing_without_cases() {
+    fn a_difference_is_drawn_from_the_middle_and_only_with_cases() {
         let mut difference = Difference {
             label: "rate <b>".to_owned(),
             at: Some(-0.2),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_is_drawn_where_there_is_one() {
+    fn a_spread_is_drawn_only_if_there_is_one() {
         let none = ScoreDistribution {
             count: 0,
             mean: None,

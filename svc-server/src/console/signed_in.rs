@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_opens_no_page_is_signed_out_and_who_does_in_the_end_too() {
+    fn a_browser_is_signed_out_when_idle_and_after_the_maximum_time() {
         let all = SignedIn::default();
         let start = Instant::now();
         let id = all.begin(caller(), start);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn signing_out_ends_one_and_everywhere_ends_all() {
+    fn signing_out_ends_one_session_or_all_of_them() {
         let all = SignedIn::default();
         let now = Instant::now();
         let [one, two, three] = [0; 3].map(|_| all.begin(caller(), now));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_are_kept_and_no_id_as_it_is() {
+    fn sign_ins_are_bounded_and_their_ids_are_stored_only_as_digests() {
         let all = SignedIn::default();
         let start = Instant::now();
         let first = all.begin(caller(), start);

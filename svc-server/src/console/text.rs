@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_display_is_shown_instead() {
+    fn control_characters_are_shown_as_escapes() {
         assert_eq!(
             inert("a\u{1b}[2J\u{202e}b\n\u{0}\u{200b}é"),
             "a\\u{1b}[2J\\u{202e}b\\u{a}\\u{0}\\u{200b}é"
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_by_their_thousands() {
+    fn numbers_are_grouped_by_thousands() {
         for (number, shown) in [
             (0, "0"),
             (999, "999"),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_by_its_largest_unit() {
+    fn a_moment_is_shown_in_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
         for (before, expected) in [

@@ -205,7 +205,7 @@ fn every_published_word_is_documented() {
 }
 
 #[test]
-fn every_problem_has_advice_in_whole_sentences() {
+fn every_problem_has_advice_in_complete_sentences() {
     for problem in all() {
         let advice = problem.advice();
         let sentences = [

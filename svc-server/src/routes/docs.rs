@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_says_whether_it_takes_gzip() {
+    fn gzip_is_used_only_if_the_client_accepts_it() {
         for (given, expected) in [
             ("gzip", true),
             ("br, GZIP;q=0.5", true),

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_reads_of_evidence_have_its_limit_of_a_reply() {
+    fn only_evidence_routes_decline_replies_over_their_limit() {
         macro_rules! check_all {
             ($($endpoint:ident)+) => {$(
                 if $endpoint::METHOD == Method::Get && $endpoint::STATUSES.contains(&409) {

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_off_unless_it_is_enabled_and_then_for_this_machine_only() {
+    fn the_console_is_off_by_default_and_then_only_for_this_machine() {
         assert_eq!(read(&[]).unwrap().console, None);
         let named = ("SVC_CONSOLE_HOSTS", "[\"svc.example\"]");
         assert_eq!(read(&[named]).unwrap().console, None);

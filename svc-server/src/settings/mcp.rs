@@ -65,13 +65,13 @@ mod tests {
     use crate::settings::testing::read;
 
     #[test]
-    fn it_is_off_unless_it_is_enabled() {
+    fn mcp_is_off_by_default() {
         assert_eq!(read(&[]).unwrap().mcp, None);
         assert_eq!(read(&[("SVC_MCP_HOSTS", "[\"a\"]")]).unwrap().mcp, None);
     }
 
     #[test]
-    fn by_default_only_this_machine_is_named_and_no_page_may_call() {
+    fn by_default_only_local_hosts_and_no_web_origins_may_call() {
         let mcp = read(&[("SVC_ENABLE_MCP", "true")]).unwrap().mcp.unwrap();
         let hosts: Vec<&str> = mcp.hosts.iter().map(Host::as_str).collect();
         assert_eq!(hosts, ["localhost", "127.0.0.1", "::1"]);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_or_origin_is_refused() {
+    fn an_invalid_host_or_origin_is_refused() {
         for (name, value) in [
             ("SVC_MCP_HOSTS", "[]"),
             ("SVC_MCP_HOSTS", "svc.example"),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_of_the_forge_is_allowed_unless_others_are_named() {
+    fn the_host_of_the_forge_is_allowed_by_default() {
         let listed = |hosts: &[&str]| {
             AllowedHosts::Listed(hosts.iter().map(|&host| host.to_owned()).collect())
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_named_also_without_mirrors() {
+    fn malformed_mirror_settings_are_named_even_without_mirrors() {
         for (name, wrong) in [
             (env::ALLOWED_CLONE_HOSTS, "github.com"),
             (env::ALLOWED_CLONE_HOSTS, r#"["https://github.com"]"#),

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_settings_are_read() {
+    fn complete_settings_are_read() {
         let settings = read(&[
             (env::ORG_ID, "ACME"),
             (env::RETRIEVAL_TOKEN, RETRIEVAL),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_named_at_once_and_no_value() {
+    fn all_mistakes_are_reported_at_once_without_values() {
         let mistakes = mistakes(&[
             (env::OPERATOR_TOKEN, "changeme"),
             (env::FORGE_WEBHOOK_SECRET, "too-short"),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_and_cannot_be_read_is_not_missing_as_well() {
+    fn a_malformed_setting_is_not_also_reported_as_missing() {
         for wrong in [
             (env::INGEST_TOKENS, "{"),
             ("SVC_OPERATOR_TOKEN_FILE", "/nowhere"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_of_the_file_is_named_with_its_place() {
+    fn a_wrong_value_in_the_file_is_reported_with_its_place() {
         let source = Source::of_file(
             "log = \"loud\"\noperator_token = \"changeme\"\n[ingest_tokens]\nci = \"short\"\n",
         );
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_says_what_may_stand_there() {
+    fn a_mistake_names_the_valid_values() {
         for (name, wrong, expected) in [
             (env::REDACTION, "maybe", "must be on or off"),
             (env::ENABLE_DOCS, "maybe", "must be true or false"),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_this_machine_is_listened_on() {
+    fn the_listen_address_may_be_a_local_name() {
         let settings = read(&[
             (env::LISTEN, "localhost:8301"),
             (env::METRICS_LISTEN, "[::1]:9"),
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn retrieval_tokens_with_a_name_are_checked_as_all_credentials_are() {
+    fn named_retrieval_tokens_are_checked_like_all_credentials() {
         const OTHER: &str = "another-another-another-another";
         let tokens = |tokens: &str| mistakes(&[(env::RETRIEVAL_TOKENS, tokens)]);
         let two = format!(r#"{{"ci":"{RETRIEVAL}","review":" {OTHER} "}}"#);
@@ -485,7 +485,7 @@ mod tests {
                 "{mistakes:?}"
             );
             let lax = [(env::DEV_MODE, "true"), (env::RETRIEVAL_TOKENS, &wrong)];
-            assert!(read(&lax).is_err(), "also in development: {wrong}");
+            assert!(read(&lax).is_err(), "even in development: {wrong}");
         }
         let default = [
             (env::RETRIEVAL_TOKEN, RETRIEVAL),

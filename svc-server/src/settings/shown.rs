@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_is_shown_with_what_gives_it_and_a_secret_never() {
+    fn settings_are_shown_with_their_source_and_secrets_are_hidden() {
         let source = Source::of(&[
             ("SVC_LISTEN", "127.0.0.1:1"),
             ("SVC_OPERATOR_TOKEN", "very-secret"),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_texts_numbers_lists_and_tables() {
+    fn a_settings_file_may_contain_texts_numbers_lists_and_tables() {
         let (read, mistakes) = read_all(
             "listen = \"a:1\"\nread_slots = 3\nenable_docs = true\n\
              retrieval_session_ids = [\"a\", \"b\"]\n[ingest_tokens]\nci = \"x\"",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_nested_keys_are_named_with_their_line() {
+    fn unknown_and_nested_keys_are_reported_with_their_line() {
         let (read, mistakes) = read_all(
             "read_slots = 3\nlistn = \"a:1\"\nlog.level = \"debug\"\n\n[server]\nlisten = \"a:1\"\n",
         );
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_named_with_its_line_and_without_its_text() {
+    fn invalid_toml_is_reported_with_its_line_but_not_its_text() {
         let secret = "s3cr3t-s3cr3t-s3cr3t-s3cr3t";
         let (read, mistakes) = read_all(&format!(
             "listen = \"a:1\"\noperator_token = {secret}\nlog = \"x\nread_slots = 2\n"

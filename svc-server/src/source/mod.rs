@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_pipe_is_read_once_and_known_from_then_on() {
+    fn a_secret_from_a_pipe_is_read_once_and_remembered() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         std::io::Write::write_all(&mut writer, b"abc\n").unwrap();
         drop(writer);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelled_variable_is_named_with_the_one_that_was_meant() {
+    fn a_misspelled_variable_is_reported_with_the_intended_one() {
         for (name, near) in [
             ("SVC_LISTN", "SVC_LISTEN"),
             ("SVC_DATABASE_ULR", "SVC_DATABASE_URL"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_of_nobody_is_refused_where_the_environment_is_the_servers() {
+    fn an_unknown_variable_is_refused_if_the_environment_belongs_to_the_server() {
         for name in ["SVC_COLOUR", "SVC_DOG", "SVC_O"] {
             assert_eq!(all(name).unwrap(), format!("{name} is unknown"));
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_legitimately_there_is_known() {
+    fn legitimate_variables_are_accepted() {
         for variable in env::ALL {
             assert_eq!(all(variable.name), None);
             assert_eq!(mistake_of_key(&variable.key()), None);

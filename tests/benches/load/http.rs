@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_when_it_is_whole() {
+    fn a_head_is_read_only_when_complete() {
         let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"stored\":true}";
         assert_eq!(reply_head(&reply[..20]).expect("not yet"), None);
         let head = reply_head(reply).expect("a head").expect("whole");
@@ -194,7 +194,7 @@ mod tests {
         expect_stored(head.status, &reply[head.body_start..head.end]).expect("stored");
         expect_stored(200, b"{\"stored\":false}").expect_err("a redelivery is not new");
         expect_taken(200, b"{}").expect("taken");
-        expect_taken(503, b"{}").expect_err("503 takes nothing");
+        expect_taken(503, b"{}").expect_err("503 accepts nothing");
         expect_stored(503, b"{\"stored\":true}").expect_err("503 stores nothing");
     }
 }

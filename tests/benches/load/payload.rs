@@ -317,7 +317,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn of_a_new_turn_only_the_last_message_and_the_answer_are_new() {
+    fn a_new_turn_adds_only_its_last_message_and_the_answer() {
         let mut call = SingleCall::new_turn(3, 5_120, "t");
         let texts = |value: &Value| message_texts(value);
         let first = texts(&body(call.request(1, 1)));
@@ -331,7 +331,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_is_a_payload_of_the_wanted_size() {
+    fn each_line_is_a_payload_of_the_wanted_size() {
         let mut line = payload_line(3, 5_120);
         line.patch_session(1);
         line.patch_call(2);

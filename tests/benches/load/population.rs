@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn every_push_has_a_commit_and_one_before() {
+    fn every_push_has_a_commit_and_its_predecessor() {
         let commits = [u64::MAX, 0, 1, 199_999].map(Population::commit);
         assert!(commits.iter().all(|commit| commit.as_str().len() == 40));
     }

@@ -141,7 +141,7 @@ mod tests {
     use crate::payload::tests::{body, message_texts};
 
     #[test]
-    fn the_calls_of_a_session_grow_by_what_the_turn_before_added() {
+    fn each_call_of_a_session_contains_the_turn_before() {
         let plan = plan_of_mean_body(40, 57 * 1_024);
         let conversation = Conversation::new(&plan);
         let mut calls = SessionCalls::new(&conversation, 40, ModelMap::Full, "t");

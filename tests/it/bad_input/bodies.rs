@@ -7,9 +7,9 @@ use harness::server::{Backend, OPERATOR_TOKEN};
 use super::target::Target;
 
 on_both_backends! {
-    a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing,
-    a_body_over_its_cap_is_413_whoever_sends_it,
-    a_broken_body_is_never_answered_with_a_failure,
+    a_malformed_body_is_refused_with_its_status_and_stores_nothing,
+    a_body_over_its_cap_is_413_for_every_sender,
+    a_broken_body_is_never_a_server_error,
 }
 
 /// The number of random changes to each valid body.
@@ -19,7 +19,7 @@ fn nested(open: &str, close: &str, depth: usize) -> Vec<u8> {
     format!("{}{}", open.repeat(depth), close.repeat(depth)).into_bytes()
 }
 
-fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backend: Backend) {
+fn a_malformed_body_is_refused_with_its_status_and_stores_nothing(backend: Backend) {
     let Some(target) = Target::start(backend) else {
         return;
     };
@@ -104,7 +104,7 @@ fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backe
     target.read_everything();
 }
 
-fn a_body_over_its_cap_is_413_whoever_sends_it(backend: Backend) {
+fn a_body_over_its_cap_is_413_for_every_sender(backend: Backend) {
     let Some(target) = Target::start(backend) else {
         return;
     };
@@ -142,7 +142,7 @@ fn a_body_over_its_cap_is_413_whoever_sends_it(backend: Backend) {
     }
 }
 
-fn a_broken_body_is_never_answered_with_a_failure(backend: Backend) {
+fn a_broken_body_is_never_a_server_error(backend: Backend) {
     let Some(target) = Target::start(backend) else {
         return;
     };

@@ -7,10 +7,10 @@ use svc_model::endpoint::{self, Method, Place};
 use super::target::Target;
 
 on_both_backends! {
-    an_odd_parameter_is_never_answered_with_a_failure,
+    an_odd_parameter_is_never_a_server_error,
 }
 
-fn an_odd_parameter_is_never_answered_with_a_failure(backend: Backend) {
+fn an_odd_parameter_is_never_a_server_error(backend: Backend) {
     let Some(target) = Target::start(backend) else {
         return;
     };

@@ -43,7 +43,7 @@ quarantine_revision: 0
 }
 
 #[test]
-fn a_token_is_named_and_never_shown() {
+fn a_token_is_identified_without_being_shown() {
     let server = planted();
     let version = env!("CARGO_PKG_VERSION");
     let url = server.base_url();

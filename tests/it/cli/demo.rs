@@ -13,7 +13,7 @@ use svc_model::json::Json;
 use super::{COMMAND_MAX, DEMO, LAST_CALL, at, done, json, refused, start, svc};
 
 #[test]
-fn the_demo_plants_once_finds_and_reads() {
+fn the_demo_stores_once_finds_and_reads() {
     let server = start(&Configuration::granting(&[DEMO]));
     let url = server.base_url();
     let first = done(&svc(&server, &["demo", "--small"]));
@@ -55,7 +55,7 @@ next:
 }
 
 #[test]
-fn the_demo_starts_a_service_of_its_own_when_there_is_none() {
+fn the_demo_starts_its_own_service_if_there_is_none() {
     let home = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
         let mut command = Command::new(programs::path(programs::SHELL));
@@ -133,7 +133,7 @@ fn the_demo_plants_an_organization_with_a_repository_once() {
 }
 
 #[test]
-fn the_demo_leaves_the_mirror_of_another_service_as_it_is() {
+fn the_demo_does_not_touch_mirrors_of_another_service() {
     let store = Store::create(Backend::Sqlite).expect("SQLite is never skipped");
     let home = tempfile::tempdir().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -191,7 +191,7 @@ fn the_demo_stays_on_this_machine() {
 }
 
 #[test]
-fn without_a_grant_the_demo_says_how_agents_can_find_it() {
+fn without_a_grant_the_demo_says_how_to_grant_its_session() {
     let server = start(&Configuration::default());
     let text = done(&svc(&server, &["demo", "--small"]));
     assert!(

@@ -11,7 +11,7 @@ use svc_model::json::Json;
 use super::{COMMAND_MAX, at, done, json, start};
 
 #[test]
-fn the_doctor_says_what_fails_and_what_fixes_it() {
+fn the_doctor_reports_each_failure_and_its_fix() {
     let server = start(&Configuration::default());
     let home = tempfile::tempdir().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -92,7 +92,7 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
 }
 
 #[test]
-fn nobody_is_told_to_start_what_runs_already() {
+fn nobody_is_advised_to_start_a_service_that_already_runs() {
     let server = start(&Configuration::default());
     let home = tempfile::tempdir().unwrap();
     let database = server.variable("SVC_DATABASE_URL").expect("a database");

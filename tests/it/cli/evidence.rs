@@ -8,7 +8,7 @@ use svc_model::json::Json;
 use super::{DEMO, LAST_CALL, at, done, planted, refused, svc, svc_with};
 
 #[test]
-fn context_leads_to_the_exact_part() {
+fn discovered_context_leads_to_the_exact_part() {
     let server = planted();
     let discovered = done(&svc(
         &server,

@@ -43,7 +43,7 @@ fn follow(lines: Vec<String>, path: &OsStr, variables: &[(&str, &str)]) -> BTree
 }
 
 #[test]
-fn what_is_named_to_run_next_works_where_it_is_pasted() {
+fn suggested_commands_work_when_pasted() {
     let server = planted();
     let url = server.base_url();
     let installed = programs::search_path();
@@ -69,7 +69,7 @@ fn what_is_named_to_run_next_works_where_it_is_pasted() {
 }
 
 #[test]
-fn what_the_demo_names_to_run_next_works_without_an_installed_program() {
+fn commands_suggested_by_the_demo_work_without_an_installed_program() {
     let home = tempfile::tempdir().expect("a home");
     let path = fs::canonicalize(programs::path(programs::SHELL)).expect("the program");
     let search = OsString::from("/usr/bin:/bin");

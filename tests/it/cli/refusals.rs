@@ -21,7 +21,7 @@ fn an_unknown_command_is_a_usage_error_on_stderr() {
 }
 
 #[test]
-fn what_goes_wrong_says_what_to_do_next() {
+fn every_refusal_says_what_to_do_next() {
     let server = start(&Configuration::default());
     let remote = ("SVC_DATABASE_URL", "");
     for (variables, arguments, code, hint) in [
@@ -105,7 +105,7 @@ fn what_goes_wrong_says_what_to_do_next() {
 }
 
 #[test]
-fn outside_a_repository_the_notes_commands_say_so() {
+fn the_notes_commands_report_a_missing_repository() {
     let home = tempfile::tempdir().unwrap();
     for arguments in [
         &["note", "show"][..],

@@ -58,7 +58,7 @@ fn valid(server: &Server, route: &str) -> Request {
 #[test]
 fn every_page_has_a_row_and_every_row_a_page() {
     let rows: BTreeSet<String> = TABLE.iter().map(|(row, ..)| (*row).to_owned()).collect();
-    assert_eq!(rows.len(), TABLE.len(), "a row stands twice");
+    assert_eq!(rows.len(), TABLE.len(), "a row is listed twice");
     let routes = svc_server::console_routes();
     let pages = routes.iter().map(|route| {
         let (method, path) = (route.method.as_str(), route.path);
@@ -76,7 +76,7 @@ fn every_page_has_a_row_and_every_row_a_page() {
 }
 
 #[test]
-fn only_who_has_signed_in_gets_a_page_and_no_token_in_a_header_helps() {
+fn pages_need_a_sign_in_and_ignore_tokens_in_headers() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let mut wrong = Vec::new();
     for (route, nobody, operator) in TABLE {
@@ -130,7 +130,7 @@ fn without_the_setting_there_is_no_console() {
 }
 
 #[test]
-fn other_methods_are_answered_with_what_is_allowed() {
+fn other_methods_are_answered_with_the_allowed_ones() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     for (path, other, allow) in [
         ("/console", "POST", "GET"),
@@ -154,7 +154,7 @@ fn other_methods_are_answered_with_what_is_allowed() {
 }
 
 #[test]
-fn assets_are_named_by_their_content_and_kept() {
+fn assets_are_named_by_their_content_and_cached() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let page = open(&server, "", "/console/sign-in").text();
     let assets: Vec<String> = super::links(&page)
@@ -181,7 +181,7 @@ fn assets_are_named_by_their_content_and_kept() {
 }
 
 #[test]
-fn a_way_back_that_no_head_could_hold_is_left_out() {
+fn a_way_back_too_long_for_a_header_is_omitted() {
     let server = start(Backend::Sqlite).expect("SQLite is never skipped");
     let way = |length: usize| {
         let path = format!("/console/sessions?model={}", "%25".repeat(length));

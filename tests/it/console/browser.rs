@@ -96,7 +96,7 @@ fn plant(server: &Server) {
 }
 
 #[test]
-fn a_person_gets_to_every_page_and_axe_finds_nothing() {
+fn every_page_is_reachable_and_axe_reports_no_violation() {
     let (program, folder) = match installed() {
         Ok(installed) => installed,
         Err(why) => return left_out(&why),

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{encoded, links, open, signed_in, start};
 
 on_both_backends! {
-    nothing_that_was_captured_is_interpreted,
+    captured_content_is_never_interpreted_as_markup,
     content_is_shown_on_its_own_page_only,
 }
 
@@ -77,12 +77,12 @@ fn every_page(server: &Server, from: &[String]) -> BTreeMap<String, String> {
         let page = open(server, &cookies, &address).text();
         waiting.extend(links(&page));
         pages.insert(address, page);
-        assert!(pages.len() < 200, "there is an end");
+        assert!(pages.len() < 200, "the walk ends");
     }
     pages
 }
 
-fn nothing_that_was_captured_is_interpreted(backend: Backend) {
+fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -135,7 +135,7 @@ fn nothing_that_was_captured_is_interpreted(backend: Backend) {
         "/console/models",
         "/console/lifecycle",
     ] {
-        assert!(shows(path), "{path} shows nothing of it");
+        assert!(shows(path), "{path} shows none of it");
     }
     let parts: Vec<&String> = pages
         .iter()

@@ -13,15 +13,15 @@ use svc_model::json::Json;
 use super::{SESSION, configured, links, open, signed_in, start};
 
 on_both_backends! {
-    the_overview_says_what_is_stored_what_arrives_and_what_is_missing,
-    pages_of_sessions_follow_each_other_and_a_filter_stays,
+    the_overview_shows_what_is_stored_what_arrives_and_what_is_missing,
+    pages_of_sessions_are_linked_and_keep_the_filter,
     a_failure_leads_to_its_commit_its_session_and_what_was_said,
     reports_print_their_denominators_intervals_and_caveats,
-    two_models_are_compared_with_their_cases_and_what_a_test_cannot_say,
-    sessions_with_accepted_work_are_listed_by_what_is_known_of_them,
-    what_was_taken_out_of_view_is_listed_with_who_when_and_why,
-    without_mirrors_a_report_says_that_it_cannot_tell,
-    a_refusal_says_its_reason_and_what_to_do,
+    a_comparison_of_models_shows_its_cases_and_caveats,
+    sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages,
+    hidden_facts_are_listed_with_who_when_and_why,
+    without_mirrors_a_report_page_says_that_it_cannot_attribute,
+    a_refusal_page_shows_its_reason_and_what_to_do,
 }
 
 /// How long counts may take to be written.
@@ -60,7 +60,7 @@ fn words(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Backend) {
+fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -96,7 +96,7 @@ fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Ba
     }
 }
 
-fn pages_of_sessions_follow_each_other_and_a_filter_stays(backend: Backend) {
+fn pages_of_sessions_are_linked_and_keep_the_filter(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -129,7 +129,7 @@ fn pages_of_sessions_follow_each_other_and_a_filter_stays(backend: Backend) {
         let heading = format!("Session {}", name.replace('&', "&amp;"));
         assert!(seen.iter().any(|page| page.contains(&heading)), "{heading}");
     }
-    // A cursor is valid only for its own question.
+    // A cursor is valid only for the question that it came from.
     let cursor = address.split("cursor=").nth(1).expect("a cursor");
     let other = format!("/console/sessions?model=b&limit=2&cursor={cursor}");
     let reply = open(&server, &cookies, &other);
@@ -274,7 +274,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
     assert_eq!(rows.map(<[Json]>::len), Some(1));
 }
 
-fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: Backend) {
+fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -337,7 +337,7 @@ fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: 
     );
 }
 
-fn sessions_with_accepted_work_are_listed_by_what_is_known_of_them(backend: Backend) {
+fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -393,7 +393,7 @@ fn sessions_with_accepted_work_are_listed_by_what_is_known_of_them(backend: Back
     assert!(beyond.contains("There are no more"), "{beyond}");
 }
 
-fn what_was_taken_out_of_view_is_listed_with_who_when_and_why(backend: Backend) {
+fn hidden_facts_are_listed_with_who_when_and_why(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };
@@ -436,7 +436,7 @@ fn what_was_taken_out_of_view_is_listed_with_who_when_and_why(backend: Backend) 
     assert!(earlier.contains("Latest rows") && !earlier.contains("Earlier rows"));
 }
 
-fn without_mirrors_a_report_says_that_it_cannot_tell(backend: Backend) {
+fn without_mirrors_a_report_page_says_that_it_cannot_attribute(backend: Backend) {
     let said = "This server keeps no mirrors, so no call can be tied to a commit";
     for is_without in [true, false] {
         let mut configuration = configured();
@@ -456,7 +456,7 @@ fn without_mirrors_a_report_says_that_it_cannot_tell(backend: Backend) {
     }
 }
 
-fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
+fn a_refusal_page_shows_its_reason_and_what_to_do(backend: Backend) {
     let Some(server) = start(backend) else {
         return;
     };

@@ -14,7 +14,7 @@ fn served() -> Server {
 }
 
 #[test]
-fn only_the_operators_token_signs_in() {
+fn only_the_operator_token_signs_in() {
     let server = served();
     for (token, status, reason) in [
         (RETRIEVAL_TOKEN, 403, "forbidden"),
@@ -34,7 +34,7 @@ fn only_the_operators_token_signs_in() {
 }
 
 #[test]
-fn a_cookie_is_for_the_browser_alone_and_for_this_site() {
+fn a_cookie_is_hidden_from_scripts_and_limited_to_this_site() {
     let server = served();
     let sign_in = form(&server, SIGN_IN, &[("token", OPERATOR_TOKEN)]);
     let set = |reply: &harness::http::Reply| {
@@ -76,7 +76,7 @@ fn a_cookie_is_for_the_browser_alone_and_for_this_site() {
 }
 
 #[test]
-fn a_form_of_another_page_is_not_looked_at() {
+fn a_form_from_another_site_is_refused() {
     let server = served();
     let cookies = signed_in(&server);
     for path in [SIGN_IN, "/console/sign-out"] {
@@ -108,7 +108,7 @@ fn a_form_of_another_page_is_not_looked_at() {
 }
 
 #[test]
-fn a_host_of_somebody_elses_is_refused_whatever_the_page() {
+fn a_foreign_host_is_refused_on_every_page() {
     use std::io::{Read as _, Write as _};
     let server = served();
     let cookies = signed_in(&server);
@@ -141,7 +141,7 @@ fn a_host_of_somebody_elses_is_refused_whatever_the_page() {
 }
 
 #[test]
-fn who_guesses_has_to_wait_and_who_was_here_before_does_not() {
+fn guessing_is_slowed_down_except_for_known_browsers() {
     let server = served();
     let known = signed_in(&server);
     let out = form(&server, "/console/sign-out", &[("where", "here")]);
@@ -152,7 +152,7 @@ fn who_guesses_has_to_wait_and_who_was_here_before_does_not() {
     }
     for token in [UNKNOWN_TOKEN, OPERATOR_TOKEN] {
         let reply = server.send(&attempt(token));
-        assert_eq!(reply.status, 429, "not even looked at");
+        assert_eq!(reply.status, 429, "it is not even checked");
         let wait: u64 = reply
             .header("retry-after")
             .expect("when")
@@ -169,7 +169,7 @@ fn who_guesses_has_to_wait_and_who_was_here_before_does_not() {
 }
 
 #[test]
-fn signing_out_is_at_once_here_or_everywhere() {
+fn signing_out_takes_effect_at_once_here_or_everywhere() {
     let server = served();
     let [one, two, three] = [0; 3].map(|_| signed_in(&server));
     let out = |cookies: &str, place: &str| {
@@ -191,7 +191,7 @@ fn signing_out_is_at_once_here_or_everywhere() {
 }
 
 #[test]
-fn a_sign_in_gives_a_new_id_and_leads_on_within_the_console_only() {
+fn a_sign_in_gets_a_new_id_and_redirects_only_within_the_console() {
     let server = served();
     let first = signed_in(&server);
     let again = form(&server, SIGN_IN, &[("token", OPERATOR_TOKEN)]).header("cookie", &first);
@@ -233,7 +233,7 @@ fn a_sign_in_gives_a_new_id_and_leads_on_within_the_console_only() {
 }
 
 #[test]
-fn a_form_has_a_size() {
+fn a_form_has_a_size_limit() {
     let server = served();
     let large = "x".repeat(5_000);
     let reply = server.send(&form(&server, SIGN_IN, &[("token", &large)]));

@@ -44,7 +44,7 @@ fn every_shell_block_of_the_guide_is_shell() {
 }
 
 #[test]
-fn the_commands_of_the_guide_do_what_they_say() {
+fn the_commands_of_the_guide_work_as_described() {
     let server = start(&Configuration::default());
     // A job of GitLab in a clone, where all of the commands make sense.
     let job = Job::new(jobs()[1].1).with(&[("SVC_URL", &server.base_url())]);
@@ -119,7 +119,7 @@ fn stand_in(job: &Job, program: &str) {
 }
 
 #[test]
-fn webhooks_are_made_with_the_address_and_the_secret_of_the_service() {
+fn webhooks_are_created_with_the_address_and_secret_of_the_service() {
     for (source, program, events) in [
         ("github", "gh", 4),
         ("gitea", "curl", 3),
@@ -168,7 +168,7 @@ fn webhooks_are_made_with_the_address_and_the_secret_of_the_service() {
 }
 
 #[test]
-fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
+fn the_pipeline_snippets_report_the_pipeline_they_run_in() {
     let server = start(&Configuration::default());
     let print = |source: &str| {
         let job = Job::new(&[]);

@@ -11,7 +11,7 @@ use super::Job;
 use crate::cli::{COMMAND_MAX, at, json, refused, start};
 
 #[test]
-fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
+fn a_snippet_names_the_selected_service_and_printing_changes_nothing() {
     let job = Job::new(&[]);
     let run = |arguments: &[&str]| job.svc(&[&["install"], arguments].concat());
     let plain = run(&["claude-code"]);
@@ -57,7 +57,7 @@ const WRITTEN: &str = r#"{"conversation_id":"c-1","generation_id":"g","hook_even
     "tool_input":{"file_path":"/w/a.rs","content":"fn main() {}"},"tool_output":"{}","duration":12}"#;
 
 #[test]
-fn a_write_of_cursor_is_a_decision_and_never_fails_the_editor() {
+fn a_cursor_write_becomes_a_decision_and_never_fails_the_editor() {
     let server = start(&Configuration::default());
     let hook = |job: &Job, input: &str| {
         let mut command = job.command(programs::path(programs::SHELL));

@@ -89,7 +89,7 @@ fn a_report_of_github_actions_and_its_webhook_never_conflict() {
 }
 
 #[test]
-fn a_report_that_is_not_whole_is_not_sent_and_says_what_it_needs() {
+fn an_incomplete_report_is_not_sent_and_names_what_is_missing() {
     let server = start(&Configuration::default());
     let job = Job::new(&[("GITLAB_CI", "true"), ("CI_PROJECT_PATH", "group/sub/shop")]);
     let job = job.of(&server);
@@ -121,7 +121,7 @@ fn a_report_that_is_not_whole_is_not_sent_and_says_what_it_needs() {
 }
 
 #[test]
-fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong() {
+fn a_pipeline_continues_if_the_service_is_down_but_not_on_an_invalid_report() {
     let server = start(&Configuration::default());
     let report = ["ci", "report", "--soft-fail"];
     let job = |url: &str, token: &str| {
@@ -177,7 +177,7 @@ fn waiting(job: &Job) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
+fn reports_of_pipelines_and_editors_are_kept_while_the_service_is_down() {
     let server = start(&Configuration::default());
     let url = server.base_url();
     let report = ["ci", "report", "--soft-fail"];
@@ -251,7 +251,7 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
 }
 
 #[test]
-fn a_report_with_another_result_than_the_stored_one_says_so() {
+fn a_report_that_contradicts_the_stored_result_says_so() {
     let server = start(&Configuration::default());
     let job = Job::new(jobs()[1].1).of(&server);
     done(&job.svc(&["ci", "report", "--result", "failed"]));

@@ -124,7 +124,7 @@ fn run_suite(server: &Server, folder: &Path, revision: &str) -> Found {
 }
 
 #[test]
-fn the_conformance_suite_finds_nothing_in_what_is_offered() {
+fn the_conformance_suite_finds_no_fault_in_the_offered_features() {
     let folder = match install_npm(&[SUITE, NODE]) {
         Ok(folder) => folder,
         Err(why) => return left_out(&why),

@@ -61,7 +61,7 @@ fn connects(server: &Server, url: &str, authorization: &str) {
 }
 
 #[test]
-fn one_line_sets_up_each_agent() {
+fn one_command_sets_up_each_agent() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let folder = tempfile::tempdir().expect("a folder");
     recorders(folder.path());
@@ -114,7 +114,7 @@ fn one_line_sets_up_each_agent() {
 }
 
 #[test]
-fn what_the_guide_says_of_tools_works() {
+fn the_tool_calls_of_the_guide_work() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     deliver(&server);
     let call = harness::delivery::Call::new(SESSION, "the-call").body();
@@ -128,7 +128,7 @@ fn what_the_guide_says_of_tools_works() {
         let block = block.replace("https://svc.example", &server.base_url());
         answers.push(run(&server, folder.path(), &block));
     }
-    assert_eq!(answers.len(), 5, "one a block of the section");
+    assert_eq!(answers.len(), 5, "one per block of the section");
     // The last two use the protocol directly.
     let message = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let over_http = message(&answers[3]);

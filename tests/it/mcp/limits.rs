@@ -23,7 +23,7 @@ fn the_endpoint_is_absent_unless_it_is_enabled() {
 }
 
 #[test]
-fn who_may_not_read_may_not_use_the_tools() {
+fn a_token_that_may_not_read_may_not_use_the_tools() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     for (token, status) in [
         (None, 401),
@@ -47,7 +47,7 @@ fn who_may_not_read_may_not_use_the_tools() {
 }
 
 #[test]
-fn a_page_that_was_led_here_is_refused() {
+fn requests_from_foreign_web_pages_are_refused() {
     let mut configuration = Configuration::granting(&[SESSION]);
     enable(&mut configuration);
     let variables = &mut configuration.variables;
@@ -106,7 +106,7 @@ fn a_page_that_was_led_here_is_refused() {
 }
 
 #[test]
-fn a_message_has_a_size_a_form_and_one_method() {
+fn an_mcp_message_has_a_size_limit_one_content_type_and_one_method() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let mut large = message(Some(RETRIEVAL_TOKEN));
     large.body = Some(vec![b' '; 256 * 1024 + 1]);
@@ -157,7 +157,7 @@ fn a_message_has_a_size_a_form_and_one_method() {
 }
 
 #[test]
-fn over_standard_input_each_line_is_answered() {
+fn every_line_of_standard_input_is_answered() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let mut program = server.shell();
     program.env("SVC_TOKEN", RETRIEVAL_TOKEN).arg("mcp");
@@ -194,7 +194,7 @@ fn over_standard_input_each_line_is_answered() {
 }
 
 #[test]
-fn a_service_that_is_away_is_said_to_the_agent() {
+fn an_agent_is_told_that_the_service_is_down() {
     let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let agent = Agent::connect(&server, Transport::Stdio, RETRIEVAL_TOKEN);
     server.kill();
@@ -203,7 +203,7 @@ fn a_service_that_is_away_is_said_to_the_agent() {
 }
 
 #[test]
-fn an_operator_loses_no_tool_while_the_service_is_away() {
+fn an_operator_keeps_all_tools_while_the_service_is_down() {
     let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let [operator, retrieval] = [OPERATOR_TOKEN, RETRIEVAL_TOKEN]
         .map(|token| Agent::connect(&server, Transport::Stdio, token));
@@ -215,7 +215,7 @@ fn an_operator_loses_no_tool_while_the_service_is_away() {
 }
 
 #[test]
-fn without_a_grant_an_agent_is_told_so() {
+fn an_agent_without_a_grant_is_told_so() {
     let mut configuration = Configuration::default();
     enable(&mut configuration);
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
@@ -228,7 +228,7 @@ fn without_a_grant_an_agent_is_told_so() {
 }
 
 #[test]
-fn a_question_without_a_free_slot_is_told_to_wait() {
+fn a_question_without_a_free_slot_is_refused_with_a_wait() {
     let mut configuration = Configuration::granting(&["long"]);
     enable(&mut configuration);
     for (name, value) in [("SVC_READ_SLOTS", "1"), ("SVC_CACHE_BYTES", "0")] {
@@ -266,8 +266,8 @@ fn a_question_without_a_free_slot_is_told_to_wait() {
         .iter()
         .filter(|result| result.is_error == Some(true))
         .collect();
-    assert!(refused.len() < results.len(), "nobody got the slot");
-    assert!(!refused.is_empty(), "all shared one slot without a refusal");
+    assert!(refused.len() < results.len(), "no read got the slot");
+    assert!(!refused.is_empty(), "no read was refused");
     for result in refused {
         let parts = &result.meta.as_ref().expect("a refusal")["svc/refusal"];
         assert_eq!(parts["code"], "busy", "{parts}");
@@ -278,7 +278,7 @@ fn a_question_without_a_free_slot_is_told_to_wait() {
 }
 
 #[test]
-fn the_log_holds_neither_content_nor_tokens_at_any_level() {
+fn the_log_contains_neither_content_nor_tokens_at_any_level() {
     let mut configuration = Configuration::granting(&[SESSION]);
     enable(&mut configuration);
     let variables = &mut configuration.variables;
@@ -292,12 +292,12 @@ fn the_log_holds_neither_content_nor_tokens_at_any_level() {
     let log = server.log();
     assert!(log.contains("/mcp"), "{log}");
     for kept_out in ["fix the pager in src", "pager window", RETRIEVAL_TOKEN] {
-        assert!(!log.contains(kept_out), "{kept_out} is in the log");
+        assert!(!log.contains(kept_out), "{kept_out} appears in the log");
     }
 }
 
 #[test]
-fn what_a_caller_calls_things_is_in_no_error_and_in_no_line_of_the_log() {
+fn names_chosen_by_a_caller_appear_in_no_error_and_no_log_line() {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     let named = "planted-name".repeat(10_000);
     let uri = format!("svc://session/{}", &named[..100]);

@@ -20,12 +20,12 @@ const SESSION: &str = "fix/the pager";
 const OTHER: &str = "another";
 
 on_both_backends! {
-    an_agent_finds_searches_and_opens_what_the_routes_answer,
+    an_agent_gets_from_the_tools_what_the_routes_answer,
     an_operator_is_offered_dossiers_and_reports_too,
-    a_refusal_comes_back_with_its_code_and_what_to_do,
+    a_refusal_has_its_code_and_says_what_to_do,
     long_lists_come_in_pages,
-    what_the_protocol_cannot_carry_is_named_and_read_exactly,
-    a_grant_that_changes_holds_for_tools_at_once,
+    values_that_the_protocol_cannot_carry_are_named_and_readable_exactly,
+    a_changed_grant_applies_to_tools_at_once,
 }
 
 /// Returns the body of an answer as a library reads it.
@@ -58,7 +58,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
     names.collect()
 }
 
-fn an_agent_finds_searches_and_opens_what_the_routes_answer(backend: Backend) {
+fn an_agent_gets_from_the_tools_what_the_routes_answer(backend: Backend) {
     let Some(server) = start(backend, &[SESSION]) else {
         return;
     };
@@ -198,7 +198,7 @@ fn an_operator_is_offered_dossiers_and_reports_too(backend: Backend) {
     }
 }
 
-fn a_refusal_comes_back_with_its_code_and_what_to_do(backend: Backend) {
+fn a_refusal_has_its_code_and_says_what_to_do(backend: Backend) {
     let Some(server) = start(backend, &[SESSION]) else {
         return;
     };
@@ -305,7 +305,7 @@ fn long_lists_come_in_pages(backend: Backend) {
     }
 }
 
-fn what_the_protocol_cannot_carry_is_named_and_read_exactly(backend: Backend) {
+fn values_that_the_protocol_cannot_carry_are_named_and_readable_exactly(backend: Backend) {
     let Some(server) = start(backend, &[SESSION]) else {
         return;
     };
@@ -338,7 +338,7 @@ fn what_the_protocol_cannot_carry_is_named_and_read_exactly(backend: Backend) {
     }
 }
 
-fn a_grant_that_changes_holds_for_tools_at_once(backend: Backend) {
+fn a_changed_grant_applies_to_tools_at_once(backend: Backend) {
     const NAMED: &str = "6666666666666666666666666666666abababababababababababababababab";
     let mut configuration = serving(&[OTHER]);
     let tokens = json!({"review": NAMED}).to_string();

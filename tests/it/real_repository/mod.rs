@@ -61,7 +61,7 @@ use svc_engine::clock::Clock;
 use self::forge::Forge;
 
 on_both_backends! {
-    every_number_of_a_real_repository_is_the_one_counted_by_hand,
+    every_number_of_a_real_repository_matches_the_count_by_hand,
 }
 
 const PAGER: &str = "pager window first last item page";
@@ -89,7 +89,7 @@ fn read(server: &Server, path: &str) -> Value {
     serde_json::from_str(&reply.text()).expect("JSON")
 }
 
-fn every_number_of_a_real_repository_is_the_one_counted_by_hand(backend: Backend) {
+fn every_number_of_a_real_repository_matches_the_count_by_hand(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_erased_again_is_named_with_the_command_that_erases_it() {
+    fn content_that_could_not_be_erased_again_is_named_with_its_command() {
         let order = ErasureOrder {
             erasure_id: uuid::Uuid::nil(),
             subject: ErasureSubject::Session(SessionId::new("a b").unwrap()),

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_is_the_last_week_unless_said_otherwise() {
+    fn the_default_range_is_the_last_week() {
         let asked = request("--repo own/app").unwrap();
         assert_eq!(asked.captured_after, at("2026-01-01T00:00:00Z"));
         assert_eq!(asked.captured_before, at("2026-01-08T00:00:00Z"));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_of_the_same_question() {
+    fn the_command_for_the_next_page_repeats_the_question() {
         let asked = request(
             "--repo own/app --result timed_out --workflow Build --pull-request 7 --limit 2",
         )

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_is_its_known_fields() {
+    fn an_outcome_is_printed_with_its_known_fields() {
         let answer = r#"{"found":true,"outcome":{"outcome_id":"96c8a2f0-0000-4000-8000-000000000002",
             "provider":"forge_actions","run_id":"r\u001b1","run_attempt":2,"repo":"own/app",
             "commit_sha":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","branch":"main","result":"failed",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_not_stored_is_said_so() {
+    fn a_run_that_is_not_stored_is_reported() {
         let now = Instant::from_microseconds(0).unwrap();
         assert_eq!(
             render("7\u{1b}", &CiOutcomeAnswer::from(None), now),

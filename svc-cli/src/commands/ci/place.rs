@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_looked_for_everywhere() {
+    fn text_that_is_not_a_url_is_taken_as_a_run_id() {
         for id in ["7000", "team/shop/PR-24/153", "7a1d93f0", "500/test 1/3"] {
             assert_eq!(names(id), [format!("id {id}")]);
         }

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_named_only_where_a_token_may_retrieve_it() {
+    fn the_retrieval_setting_is_suggested_only_if_a_token_may_retrieve() {
         let first = |can_retrieve| {
             let own = Own {
                 mirrors: "/m".into(),

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_holds_the_ones_before_it() {
+    fn each_call_of_the_story_has_more_messages_than_the_one_before() {
         let calls = calls();
         let lengths: Vec<_> = calls
             .iter()

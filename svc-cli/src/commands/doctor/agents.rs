@@ -107,7 +107,7 @@ mod tests {
     use crate::commands::doctor::State;
 
     #[test]
-    fn what_claude_code_sends_elsewhere_or_in_another_way_does_not_arrive() {
+    fn settings_of_claude_code_that_prevent_delivery_are_found() {
         let obstacle = |variables: &str| of_claude_code(&format!(r#"{{"env":{{{variables}}}}}"#));
         for arrives in [
             "",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_sends_where_its_configuration_says_so() {
+    fn an_agent_without_telemetry_settings_is_a_warning() {
         let home = tempfile::tempdir().expect("a folder");
         let [_, codex, _] = &AGENTS;
         assert_eq!(codex.check(home.path()).state, State::Absent);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_fault_is_said_once() {
+    fn a_fault_of_both_hooks_is_reported_once() {
         let gone = |path: &str| Fault::ProgramGone(PathBuf::from(path));
         for (first, second, said) in [
             (

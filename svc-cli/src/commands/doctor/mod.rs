@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_failure_stands_above_what_mends_it() {
+    fn each_failure_is_followed_by_its_fix() {
         let diagnosis = Diagnosis {
             failed: 1,
             checks: vec![

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_read_from_its_end() {
+    fn a_reference_is_parsed_from_its_end() {
         let parsed = parse_reference("a:b:output:10:2").unwrap();
         assert_eq!(parsed.inference_call_id.as_str(), "a:b");
         assert_eq!(
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn references_come_from_a_file() {
+    fn references_are_read_from_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("selection.json");
         let read = |text: &str| {

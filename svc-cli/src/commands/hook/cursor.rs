@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_a_decision_that_nobody_was_asked_for() {
+    fn a_write_is_an_implicit_decision() {
         // With the byte order mark that some shells put before their output.
         let event = read(&format!("\u{feff}{INPUT}\r\n")).unwrap().unwrap();
         let request = LogsRequest::from(&event).write().unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_write_is_passed_over() {
+    fn events_other_than_writes_are_ignored() {
         for (from, to) in [
             ("postToolUse", "preToolUse"),
             (r#""Write""#, r#""Read""#),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_optional_and_may_stand_in_json_text() {
+    fn a_path_is_optional_and_may_be_inside_json_text() {
         assert_eq!(path(INPUT).unwrap(), "/w/a.rs");
         let text = r#""{\"path\":\"b.rs\"}""#;
         let object = r#"{"file_path":"/w/a.rs","content":"x"}"#;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_cannot_be_told_apart_is_not_reported() {
+    fn a_write_without_usable_ids_is_not_reported() {
         for (from, to) in [
             ("c-1", " "),
             (" tool_1 ", ""),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_snippet_names_the_service_and_holds_no_token() {
+    fn every_snippet_names_the_service_and_contains_no_token() {
         for snippet in all() {
             let text = snippet.text("https://evidence.acme.dev:8443");
             assert!(

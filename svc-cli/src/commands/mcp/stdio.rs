@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_answered_without_an_id() {
+    fn a_malformed_message_is_answered_without_an_id() {
         let unclosed = "[".repeat(100_000);
         let deep = format!("{unclosed}{}", "]".repeat(100_000));
         let long = format!("\"{}\"", "x".repeat(LINE_BYTES_MAX));

@@ -158,7 +158,7 @@ mod tests {
         let notebook = r#"{"session_id":"s","cwd":"w","tool_name":"NotebookEdit","tool_input":{"notebook_path":"/w/a.ipynb"}}"#;
         let call = Call::read(Agent::ClaudeCode, notebook.as_bytes()).unwrap();
         assert_eq!(call.files, ["/w/a.ipynb"]);
-        assert_eq!(call.folder, None, "a relative folder is of no use");
+        assert_eq!(call.folder, None, "a relative folder is ignored");
         let codex = r#"{"session_id":"s","tool_name":"apply_patch","tool_input":{"command":"*** Begin Patch\n*** Update File: a b.rs\n@@\n-x\n+*** Add File: quoted\n*** Move to: c.rs\r\n*** Add File: /w/d.rs\n+z\n*** Delete File: e.rs\n*** End Patch\n"}}"#;
         let named = read(Agent::Codex, codex);
         assert_eq!(named, ["a b.rs", "c.rs", "/w/d.rs"]);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_named_at_the_commit_of_its_file() {
+    fn a_session_is_named_on_the_commit_of_its_file() {
         let remembered = [("a", "1"), ("b", "2"), ("a", "3"), ("c", "1")];
         let (named, rest) = shared(&[], &remembered, &["1", "4"], &[]);
         assert_eq!(named, ["a", "c"]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_file_is_nobodys_and_forgotten() {
+    fn a_deleted_file_names_no_session_and_is_forgotten() {
         let (named, rest) = shared(&[], &[("a", "1"), ("b", "2")], &[], &["1"]);
         assert_eq!(named, [""; 0]);
         assert_eq!(rest, [("b", "2")]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_also_wrote_elsewhere_is_judged_by_its_files() {
+    fn a_session_that_wrote_files_is_named_only_when_one_is_committed() {
         let remembered = [("a", ""), ("a", "1")];
         let (named, rest) = shared(&[], &remembered, &["9"], &[]);
         assert_eq!(named, [""; 0]);

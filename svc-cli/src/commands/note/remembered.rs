@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_session_is_passed_over() {
+    fn a_malformed_line_is_ignored() {
         let older = Entry::read(br#"{"tool":"t","session_id":"s"}"#);
         assert_eq!(older, Some(entry("s", None, None)));
         let newer = entry("s", Some("a \"b\".rs"), Some(MINUTE));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_remembered_until_it_is_forgotten() {
+    fn added_sessions_are_remembered_until_forgotten() {
         let (_folder, remembered) = scratch();
         assert_eq!(remembered.entries(at(0)).unwrap(), []);
         let [first, second] = [
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_costs_only_the_damaged_lines() {
+    fn damage_loses_only_the_damaged_lines() {
         let (_folder, remembered) = scratch();
         let text = b"\xff\n{\"tool\":\"t\",\"session_id\":\"a\"}\n\0\n{\"tool\":\"t\",\"sess";
         fs::write(&remembered.path, text).unwrap();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_too_large_is_read_from_its_end_and_made_small() {
+    fn a_too_large_file_is_read_from_its_end_and_shortened() {
         let (_folder, remembered) = scratch();
         let mut text = b"x".repeat(usize::try_from(FILE_BYTES_MAX).unwrap());
         text.push(b'\n');
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_is_in_use_is_not_waited_for() {
+    fn a_locked_file_or_a_pipe_is_an_error_without_waiting() {
         let (_folder, remembered) = scratch();
         let added = [entry("a", Some("1"), Some(0))];
         let held = private::append_to(&remembered.path).unwrap();

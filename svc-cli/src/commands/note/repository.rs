@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_not_waited_for() {
+    fn a_slow_command_is_abandoned() {
         let patience = Duration::from_millis(50);
         let silent = std::io::pipe().expect("a pipe");
         let ended = receive(silent.0, patience, &mut |_| {});

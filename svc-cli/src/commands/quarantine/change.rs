@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_recorded_names_the_fact_and_where_it_is() {
+    fn a_recorded_change_names_the_fact_and_its_table() {
         let changed = |action, unchanged| Changed {
             receipt: QuarantineReceipt {
                 org_id: svc_model::id::OrgId::new("acme").unwrap(),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_who_and_what_it_leaves_out_and_escapes_reasons() {
+    fn the_log_shows_who_acted_escapes_reasons_and_counts_omitted_rows() {
         let entries = vec![
             row(1, "quarantine", "a\u{1b}[2J\nb"),
             row(2, "release", "c"),

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_rates_differ_in_words() {
+    fn a_difference_of_zero_is_written_in_words() {
         assert_eq!(difference(Some(0.0)), "no difference");
         assert_eq!(difference(Some(-0.0)), "no difference");
         assert_eq!(difference(Some(-0.125)), "-0.1250");

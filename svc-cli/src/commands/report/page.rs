@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_stands_beside_its_counts_and_its_interval() {
+    fn a_rate_is_shown_with_its_counts_and_its_interval() {
         assert_eq!(rate(3, 4), "75.0% (3 of 4; 30.1% to 95.4%)");
         assert_eq!(rate(0, 0), "- (0 of 0)");
         assert_eq!(part(1, 3), "33.3% (1 of 3)");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_one_line() {
+    fn omissions_are_one_line() {
         let mut page = Page::default();
         let none: Counts<SessionSkip> = Counts::default();
         page.some_skips("nothing", &none);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_stands_beside_the_cases_that_it_is_of() {
+    fn a_difference_is_shown_with_its_cases() {
         let rate = |model: &str, counts: [u64; 2]| {
             json!({
                 "model": model, "numerator": counts[0], "denominator": counts[1], "rate": 0.0,

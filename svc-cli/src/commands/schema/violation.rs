@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_example_holds_to_its_schema() {
+    fn every_published_example_satisfies_its_schema() {
         let mut all = Vec::new();
         for schema in ALL {
             let document: Value = serde_json::from_str(schema.text).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_violation_has_its_place_and_no_content() {
+    fn each_violation_has_a_place_and_repeats_no_content() {
         let note = r#"{"v": 2, "sessions": [{"tool": "secret", "session_id": 7}], "more": 1}"#;
         let found = of("CommitNote", note);
         let places: Vec<&str> = found.iter().map(|(place, _)| &**place).collect();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_nearly_of_one_form_is_told_what_it_lacks_of_that_one() {
+    fn violations_are_reported_for_the_alternative_that_fits_best() {
         let call = r#"{"type": "tool_call", "id": "t", "name": 5, "arguments": {}}"#;
         let found = of("Part", call);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_outside_a_closed_set_is_one_violation_that_lists_all_words() {
+    fn an_unknown_word_is_one_violation_that_lists_the_known_words() {
         let found = of("VendorCIRequest", r#"{"provider": "jenkins"}"#);
         let of_word: Vec<_> = found
             .iter()
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_double_holds_are_numbers() {
+    fn numbers_too_large_for_a_double_are_still_numbers() {
         for (number, is_number) in [
             ("1E400", true),
             ("-1E400", true),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_stand_with_their_clock_times_and_what_lies_between() {
+    fn events_are_shown_with_their_times_and_the_gaps_between_them() {
         let event = |at: &str, id: &str| {
             format!(
                 r#"{{"event_type":"rejected_edit","fact_id":"{id}","occurred_at":"{at}",

@@ -14,7 +14,7 @@ fn name(sequence: u64, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_file_that_was_being_written_is_removed_and_never_sent() {
+async fn an_abandoned_partial_file_is_removed_and_never_sent() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let folder = outbox.folder().to_owned();
@@ -34,7 +34,7 @@ async fn a_file_that_was_being_written_is_removed_and_never_sent() {
 }
 
 #[test]
-fn a_file_that_is_being_written_is_left_to_its_writer() {
+fn a_file_still_being_written_is_left_alone() {
     let (_folder, outbox) = outbox();
     let path = outbox.folder().join(name(7, 300) + ".partial");
     let writer = File::create(&path).unwrap();
@@ -48,7 +48,7 @@ fn a_file_that_is_being_written_is_left_to_its_writer() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_was_acknowledged_but_not_removed_is_sent_again_as_it_was() {
+async fn an_acknowledged_delivery_that_was_not_removed_is_sent_again_unchanged() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let file = &files_ending(outbox.folder(), ".delivery")[0];
@@ -66,7 +66,7 @@ async fn a_delivery_that_was_acknowledged_but_not_removed_is_sent_again_as_it_wa
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_set_aside_and_holds_nothing_up() {
+async fn a_damaged_file_is_set_aside_without_blocking_the_queue() {
     let (_folder, outbox) = outbox();
     for number in 1..=3 {
         outbox.put(call(number)).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_damaged_file_is_set_aside_and_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn a_note_of_a_refusal_that_was_not_finished_is_written_again() {
+async fn an_unfinished_note_of_a_refusal_is_written_again() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let stem = files_ending(outbox.folder(), ".delivery")[0].replace(".delivery", "");
@@ -111,7 +111,7 @@ async fn a_note_of_a_refusal_that_was_not_finished_is_written_again() {
 }
 
 #[tokio::test]
-async fn the_order_outlives_the_file_that_numbers_it() {
+async fn the_order_survives_the_loss_of_the_sequence_file() {
     for lost in ["", "not a number", "00000000000000000000\n"] {
         let (_folder, outbox) = outbox();
         for number in 1..=3 {
@@ -132,7 +132,7 @@ async fn sent(outbox: &Outbox) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn files_of_somebody_else_are_left_alone() {
+async fn foreign_files_are_left_alone() {
     let (_folder, outbox) = outbox();
     let alien = [
         "README",

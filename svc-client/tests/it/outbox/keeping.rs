@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{TOKEN, call, client, event, files, files_ending, number, numbers, open, outbox, run};
 
 #[tokio::test]
-async fn what_is_put_is_sent_in_order_byte_for_byte() {
+async fn deliveries_are_sent_in_order_and_byte_for_byte() {
     let (_folder, outbox) = outbox();
     let given = Capture {
         id: Uuid::from_u128(7),
@@ -71,7 +71,7 @@ async fn what_is_put_is_sent_in_order_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn the_status_says_what_waits_and_for_how_long() {
+async fn the_status_shows_what_waits_and_for_how_long() {
     let (_folder, outbox) = outbox();
     let status = outbox.status().unwrap();
     assert_eq!((status.waiting, status.waiting_bytes), (0, 0));
@@ -90,7 +90,7 @@ async fn the_status_says_what_waits_and_for_how_long() {
 }
 
 #[tokio::test]
-async fn a_view_shows_an_outbox_that_others_keep_locked_and_who_they_are() {
+async fn a_view_shows_a_locked_outbox_and_who_holds_the_locks() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let view = OutboxView::of(outbox.folder()).unwrap();
@@ -118,7 +118,7 @@ async fn a_view_shows_an_outbox_that_others_keep_locked_and_who_they_are() {
 }
 
 #[test]
-fn a_view_is_of_a_private_folder_that_is_there() {
+fn a_view_needs_an_existing_private_folder() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent");
     assert!(OutboxView::of(&absent).is_err());
@@ -133,7 +133,7 @@ fn a_view_is_of_a_private_folder_that_is_there() {
 }
 
 #[tokio::test]
-async fn nobody_else_may_read_it_and_no_token_is_in_it() {
+async fn the_outbox_is_private_and_contains_no_token() {
     let (_folder, outbox) = outbox();
     for number in 1..=3 {
         outbox.put(call(number)).await.unwrap();
@@ -161,7 +161,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_folder_that_others_may_enter_is_refused() {
+fn a_folder_that_others_can_access_is_refused() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("outbox");
     fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
@@ -217,7 +217,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn bytes_are_bounded_to_the_last_one() {
+async fn the_limit_of_bytes_is_enforced_when_putting() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let bytes = outbox.status().unwrap().waiting_bytes;
@@ -242,7 +242,7 @@ async fn bytes_are_bounded_to_the_last_one() {
 }
 
 #[tokio::test]
-async fn what_the_service_can_never_take_is_not_put() {
+async fn a_delivery_that_the_service_can_never_accept_is_refused_at_once() {
     let (_folder, outbox) = outbox();
     let mut infinite = call(1);
     infinite.payload = Json::parse(br#"{"price":NaN}"#).unwrap();
@@ -262,7 +262,7 @@ async fn what_the_service_can_never_take_is_not_put() {
 }
 
 #[tokio::test]
-async fn putting_needs_no_place_in_a_queue_of_thousands() {
+async fn deliveries_are_numbered_in_the_order_they_are_put() {
     let (_folder, outbox) = outbox();
     let mut ids = Vec::new();
     for number in 0..200 {

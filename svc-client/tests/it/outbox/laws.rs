@@ -80,19 +80,19 @@ struct Seen {
 }
 
 impl Seen {
-    /// Checks one pass: what was sent, and what it was answered.
+    /// Checks one pass: what was sent, and how it was answered.
     fn look(&mut self, received: &[Received], replies: &[Reply]) -> Result<(), TestCaseError> {
         let sent: Vec<_> = received.iter().map(number).collect();
         prop_assert!(
             sent.is_sorted_by(|a, b| a < b),
-            "a pass keeps the order: {sent:?}"
+            "the order is kept: {sent:?}"
         );
         for (index, (number, request)) in sent.iter().zip(received).enumerate() {
             let first = self
                 .bodies
                 .entry(*number)
                 .or_insert_with(|| request.body.clone());
-            prop_assert_eq!(&request.body, first, "each attempt sends the same bytes");
+            prop_assert_eq!(&request.body, first, "every attempt sends the same bytes");
             prop_assert!(
                 !self.acknowledged.contains(number),
                 "{} was acknowledged",
@@ -208,7 +208,7 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let sent: BTreeSet<_> = seen.bodies.keys().copied().collect();
     prop_assert_eq!(&sent, &everything);
     prop_assert!(seen.acknowledged.is_disjoint(&seen.refused));
-    prop_assert_eq!(&ended, &everything, "all that was put has its end");
+    prop_assert_eq!(&ended, &everything, "every delivery has an outcome");
     Ok(())
 }
 
@@ -216,7 +216,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_was_put_is_lost_or_sent_again(steps in prop::collection::vec(step(), 1..24)) {
+    fn no_delivery_is_lost_or_sent_again_after_its_receipt(steps in prop::collection::vec(step(), 1..24)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(hold(steps))?;
     }

@@ -85,7 +85,7 @@ fn the_part_of_a_child() {
 }
 
 #[tokio::test]
-async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
+async fn completed_puts_survive_a_kill_and_incomplete_ones_leave_nothing() {
     let (_folder, outbox) = outbox();
     let mut put = BTreeSet::new();
     let mut writers: Vec<_> = (1..=3)
@@ -124,7 +124,7 @@ async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
 }
 
 #[tokio::test]
-async fn one_process_sends_at_a_time_and_its_death_frees_the_others() {
+async fn only_one_process_sends_and_another_takes_over_after_its_death() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
     let server = FakeServer::start([Answer::silent(), Answer::stored()]);

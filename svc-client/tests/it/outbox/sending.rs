@@ -35,7 +35,7 @@ async fn a_receipt_of_any_kind_acknowledges() {
 }
 
 #[tokio::test]
-async fn what_may_succeed_later_waits() {
+async fn a_delivery_that_may_succeed_later_stays_in_the_queue() {
     let (_folder, outbox) = outbox();
     put(&outbox, [1]).await;
     let mut bodies = Vec::new();
@@ -79,7 +79,7 @@ async fn what_may_succeed_later_waits() {
 }
 
 #[tokio::test]
-async fn a_success_that_no_export_is_answered_with_acknowledges_none() {
+async fn a_success_without_an_export_receipt_acknowledges_no_export() {
     let (_folder, outbox) = outbox();
     outbox.put(&event(1)).await.unwrap();
     let page = Answer::text(200, r#"{"login":"required"}"#);
@@ -94,7 +94,7 @@ async fn a_success_that_no_export_is_answered_with_acknowledges_none() {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_good_is_set_aside_with_the_reason_and_can_be_put_back() {
+async fn a_permanently_refused_delivery_is_set_aside_and_can_be_put_back() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=5).await;
     let invalid =
@@ -141,7 +141,7 @@ async fn what_is_refused_for_good_is_set_aside_with_the_reason_and_can_be_put_ba
 }
 
 #[tokio::test]
-async fn a_queue_that_needs_a_person_stops_visibly_and_goes_on_when_it_can() {
+async fn a_queue_that_needs_a_person_stops_and_resumes_when_fixed() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=2).await;
     for (status, code) in [
@@ -168,7 +168,7 @@ async fn a_queue_that_needs_a_person_stops_visibly_and_goes_on_when_it_can() {
 }
 
 #[tokio::test]
-async fn one_delivery_that_the_service_fails_on_holds_nothing_up() {
+async fn a_delivery_that_the_service_fails_on_does_not_block_later_ones() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=4).await;
     let fails = || Answer::text(503, "");
@@ -181,7 +181,7 @@ async fn one_delivery_that_the_service_fails_on_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_not_asked_for_each_delivery() {
+async fn an_unreachable_service_is_not_tried_for_every_delivery() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=9).await;
     for (answer, requests) in [
@@ -259,7 +259,7 @@ async fn until_empty(outbox: &Outbox) {
 }
 
 #[tokio::test]
-async fn a_sender_in_the_background_goes_on_through_an_outage() {
+async fn a_background_sender_continues_after_an_outage() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=2).await;
     let mut script = vec![Answer::text(503, ""); 7];
@@ -272,7 +272,7 @@ async fn a_sender_in_the_background_goes_on_through_an_outage() {
     let start = Instant::now();
     outbox.put(run(3)).await.unwrap();
     until_empty(&outbox).await;
-    assert!(start.elapsed() < Duration::from_millis(900), "it was told");
+    assert!(start.elapsed() < Duration::from_millis(900), "it was woken");
     assert!(matches!(
         outbox.drain(&client(&server)).await,
         Err(OutboxError::Busy)
@@ -289,7 +289,7 @@ async fn a_sender_in_the_background_goes_on_through_an_outage() {
 }
 
 #[tokio::test]
-async fn a_sender_in_the_background_finds_what_others_put_and_takes_over_from_them() {
+async fn a_background_sender_sends_and_takes_over_deliveries_of_others() {
     let (_folder, outbox) = outbox();
     let other = open(outbox.folder());
     let server = FakeServer::start(vec![Answer::stored(); 3]);
@@ -307,7 +307,7 @@ async fn a_sender_in_the_background_finds_what_others_put_and_takes_over_from_th
 }
 
 #[tokio::test]
-async fn a_sender_in_the_background_ends_when_a_person_must_act() {
+async fn a_background_sender_ends_when_a_person_must_act() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=2).await;
     let server = FakeServer::start([Answer::stored(), Answer::text(401, "")]);
@@ -323,7 +323,7 @@ async fn a_sender_in_the_background_ends_when_a_person_must_act() {
 }
 
 #[tokio::test]
-async fn a_sender_in_the_background_ends_in_the_middle_of_an_attempt() {
+async fn a_background_sender_can_be_stopped_during_an_attempt() {
     let (_folder, outbox) = outbox();
     put(&outbox, [1]).await;
     let server = FakeServer::start([Answer::silent()]);
@@ -338,7 +338,7 @@ async fn a_sender_in_the_background_ends_in_the_middle_of_an_attempt() {
 }
 
 #[tokio::test]
-async fn the_receipt_of_a_newer_service_is_one() {
+async fn the_receipt_of_a_newer_service_is_accepted() {
     for receipt in [
         r#"{"skipped":true,"reason":"a_newer_reason"}"#,
         r#"{"accepted":{"queue":"later"}}"#,
@@ -358,7 +358,7 @@ async fn the_receipt_of_a_newer_service_is_one() {
 }
 
 #[tokio::test]
-async fn a_success_of_something_in_between_is_no_receipt() {
+async fn a_success_from_a_proxy_is_not_a_receipt() {
     for (body, request_id) in [
         (r#"{"login":"required"}"#, None),
         ("<html>", Some("4f1c")),

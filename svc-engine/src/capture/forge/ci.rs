@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_run_is_captured_whole() {
+    fn every_member_of_a_completed_run_is_captured() {
         let named = Delivery {
             id: Some(" d-1 "),
             ..delivery()
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_flight_is_declined() {
+    fn a_run_that_is_not_completed_is_declined() {
         for other in [
             "-",
             "null",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_cannot_be_used_is_none() {
+    fn an_invalid_run_attempt_is_dropped() {
         let attempt = |value: &str| with_run("run_attempt", value).unwrap().run_attempt;
         assert_eq!(attempt("2"), Some(2));
         assert_eq!(attempt("9223372036854775807"), Some(i64::MAX));
@@ -306,11 +306,11 @@ mod tests {
         }
         let odd = with_run("conclusion", "\"\\ud800\"").unwrap();
         assert_eq!(odd.result, CiResult::Unknown);
-        assert!(odd.provider_result.is_some(), "it is kept as it came");
+        assert!(odd.provider_result.is_some(), "it is kept unchanged");
     }
 
     #[test]
-    fn a_run_may_have_no_branch_but_not_an_impossible_one() {
+    fn a_missing_branch_is_accepted_and_an_invalid_one_is_declined() {
         let branch = |value: &str| with_run("head_branch", value);
         for none in ["-", "null", "5", "\" \"", "\"refs/heads/\""] {
             assert_eq!(branch(none).unwrap().branch.as_str(), "", "{none}");
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workflow_may_be_unknown_but_not_impossible() {
+    fn a_missing_workflow_is_accepted_and_an_invalid_one_is_declined() {
         for none in ["-", "null", "0", "-1", "1.5", "true", "\" \"", "[]"] {
             assert_eq!(with_run("workflow_id", none).unwrap().workflow_id, None);
         }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn other_members_are_there_or_absent() {
+    fn optional_members_of_the_wrong_type_are_treated_as_absent() {
         for none in ["-", "null", "5", "\" \"", "[]"] {
             let outcome = with_run("html_url", none).unwrap();
             assert_eq!(outcome.run_url, None, "{none}");
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_is_named_by_its_run_else_beside_it() {
+    fn the_workflow_name_is_read_from_the_run_first() {
         let named = |run: &str, workflow: &str| {
             let payload = changed(&payload(), "workflow_run.name", run);
             let payload = changed(&payload, "workflow", workflow);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_can_do_without_its_repository() {
+    fn a_run_without_a_repository_identity_is_captured() {
         for (value, decline) in [
             ("-", IdentityDecline::Absent),
             ("{\"full_name\":\"nope\"}", IdentityDecline::Absent),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_is_kept_without_credentials_and_otherwise_as_it_came() {
+    fn the_raw_run_is_stored_unchanged_except_for_redacted_credentials() {
         let key = "sk-abcdefghijklmnopqrst";
         let run = format!(
             r#"{{"id":1,"head_sha":"{HEAD}","big":98765432109876543210,"nan":NaN,
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_the_delivery_that_is_too_long_declines_it() {
+    fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
         let named = Delivery {
             id: Some(&long),

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fetched_from_is_absent() {
+    fn an_unusable_clone_url_is_dropped() {
         for none in [
             "null",
             "5",

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_normalised_or_of_no_use() {
+    fn a_repository_name_is_normalised_or_dropped() {
         let read = |name: &str| name_or_empty(Some(&object(&format!(r#"{{"full_name":{name}}}"#))));
         assert_eq!(
             read("\" Own/Re po\u{e9} \""),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_decline_has_its_word() {
+    fn each_decline_has_its_own_word() {
         assert_eq!(
             IdentityDecline::Absent.as_str(),
             "repository_identity_absent"

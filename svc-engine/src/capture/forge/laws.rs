@@ -197,7 +197,7 @@ proptest! {
 
     /// Every indexed text fits into the store's index.
     #[test]
-    fn what_is_captured_can_be_stored((event, payload) in nearly_valid()) {
+    fn every_captured_fact_fits_the_store((event, payload) in nearly_valid()) {
         let delivery = Delivery { id: Some(" d "), ..delivery() };
         let (fact, notes) = captured(event, &payload, &delivery);
         let Ok(fact) = fact else {

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opened_pull_request_is_captured_whole() {
+    fn every_member_of_an_opened_pull_request_is_captured() {
         let named = Delivery {
             id: Some(" d-1 "),
             ..delivery()
@@ -297,7 +297,7 @@ mod tests {
         let mut notes = Notes::default();
         let revision = revision_of(capture(&payload("opened"), &named, &mut notes));
         assert_eq!(revision.revision_id, delivery().fact_id());
-        assert_eq!(revision.previous_head_sha, None, "a before is not read");
+        assert_eq!(revision.previous_head_sha, None, "`before` is not read");
         assert_eq!(revision.source_event_id.as_deref(), Some("d-1"));
         assert_eq!(revision.captured_at, delivery().receipt.received_at);
         let found = revision.pull_request;
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_openings_updates_and_closings_are_captured() {
+    fn only_opened_updated_and_closed_pull_requests_are_captured() {
         for other in [
             "-",
             "null",
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_says_which_head_it_replaced() {
+    fn an_update_records_the_head_it_replaced() {
         for action in ["synchronize", "synchronized"] {
             let fact = captured(&payload(action)).0;
             assert_eq!(previous(fact).as_deref(), Some(BEFORE));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_update_of_gitea_may_leave_its_commits_out() {
+    fn only_an_update_from_gitea_may_omit_its_commits() {
         for absent in ["-", "null"] {
             for place in ["before", "after"] {
                 let reason = Err(SkipReason::InvalidPullRequestRevisionBoundary);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_is_captured_whole() {
+    fn every_member_of_a_merge_is_captured() {
         let (fact, notes) = captured(&payload("closed"));
         let merge = merge_of(fact);
         assert_eq!(merge.merge_id, delivery().fact_id());
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moment_of_a_merge_has_an_offset_and_microseconds() {
+    fn a_merge_time_needs_an_offset_and_keeps_microseconds() {
         let at = |text: &str| with("closed", "pull_request.merged_at", text);
         for (text, expected) in [
             (
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closing_without_a_merge_is_declined() {
+    fn closing_a_pull_request_without_merging_is_declined() {
         for (place, value) in [
             ("pull_request.merged", "-"),
             ("pull_request.merged", "false"),
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_from_a_fork_that_is_gone_is_no_boundary() {
+    fn a_merge_from_a_deleted_fork_is_declined() {
         for gone in ["-", "null"] {
             let payload = changed(&payload("closed"), "pull_request.head.repo", gone);
             let (fact, _) = captured(&payload);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_repositories_are_identified_apart() {
+    fn the_base_and_head_repositories_are_identified_separately() {
         for action in ["opened", "closed"] {
             let payload = changed(&payload(action), "pull_request.head.repo.id", "-");
             let payload = changed(&payload, "repository.id", "0");
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_the_delivery_that_is_too_long_declines_it() {
+    fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
         let named = Delivery {
             id: Some(&long),

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_is_captured_whole() {
+    fn every_member_of_a_push_is_captured() {
         let (push, notes) = captured(&payload());
         let push = push.unwrap();
         assert_eq!(push.push_id, delivery().fact_id());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_is_no_push() {
+    fn a_branch_deletion_is_declined() {
         assert_eq!(with("deleted", "true"), Err(SkipReason::BranchDeleted));
         for other in ["-", "null", "\"true\"", "1"] {
             assert!(with("deleted", other).is_ok(), "{other}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn both_commits_are_whole() {
+    fn a_push_needs_two_full_commit_ids() {
         let number = "1".repeat(40);
         let short = format!("\"{}\"", "0".repeat(39));
         let letters = format!("\"{}\"", "g".repeat(40));
@@ -196,14 +196,18 @@ mod tests {
         assert_eq!(with("before", &short), Err(SkipReason::InvalidBeforeSha));
         let zeros = "0".repeat(40);
         let made = with("before", &format!("\"{zeros}\"")).unwrap();
-        assert_eq!(made.before_sha.as_str(), zeros, "the push made the branch");
+        assert_eq!(
+            made.before_sha.as_str(),
+            zeros,
+            "the push created the branch"
+        );
         let long = "AB".repeat(32);
         let kept = with("after", &format!("\" {long}\"")).unwrap();
         assert_eq!(kept.after_sha.as_str(), long.to_lowercase());
     }
 
     #[test]
-    fn only_true_is_forced() {
+    fn a_push_is_forced_only_if_the_member_is_true() {
         assert!(with("forced", "true").unwrap().forced);
         for other in ["-", "null", "\"true\"", "1", "false"] {
             assert!(!with("forced", other).unwrap().forced, "{other}");
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_can_do_without_its_repository() {
+    fn a_push_without_a_repository_identity_is_captured() {
         for (value, decline) in [
             ("-", IdentityDecline::Absent),
             ("null", IdentityDecline::Absent),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renaming_is_captured_whole() {
+    fn every_member_of_a_rename_is_captured() {
         let named = Delivery {
             id: Some(" k1 "),
             ..delivery()
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_renaming_is_captured() {
+    fn only_a_rename_is_captured() {
         for malformed in ["-", "null", "5", "[\"renamed\"]"] {
             let reason = Err(SkipReason::MalformedDiscriminator);
             assert_eq!(with("action", malformed), reason, "{malformed}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renaming_needs_an_identity() {
+    fn a_rename_needs_a_repository_identity() {
         for (place, absent) in [
             ("repository", "-"),
             ("repository", "null"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renaming_needs_both_names() {
+    fn a_rename_needs_the_old_and_the_new_name() {
         let long = format!("\"{}\"", "x".repeat(1_025));
         for (place, wrong) in [
             ("repository.full_name", "-"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_the_delivery_that_is_too_long_declines_it() {
+    fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
         let named = Delivery {
             id: Some(&long),

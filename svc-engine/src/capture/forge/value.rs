@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_integer_from_one_counts() {
+    fn a_count_is_a_positive_integer() {
         let read = |value: &str| count(Some(&parent(value)), "m");
         assert_eq!(read("1"), Some(1));
         assert_eq!(read("9223372036854775807"), Some(i64::MAX));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_text_that_is_not_blank() {
+    fn blank_content_is_absent() {
         let read = |value: &str| content(Some(&parent(value)), "m");
         assert_eq!(read("\" a\\u0000 \""), Some(Text::from("a\0")));
         for none in ["\"\"", "\" \"", "5", "null", "[]"] {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_id_is_a_text_of_hexadecimal_digits() {
+    fn a_commit_id_is_hexadecimal_text() {
         let read = |value: &str| sha(Some(&parent(value)), "m");
         let digits = "A".repeat(40);
         let found = read(&format!("\" {digits} \"")).unwrap();

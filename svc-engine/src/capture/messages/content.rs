@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_content_gives_its_part() {
+    fn each_kind_of_content_becomes_its_kind_of_part() {
         let text = |text: &str| format!(r#"[{{"type":"text","content":"{text}"}}]"#);
         for (content, expected) in [
             (r#""s""#, text("s")),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_no_part_is_counted() {
+    fn content_that_becomes_no_part_is_counted() {
         let unsupported = Degradation {
             unsupported_content: 1,
             ..Degradation::default()

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_document_is_read_with_blanks_around() {
+    fn every_kind_of_json_document_is_read_even_between_blanks() {
         for text in [
             "{}",
             "[]",
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_documents() {
+    fn text_that_is_not_json_is_not_read_as_a_document() {
         for text in [
             "",
             " ",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_takes_from_its_budget_and_may_exhaust_it() {
+    fn an_embedded_document_is_charged_to_the_memory_budget() {
         let text = Text::from("[[],[],[]]");
         let memory = NodeBudget::new(1_000);
         assert!(super::document(&text, &memory).is_some());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_nested_too_deep_is_none() {
+    fn a_document_nested_too_deeply_is_not_read() {
         let nested = |depth: usize| Text::from("[".repeat(depth) + &"]".repeat(depth));
         assert!(document(&nested(512)).is_some());
         assert!(document(&nested(513)).is_none());

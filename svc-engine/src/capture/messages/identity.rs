@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_string_that_is_not_blank_is_usable() {
+    fn only_a_non_blank_string_is_usable() {
         for value in [
             "null",
             "5",
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_is_trimmed_scalar_and_bounded() {
+    fn an_identity_is_trimmed_and_must_be_well_formed_and_short_enough() {
         assert_eq!(identity(Some(&json("\" a b\\n\""))), Ok(Some("a b")));
         let long = |length| Json::from("x".repeat(length));
         assert!(identity(Some(&long(1_024))).is_ok());
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_trimmed_and_scalar() {
+    fn a_name_is_trimmed_and_must_be_well_formed() {
         assert_eq!(
             name(Some(&json("\" openai/x \""))),
             Ok(Some("openai/x".to_owned()))
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_has_its_hyphens() {
+    fn a_uuid_needs_hyphens_in_the_right_places() {
         assert!(is_uuid(b"00000003-0000-4000-8000-0123456789aB"));
         for text in [
             "",

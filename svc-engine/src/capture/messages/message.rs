@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_a_list_or_holds_one_or_is_text() {
+    fn a_prompt_is_a_message_list_an_object_with_messages_or_text() {
         let hi = r#"user [{"type":"text","content":"hi"}]"#;
         for (prompt, expected) in [
             (r#"[{"role":"user","content":"hi"}]"#, vec![hi]),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_dropped() {
+    fn items_that_are_not_messages_are_dropped() {
         for item in [
             "null",
             "\"text\"",
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_keeps_its_role_and_may_be_empty() {
+    fn a_message_keeps_its_role_even_without_content() {
         for (item, expected) in [
             (r#"{"role":" Developer ","type":null}"#, "Developer []"),
             (
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_the_responses_interface() {
+    fn items_of_the_responses_api_are_normalised() {
         for (item, expected) in [
             (
                 r#"{"type":"function_call","call_id":" c ","id":"i","name":"f","arguments":"{\"a\":1}"}"#,
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_beside_the_content_comes_first_and_yields_to_that_inside() {
+    fn reasoning_beside_the_content_comes_first_unless_the_content_has_its_own() {
         let reasoned = |text: &str| {
             format!(
                 r#"assistant [{{"type":"reasoning","content":"{text}"}},{{"type":"text","content":"a"}}]"#
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_cannot_be_kept_refuses_the_payload() {
+    fn an_invalid_tool_call_id_refuses_the_payload() {
         for item in [
             r#"{"role":"tool","tool_call_id":"x\u0000","content":"a"}"#,
             r#"{"type":"function_call","call_id":"\ud800"}"#,

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_form_that_is_there_is_the_answer() {
+    fn the_first_known_form_of_a_response_is_the_answer() {
         let hi = r#"assistant [{"type":"text","content":"hi"}]"#;
         for (answer, expected, finish_reason) in [
             (

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_an_object_whatever_was_sent() {
+    fn tool_arguments_always_become_an_object() {
         for (sent, expected, malformed) in [
             (r#"{"a":1.10}"#, r#"{"a":1.10}"#, 0),
             (r#""{\"a\":1.10}""#, r#"{"a":1.10}"#, 0),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_as_it_is_or_spelled_out() {
+    fn a_tool_name_that_is_not_text_is_written_as_json() {
         for (sent, expected) in [
             (r#"" Edit ""#, " Edit "),
             ("null", ""),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn chat_calls_are_functions_with_an_id() {
+    fn only_chat_tool_calls_with_an_id_and_a_function_type_are_kept() {
         let calls = json(
             r#"[{"id":"t1","type":"function","function":{"name":"edit","arguments":"{\"n\":1}"}},
                 {"id":"t2","type":null,"function":{"name":"edit","arguments":{"already":"object"}}},

@@ -81,7 +81,7 @@ mod tests {
 "#;
 
     #[test]
-    fn agents_of_both_forms_are_named_once() {
+    fn each_agent_of_prompts_and_sessions_is_named_once() {
         assert_eq!(read(NOTE).unwrap(), ["5b1f8a70", "019efea2", "c-1"]);
         assert_eq!(
             read(&NOTE.replace('\n', "\r\n")).unwrap(),
@@ -90,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn metadata_alone_is_a_note() {
+    fn a_note_may_consist_of_metadata_only() {
         let note = "---\n{\"schema_version\":\"authorship/3.1.0\",\"prompts\":{}}";
         assert_eq!(read(note).unwrap(), Vec::<String>::new());
     }
 
     #[test]
-    fn the_first_divider_counts_and_must_stand_alone() {
+    fn the_first_line_that_is_only_a_divider_starts_the_metadata() {
         let inside = "a\n  s_1::t_1 1\n --- \n----\n---\n";
         let good =
             r#"{"schema_version":"authorship/3.0.0","sessions":{"s":{"agent_id":{"id":"a"}}}}"#;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_names_no_agent_drops_only_itself() {
+    fn a_record_without_an_agent_id_is_dropped_alone() {
         let note = r#"---
 {"schema_version":"authorship/3.0.0","sessions":{"a":0,"b":{},"c":{"agent_id":[]},
  "d":{"agent_id":{"id":1}},"e":{"agent_id":{"id":"\u0000"}},"f":{"agent_id":{"id":"kept"}}},"prompts":[]}"#;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_note_is_none() {
+    fn a_note_of_another_format_is_refused() {
         for (wrong, error) in [
             ("", NoteError::Shape),
             ("---", NoteError::Shape),

@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_what_is_nearly_a_note_never_panics(kind in kind(), note in nearly()) {
+    fn reading_an_almost_valid_note_never_panics(kind in kind(), note in nearly()) {
         if let Ok(sessions) = kind.sessions(note.as_bytes()) {
             let distinct: std::collections::HashSet<_> = sessions.iter().collect();
             prop_assert_eq!(distinct.len(), sessions.len());
@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_stamped_is_read(stamps in proptest::collection::vec(("\\PC{0,8}", "[ab\u{e9}\"\\\\]{1,4}"), 1..12)) {
+    fn stamped_sessions_are_read_back(stamps in proptest::collection::vec(("\\PC{0,8}", "[ab\u{e9}\"\\\\]{1,4}"), 1..12)) {
         let at = svc_model::time::Instant::from_microseconds(0).expect("a moment");
         let mut note = Vec::new();
         for (tool, session_id) in &stamps {

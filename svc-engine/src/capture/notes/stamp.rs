@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_note_names_is_not_added_again() {
+    fn a_session_already_in_the_note_is_not_added_again() {
         let first = add(None, &[stamp("t", "a")]).unwrap().unwrap();
         assert_eq!(add(Some(&first), &[stamp("t", "a")]), Ok(None));
         assert_eq!(add(Some(&first), &[]), Ok(None));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_stays_within_what_readers_take() {
+    fn a_stamp_never_makes_a_note_too_large_to_read() {
         let mut note = String::new();
         let mut number = 0;
         loop {

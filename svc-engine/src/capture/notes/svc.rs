@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_follow_each_other_with_any_white_space_or_none() {
+    fn any_or_no_white_space_may_separate_the_objects_of_a_note() {
         for between in [
             "",
             "\n\n",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_may_stand_in_a_note() {
+    fn a_note_with_anything_but_objects_is_refused() {
         for wrong in [
             String::new(),
             " \n".to_owned(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_more_or_less_spoils_the_whole_note() {
+    fn a_missing_or_extra_member_refuses_the_whole_note() {
         for wrong in [
             r"{}",
             r#"{"v":1}"#,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_the_integer_one() {
+    fn only_the_integer_one_is_a_valid_version() {
         for version in ["1.0", "1e0", "true", "\"1\"", "2", "0", "-1", "null", "NaN"] {
             let note = one("a").replacen("\"v\":1", &format!("\"v\":{version}"), 1);
             assert_eq!(read(&note), Err(NoteError::Shape), "{version}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn of_duplicate_members_the_last_wins() {
+    fn the_last_of_several_equal_members_wins() {
         let note = r#"{"v":2,"sessions":0,"v":1,"sessions":[{"tool":1,"session_id":"a","stamped_at":"","session_id":"b","tool":"t"}]}"#;
         assert_eq!(read(note).unwrap(), ["b"]);
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_named_once_whatever_its_tool() {
+    fn a_session_named_by_two_tools_is_read_once() {
         let note = r#"{"v":1,"sessions":[
             {"tool":"t","session_id":"a","stamped_at":"x"},
             {"tool":"u","session_id":" a ","stamped_at":"y"},
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_id_that_is_none_drops_only_itself() {
+    fn an_invalid_session_id_is_dropped_alone() {
         let long = "x".repeat(1_025);
         for dropped in ["", "   ", r"\u0000", r"\ud800", &*long] {
             let note = one(dropped) + &one("kept");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
+    fn invalid_utf_8_is_replaced() {
         let note = one("caf\u{e9}").replace('\u{e9}', "\u{1}");
         let note: Vec<u8> = note
             .bytes()
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_size_is_bounded() {
+    fn a_note_is_bounded_by_its_size_and_not_by_its_sessions() {
         let padded = |bytes: usize| {
             let note = one("a");
             let padding = " ".repeat(bytes - note.len());

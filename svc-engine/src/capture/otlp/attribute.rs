@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_read_out_of_its_wrapper() {
+    fn a_value_is_unwrapped() {
         for (wrapped, read) in [
             (r#"{"stringValue":"a"}"#, r#""a""#),
             (r#"{"stringValue":5}"#, "5"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_is_no_text_whatever_its_size() {
+    fn an_integer_of_any_size_is_not_read_as_text() {
         for digits in ["12", "9223372036854775808", "-9223372036854775809"] {
             let wrapped = json(&format!(r#"{{"intValue":"{digits}"}}"#));
             let value = Value::of(&wrapped);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_elements_are_passed_over_and_the_last_of_a_name_counts() {
+    fn malformed_attributes_are_skipped_and_the_last_of_a_name_wins() {
         let record = json(
             r#"{"attributes":[1,null,{"key":5,"value":"no"},{"value":"no"},{"key":"a","value":"first"},
                 {"key":"b"},{"key":"a","value":{"stringValue":"last"}},{"key":"e","value":""},
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_list_holds_attributes() {
+    fn attributes_must_be_a_list() {
         for (holder, malformed) in [
             ("{}", false),
             (r#"{"attributes":null}"#, false),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_integers_that_are_not_negative() {
+    fn a_count_is_an_integer_and_not_negative() {
         for (value, expected) in [
             (r#"{"intValue":"0"}"#, Some(0)),
             (r#"{"intValue":"9223372036854775807"}"#, Some(i64::MAX)),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_an_account_is_taken_out_of_both_forms() {
+    fn attributes_that_name_an_account_are_removed_from_both_forms() {
         let record = json(
             r#"{"body":"x","attributes":[{"key":"user.email","value":"a@b"},{"key":"user.id","value":"u"},
                 {"key":"user.account_id","value":"1"},{"key":"user.account_uuid"},7]}"#,

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_completed_by_its_result_wherever_that_stands() {
+    fn a_decision_takes_its_path_from_a_result_before_or_after_it() {
         let input = r#"{"file_path":"/w/a.py"}"#;
         for records in [
             [decided("{}"), tool_input(input)],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_keeps_both_records_without_the_account() {
+    fn a_decision_stores_both_records_without_account_attributes() {
         let members = r#"{"session.id":"s","tool_name":"Write","decision":"reject","tool_use_id":"t",
             "user.email":"a@b.c","user.account_id":"1","user.account_uuid":"2"}"#;
         let asked = event("claude_code.tool_decision", members);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn four_tools_edit_files() {
+    fn only_decisions_of_the_four_editing_tools_are_captured() {
         for tool in ["Edit", "Write", "MultiEdit", "NotebookEdit"] {
             let decision = the_decision([decided(&format!(r#"{{"tool_name":"{tool}"}}"#))]);
             assert_eq!(decision.file_path, "");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_decides_explicitly() {
+    fn only_the_decision_of_a_person_is_explicit() {
         for (source, explicit) in [
             (r#""user_permanent""#, true),
             (r#""user_temporary""#, true),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn another_verdict_is_skipped() {
+    fn an_unknown_verdict_is_skipped() {
         let refused = decided(r#"{"decision":"reject"}"#);
         assert!(!the_decision([refused]).accepted);
         for verdict in [r#""Accept""#, r#""approved""#, "true", "null"] {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_need_not_be_named() {
+    fn a_decision_may_lack_a_tool_call_id() {
         for call in [r#"" ""#, "5", "null", r#"["tu"]"#] {
             let decision = the_decision([decided(&format!(r#"{{"tool_use_id":{call}}}"#))]);
             assert_eq!(decision.call_id, None, "{call}");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_is_the_file_else_the_notebook_as_it_is_written() {
+    fn the_path_is_the_file_or_else_the_notebook_and_is_not_trimmed() {
         for (input, path) in [
             (r#"{"file_path":" a b "}"#, " a b "),
             (r#"{"file_path":" ","notebook_path":"n"}"#, " "),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_cannot_be_kept_skips_the_decision() {
+    fn an_invalid_path_skips_the_decision() {
         let long = format!(r#"{{"file_path":"{}"}}"#, "x".repeat(4_097));
         for input in [
             r#"{"file_path":"a\u0000"}"#,
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_result_of_the_same_session_counts() {
+    fn the_last_result_of_the_same_session_wins() {
         let of = |session: &str, path: &str| {
             let session = match session {
                 "" => String::new(),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_of_a_result_may_be_its_resources() {
+    fn a_result_may_take_its_session_from_the_resource() {
         let scope = |resource: &str, record: Json| {
             let export = export(resource, [record]);
             export.get("resourceLogs").unwrap().as_array().unwrap()[0].clone()
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_is_the_resources_else_the_records() {
+    fn the_user_is_read_from_the_resource_before_the_record() {
         let user = |resource: &str, changes: &str| {
             let mut captured = captured(export(resource, [decided(changes)]));
             let user = captured.decisions.remove(0).user_id;
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(user(r#"{"user.id":" "}"#, own).as_deref(), Some("own"));
         assert_eq!(user(r#"{"user.id":5}"#, own).as_deref(), Some("own"));
         assert_eq!(user("{}", "{}"), None);
-        // A device is named as in what the gateway logs.
+        // A device has the same name as in the gateway's logs.
         let digits = "837792f0cc27d5db8367299f827ec2068ad55bb73be1b0dbb669dfb6044d8fee";
         let device = format!(r#"{{"user.id":"{digits}"}}"#);
         assert_eq!(user("{}", &device).as_deref(), Some("device_837792f0cc27"));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_is_the_records_else_the_resources() {
+    fn the_session_is_read_from_the_record_before_the_resource() {
         let session = |resource: &str, changes: &str| {
             let captured = captured(export(resource, [decided(changes)]));
             captured.decisions[0].session_id.as_str().to_owned()

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_one_decision_a_file() {
+    fn a_patch_becomes_one_decision_per_file() {
         let captured = captured_records([decided("{}"), answered(PATCH)]);
         let paths: Vec<&str> = captured
             .decisions
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_keeps_the_attributes_of_both_records_without_the_account() {
+    fn a_decision_stores_the_attributes_of_both_records_without_the_account() {
         let asked = decided(r#"{"user.email":"a@b","n":5,"flag":true,"source":null}"#);
         let raw = the_decision([asked.clone()]).raw;
         let decision = r#"{"event.name":"codex.tool_decision","conversation.id":"s-1","decision":"approved",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_path_there_is_one_decision() {
+    fn without_a_path_a_single_decision_is_captured() {
         for records in [
             vec![decided("{}")],
             vec![decided("{}"), answered("")],
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_command_may_be_a_patch() {
+    fn a_patch_in_a_shell_command_is_read() {
         let heredoc = format!(" \n\tapply_patch <<'EOF'\n{PATCH}EOF\n");
         assert_eq!(
             paths([shell("{}"), command(&heredoc)]),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_and_sources_have_their_words() {
+    fn verdicts_and_sources_are_read_from_their_exact_words() {
         for (verdict, accepted) in [
             ("approved", true),
             ("approved_for_session", true),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn its_session_is_the_conversation_and_its_user_the_resources() {
+    fn the_session_is_the_conversation_and_the_user_comes_from_the_resource() {
         let other = r#"{"conversation.id":null,"session.id":"no","user.id":"no"}"#;
         check_skip(
             r#"{"session.id":"no"}"#,
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_file_is_skipped_whose_path_cannot_be_kept() {
+    fn a_file_with_an_invalid_path_is_skipped_alone() {
         let mut result = answered("").into_object().unwrap();
         let members = r#"{"event.name":"codex.tool_result","call_id":"c1",
             "arguments":"*** Add File: a\n*** Add File: b\u0000\n*** Add File: \ud800\n*** Add File: c"}"#;
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_names_a_bounded_number_of_files() {
+    fn the_files_named_by_one_export_are_bounded() {
         let headers = (0..LOG_PATCH_FILES_MAX - 1).map(|number| format!("*** Add File: {number}"));
         let patch = headers.collect::<Vec<String>>().join("\n");
         let captured = captured_records([decided("{}"), decided("{}"), answered(&patch)]);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_survives_was_accepted_without_a_word() {
+    fn a_survival_is_an_implicit_acceptance() {
         let decision = one(SURVIVAL, "{}");
         assert!(decision.accepted && !decision.explicit);
         assert_eq!(decision.interaction_mode, InteractionMode::Agent);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_a_share_and_a_delay_needs_one() {
+    fn a_score_is_between_zero_and_one_and_a_delay_needs_a_score() {
         for (score, delay, expected) in [
             ("0", "0", (Some(0.0), Some(0))),
             ("1", "1.9", (Some(1.0), Some(1))),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_whole_or_absent() {
+    fn an_invalid_commit_id_is_dropped() {
         let sha = "A".repeat(40);
         for (commit, expected) in [
             (format!(r#"" {sha} ""#), Some(sha.to_lowercase())),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_keeps_its_record_without_the_account() {
+    fn a_decision_stores_its_record_without_account_attributes() {
         let decision = one(FEEDBACK, r#"{"user.email":"a@b.c"}"#);
         assert_eq!(decision.raw, json(&written(&logged(FEEDBACK, "{}"))));
     }

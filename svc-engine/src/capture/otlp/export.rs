@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_wrong_type_counts_as_empty() {
+    fn a_container_of_the_wrong_type_counts_as_empty() {
         for (text, malformed_containers) in [
             ("{}", 0),
             (r#"{"resourceLogs":null}"#, 0),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_records_refuse_the_export() {
+    fn an_export_with_too_many_records_is_refused() {
         let export = |record: &str, count: usize| {
             let scope = format!(
                 r#"{{"scopeLogs":[{{"logRecords":[{}]}}]}}"#,

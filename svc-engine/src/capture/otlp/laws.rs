@@ -291,7 +291,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_object_is_an_export(export in prop_oneof![
+    fn any_object_is_read_as_an_export(export in prop_oneof![
         anything().prop_map(|value| value.into_object().unwrap_or_default()),
         records(),
     ]) {
@@ -312,12 +312,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_an_export_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn decoding_any_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         drop(decode(&bytes));
     }
 
     #[test]
-    fn a_damaged_message_is_an_export_or_refused(
+    fn decoding_a_damaged_message_never_panics(
         export in well_typed(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut message = otlp::protobuf(&export);
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_beside_a_record_changes_nothing(junk in prop::collection::vec(anything(), 0..5)) {
+    fn other_records_do_not_change_the_facts_of_a_record(junk in prop::collection::vec(anything(), 0..5)) {
         let whole = || whole_events().into_iter();
         let alone = captured(export("{}", whole()));
         prop_assert_eq!(facts(&alone), 7);

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_without_anything_usable_is_empty() {
+    fn an_export_without_usable_records_yields_no_facts() {
         for text in [
             "{}",
             r#"{"resourceLogs":[]}"#,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_in_each_of_its_places_and_only_whole() {
+    fn an_event_name_is_recognised_in_each_place_and_only_if_complete() {
         let named = |place: &str, name: &str| -> Json {
             let mut record = record(OWN);
             match place {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_may_be_of_two_events() {
+    fn a_record_may_name_two_events() {
         let mut both = record(
             r#"{"agent":"pi","session.id":"s","tool_use_id":"t","file_path":"a","decision":"accept",
                 "explicit":true,"proposed":"P","event.name":"svc.rejected_edit"}"#,
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_record_never_costs_its_siblings() {
+    fn a_malformed_record_does_not_affect_its_siblings() {
         let good = event("svc.tool_decision", OWN);
         let wrong = [
             json("5"),
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_redacted_and_what_identifies_is_not() {
+    fn stored_values_are_redacted_and_identities_are_not() {
         const KEY: &str = "sk-abcdefghijklmnopqrst";
         let members = |more: &str| {
             format!(
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_decisions_share_is_kept_a_bounded_number_of_times() {
+    fn a_result_shared_by_many_decisions_is_copied_a_bounded_number_of_times() {
         let decided =
             r#"{"session.id":"s","tool_name":"Edit","decision":"accept","tool_use_id":"t"}"#;
         let input = "x".repeat(LOG_COPIED_BYTES_MAX / 4);
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_export_are_refused() {
+    fn malformed_bytes_are_refused() {
         let receipt = Receipt {
             org_id: &svc_model::id::OrgId::new("acme").unwrap(),
             received_at: svc_model::time::Instant::from_microseconds(1).unwrap(),

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_of_every_agent() {
+    fn a_decision_of_every_agent_is_captured() {
         for harness in AgentHarness::ALL {
             let decision = the_decision([decided(&format!(r#"{{"agent":"{harness}"}}"#))]);
             assert_eq!(decision.agent_harness, *harness);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_keeps_its_attributes_without_the_account() {
+    fn a_decision_stores_its_attributes_without_account_attributes() {
         let raw = the_decision([decided(r#"{"user.account_id":"1","session.id":" s "}"#)]).raw;
         let attributes = changed(DECISION, r#"{"session.id":" s "}"#);
         assert_eq!(raw, json(&format!(r#"{{"decision":{attributes}}}"#)));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_of_cursor_has_an_id_of_what_was_written() {
+    fn the_id_of_a_cursor_write_is_derived_from_its_members() {
         const WRITE: &str = r#"{"agent":"cursor","tool_name":"Write"}"#;
         let decision = |changes: &str| the_decision([decided(&changed(WRITE, changes))]);
         let id = |changes: &str| decision(changes).decision_id;
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observation_holds_texts_and_counts() {
+    fn an_observation_stores_its_texts_and_counts() {
         let padded = observation(r#"{"file_path":" ","tool_use_id":" t1 "}"#);
         assert_eq!(padded.call_id, "t1");
         assert_eq!(padded.file_path, " ");
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn external_lines_are_counted_or_unknown() {
+    fn an_invalid_count_of_external_lines_is_unknown() {
         for (count, expected) in [
             ("0", Some(0)),
             ("9223372036854775807", Some(i64::MAX)),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_bounded_in_bytes_and_a_surrogate_counts_as_one() {
+    fn a_text_is_bounded_by_its_bytes_with_a_surrogate_counted_as_one() {
         let over = "x".repeat(EDIT_TEXT_BYTES_MAX + 1);
         for name in ["applied_text", "observed_file_text"] {
             let record = observed(&format!(r#"{{"{name}":"{over}"}}"#));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_edit_holds_its_text() {
+    fn a_rejected_edit_stores_the_proposed_text() {
         let mut captured = captured_records([rejected(r#"{"proposed":"\u0000"}"#)]);
         let refused = captured.rejected_edits.remove(0);
         assert_eq!(refused.proposed, Text::from("\0"));
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_retry_lacks_is_said_before_what_is_wrong_with_it() {
+    fn a_skipped_retry_reports_missing_members_before_invalid_ones() {
         let everything_wrong = r#"{"session.id":null,"agent":null,"file_path":" ","tool_name":null,
             "rejected_call_id":null,"accepted_call_id":" "}"#;
         let mut wrong = everything_wrong.to_owned();
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_whoever_the_sender_names() {
+    fn the_user_id_of_the_sender_is_kept_unchanged() {
         let digits = "8".repeat(64);
         let named = format!(r#"{{"user.id":"{digits}"}}"#);
         let captured = captured_records([decided(&named)]);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn session_and_user_may_be_the_resources() {
+    fn session_and_user_may_come_from_the_resource() {
         let resource = r#"{"session.id":"r","user.id":"dev"}"#;
         let own = r#"{"session.id":null,"user.id":"own"}"#;
         let records = [decided(own), observed(own), rejected(own), linked(own)];

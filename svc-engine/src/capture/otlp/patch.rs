@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_header_names_a_file() {
+    fn each_kind_of_patch_header_names_a_file() {
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** Add File:  b c.rs \n+z\n\
                      *** Delete File: d\n*** Update File: old\n*** Move to: new\n*** End Patch\n";
         assert_eq!(named(patch), ["src/a.rs", "b c.rs", "d", "old", "new"]);
     }
 
     #[test]
-    fn a_file_counts_once_and_a_header_begins_its_line() {
+    fn a_file_is_listed_once_and_a_header_starts_its_line() {
         let patch = "*** Update File: a\n *** Update File: indented\n+*** Add File: quoted\n*** Update File: a \n\
                      *** Update File:\n*** Update File:   \n*** update File: b\n*** Rename File: c\n";
         assert_eq!(named(patch), ["a"]);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_in_every_way() {
+    fn every_line_ending_is_recognised() {
         for end in [
             "\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{1c}", "\u{1d}", "\u{1e}", "\u{85}",
             "\u{2028}", "\u{2029}",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_cannot_be_kept_does_not_cost_the_others() {
+    fn an_invalid_path_does_not_hide_the_others() {
         let long = format!("*** Add File: {}\n", "x".repeat(4_097));
         let patch = [
             b"*** Add File: a\n*** Add File: b\0\n*** Add File: \xed\xa0\x80\n",

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_its_default_is_absent() {
+    fn absent_fields_are_absent_members() {
         assert_eq!(decode(b""), Ok(Object::new()));
         assert_eq!(record(&[]).unwrap(), "{}");
         // Fields that are written although they have the default: an empty text, a zero, an empty
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_passed_over() {
+    fn unknown_fields_are_ignored() {
         let newer = [field(15, b"newer"), field(3, b"INFO")].concat();
         assert_eq!(record(&newer).unwrap(), r#"{"severityText":"INFO"}"#);
         let scoped = [field(1, &field(1, b"scope")), field(2, b"")].concat();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_generalised_utf_8() {
+    fn surrogates_in_a_text_are_kept_and_other_invalid_utf_8_is_refused() {
         let body = |bytes: &[u8]| record(&field(5, &field(1, bytes)));
         assert_eq!(
             body(b"\xed\xa0\x80\0").unwrap(),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_what_json_has_for_it() {
+    fn a_number_is_decoded_as_its_json_form() {
         for (value, expected) in [
             (1.5, "1.5"),
             (-0.0, "-0.0"),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_records_refuse_the_export() {
+    fn an_export_with_too_many_records_is_refused() {
         let records = |count: usize| field(1, &field(2, &field(2, b"").repeat(count)));
         assert!(decode(&records(LOG_RECORDS_MAX)).is_ok());
         assert_eq!(
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_takes_what_its_tree_takes() {
+    fn decoding_charges_the_memory_that_the_decoded_tree_uses() {
         let value = |bytes: &[u8]| field(5, &field(1, bytes));
         let attribute = |bytes: &[u8]| field(6, &[field(1, b"a key"), field(2, bytes)].concat());
         let pairs = field(6, &field(1, b"").repeat(1_000));
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_is_paid_for() {
+    fn merging_messages_is_charged_to_the_memory_budget() {
         // Each level is merged from a small and a large message, so each would be copied.
         let nested = (0..40).fold(vec![0; 1_000], |inside, _| {
             [field(5, b""), field(5, &field(1, &inside))].concat()
@@ -544,7 +544,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_as_by_generated_code(
+        fn any_bytes_are_decoded_as_by_generated_code(
             bytes in vec(message(), 0..4).prop_map(|messages| messages.concat()),
         ) {
             // Generated code also looks inside a value that another one replaces.
@@ -556,7 +556,7 @@ mod tests {
         }
 
         #[test]
-        fn an_export_is_read_as_by_generated_code(bytes in well_formed()) {
+        fn an_export_is_decoded_as_by_generated_code(bytes in well_formed()) {
             let read = decode(&bytes).unwrap();
             prop_assert_eq!(read, reference::decode(&bytes).unwrap());
         }

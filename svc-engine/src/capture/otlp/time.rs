@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn an_invalid_time_is_dropped() {
         for value in [
             "0",
             r#""0""#,

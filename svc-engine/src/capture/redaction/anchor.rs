@@ -249,7 +249,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_word_is_found_at_every_place_of_a_block() {
+    fn every_word_is_found_at_every_offset_in_a_block() {
         for (word, kind) in WORDS {
             for before in 0..(2 * BLOCK + 3) {
                 for after in [0, 1, 2, 3, WINDOW] {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_found_where_it_starts_when_it_is_long() {
+    fn a_long_run_is_found_where_it_starts() {
         for length in [1, 15, 16, 17, 18, 40, 200] {
             for before in 0..(2 * BLOCK + 3) {
                 for after in [0, 1, WINDOW] {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_a_word_are_not_it() {
+    fn similar_words_are_not_anchors() {
         for text in [
             "prize",
             "organization",
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_come_in_order_and_may_touch() {
+    fn adjacent_anchors_are_found_in_order() {
         let found = kinds("tokenpass api_key://");
         let words: Vec<_> = found.iter().map(|(_, word)| *word).collect();
         assert_eq!(words, ["token", "pass", "api_key", "://"]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_at_every_place() {
+    fn a_secret_is_found_at_every_offset() {
         let secrets = [
             "operator-operator-operator",
             "ingest/ingest+ingest=ingest",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_as_json_and_urls_write_it() {
+    fn a_secret_is_found_in_json_and_url_encoding() {
         let secret = "p\"a\\ss w\u{f6}rd/1";
         let text = r#"{"a":"p\"a\\ss wörd/1"} ?a=p%22a%5Css%20w%C3%B6rd%2F1&b"#;
         let expected = [r#"p\"a\\ss wörd/1"#, "p%22a%5Css%20w%C3%B6rd%2F1"];
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_part_of_the_marker_is_not_looked_for() {
+    fn short_secrets_and_parts_of_the_marker_are_not_searched_for() {
         assert_eq!(found(&["seven77"], "seven77"), [""; 0]);
         assert_eq!(found(&["REDACTED"], "REDACTED"), [""; 0]);
         assert_eq!(found(&[], "anything"), [""; 0]);
     }
 
     #[test]
-    fn no_secret_is_shown() {
+    fn the_debug_form_shows_no_secret() {
         let shown = format!("{:?}", Secrets::new(["operator-operator"]));
         assert_eq!(shown, "Secrets([REDACTED])");
     }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_replaced_is_named() {
+    fn counts_are_listed_by_reason() {
         let counts = Counts {
             bearer_token: 2,
             login: 1,

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_ends_at_its_own_quote() {
+    fn a_string_ends_at_its_matching_quote() {
         for (text, expected) in [
             (r#""abc" d"#, Some("abc")),
             (r#"'a"c' d"#, Some(r#"a"c"#)),

@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn redacting_a_text_twice_is_redacting_it_once(text in text()) {
+    fn redacting_a_text_again_changes_nothing(text in text()) {
         let mut once = text.clone();
         let counts = redact_text(&mut once);
         prop_assert_eq!(counts.is_empty(), once == text);
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn redacting_a_value_twice_is_redacting_it_once(value in value()) {
+    fn redacting_a_value_again_changes_nothing(value in value()) {
         let mut once = value.clone();
         let counts = redact_json(&mut once);
         prop_assert_eq!(counts.is_empty(), once == value);
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_learnt_stands_alone_nowhere(value in value(), secret in "[a-z]{4,8}", text in text()) {
+    fn no_line_that_is_a_learnt_secret_remains(value in value(), secret in "[a-z]{4,8}", text in text()) {
         let mut redactor = Redactor::default();
         redactor.learn(&Json::from_iter([Json::Object(Object::from_iter([("api_key", secret.as_str())]))]));
         let line = [text.as_bytes(), b"\n", secret.as_bytes()].concat();

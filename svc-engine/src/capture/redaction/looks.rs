@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_words_are_worded() {
+    fn names_and_words_look_like_words() {
         for value in [
             "authentication-scheme",
             "folding-cube-container",
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_would_say_is_not_worded() {
+    fn random_text_does_not_look_like_words() {
         for value in [
             "abcdefghijklmnop",
             "abc-._~+/defghijk",
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_are_neither_numbers_nor_rows_of_letters() {
+    fn plain_words_exclude_numbers_and_sequences_of_letters() {
         for value in [
             "authentication-scheme",
             "folding-cube-container",
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_a_name_that_leads_on() {
+    fn a_name_that_is_accessed_or_called_looks_like_code() {
         for (value, goes_on) in [
             ("settings.openai_api_key", false),
             ("self.session.token_v2", false),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn stand_ins_are_variables_templates_and_fillers() {
+    fn variables_templates_and_fillers_are_placeholders() {
         for value in [
             "$TOKEN",
             "${TOKEN}",

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_names_end_with_their_word() {
+    fn names_of_secrets_are_recognised_by_their_words() {
         for (name, expected) in [
             ("token", Some(Subject::Token)),
             ("accessToken", Some(Subject::Token)),
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_holds_a_credential_whatever_it_looks_like() {
+    fn the_value_of_a_credential_member_is_secret_even_if_it_looks_harmless() {
         let kept = |name: &str, value: &str| {
             secret(name.as_bytes()).is_some_and(|secret| secret.is_kept_in(value.as_bytes()))
         };

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_under_the_name_of_a_credential_is_replaced_whole() {
+    fn a_string_member_named_as_a_credential_is_replaced_entirely() {
         let counts = check(
             r#"{"x-api-key":"hunter2","Authorization":"Bearer qwertyqwertyqwerty","deep":[{"service_api_key":"abc"}],
                 "api_key":5,"authorization":{"a":"b"},"apikey":["c"],"other":"hunter2","n":1.10}"#,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_clean_once_is_remembered_for_the_same_secrets_alone() {
+    fn a_clean_text_is_remembered_only_for_the_same_secrets() {
         let clean = "Nothing of any interest stands in this sentence. ".repeat(20);
         let told = format!("{clean} operator-operator-operator");
         let redacted = |secrets: &Secrets, text: &str| {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_bearer_token_keeps_its_prefix() {
+    fn the_bearer_prefix_is_kept_only_before_a_complete_token() {
         for (value, expected) in [
             ("bearer \\tabcdefghijklmnop==", "bearer \\t#"),
             ("Bearer short", "#"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn other_strings_and_names_are_redacted_as_texts() {
+    fn other_strings_and_member_names_are_redacted_as_text() {
         check(
             r#"{"token":"a1b2c3d4e5f6a7b8","max_tokens":"100","a sk-abcdefghijklmnopqrst":"sk-abcdefghijklmnopqrst"}"#,
             r##"{"token":"#","max_tokens":"100","a #":"#"}"##,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_under_the_name_of_a_password_is_replaced_whole() {
+    fn a_string_member_named_as_a_password_is_replaced_entirely() {
         let counts = check(
             r#"{"password":"letmein","db_password":"monkey","passphrase":"open sesame please",
                 "refresh_token":"sesame","access_token":"sesame","headers":{"cookie":"theme=dark"},
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn json_in_a_string_is_read_as_json() {
+    fn json_inside_a_string_is_redacted_as_json() {
         let body = r#"{"db_password":"monkey","passphrase":"open sesame please"}"#;
         let redacted =
             r#"{"db_password":"[REDACTED_CREDENTIAL]","passphrase":"[REDACTED_CREDENTIAL]"}"#;
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn no_member_is_lost_when_names_become_equal() {
+    fn no_member_is_lost_if_redaction_makes_names_equal() {
         check(
             r##"{"sk-abcdefghijklmnopqrst":1,"x":2,"# 2":3,"sk-bcdefghijklmnopqrstu":4,"#":5}"##,
             r##"{"# 3":1,"x":2,"# 2":3,"# 4":4,"#":5}"##,
@@ -389,14 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn references_under_the_name_of_a_credential_stay() {
+    fn references_to_a_credential_are_not_redacted() {
         let value =
             r#"{"api_key":"${API_KEY}","authorization":"Bearer {token}","x-api-key":"<your key>"}"#;
         check(value, value);
     }
 
     #[test]
-    fn configured_secrets_are_replaced_wherever_they_stand() {
+    fn configured_secrets_are_replaced_everywhere() {
         let secret = "operator-operator-operator";
         let mut redactor = Redactor::new(&Secrets::new([secret]));
         let mut value = json(
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_replaced_where_it_stands_alone() {
+    fn a_learnt_secret_is_replaced_where_it_is_a_whole_line() {
         let mut redactor = Redactor::default();
         redactor.learn(&json(
             r##"[{"api_key":"hunter2"},{"authorization":"Bearer s3"},{"api_key":" "},{"api_key":"#"},{"key":"api_key","value":"listed"}]"##,
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn nul_and_surrogates_around_a_credential_stay() {
+    fn nul_and_surrogates_around_a_credential_are_kept() {
         check(
             r#"["\u0000 \ud800 sk-abcdefghijklmnopqrst \udfff", {"api_key":"\ud800"}]"#,
             r##"["\u0000 \ud800 # \udfff", {"api_key":"#"}]"##,

@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(counts, expected_counts, "{text}");
         let again = rewritten(redacted.as_bytes(), &mut Counts::default());
-        assert_eq!(again, None, "a second time: {text}");
+        assert_eq!(again, None, "redacted again: {text}");
     }
 
     fn unchanged(text: &str) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_an_authorization_header() {
+    fn the_token_of_an_authorization_header_is_replaced() {
         let reason = [(Reason::AuthorizationHeader, 1)];
         for (text, expected) in [
             (
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_a_quoted_member() {
+    fn the_value_of_a_quoted_credential_member_is_replaced() {
         let reason = [(Reason::StructuredCredential, 1)];
         for (text, expected) in [
             (
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_assigned_to_an_api_key() {
+    fn the_value_assigned_to_an_api_key_is_replaced() {
         let reason = [(Reason::ApiKeyAssignment, 1)];
         for (text, expected) in [
             ("api_key=abcdefghijklmnop", "api_key=#"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bearer_token() {
+    fn a_bearer_token_is_replaced() {
         let reason = [(Reason::BearerToken, 1)];
         check(
             "curl -H \"X: bearer abcdefghijklmnop\"",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_with_a_prefix() {
+    fn keys_with_a_known_prefix_are_replaced() {
         let reason = [(Reason::ProviderKey, 1)];
         for key in [
             "sk-abcdefghijklmnopqrst",
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_web_token() {
+    fn a_json_web_token_is_replaced() {
         let reason = [(Reason::WebToken, 1)];
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_0123";
         check(&format!("cookie={token};"), "cookie=#;", &reason);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key() {
+    fn a_private_key_is_replaced() {
         let reason = [(Reason::PrivateKey, 1)];
         let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
         for label in [
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_random_value_assigned_to_a_token_or_password() {
+    fn a_random_value_assigned_to_a_token_or_password_is_replaced() {
         let reason = [(Reason::SecretAssignment, 1)];
         for (text, expected) in [
             ("GITHUB_TOKEN=a1b2c3d4e5f6a7b8", "GITHUB_TOKEN=#"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_in_another_is_replaced_with_it() {
+    fn a_credential_inside_another_is_replaced_with_it() {
         check(
             "Authorization: Bearer sk-abcdefghijklmnopqrst and sk-abcdefghijklmnopqrst",
             "Authorization: Bearer # and #",
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_stays() {
+    fn a_marker_is_not_redacted_again() {
         for text in [
             "Authorization: Bearer #",
             "\"api_key\": \"#\"",

@@ -86,7 +86,7 @@ mod tests {
     use crate::derive::diff::{FileChange, FileDiff};
 
     #[test]
-    fn code_is_told_by_the_end_of_its_path() {
+    fn code_is_recognised_by_its_file_extension() {
         for path in ["a.py", "x/y.bash", "A.tsx", ".rs", "a b.sql", "min.js"] {
             assert!(is_code(path), "{path}");
         }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_adds_anything_to_code_is_scored() {
+    fn only_files_that_add_code_are_scored() {
         let file = |path: &str, added: &str| FileDiff {
             path: path.to_owned(),
             change: FileChange::Modified,

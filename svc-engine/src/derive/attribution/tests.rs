@@ -134,7 +134,7 @@ impl World {
         for commit in derived.tied.drain(..) {
             let place = (commit.repository, commit.commit_sha, commit.reach);
             let before = tied.insert(place, commit.tied);
-            assert_eq!(before, None, "what is remembered is not derived again");
+            assert_eq!(before, None, "remembered results are not derived again");
         }
         derived
     }

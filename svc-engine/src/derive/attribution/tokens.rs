@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_its_texts_and_the_strings_of_its_tool_calls() {
+    fn an_answer_is_read_from_its_texts_and_tool_call_strings() {
         let mut message = text("assistant", "Spoken words");
         message.parts.extend([
             Part::Reasoning {
@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tokens_of_parts_are_those_of_the_whole() {
+    fn the_tokens_of_a_whole_are_the_union_of_its_parts() {
         let parts = [set(&["a", "b"]), set(&["b", "c"]), set(&[])];
         assert_eq!(CodeTokens::union(&parts), set(&["a", "b", "c"]));
     }
 
     #[test]
-    fn a_text_that_repeats_itself_is_kept_once() {
+    fn each_token_of_a_text_is_kept_once() {
         let long = "one two three ".repeat(100_000);
         assert_eq!(CodeTokens::of_text(&long), set(&["one", "two", "three"]));
         let many: Vec<String> = (0..200_000).map(|number| format!("t{number}")).collect();

@@ -37,7 +37,7 @@ fn verdict(attempts: &[CiAttempt]) -> Option<Verdict> {
 }
 
 #[test]
-fn the_last_attempt_with_a_verdict_decides_its_run() {
+fn the_last_attempt_with_a_verdict_decides_the_run() {
     for (attempts, expected) in [
         (
             vec![(Some(1), Failed), (Some(2), Passed)],
@@ -72,7 +72,7 @@ fn the_last_attempt_with_a_verdict_decides_its_run() {
 }
 
 #[test]
-fn a_commit_has_the_verdict_that_its_runs_share() {
+fn a_commit_has_a_verdict_only_if_its_runs_agree() {
     let one = attempt(1, "1", None, Passed);
     assert_eq!(
         verdict(&[one.clone(), attempt(2, "2", None, Cancelled)]),
@@ -89,7 +89,7 @@ fn a_commit_has_the_verdict_that_its_runs_share() {
 }
 
 #[test]
-fn a_run_that_contradicts_itself_counts_for_no_commit() {
+fn a_run_whose_attempts_contradict_each_other_counts_for_no_commit() {
     let one = attempt(1, "1", Some(1), Passed);
     let mut branch = attempt(2, "1", Some(2), Passed);
     Arc::make_mut(&mut branch.place).branch = Branch::new("dev").unwrap();
@@ -116,7 +116,7 @@ fn a_run_that_contradicts_itself_counts_for_no_commit() {
 }
 
 #[test]
-fn what_one_attempt_does_not_say_another_may() {
+fn the_workflow_of_a_run_may_come_from_any_attempt() {
     let mut silent = attempt(1, "1", Some(1), Passed);
     silent.workflow = Arc::default();
     let mut known = attempt(2, "1", Some(2), Passed);
@@ -127,7 +127,7 @@ fn what_one_attempt_does_not_say_another_may() {
 }
 
 #[test]
-fn runs_of_one_id_in_two_systems_or_forges_are_two_runs() {
+fn equal_run_ids_of_two_systems_or_forges_are_different_runs() {
     let one = attempt(1, "1", None, Passed);
     let mut system = attempt(2, "1", None, Failed);
     system.provider = CiProvider::CiA;
@@ -141,7 +141,7 @@ fn runs_of_one_id_in_two_systems_or_forges_are_two_runs() {
 }
 
 #[test]
-fn a_run_with_a_declined_outcome_counts_for_nobody_and_the_outcome_under_its_reason() {
+fn a_run_with_a_declined_outcome_counts_for_no_commit_and_the_outcome_is_skipped() {
     let one = attempt(1, "1", Some(1), Failed);
     let mut declined = attempt(2, "1", Some(2), Passed);
     Arc::make_mut(&mut declined.place).repository = Err(RepositoryDecline::IdentityUnresolved);
@@ -153,7 +153,7 @@ fn a_run_with_a_declined_outcome_counts_for_nobody_and_the_outcome_under_its_rea
 }
 
 #[test]
-fn fifty_thousand_runs_of_one_commit_take_a_moment() {
+fn fifty_thousand_runs_of_one_commit_are_resolved_quickly() {
     let begun = std::time::Instant::now();
     let attempts: Vec<CiAttempt> = (0..50_000_u32)
         .map(|run| attempt(u128::from(run), &run.to_string(), None, Passed))
@@ -166,7 +166,7 @@ fn fifty_thousand_runs_of_one_commit_take_a_moment() {
 
 proptest! {
     #[test]
-    fn every_run_is_counted_once_or_skipped_and_a_verdict_was_recorded(
+    fn every_run_is_counted_or_skipped_once_and_every_verdict_was_recorded(
         drawn in proptest::collection::vec(
             (0..6_u8, 0..3_i64, 0..8_usize, 0..3_usize, 0..20_u8),
             0..30,

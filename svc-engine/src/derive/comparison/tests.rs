@@ -6,7 +6,7 @@ fn test(counts: [u64; 4]) -> RateTest {
 }
 
 #[test]
-fn significance_is_strict_and_corrected_for_two_tests() {
+fn significance_is_strict_with_and_without_correction_for_two_tests() {
     for (counts, raw, corrected) in [
         ([45, 50, 30, 50], true, true),
         ([60, 100, 40, 100], true, true),
@@ -21,7 +21,7 @@ fn significance_is_strict_and_corrected_for_two_tests() {
 }
 
 #[test]
-fn without_cases_the_numbers_are_absent_and_the_flags_stay() {
+fn without_cases_a_comparison_has_flags_and_no_numbers() {
     let test = test([3, 0, 1, 2]);
     assert!(test.insufficient_data && !test.small_n && !test.significant_at_alpha);
     assert_eq!(

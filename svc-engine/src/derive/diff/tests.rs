@@ -39,7 +39,7 @@ fn added_lines_of_all_hunks_are_joined() {
 }
 
 #[test]
-fn a_line_break_is_lf_or_crlf_and_nothing_else() {
+fn only_lf_and_crlf_break_lines() {
     let lines = ["a\r", "b\rc", "d\u{b}e\u{c}f\u{85}g\u{2028}h", "", "i\r\r"];
     let file = one(&new_file("a.py", &lines));
     assert_eq!(file.added, "a\nb\rc\nd\u{b}e\u{c}f\u{85}g\u{2028}h\n\ni\r");
@@ -48,7 +48,7 @@ fn a_line_break_is_lf_or_crlf_and_nothing_else() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_replaced() {
+fn invalid_utf_8_is_replaced() {
     let mut diff = new_file("a.py", &["x"]).into_bytes();
     let at = diff.len() - 2;
     diff.splice(at..at, [0xff, 0xe9]);
@@ -58,7 +58,7 @@ fn bytes_that_are_no_text_are_replaced() {
 }
 
 #[test]
-fn a_content_that_looks_like_a_diff_is_content() {
+fn content_that_looks_like_a_diff_is_read_as_content() {
     let lines = [
         "diff --git a/x b/x",
         "--- a/x",
@@ -116,7 +116,7 @@ fn quoted_paths_are_read_as_git_writes_them() {
 }
 
 #[test]
-fn what_says_nothing_of_lines_is_unsupported() {
+fn sections_without_text_lines_are_unsupported() {
     for text in [
         "diff --git a/b b/b\nindex 1..2 100644\nBinary files a/b and b/b differ\n",
         "diff --git a/b b/b\nindex 1..2 100644\nGIT binary patch\nliteral 3\nabc\n",
@@ -131,7 +131,7 @@ fn what_says_nothing_of_lines_is_unsupported() {
 }
 
 #[test]
-fn what_breaks_the_grammar_is_malformed() {
+fn sections_that_violate_the_grammar_are_malformed() {
     let hunks =
         |hunks: &str| format!("diff --git a/a b/a\nindex 1..2 100644\n--- a/a\n+++ b/a\n{hunks}");
     for text in [
@@ -172,7 +172,7 @@ fn what_breaks_the_grammar_is_malformed() {
 }
 
 #[test]
-fn a_bad_section_costs_no_other() {
+fn a_bad_section_does_not_affect_the_others() {
     let good = new_file("a.py", &["x"]);
     let bad = "diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n+y\n+z\n";
     let binary = "diff --git a/c b/c\nBinary files a/c and b/c differ\n";
@@ -185,7 +185,7 @@ fn a_bad_section_costs_no_other() {
 }
 
 #[test]
-fn long_names_take_time_in_proportion() {
+fn long_names_are_parsed_in_linear_time() {
     let name = " b/a".repeat(500_000);
     let start = std::time::Instant::now();
     let text = format!("diff --git a/{name} b/{name}\nold mode 100644\nnew mode 100755\n");
@@ -200,7 +200,7 @@ fn long_names_take_time_in_proportion() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_a_panic(
+    fn any_bytes_are_parsed_without_a_panic(
         lines in prop::collection::vec(
             prop_oneof![
                 Just(b"diff --git a/a b/a".to_vec()),
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_added_is_read_back(
+    fn added_lines_are_read_back(
         lines in prop::collection::vec("[^\n\r]{0,20}", 1..20),
         name in "[a-z ]{1,8}",
     ) {

@@ -11,7 +11,7 @@ fn lines(count: usize) -> String {
 }
 
 #[test]
-fn containment_is_that_of_the_table() {
+fn containment_matches_the_table() {
     for (applied, observed, share) in [
         ("abcd", "abcd", 1.0),
         ("abcdefgh", "xxabcdefghyy", 1.0),
@@ -37,7 +37,7 @@ fn containment_is_that_of_the_table() {
 }
 
 #[test]
-fn nine_of_ten_is_unmodified_and_one_of_ten_deleted() {
+fn the_fate_follows_from_the_share_that_was_kept() {
     for (observed, fate) in [
         ("0123456789ab", Fate::Unmodified),
         ("0123456789a", Fate::PartiallyModified),
@@ -54,7 +54,7 @@ fn nine_of_ten_is_unmodified_and_one_of_ten_deleted() {
 }
 
 #[test]
-fn surrogates_that_stand_alone_are_characters_of_their_own() {
+fn each_lone_surrogate_is_a_character_of_its_own() {
     let text = |bytes: &[u8]| Text::from_wtf8(bytes.to_vec()).unwrap();
     let (high, other) = (text(b"\xed\xa0\x80abcd"), text(b"\xed\xa0\x81abcd"));
     assert!((containment_of_texts(&high, &other) - 0.5).abs() < 1e-15);
@@ -86,7 +86,7 @@ fn plain(applied: &str, observed: &str) -> f64 {
 
 proptest! {
     #[test]
-    fn the_fast_way_is_the_definition(
+    fn fast_containment_equals_its_definition(
         applied in "[ab\u{e9}\u{1f600}]{0,24}",
         observed in "[ab\u{e9}\u{1f600}]{0,40}",
         plain_text in "[ab]{0,24}",
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_of_a_megabyte_that_shares_nothing_but_its_runs_is_compared_in_a_moment() {
+fn a_megabyte_that_shares_only_short_runs_is_compared_quickly() {
     let begun = std::time::Instant::now();
     let applied: String = (0..250_000_u64)
         .map(|i| char::from(b'a' + (i * i % 23) as u8))
@@ -120,7 +120,7 @@ fn counted(number: u128, call_id: &str, seconds: i64, lines: Option<(i64, i64)>)
 }
 
 #[test]
-fn an_edit_counts_the_lines_that_were_changed_after_it_too() {
+fn external_lines_add_up_along_the_edits_of_a_file() {
     let mut other_file = counted(4, "d", 4, Some((7, 7)));
     other_file.file_path = "src/b.rs".into();
     let edits = [
@@ -145,7 +145,7 @@ fn an_edit_counts_the_lines_that_were_changed_after_it_too() {
 }
 
 #[test]
-fn edits_are_ordered_whatever_the_order_they_came_in_and_however_often() {
+fn edits_are_ordered_regardless_of_arrival_order_and_redeliveries() {
     let edits = [
         counted(3, "b", 3, None),
         counted(2, "a", 9, None),

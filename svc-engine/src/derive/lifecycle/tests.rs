@@ -106,7 +106,7 @@ fn rework(counts: [(u64, u64); 6]) -> Value {
 }
 
 #[test]
-fn an_empty_cohort_has_a_whole_report() {
+fn an_empty_cohort_has_a_complete_report() {
     let none = stage(0, 0, 0);
     assert_same(
         &json_of(&World::default()),
@@ -186,7 +186,7 @@ fn an_empty_cohort_has_a_whole_report() {
 }
 
 #[test]
-fn the_example_has_the_report_that_was_computed_by_hand() {
+fn the_example_matches_the_report_computed_by_hand() {
     let one = stage(1, 1, 1);
     let identity = json!({
         "provider": "github", "host": "github.com", "repository_id": "101",
@@ -285,7 +285,7 @@ fn the_example_has_the_report_that_was_computed_by_hand() {
 }
 
 #[test]
-fn sessions_without_a_commit_are_unknown_and_their_calls_unattributed() {
+fn sessions_without_a_commit_are_unknown_and_their_calls_are_unattributed() {
     let mut world = World::default();
     world.call(1, "s1", Some("a"));
     world.call(2, "s2", None);
@@ -382,7 +382,7 @@ fn five_calls() -> World {
 }
 
 #[test]
-fn a_call_failed_with_any_commit_and_passed_only_when_none_disagrees() {
+fn a_call_fails_if_any_commit_failed_and_passes_only_if_all_passed() {
     let report = json_of(&five_calls());
     let work = &report["accepted_work"];
     assert_same(&work["ci_linked"], &stage(4, 5, 5));
@@ -429,7 +429,7 @@ fn a_run_that_contradicts_itself_makes_a_call_ambiguous() {
 }
 
 #[test]
-fn a_reply_is_read_as_it_was_written() {
+fn a_report_survives_serialization() {
     for seed in 1..20 {
         let world = World::random(seed);
         let report = world.lifecycle_report();
@@ -466,7 +466,7 @@ fn examples_are_the_first_ten_sessions() {
 }
 
 #[test]
-fn a_decision_of_cursor_shows_what_cannot_be_captured() {
+fn a_cursor_decision_without_a_call_id_is_reported_as_missing() {
     let mut world = World::example();
     world.decide(50, 2, true, true);
     world.decisions[1].agent_harness = AgentHarness::Cursor;
@@ -485,7 +485,7 @@ fn a_decision_of_cursor_shows_what_cannot_be_captured() {
 }
 
 #[test]
-fn files_in_several_pull_requests_are_ambiguous_and_have_no_score() {
+fn files_of_several_pull_requests_are_ambiguous_and_not_scored() {
     let mut world = World::example();
     world.join(2, None);
     world.lifecycle.merges.candidates += 3;

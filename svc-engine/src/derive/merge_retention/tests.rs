@@ -99,7 +99,7 @@ fn reason(result: &MergeRetention) -> Option<MembershipSkip> {
 }
 
 #[test]
-fn a_commit_is_of_the_pull_request_whose_head_reaches_it_and_whose_base_does_not() {
+fn a_commit_belongs_to_the_pull_request_whose_head_but_not_base_reaches_it() {
     let unsure = Some(MembershipSkip::AncestryCheckFailed);
     let none = Some(MembershipSkip::WithoutMerge);
     for (reached, unknown, expected) in [
@@ -123,7 +123,7 @@ fn a_commit_is_of_the_pull_request_whose_head_reaches_it_and_whose_base_does_not
 }
 
 #[test]
-fn any_head_that_the_pull_request_had_makes_its_commits_members() {
+fn every_earlier_head_of_a_pull_request_makes_its_commits_members() {
     let mut inputs = one_file(vec![merge(5, 10)]);
     let revision = |number: i64| Revision {
         repository: lifetime(1),
@@ -144,7 +144,7 @@ fn any_head_that_the_pull_request_had_makes_its_commits_members() {
 }
 
 #[test]
-fn ci_that_ran_for_the_pull_request_needs_no_history() {
+fn ci_for_a_pull_request_proves_membership_without_history() {
     let ci = |repository: u32, number: i64, commit: u32| CiMembership {
         repository: lifetime(repository),
         pr_number: number,
@@ -164,7 +164,7 @@ fn ci_that_ran_for_the_pull_request_needs_no_history() {
 }
 
 #[test]
-fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
+fn a_commit_that_may_belong_to_several_pull_requests_is_ambiguous() {
     let two = || one_file(vec![merge(5, 10), merge(6, 11)]);
     let ambiguous = Some(MembershipSkip::Ambiguous);
     let unsure = Some(MembershipSkip::AncestryCheckFailed);
@@ -186,7 +186,7 @@ fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
 }
 
 #[test]
-fn only_observed_edges_are_candidates() {
+fn only_attributions_at_observed_commits_are_candidates() {
     let mut inputs = one_file(vec![merge(5, 10)]);
     inputs.attributions = vec![
         file(1, "a.py"),
@@ -207,8 +207,8 @@ fn only_observed_edges_are_candidates() {
     );
 }
 
-/// That a mirror happens to have the head does not tell whose it is; CI naming the pull request
-/// does.
+/// A head in the mirror does not show which pull request it belongs to; CI that names the pull
+/// request does.
 #[test]
 fn a_pull_request_from_an_unresolved_repository_cannot_be_checked() {
     let unresolved = |merges: &[i64]| {
@@ -242,7 +242,7 @@ fn a_pull_request_from_an_unresolved_repository_cannot_be_checked() {
 }
 
 #[test]
-fn each_repository_asks_one_question_of_its_history() {
+fn the_history_of_each_repository_is_asked_once() {
     let mut inputs = one_file(vec![merge(5, 10), merge(6, 11)]);
     inputs.merges[1].head_repository = Ok(lifetime(3));
     inputs.merges.push(Merge {
@@ -265,7 +265,7 @@ fn each_repository_asks_one_question_of_its_history() {
 }
 
 #[test]
-fn joining_ends_when_it_must() {
+fn joining_stops_at_the_deadline() {
     let candidates = Candidates::new(one_file(vec![merge(5, 10)]));
     let asked = RefCell::new(Vec::new());
     let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
@@ -286,7 +286,7 @@ fn text(path: &str, text: &str) -> FileAt {
 }
 
 #[test]
-fn what_was_added_is_looked_for_at_the_head_and_at_the_merge() {
+fn added_text_is_searched_for_at_the_head_and_at_the_merge() {
     let ten: Vec<String> = (0..10)
         .map(|it| format!("value_{it} = compute({it})"))
         .collect();
@@ -302,7 +302,7 @@ fn what_was_added_is_looked_for_at_the_head_and_at_the_merge() {
 }
 
 #[test]
-fn the_first_reason_is_counted_that_keeps_files_from_being_compared() {
+fn the_first_reason_that_prevents_a_comparison_is_counted() {
     let good = || text("a.py", "x");
     let at = |bytes: &[u8]| file_text("a.py".to_owned(), bytes);
     assert_eq!(at(b"a\0b"), FileAt::Binary);
@@ -336,7 +336,7 @@ fn the_first_reason_is_counted_that_keeps_files_from_being_compared() {
 }
 
 #[test]
-fn the_source_is_the_one_section_of_the_file() {
+fn the_source_text_needs_exactly_one_section_of_the_file() {
     let section = |path: &str, change: FileChange, added: &str| FileDiff {
         path: path.to_owned(),
         change,
@@ -394,7 +394,7 @@ fn several() -> Joined {
 }
 
 #[test]
-fn rows_are_summed_up_in_one_order() {
+fn rows_are_summed_up_in_a_fixed_order() {
     let mut joined = several();
     let files: Vec<_> = joined
         .files()
@@ -458,7 +458,7 @@ fn rows_are_summed_up_in_one_order() {
 
 proptest! {
     #[test]
-    fn every_candidate_is_joined_or_skipped_once_in_whatever_order_facts_come(
+    fn every_candidate_is_joined_or_skipped_once_in_any_order_of_facts(
         files in prop::collection::btree_set((0_u32..6, 0_u32..3), 0..12),
         observed in prop::collection::vec(0_u32..6, 0..6),
         merges in prop::collection::btree_map(1_i64..6, 10_u32..14, 0..5),

@@ -25,7 +25,7 @@ fn of_rows() -> Value {
 }
 
 #[test]
-fn an_empty_cohort_has_a_whole_report() {
+fn an_empty_cohort_has_a_complete_report() {
     assert_same(
         &json_of(&World::default()),
         &json!({
@@ -73,7 +73,7 @@ fn an_empty_cohort_has_a_whole_report() {
 }
 
 #[test]
-fn the_example_has_the_report_that_was_computed_by_hand() {
+fn the_example_matches_the_report_computed_by_hand() {
     let one = [0.206_549_314_377_237_45, 1.0];
     let identity = json!({
         "provider": "github", "host": "github.com", "repository_id": "101",
@@ -219,7 +219,7 @@ fn the_example_has_the_report_that_was_computed_by_hand() {
 }
 
 #[test]
-fn a_commit_whose_workflows_differ_counts_for_the_funnel_and_not_for_the_row() {
+fn a_commit_with_conflicting_workflows_counts_for_the_funnel_but_not_for_the_row() {
     let mut world = World::example();
     world.run(8, 101, 'a', "Lint", CiResult::Failed);
     let report = world.model_report();
@@ -233,7 +233,7 @@ fn a_commit_whose_workflows_differ_counts_for_the_funnel_and_not_for_the_row() {
 }
 
 #[test]
-fn failures_are_counted_once_a_workflow_and_commit() {
+fn failures_are_counted_once_per_workflow_and_commit() {
     let mut world = World::default();
     world.claim(1, "o/r");
     world.call(1, "s", Some("m"));
@@ -259,7 +259,7 @@ fn failures_are_counted_once_a_workflow_and_commit() {
 }
 
 #[test]
-fn a_fate_counts_where_a_decision_of_its_call_is_attached() {
+fn a_fate_counts_only_if_a_decision_of_its_call_is_attached() {
     let mut world = World::default();
     world.call(1, "s1", Some("m"));
     world.call(2, "s2", Some("m"));
@@ -276,7 +276,7 @@ fn a_fate_counts_where_a_decision_of_its_call_is_attached() {
 }
 
 #[test]
-fn a_difference_that_turns_around_in_a_repository_is_a_reversal() {
+fn a_difference_with_the_opposite_sign_in_a_repository_is_a_reversal() {
     let mut world = World::default();
     world.claim(1, "o/r");
     world.claim(2, "o/two");
@@ -350,7 +350,7 @@ fn a_difference_that_turns_around_in_a_repository_is_a_reversal() {
 }
 
 #[test]
-fn a_call_is_eligible_by_a_decision_or_by_a_verdict_at_an_observed_commit() {
+fn a_decision_or_a_verdict_at_an_observed_commit_makes_a_call_eligible() {
     let mut world = World::default();
     world.claim(1, "o/r");
     for (call, sha) in (1..).zip(['a', 'b', 'c']) {
@@ -400,7 +400,7 @@ fn a_comparison_takes_its_counts_from_the_rows() {
 }
 
 #[test]
-fn the_order_of_arrival_and_a_redelivery_change_nothing() {
+fn a_report_does_not_depend_on_arrival_order_or_redeliveries() {
     for seed in 1..60 {
         let world = World::random(seed);
         assert_eq!(
@@ -412,7 +412,7 @@ fn the_order_of_arrival_and_a_redelivery_change_nothing() {
 }
 
 #[test]
-fn facts_of_others_change_nothing() {
+fn facts_outside_the_cohort_change_nothing() {
     for seed in 1..30 {
         let world = World::random(seed);
         let before = world.model_report();
@@ -461,7 +461,7 @@ fn every_population_adds_up() {
 }
 
 #[test]
-fn what_is_absent_is_no_negative() {
+fn missing_evidence_never_adds_a_negative() {
     for seed in 1..60 {
         let world = World::random(seed);
         let negatives = |world: &World| {
@@ -522,7 +522,7 @@ fn rates(row: &ModelRow, funnel: &SignalFunnel) -> [(u64, u64); 6] {
 }
 
 #[test]
-fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
+fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
     for seed in 1..40 {
         let world = World::random(seed);
         let before = world.model_report();
@@ -543,14 +543,14 @@ fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
                 }
                 let (rates_before, rates_after) = (rates(row, funnel), rates(left, left_funnel));
                 assert_only_lost(&rates_before, &rates_after, seed);
-                // The call leaves the rate as the case that it was.
+                // The rate loses exactly the case of this call.
                 let (part, whole) = rates_before[0];
                 assert_eq!(
                     rates_after[0],
                     (part - is_tied(&world), whole - 1),
                     "seed {seed}"
                 );
-                // Whatever needs no text stays.
+                // Counts that need no text stay.
                 let facts = |row: &ModelRow| {
                     let decided = (row.explicit_accepts, row.explicit_rejects);
                     (row.completions, decided, row.fates.clone())
@@ -562,7 +562,7 @@ fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
 }
 
 #[test]
-fn an_erasure_of_all_that_a_model_wrote_leaves_no_rate_to_compare() {
+fn erasing_everything_a_model_wrote_leaves_no_rate_to_compare() {
     let compared = |report: &ModelReport| -> Comparison { compare(&report.rows, "m1", "m2") };
     let mut world = World::default();
     for call in 1..=40_u128 {
@@ -593,7 +593,7 @@ fn an_erasure_of_all_that_a_model_wrote_leaves_no_rate_to_compare() {
 }
 
 #[test]
-fn an_observation_of_an_unknown_repository_ties_nothing() {
+fn an_observation_of_an_unknown_repository_links_no_call_to_ci() {
     let mut world = World::example();
     world.observations[0].repository = Err(RepositoryDecline::IdentityUnresolved);
     let report = world.model_report();

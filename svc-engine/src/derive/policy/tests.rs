@@ -101,7 +101,7 @@ fn numbers(policy: Policy) -> String {
 }
 
 #[test]
-fn a_number_changes_with_its_version_alone() {
+fn a_policy_changes_its_numbers_only_with_its_version() {
     for policy in [
         Policy::Attribution,
         Policy::ModelReport,
@@ -117,7 +117,7 @@ fn a_number_changes_with_its_version_alone() {
         assert_eq!(
             versions.len(),
             history.len(),
-            "{policy:?} has a version twice"
+            "{policy:?} lists a version twice"
         );
         let (version, known) = *history.last().unwrap();
         assert_eq!(

@@ -81,7 +81,7 @@ fn retention() -> MergeRetention {
 }
 
 #[test]
-fn a_report_shows_scores_of_all_files_and_of_accepted_ones() {
+fn a_report_shows_the_scores_of_all_files_and_of_accepted_files() {
     let org_id = OrgId::new("acme").unwrap();
     let on = |number, call_id: &str| {
         let mut fact = decision(number);

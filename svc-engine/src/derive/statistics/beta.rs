@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_case_on_a_side_nothing_is_said() {
+    fn without_cases_on_both_sides_there_is_no_posterior() {
         for [xa, na, xb, nb] in [[0, 0, 0, 0], [3, 4, 0, 0], [0, 0, 3, 4]] {
             let sides = (Proportion::new(xa, na), Proportion::new(xb, nb));
             assert_eq!(posteriors(sides.0, sides.1), None);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_way_round_says_the_same() {
+    fn swapping_the_sides_mirrors_the_posterior() {
         for (counts, _, _) in EXACT {
             let [xa, na, xb, nb] = counts;
             let (there, back) = (of(counts), of([xb, nb, xa, na]));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_cohorts_are_nearly_normal() {
+    fn the_posterior_of_a_large_cohort_is_nearly_normal() {
         let result = of([30_000, 50_000, 29_800, 50_000]);
         let error = ((0.6 * 0.4 + 0.596 * 0.404) / 50_000.0_f64).sqrt();
         assert!((result.probability_a_greater - super::super::phi(0.004 / error)).abs() < 1e-4);

@@ -203,7 +203,7 @@ mod tests {
     ];
 
     #[test]
-    fn comparisons_are_those_of_the_table() {
+    fn comparisons_match_the_table() {
         for (counts, expected) in TABLE {
             let (a, b) = sides(counts);
             let result = compare(a, b).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_is_kept_as_in_the_table() {
+    fn non_inferiority_matches_the_table() {
         for (counts, margin, point, lower, kept) in [
             (
                 [45, 50, 43, 50],
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_way_round_a_comparison_is_the_same_with_the_other_sign() {
+    fn swapping_the_sides_of_a_comparison_changes_its_sign() {
         for (counts, _) in TABLE {
             let (a, b) = sides(counts);
             let (there, back) = (compare(a, b).unwrap(), compare(b, a).unwrap());

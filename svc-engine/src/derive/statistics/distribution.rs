@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_are_those_of_the_table() {
+    fn summaries_match_the_table() {
         check(&[0.5, 1.0], [0.75, 0.75, 0.55, 0.95], [1, 1, 1]);
         check(&[0.0, 0.5, 0.9, 1.0], [0.6, 0.7, 0.15, 0.97], [2, 2, 3]);
         let tenths: Vec<f64> = (1..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn no_score_has_no_mean_and_no_share_below() {
+    fn without_scores_there_is_no_mean_and_no_share() {
         let summary = summarize(Vec::new(), &[0.8]);
         assert_eq!((summary.count, summary.mean, summary.p90), (0, None, None));
         assert_eq!(summary.thresholds[0].below.rate(), None);

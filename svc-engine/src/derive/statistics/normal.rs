@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quantiles_are_those_of_the_distribution() {
+    fn the_quantiles_are_those_of_the_normal_distribution() {
         for (z, share) in [(Z_975, 0.975), (Z_95, 0.95), (Z_80, 0.8), (0.0, 0.5)] {
             assert!((phi(z) - share).abs() < 1e-15, "{share}");
             assert!((phi(-z) - (1.0 - share)).abs() < 1e-15, "{share}");

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_drawn_to_the_mean_as_in_the_table() {
+    fn rates_shrink_to_the_mean_as_in_the_table() {
         let pooling = check(
             &[(9, 10), (1, 10)],
             0.5,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_one_case_differ_by_as_much_as_chance_does() {
+    fn cells_with_one_case_each_vary_no_more_than_by_chance() {
         for passed in 1..40 {
             for failed in 1..40 {
                 let cells = [vec![(1, 1); passed], vec![(0, 1); failed]].concat();

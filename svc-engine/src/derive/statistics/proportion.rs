@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_the_table() {
+    fn intervals_match_the_table() {
         for (numerator, denominator, low, high) in [
             (0, 1, 0.0, 0.793_450_685_622_762_6),
             (1, 1, 0.206_549_314_377_237_45, 1.0),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_holds_its_rate() {
+    fn an_interval_contains_its_rate() {
         for denominator in 1..200 {
             for numerator in 0..=denominator {
                 let proportion = Proportion::new(numerator, denominator);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_needs_as_many_cases_as_the_table_says() {
+    fn the_cases_needed_for_a_margin_match_the_table() {
         for (margin, cases) in [
             (0.01, 9604),
             (0.05, 385),

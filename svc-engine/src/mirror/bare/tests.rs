@@ -138,7 +138,7 @@ fn a_repository_without_notes_or_with_longer_ids_is_mirrored_too() {
 }
 
 #[test]
-fn old_mistakes_pass_and_broken_objects_do_not() {
+fn harmless_old_mistakes_are_fetched_and_broken_objects_are_not() {
     let repository = Repository::create();
     let first = repository.commit("first");
     let tree = repository.run(&["rev-parse", "HEAD^{tree}"]);
@@ -168,11 +168,15 @@ fn old_mistakes_pass_and_broken_objects_do_not() {
         panic!("a broken commit is refused");
     };
     assert_eq!(error.stopped(), None);
-    assert_eq!(mirrored.git(&["rev-parse", "main"]), odd, "nothing changed");
+    assert_eq!(
+        mirrored.git(&["rev-parse", "main"]),
+        odd,
+        "nothing has changed"
+    );
 }
 
 #[test]
-fn objects_are_told_apart() {
+fn kinds_of_objects_are_distinguished() {
     let repository = Repository::create();
     let commit = repository.commit("first");
     repository.stamp(&commit, &["s"]);
@@ -211,7 +215,7 @@ fn objects_are_told_apart() {
 }
 
 #[test]
-fn a_range_is_its_newest_commits() {
+fn a_truncated_range_keeps_its_newest_commits() {
     let repository = Repository::create();
     let commits: Vec<ObjectId> = (0..6)
         .map(|number| id(&repository.commit(&number.to_string())))
@@ -234,7 +238,7 @@ fn a_range_is_its_newest_commits() {
 }
 
 #[test]
-fn commits_that_no_branch_reaches_are_told() {
+fn commits_that_no_branch_reaches_are_listed() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
     let base = repository.commit("base");
@@ -254,7 +258,7 @@ fn commits_that_no_branch_reaches_are_told() {
 }
 
 #[test]
-fn blobs_come_back_whole() {
+fn blobs_are_read_back_completely() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
     let commit = repository.commit("first");
@@ -294,7 +298,7 @@ fn blobs_come_back_whole() {
 }
 
 #[test]
-fn many_packs_become_few() {
+fn many_packs_are_repacked_into_few() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
     for number in 0..=PACKS_MAX {

@@ -38,7 +38,7 @@ fn is_gone(group: Pid) -> bool {
 }
 
 #[test]
-fn input_goes_in_and_output_comes_out() {
+fn input_is_written_and_output_is_read() {
     let input = vec![b'x'; 1_000_000];
     let output = run(
         &mut shell("cat"),
@@ -52,7 +52,7 @@ fn input_goes_in_and_output_comes_out() {
 }
 
 #[test]
-fn a_failure_says_why() {
+fn a_failed_program_is_reported_with_its_complaint() {
     let mut failing = shell("echo half; yes why | head -c 100000 >&2; exit 3");
     let failed = run(&mut failing, Input::Nothing, &long(), everything);
     match failed {
@@ -76,7 +76,7 @@ fn a_failure_says_why() {
 }
 
 #[test]
-fn a_program_ends_at_its_deadline_with_everything_it_started() {
+fn a_program_and_its_children_are_killed_at_the_deadline() {
     let start = Instant::now();
     let allowance = Allowance::until(Deadline::after(Duration::from_millis(200)));
     let script = "echo $PPID; sleep 600 & sleep 600 & (sleep 600 | cat) & wait";
@@ -102,7 +102,7 @@ fn a_program_that_will_not_end_is_killed() {
 }
 
 #[test]
-fn a_program_that_closes_its_output_and_stays_is_killed_too() {
+fn a_program_that_closes_its_output_and_keeps_running_is_killed() {
     let allowance = Allowance::until(Deadline::after(Duration::from_millis(300)));
     let (group, result) = group_of("echo $PPID; exec >&- 2>&-; exec sleep 600", &allowance);
     assert!(matches!(
@@ -191,7 +191,7 @@ fn the_server_that_is_killed() {
     program.current_dir(&folder);
     let held = Input::Held(lock.share().unwrap());
     let ended = run(&mut program, held, &long(), everything);
-    panic!("it is killed before: {ended:?}");
+    panic!("it is killed before it ends: {ended:?}");
 }
 
 fn mirrors(folder: &std::path::Path) -> MirrorFolder {
@@ -208,7 +208,7 @@ fn a_program_that_takes_too_much_memory_fails() {
 }
 
 #[test]
-fn a_conversation_goes_on_until_the_program_ends() {
+fn a_conversation_lasts_until_the_program_ends() {
     let script = "while read -r line; do [ $line = end ] && exit 3; echo \"<$line>\"; done";
     let mut conversation = Conversation::start(&mut shell(script), &long()).unwrap();
     let line = |output: &mut dyn BufRead| {

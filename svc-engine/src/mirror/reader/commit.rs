@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_is_read_whatever_old_programs_wrote() {
+    fn commits_written_by_old_programs_are_parsed() {
         let tree = "a".repeat(40);
         let parent = "b".repeat(40);
         let read = |text: String| Commit::parse(text.as_bytes());

@@ -71,7 +71,7 @@ fn by_name(url: &str) -> String {
 }
 
 #[test]
-fn gits_own_daemon_serves_by_address_and_by_a_pinned_name() {
+fn a_git_daemon_is_reached_by_address_and_by_pinned_name() {
     let service = service();
     let head = prepare(&service);
     let daemon = Daemon::start(service.forge.folder());
@@ -87,7 +87,7 @@ fn gits_own_daemon_serves_by_address_and_by_a_pinned_name() {
 }
 
 #[test]
-fn a_virtual_host_is_asked_for_by_its_name() {
+fn a_virtual_host_is_requested_by_its_name() {
     let service = service();
     let head = prepare(&service);
     let folder = service.forge.folder().to_owned();
@@ -104,7 +104,7 @@ fn a_virtual_host_is_asked_for_by_its_name() {
 }
 
 #[test]
-fn the_http_backend_serves_by_address_and_by_a_pinned_name() {
+fn a_git_http_server_is_reached_by_address_and_by_pinned_name() {
     let service = service();
     let head = prepare(&service);
     let http = Http::start(Answer::Git(service.forge.folder().to_owned()));
@@ -154,7 +154,7 @@ fn a_private_repository_is_read_over_tls_with_the_token_of_its_host() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_password() {
+fn git_never_prompts_for_a_password() {
     let service = service();
     let head = prepare(&service);
     let folder = service.forge.folder().to_owned();
@@ -180,7 +180,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn a_server_that_lies_is_a_failure() {
+fn a_server_that_sends_invalid_answers_is_a_failure() {
     let service = service();
     let head = prepare(&service);
     let answer = |kind: &str, body: &str| {
@@ -218,7 +218,7 @@ fn a_server_that_lies_is_a_failure() {
 }
 
 #[test]
-fn a_server_that_hangs_or_never_ends_is_left_at_the_deadline() {
+fn a_server_that_hangs_or_never_ends_is_abandoned_at_the_deadline() {
     let service = service_with(|config| config.deadline = Duration::from_millis(1_500));
     let head = prepare(&service);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -244,7 +244,7 @@ fn a_server_that_hangs_or_never_ends_is_left_at_the_deadline() {
 }
 
 #[test]
-fn a_server_that_stops_in_the_middle_of_a_pack_is_left_at_the_deadline() {
+fn a_server_that_stalls_in_the_middle_of_a_pack_is_abandoned_at_the_deadline() {
     // The real daemon, except that its answer is cut off.
     let service = service_with(|config| config.deadline = Duration::from_secs(2));
     let commits = service.forge.add_stamped(300, "s");

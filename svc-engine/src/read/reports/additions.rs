@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_between_two_contents_is_added_again() {
+    fn known_additions_between_two_contents_are_reused() {
         use ChangeKind::{Deleted, Modified};
         let learnt = learnt(&change(Modified, '1', '2', "a.rs"), &diff("a.rs", "let x"));
         let elsewhere = [change(Modified, '1', '2', "b.rs")];
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_for_or_not_read_is_not_known() {
+    fn additions_that_were_not_read_are_unknown() {
         use ChangeKind::{Added, Modified};
         let in_code = [change(Modified, '1', '2', "a.rs")];
         let text = learnt(&change(Modified, '1', '2', "a.md"), &diff("a.md", "let x"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn only_commits_that_bring_something_else_are_asked_for() {
+    fn only_commits_with_new_changes_are_requested() {
         use ChangeKind::{Added, Deleted, Modified, Other};
         let one = || change(Added, '0', '1', "a");
         let two = || change(Modified, '1', '2', "b");

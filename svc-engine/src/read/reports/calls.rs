@@ -216,7 +216,7 @@ mod tests {
     use crate::testing::builders::at;
 
     #[test]
-    fn the_halves_of_a_time_are_all_of_it_and_nothing_twice() {
+    fn the_halves_of_a_range_cover_it_without_overlap() {
         for (start, end) in [(0, 0), (0, 1), (0, 11), (5, 1_000)] {
             let (first, second) = halves(&(at(start)..at(end)));
             assert_eq!((first.start, second.end), (at(start), at(end)));

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_bounded_and_counted() {
+    fn a_memory_is_bounded_and_its_use_is_counted() {
         let kept: Kept<u64, f64> = Kept::new(64 * 100, 64);
         assert_eq!(kept.get(&1), None);
         for number in 0..10_000 {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_memory_are_no_more_than_all_of_it() {
+    fn the_parts_of_the_memory_add_up_to_its_limit() {
         let uses = ReportMemory::new(8_000_000).uses();
         let bytes: u64 = uses.iter().map(|(_, used)| used.bytes_max).sum();
         assert_eq!(bytes, 8_000_000);

@@ -29,7 +29,7 @@ fn entries(evidence: &CommitEvidence) -> Vec<(String, usize, Vec<FactId>)> {
 }
 
 #[rstest]
-fn a_commit_without_evidence_is_its_name_alone(
+fn a_commit_without_evidence_has_an_empty_answer(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -108,7 +108,7 @@ fn evidence_is_grouped_by_repository_identified_ones_first(
     );
 
     let fork = stage.commit(within(by_identity(1_096_947_210))).unwrap();
-    assert!(!fork.attributed, "outcomes alone do not make it so");
+    assert!(!fork.attributed, "outcomes alone are not enough");
     assert_eq!(entries(&fork).len(), 1);
     assert!(
         stage
@@ -178,7 +178,7 @@ fn a_renamed_repository_shows_every_name_it_had(
 }
 
 #[rstest]
-fn facts_whose_repository_cannot_be_told_stand_apart(
+fn facts_with_an_undetermined_repository_are_listed_separately(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -291,7 +291,7 @@ fn a_selector_that_cannot_be_answered_is_refused(
 }
 
 #[rstest]
-fn outcomes_that_no_reply_could_hold_are_refused_whole(
+fn outcomes_too_large_for_any_reply_are_refused(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);

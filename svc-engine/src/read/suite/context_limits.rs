@@ -45,10 +45,12 @@ fn discovered_within(stage: &Stage, limits: &ScanLimits, query: &str) -> Result<
 type Ask = fn(&Stage, &ScanLimits, &str) -> Result<(), Error>;
 
 #[rstest]
-fn state_is_declined_before_parts(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn the_limit_of_state_is_checked_before_that_of_parts(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
     let stage = stage!(backend);
     filled(&stage);
-    // Less than two groups take, and less than three Sessions take.
+    // Less than two groups need, and less than three Sessions need.
     let asks: [(Ask, u64, u64); 2] = [(selected_within, 4, 1_200), (discovered_within, 12, 2_000)];
     for (ask, parts, state_bytes) in asks {
         let limits = |parts, state_bytes| ScanLimits {
@@ -69,7 +71,7 @@ fn state_is_declined_before_parts(#[values(Backend::Sqlite, Backend::Postgres)] 
             (limits(parts, state_bytes), "pager", &state),
             (limits(parts - 1, state_bytes), "pager", &state),
             (limits(parts - 1, enough), "pager", &few),
-            // Parts that do not match take no state.
+            // Parts that do not match need no state.
             (limits(parts - 1, state_bytes), "absent", &few),
         ] {
             match ask(&stage, &limits, query) {

@@ -22,7 +22,7 @@ fn limit(limit: u64) -> PageLimit {
 }
 
 #[rstest]
-fn outcomes_of_every_name_of_a_repository_stand_in_one_list(
+fn outcomes_under_every_name_of_a_repository_are_listed_together(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -80,7 +80,7 @@ fn bounds_are_half_open_and_as_of_is_inclusive(
 }
 
 #[rstest]
-fn a_page_holds_one_result_one_workflow_and_one_pull_request(
+fn a_page_can_be_filtered_by_result_workflow_and_pull_request(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -133,7 +133,7 @@ fn a_full_last_page_has_no_next(#[values(Backend::Sqlite, Backend::Postgres)] ba
 }
 
 #[rstest]
-fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
+fn a_selector_without_a_match_gives_an_empty_page_and_accepts_no_cursor(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -157,7 +157,7 @@ fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
     assert_eq!(
         ids(&stage.failures(&by_its_name).unwrap()),
         [id(1)],
-        "the same repository, said otherwise"
+        "the same repository, selected in another way"
     );
     let mut garbage = ask(by_identity(7));
     garbage.cursor = Some(svc_model::query::CiCursor::new("x"));
@@ -200,7 +200,7 @@ fn selectors_that_cannot_be_answered_are_refused(
 }
 
 #[rstest]
-fn quarantine_and_release_between_two_pages_close_the_cursor(
+fn quarantine_and_release_between_two_pages_invalidate_the_cursor(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -209,7 +209,8 @@ fn quarantine_and_release_between_two_pages_close_the_cursor(
     for (action, table, fact_id) in [
         (QuarantineAction::Quarantine, FactTable::CiOutcomes, id(2)),
         (QuarantineAction::Release, FactTable::CiOutcomes, id(2)),
-        // Whichever fact it is: what was proven on the first page may not be on the second.
+        // This holds for any fact: what was proven on the first page may not be proven on the
+        // second.
         (QuarantineAction::Quarantine, FactTable::Pushes, id(50)),
     ] {
         let mut request = ask(by_name("own/repo"));
@@ -228,11 +229,11 @@ struct Step {
     inserted: usize,
 }
 
-/// Law: whatever the page sizes, and whatever is stored meanwhile, following the cursors returns
-/// the failures that were stored at the first page: the latest first, and those of one moment by
+/// Law: for any page sizes, and whatever is stored meanwhile, following the cursors returns the
+/// failures that were stored at the first page: the latest first, and those of one moment by
 /// descending id.
 #[test]
-fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
+fn paging_returns_in_order_what_was_stored_at_the_first_page() {
     let stages: Vec<Stage> = [Backend::Sqlite, Backend::Postgres]
         .into_iter()
         .filter_map(Stage::open)
@@ -319,7 +320,7 @@ fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
                 if walks.iter().all(|(.., ended)| *ended) {
                     break;
                 }
-                // What is stored meanwhile is received later than what was there.
+                // Facts that are stored meanwhile are received later than the existing ones.
                 for number in 0..step.inserted {
                     insert(10 + i64::try_from(number).unwrap(), 1);
                 }
@@ -333,7 +334,7 @@ fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
 }
 
 #[rstest]
-fn what_bears_the_name_and_no_identity_is_counted_and_shown(
+fn outcomes_with_the_name_but_no_identity_are_counted_and_shown(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -352,7 +353,7 @@ fn what_bears_the_name_and_no_identity_is_counted_and_shown(
         request.limit = limit(1);
         let page = stage.failures(&request).unwrap();
         assert_eq!(ids(&page), [id(2)]);
-        assert!(!page.repository_known, "an outcome says so");
+        assert!(!page.repository_known, "only an outcome names it");
         let skipped = page.repository_skipped.unwrap();
         assert_eq!(
             skipped,

@@ -94,7 +94,7 @@ impl Stage {
 }
 
 #[rstest]
-fn a_question_is_answered_by_the_grants_of_its_snapshot(
+fn a_question_is_decided_by_the_grants_of_its_snapshot(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -152,7 +152,7 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
 
 /// A remembered verdict of a token's rules is dropped as soon as it may have changed.
 #[rstest]
-fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
+fn the_decision_of_a_rule_is_remembered_while_it_holds(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -186,16 +186,16 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     let anew = SeenGrants::default();
     let reached_now = stage.granted(&anew).unwrap();
     let statements = [(); 2].map(|()| stage.statements(&anew, &reached_now, "a"));
-    assert_eq!(statements, [2, 1], "decided, then remembered");
+    assert_eq!(statements, [2, 1], "decided and then remembered");
     let anew = SeenGrants::default();
     let statements = [(); 2].map(|()| stage.reached_sessions(&anew, &reached_now).1);
-    assert_eq!(statements, [2, 1], "decided, then remembered");
+    assert_eq!(statements, [2, 1], "decided and then remembered");
     stage.quarantine(FactTable::InferenceCalls, id(1));
-    assert!(!is_reached(), "nothing visible says so");
+    assert!(!is_reached(), "no visible fact says so");
     stage.release(FactTable::InferenceCalls, id(1));
     assert!(is_reached());
     add(2, "bob");
-    assert!(!is_reached(), "somebody else's too");
+    assert!(!is_reached(), "even somebody else's");
     stage.quarantine(FactTable::InferenceCalls, id(2));
     assert!(is_reached());
     let removed = stage.ledger.remove_grant(&rule, &stage.change());
@@ -205,9 +205,9 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     assert!(is_reached());
 }
 
-/// A Session that was set back and went another way may have as many facts as before.
+/// After a set-back, a Session may have as many facts as before, but different ones.
 #[rstest]
-fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
+fn the_decision_of_a_rule_about_a_lost_state_is_not_remembered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -240,9 +240,9 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
     assert_eq!(stage.reached_sessions(&seen_by_discovery, &reach).0, []);
 }
 
-/// Only Sessions that have changed are asked about again.
+/// Only Sessions that have changed are looked up again.
 #[rstest]
-fn a_discovery_decides_again_about_sessions_that_have_changed(
+fn a_discovery_applies_the_rules_again_to_changed_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -283,7 +283,7 @@ fn a_discovery_decides_again_about_sessions_that_have_changed(
 }
 
 #[rstest]
-fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
+fn a_request_begun_before_a_revocation_is_answered_and_none_after_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -318,8 +318,8 @@ fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
         whole(&mut stage.snapshot()),
         Err(Error::TokenRevoked)
     ));
-    assert_eq!(whole(&mut early).unwrap(), before, "of its own moment");
-    // Even when others have seen the revocation, it is not taken back.
+    assert_eq!(whole(&mut early).unwrap(), before, "of its own snapshot");
+    // The answer is not withdrawn, even when others have seen the revocation.
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
     assert_eq!(whole(&mut early).unwrap(), before);
     drop(early);
@@ -330,7 +330,7 @@ fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
 }
 
 #[rstest]
-fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
+fn a_revocation_recorded_by_this_server_holds_after_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -349,7 +349,7 @@ fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
 }
 
 #[rstest]
-fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
+fn a_revocation_seen_by_this_server_holds_after_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -366,7 +366,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     let anew = SeenGrants::default();
     assert!(
         stage.granted(&anew).is_ok(),
-        "who starts anew has seen none"
+        "a restarted process has seen no revocation"
     );
     let explained = |seen: &SeenGrants| {
         let request = GrantExplanationRequest {
@@ -376,7 +376,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
         let explained = explain_enforced_grant(&mut stage.snapshot(), seen, request).unwrap();
         (explained.granted, explained.revocation.is_some())
     };
-    assert_eq!(explained(&seen), (false, true), "as it is enforced");
+    assert_eq!(explained(&seen), (false, true), "the same as enforced");
     assert_eq!(explained(&anew), (true, false));
     // Revoking and then restoring the token is unambiguous, even for a server that was not asked
     // meanwhile.
@@ -393,7 +393,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
 
 /// A store that was set back gives the number of a lost grant to another one.
 #[rstest]
-fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
+fn a_lost_grant_is_not_confused_with_a_later_one_of_the_same_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -421,7 +421,7 @@ fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
 }
 
 #[rstest]
-fn a_repository_is_looked_up_once_when_it_is_granted(
+fn a_granted_repository_name_is_resolved_to_its_identity(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -435,7 +435,7 @@ fn a_repository_is_looked_up_once_when_it_is_granted(
         repository: Some(repository(7)),
         ..ask()
     };
-    assert!(lookup(&identified).is_ok(), "also before a fact knows it");
+    assert!(lookup(&identified).is_ok(), "even before any fact names it");
     let (push, observed_at) = delivered(1, Some(7));
     stage.add([pushed(push)]);
     stage.add([observed(observed_at)]);

@@ -58,7 +58,7 @@ fn skips(evidence: &CommitEvidence) -> Vec<(InferenceSkip, u64)> {
 }
 
 #[rstest]
-fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
+fn noted_and_guessed_calls_are_listed_apart_from_observations(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -85,12 +85,12 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
     assert_eq!(call.inference_call_id, id(1));
     assert_eq!((call.similarity_score, call.attributed_files), (None, None));
 
-    // What was observed later is not known yet, whatever the time of the last stored fact.
+    // Later observations are not known yet, whatever the time of the last stored fact.
     let earlier = CommitRequest::new(noted.clone());
     assert_eq!(calls(&stage.inferred_at(&sources, earlier, at(0))), []);
 
     let evidence = stage.inferred(&sources, guessed);
-    assert!(!evidence.attributed, "a guess is no observation");
+    assert!(!evidence.attributed, "a guess is not an observation");
     let two = (id(2), AttributionSource::Jaccard, 1.0, 1);
     assert_eq!(calls(&evidence), [two]);
     let repository = &evidence.repos.as_ref().unwrap()[0];
@@ -111,7 +111,7 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
 }
 
 #[rstest]
-fn a_dossier_leads_to_the_call_also_where_its_clock_was_ahead_of_every_stored_fact(
+fn a_dossier_leads_to_its_call_even_if_the_senders_clock_was_ahead(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -142,7 +142,7 @@ fn a_dossier_leads_to_the_call_also_where_its_clock_was_ahead_of_every_stored_fa
 }
 
 #[rstest]
-fn a_commit_inside_of_a_push_is_found_in_the_selected_repository(
+fn a_commit_inside_a_push_is_found_in_the_selected_repository(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -171,7 +171,7 @@ fn a_commit_inside_of_a_push_is_found_in_the_selected_repository(
 }
 
 #[rstest]
-fn what_prevents_the_search_is_said_and_is_no_empty_answer(
+fn a_search_that_is_not_possible_has_a_reason_instead_of_an_empty_answer(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -222,11 +222,11 @@ fn what_prevents_the_search_is_said_and_is_no_empty_answer(
     broken.damage(NUMBER);
     let evidence = stage.inferred(&broken, noted);
     assert_eq!(skips(&evidence), unavailable);
-    assert!(evidence.attributed, "what was observed stands");
+    assert!(evidence.attributed, "observations are kept");
 }
 
 #[rstest]
-fn what_is_quarantined_or_later_than_asked_competes_no_more(
+fn quarantined_and_later_calls_are_not_considered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -256,7 +256,7 @@ fn what_is_quarantined_or_later_than_asked_competes_no_more(
 }
 
 #[rstest]
-fn a_shared_id_attaches_no_decision(
+fn a_decision_with_an_ambiguous_call_id_is_not_attached(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -392,7 +392,7 @@ fn repository_101() -> svc_model::repository::RepositoryIdentity {
 #[rstest]
 #[case(Backend::Sqlite, 12)]
 #[case(Backend::Postgres, 2)]
-fn the_calls_of_every_commit_are_those_of_all_pushes(
+fn the_calls_found_for_each_commit_equal_those_of_all_pushes(
     #[case] backend: Backend,
     #[case] worlds: u64,
 ) {

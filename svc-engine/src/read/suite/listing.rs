@@ -51,7 +51,7 @@ fn limit(limit: u64) -> SessionPageLimit {
 }
 
 #[rstest]
-fn sessions_are_listed_by_their_first_capture_and_stay_there(
+fn sessions_keep_their_place_by_first_capture(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -64,7 +64,7 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
         Append::InferenceCall(Box::new(stage.store.encode(call, at(30))))
     });
     stage.add(both);
-    // The first Session goes on, but keeps its place.
+    // The first Session continues, but keeps its place.
     stage.call(5, "first", 40);
     let sessions = stage.listed(&ask());
     assert_eq!(names(&sessions), ["b", "a", "second", "first"]);
@@ -86,7 +86,7 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
 }
 
 #[rstest]
-fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
+fn paging_shows_each_session_once_while_sessions_begin_and_continue(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -106,7 +106,7 @@ fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
                 .iter()
                 .map(|session| session.session_id.to_string()),
         );
-        // Between two pages, one Session goes on and another begins.
+        // Between two pages, one Session continues and another begins.
         stage.call(number, "s3", 100);
         stage.call(number + 100, &format!("new{number}"), 100);
         let Some(cursor) = page.next_cursor else {
@@ -118,7 +118,7 @@ fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
 }
 
 #[rstest]
-fn a_session_is_found_by_what_its_visible_facts_say(
+fn a_session_is_found_by_its_visible_facts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -238,7 +238,7 @@ fn a_session_is_found_by_the_repository_of_its_commits(
 }
 
 #[rstest]
-fn a_cursor_ends_with_a_quarantine_and_is_good_for_its_question(
+fn a_quarantine_or_another_question_invalidates_a_cursor(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -263,7 +263,7 @@ fn a_cursor_ends_with_a_quarantine_and_is_good_for_its_question(
 }
 
 #[rstest]
-fn a_page_looks_at_a_bounded_number_of_sessions_and_goes_on_behind_them(
+fn a_page_examines_a_bounded_number_of_sessions_and_the_next_continues(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);

@@ -27,7 +27,7 @@ fn found(stage: &Stage, repository: RepositorySelector) -> Option<FactId> {
 }
 
 #[rstest]
-fn a_run_of_several_forges_needs_a_selector(
+fn a_run_id_of_several_forges_needs_a_selector(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -65,7 +65,7 @@ fn a_run_of_several_forges_needs_a_selector(
 }
 
 #[rstest]
-fn an_absent_attempt_is_no_attempt_and_never_the_latest(
+fn asking_without_an_attempt_finds_only_the_outcome_without_one(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -92,7 +92,7 @@ fn an_absent_attempt_is_no_attempt_and_never_the_latest(
 }
 
 #[rstest]
-fn a_name_that_several_repositories_bear_is_ambiguous_whatever_the_run(
+fn a_name_of_several_repositories_is_ambiguous_for_any_run(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -113,7 +113,7 @@ fn a_name_that_several_repositories_bear_is_ambiguous_whatever_the_run(
 }
 
 #[rstest]
-fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
+fn the_boundary_is_the_latest_visible_fact_that_names_a_repository(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -187,7 +187,7 @@ fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
 }
 
 #[rstest]
-fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
+fn a_link_selects_the_repository_of_the_run_if_it_is_known(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -208,7 +208,7 @@ fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
     assert_eq!(
         selector("named"),
         RepositorySelector::default(),
-        "another repository bears the name now"
+        "another repository has the name now"
     );
 }
 
@@ -270,7 +270,7 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(seen(), (None, vec![], vec![]));
     stage.add([nameless(1, "r", Some(7)), nameless(2, "other", None)]);
     assert_eq!(seen(), (Some(id(1)), vec![id(1)], vec![id(1)]));
-    // A missing name does not tell whose it is.
+    // A missing name does not show whose it is.
     assert_eq!(found(&stage, by_identity(8)), None);
     let both = RepositorySelector {
         repo: Some(name("own/repo")),
@@ -382,7 +382,7 @@ fn named(stage: &Stage, name: RunName) -> CiRuns {
 }
 
 #[rstest]
-fn runs_are_found_by_their_id_by_that_of_their_pipeline_and_by_their_url(
+fn runs_are_found_by_run_id_pipeline_id_and_url(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -428,7 +428,7 @@ fn runs_are_found_by_their_id_by_that_of_their_pipeline_and_by_their_url(
 }
 
 #[rstest]
-fn what_came_with_the_commit_of_a_run_is_found_through_its_pushes(
+fn commits_pushed_together_with_a_runs_commit_are_found(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     for identity in [Some(7), None] {

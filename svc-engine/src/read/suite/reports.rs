@@ -121,7 +121,7 @@ impl Stage {
     }
 }
 
-/// A repository of two commits, and a third that holds both.
+/// A repository with two commits, and a third that contains both.
 pub(super) struct Forge {
     pub(super) repository: Repository,
     pub(super) commits: [CommitSha; 4],
@@ -202,7 +202,7 @@ impl Forge {
 }
 
 #[rstest]
-fn what_a_note_names_is_followed_to_ci_and_the_merge_and_a_guess_is_not(
+fn a_noted_call_is_followed_to_ci_and_merge_and_a_guess_is_not(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -247,7 +247,7 @@ fn what_a_note_names_is_followed_to_ci_and_the_merge_and_a_guess_is_not(
 }
 
 #[rstest]
-fn a_call_whose_content_was_erased_is_in_no_rate_and_what_needs_no_text_stays(
+fn an_erased_call_is_in_no_rate_and_counts_without_text_remain(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -278,7 +278,7 @@ fn a_call_whose_content_was_erased_is_in_no_rate_and_what_needs_no_text_stays(
     let report = stage.models(&sources).unwrap().report;
     let skipped = |row: &ModelRow| row.completions_skipped.get(CompletionSkip::ContentErased);
     assert_eq!((skipped(&report.rows[0]), skipped(&report.rows[1])), (1, 0));
-    // The commit that the note ties is in no share.
+    // The commit with the note is in no share.
     let hidden = Counts::from_iter([(AttributionSkip::ContentErased, 1)]);
     assert_eq!(report.attribution_share_skipped, hidden);
     let [share] = &report.attribution_share[..] else {
@@ -298,7 +298,7 @@ fn a_call_whose_content_was_erased_is_in_no_rate_and_what_needs_no_text_stays(
 }
 
 #[rstest]
-fn a_report_is_the_same_text_from_memory_and_without_a_mirror_nothing_is_attributed(
+fn a_remembered_report_is_identical_and_without_a_mirror_nothing_is_attributed(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -355,7 +355,7 @@ fn both_backends_give_the_same_bytes() {
 
 /// A push, its observation and an outcome without an identity, whose name another repository takes.
 #[rstest]
-fn what_a_name_that_was_taken_later_leaves_open_is_counted_by_its_unit(
+fn facts_made_ambiguous_by_a_reused_name_are_counted(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -407,7 +407,7 @@ fn what_a_name_that_was_taken_later_leaves_open_is_counted_by_its_unit(
 }
 
 #[test]
-fn decisions_may_name_so_many_calls_and_one_more_is_too_much() {
+fn decisions_naming_more_calls_than_the_limit_are_declined() {
     let stage = Stage::open(Backend::Sqlite).expect("SQLite is never skipped");
     let sources = Sources::new();
     stage.add([stage.said(1, "s", NOTED)]);

@@ -79,7 +79,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
     assert!(has_file_path && !external_lines_added_present && external_lines_removed_present);
     assert_eq!(external_lines_removed, Some(0));
     assert_eq!(dossier.gaps, [Gap::NoCommit]);
-    // For a call its own time counts, for the others the time of receipt.
+    // A call is placed by its own time, the others by their time of receipt.
     assert_eq!(
         (dossier.first_observed_at, dossier.last_observed_at),
         (at(1), at(3))
@@ -87,7 +87,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
 }
 
 #[rstest]
-fn a_session_spans_every_fact_that_names_it_quarantined_ones_too(
+fn a_session_spans_every_fact_that_names_it_including_quarantined_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -189,7 +189,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
     stage.add([pushed(sent), observed(seen)]);
     let outcome = |number: u128| ci(checked(number, &format!("r{number}"), Some(7), 1));
     stage.add((1_000..1_500).map(outcome));
-    // What another repository has for the commit does not count.
+    // Facts of another repository about the commit do not count.
     stage.add([ci(checked(5_000, "other", Some(8), 1))]);
     let dossier = stage.dossier("s");
     assert_eq!((dossier.ci_outcomes.len(), dossier.pushes.len()), (500, 1));
@@ -212,7 +212,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
 }
 
 #[rstest]
-fn deliveries_are_those_of_the_same_repository_and_commit(
+fn deliveries_match_by_repository_and_commit(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -274,12 +274,12 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
         link.as_of
     };
     assert_eq!(linked(1), Some(at(1)), "the last stored fact");
-    assert_eq!(linked(7), Some(at(7)), "the moment of the request");
-    assert_eq!(linked(0), Some(at(1)), "a clock that was set back");
+    assert_eq!(linked(7), Some(at(7)), "the time of the request");
+    assert_eq!(linked(0), Some(at(1)), "the clock was set back");
 }
 
 #[rstest]
-fn a_repository_known_by_name_has_no_identity_member(
+fn a_repository_known_only_by_name_has_no_identity_member(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -310,7 +310,7 @@ fn a_repository_known_by_name_has_no_identity_member(
 }
 
 #[rstest]
-fn an_observation_whose_repository_cannot_be_told_is_counted(
+fn an_observation_with_an_undetermined_repository_is_counted(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -377,7 +377,7 @@ fn quarantined_deliveries_are_gaps(#[values(Backend::Sqlite, Backend::Postgres)]
 }
 
 #[rstest]
-fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
+fn pushes_and_outcomes_at_a_commit_are_explained_on_request(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -429,7 +429,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
         )
     );
     assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
-    assert_eq!(told.gaps, plain.gaps, "what was asked for changes no gap");
+    assert_eq!(told.gaps, plain.gaps, "the explanation changes no gap");
 
     // Quarantined facts deliver nothing.
     stage.quarantine(FactTable::CiOutcomes, id(3));

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_back_and_damage_costs_one_block() {
+    fn rows_are_read_back_and_damage_loses_one_block() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows");
         let written = written(&path);

@@ -5,7 +5,7 @@ use super::*;
 /// PostgreSQL cannot store NUL in a text. The checks before the store reject it; here one is
 /// smuggled in, to see that other deliveries in its group do not fail.
 #[test]
-fn a_delivery_that_cannot_be_stored_takes_no_other_down() {
+fn a_delivery_that_cannot_be_stored_does_not_fail_others_in_its_group() {
     let database = database!(Backend::Postgres);
     let store = Arc::new(database.open("acme"));
     let runtime = tokio::runtime::Builder::new_multi_thread()

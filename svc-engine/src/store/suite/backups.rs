@@ -121,7 +121,7 @@ fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {
 }
 
 #[rstest]
-fn a_copy_goes_into_either_backend_as_it_was(
+fn a_copy_is_restored_unchanged_into_either_backend(
     #[values(Backend::Sqlite, Backend::Postgres)] from: Backend,
     #[values(Backend::Sqlite, Backend::Postgres)] to: Backend,
 ) {
@@ -160,7 +160,7 @@ fn a_copy_goes_into_either_backend_as_it_was(
 }
 
 #[rstest]
-fn a_store_that_is_replaced_under_a_server_is_noticed(
+fn a_restored_database_under_a_running_server_is_noticed(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -172,7 +172,7 @@ fn a_store_that_is_replaced_under_a_server_is_noticed(
     said.input_messages = call(41).build().input_messages;
     let fact = Append::InferenceCall(Box::new(store.encode(said.clone(), at(0))));
     match backend {
-        // The open file was replaced: nothing is stored where nobody would find it.
+        // The open file was replaced: nothing is stored in a file that nobody would find.
         Backend::Sqlite => {
             let refused = store.append_now(vec![fact]);
             assert!(refused.is_err(), "{refused:?}");
@@ -180,7 +180,7 @@ fn a_store_that_is_replaced_under_a_server_is_noticed(
             assert!(matches!(read, Err(StoreError::Replaced)));
         }
         Backend::Postgres => {
-            // The contents that it relies on are lost. Encoded anew, the same call is stored.
+            // The contents that it relies on are lost. Encoded again, the same call is stored.
             drop(store.append_now(vec![fact]));
             let fact = Append::InferenceCall(Box::new(store.encode(said, at(0))));
             let again = store.append_now(vec![fact]).unwrap();
@@ -231,7 +231,7 @@ fn named(found: &Findings) -> BTreeSet<(Damage, String, String)> {
 }
 
 #[rstest]
-fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let database = database!(backend);
     drop(filled(&database));
     let (folder, tables) = taken(&database, "whole");
@@ -493,7 +493,7 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
 }
 
 #[rstest]
-fn what_an_unreadable_row_may_hold_is_not_called_absent(
+fn data_in_an_unreadable_row_is_not_reported_as_missing(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -514,7 +514,7 @@ fn what_an_unreadable_row_may_hold_is_not_called_absent(
 }
 
 #[test]
-fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
+fn a_truncated_or_changed_file_of_a_copy_is_named_and_never_restored() {
     let database = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
     drop(filled(&database));
     let (folder, tables) = taken(&database, "copy");
@@ -532,7 +532,7 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
                 finding.table == table.table && finding.damage == Damage::FileDamaged
             });
             assert!(is_named, "{}: {found:#?}", table.table);
-            // What the file held must not be called absent: nobody can tell.
+            // The data in the file must not be reported as missing, because nobody can tell.
             let is_sure = |damage| {
                 !matches!(
                     damage,
@@ -556,7 +556,7 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
                 unreachable!("it is SQLite")
             };
             let left = fs::read_dir(path.parent().unwrap()).unwrap().count();
-            assert_eq!(left, 0, "nothing is left of what was not finished");
+            assert_eq!(left, 0, "nothing remains of an unfinished copy");
         }
         fs::write(&path, &whole).unwrap();
     }
@@ -565,7 +565,7 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
 }
 
 #[rstest]
-fn what_is_cancelled_ends_and_changes_nothing(
+fn a_cancelled_backup_or_restore_stops_and_changes_nothing(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

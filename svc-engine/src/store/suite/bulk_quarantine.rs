@@ -33,7 +33,7 @@ const fn tally(matched: u64, visible: u64) -> CallTally {
 }
 
 #[rstest]
-fn a_change_skips_the_calls_that_are_in_the_state_and_says_how_many(
+fn a_bulk_change_skips_and_counts_calls_already_in_that_state(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -110,7 +110,7 @@ fn a_change_skips_the_calls_that_are_in_the_state_and_says_how_many(
 }
 
 #[rstest]
-fn the_conditions_of_a_filter_are_added_up_and_both_bounds_are_included(
+fn the_conditions_of_a_filter_combine_and_both_bounds_are_inclusive(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -149,7 +149,7 @@ fn the_conditions_of_a_filter_are_added_up_and_both_bounds_are_included(
 }
 
 #[rstest]
-fn more_calls_than_are_bound_at_once_are_one_change(
+fn calls_beyond_one_statement_are_still_one_change(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -172,7 +172,7 @@ fn more_calls_than_are_bound_at_once_are_one_change(
 }
 
 #[rstest]
-fn a_change_needs_the_schema_at_head_and_leaves_nothing_behind(
+fn a_failed_bulk_change_leaves_nothing_and_needs_the_schema_at_head(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -212,7 +212,7 @@ fn a_change_needs_the_schema_at_head_and_leaves_nothing_behind(
     assert_eq!(
         snapshot.call_tally(&CallFilter::default()).unwrap(),
         tally(2, 2),
-        "looking works on another schema"
+        "reading works on another schema"
     );
     assert!(snapshot.has_table("quarantine_log").unwrap());
     assert!(!snapshot.has_table("no_such_table").unwrap());

@@ -10,7 +10,7 @@ fn seconds(range: std::ops::Range<i64>) -> std::ops::Range<Moment> {
 }
 
 #[rstest]
-fn the_calls_of_a_range_come_in_the_order_of_their_observation(
+fn the_calls_of_a_range_are_read_in_order_of_observation(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -77,7 +77,7 @@ fn the_calls_of_each_hour_are_counted_up_to_a_bound(
     assert_eq!(
         counted(0..9_000, 4),
         Some(vec![(0, 1), (1, 2), (2, 1)]),
-        "a hidden one counts"
+        "a hidden fact counts too"
     );
     assert_eq!(counted(0..9_000, 3), None);
     assert_eq!(counted(3_600..7_200, 2), Some(vec![(1, 2)]));
@@ -85,7 +85,7 @@ fn the_calls_of_each_hour_are_counted_up_to_a_bound(
 }
 
 #[rstest]
-fn calls_bear_the_contents_of_their_answers(
+fn calls_are_read_with_the_contents_of_their_answers(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -125,7 +125,7 @@ fn calls_bear_the_contents_of_their_answers(
 }
 
 #[rstest]
-fn facts_of_repositories_come_in_the_order_of_their_capture(
+fn facts_of_repositories_are_read_in_order_of_capture(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -206,7 +206,7 @@ fn facts_of_repositories_come_in_the_order_of_their_capture(
 }
 
 #[rstest]
-fn what_sessions_decided_and_edited_is_read_by_the_sessions(
+fn decisions_and_edits_are_read_by_session(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -257,9 +257,9 @@ fn what_sessions_decided_and_edited_is_read_by_the_sessions(
     assert_eq!(found, [id(1), id(2), id(11), id(12), id(21), id(22)]);
 }
 
-/// A cohort costs as much as is in its range. An index gives its calls in order.
+/// The cost of a cohort depends only on its range. An index returns its calls in order.
 #[rstest]
-fn the_cost_of_a_cohort_is_in_its_range(
+fn the_cost_of_a_cohort_depends_only_on_its_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -183,7 +183,10 @@ fn no_byte_of_erased_content_is_left_in_the_files(
         .iter()
         .filter_map(|after| after.get(12..12 + WINDOW))
         .collect();
-    assert!(found(&left, &kept_pieces) > 80, "what stays is found so");
+    assert!(
+        found(&left, &kept_pieces) > 80,
+        "content that stays is found this way"
+    );
     assert!(left.len() < size, "{} of {size}", left.len());
     if backend == Backend::Sqlite {
         let log = std::fs::metadata(folder.join("svc.db-wal")).unwrap();
@@ -212,12 +215,12 @@ fn the_statistics_of_the_planner_hold_no_content() {
     let any = "SELECT tablename FROM pg_stats WHERE tablename = 'inference_calls'";
     assert!(
         !database.rows(any, 1).is_empty(),
-        "other columns are sampled"
+        "the planner samples other columns"
     );
 }
 
 #[rstest]
-fn who_reads_what_was_there_before_is_waited_for(
+fn compaction_waits_for_readers_of_the_earlier_state(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -236,7 +239,7 @@ fn who_reads_what_was_there_before_is_waited_for(
 }
 
 #[test]
-fn a_transaction_of_another_database_of_the_cluster_is_waited_for() {
+fn compaction_waits_for_transactions_of_other_databases_in_the_cluster() {
     let database = database!(Backend::Postgres);
     let elsewhere = database!(Backend::Postgres);
     let mut other = Connection::open(elsewhere.url()).unwrap();

@@ -107,7 +107,7 @@ fn content_rows(database: &TestStore) -> usize {
 }
 
 #[rstest]
-fn the_content_of_a_session_goes_and_its_facts_stay(
+fn erasing_a_session_removes_its_content_and_keeps_its_facts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -208,7 +208,7 @@ fn the_content_of_a_session_goes_and_its_facts_stay(
 }
 
 #[rstest]
-fn a_user_is_erased_where_it_is_named_or_nobody_else_is(
+fn erasing_a_user_includes_nameless_calls_of_sessions_without_another_user(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -248,7 +248,7 @@ fn a_user_is_erased_where_it_is_named_or_nobody_else_is(
 }
 
 #[rstest]
-fn what_is_older_than_a_moment_goes(
+fn content_older_than_a_moment_is_erased(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -273,7 +273,7 @@ fn what_is_older_than_a_moment_goes(
     );
     assert!(
         forecast.shared_in_session > 0,
-        "what the later calls need too"
+        "content that later calls need too"
     );
     let left = messages(&store, "s");
     let lengths: Vec<usize> = left.iter().map(|(input, _)| input.len()).collect();
@@ -288,7 +288,7 @@ fn what_is_older_than_a_moment_goes(
 }
 
 #[rstest]
-fn a_server_stores_anew_what_it_remembers_and_is_gone(
+fn a_server_stores_remembered_content_again_after_its_erasure(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -323,7 +323,7 @@ fn a_server_stores_anew_what_it_remembers_and_is_gone(
 }
 
 #[rstest]
-fn what_a_call_needs_that_came_meanwhile_stays(
+fn an_erasure_keeps_content_that_a_later_call_shares(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -352,7 +352,7 @@ fn what_a_call_needs_that_came_meanwhile_stays(
 }
 
 #[rstest]
-fn a_large_erasure_is_several_transactions(
+fn a_large_erasure_uses_several_transactions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -376,7 +376,7 @@ fn any_calls() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
 }
 
 #[rstest]
-fn what_is_not_erased_reads_back_as_it_was(
+fn content_that_is_not_erased_is_read_back_unchanged(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

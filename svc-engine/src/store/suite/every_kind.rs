@@ -57,7 +57,7 @@ fn every_kind_has_the_table_of_its_name() {
 }
 
 #[test]
-fn every_kind_is_one_of_these_or_a_call() {
+fn the_suite_covers_every_kind_of_fact() {
     let mut tables: Vec<FactTable> = kinds().iter().map(|kind| kind.table).collect();
     tables.push(FactTable::InferenceCalls);
     tables.sort_unstable();
@@ -72,7 +72,7 @@ fn every_kind_is_one_of_these_or_a_call() {
 }
 
 #[rstest]
-fn a_fact_is_stored_once_and_a_redelivery_names_it_where_an_answer_does(
+fn a_fact_is_stored_once_and_a_redelivery_is_recognised(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -138,7 +138,7 @@ fn quarantine_hides_a_fact_of_any_kind_and_a_redelivery_does_not_show_it(
 }
 
 #[rstest]
-fn a_delivery_of_every_kind_is_one_transaction_and_answered_in_order(
+fn a_delivery_of_all_kinds_is_one_transaction_with_answers_in_order(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -164,7 +164,7 @@ fn a_delivery_of_every_kind_is_one_transaction_and_answered_in_order(
 
 /// Law: what is read equals what was stored, on either backend.
 #[test]
-fn facts_come_back_as_they_were() {
+fn facts_of_every_kind_are_read_back_unchanged() {
     let databases: Vec<TestStore> = [Backend::Sqlite, Backend::Postgres]
         .into_iter()
         .filter_map(TestStore::create)

@@ -58,7 +58,7 @@ fn both_backends_export_the_same_lines() {
 }
 
 #[rstest]
-fn facts_are_read_some_at_a_time_and_within_a_range(
+fn an_export_reads_facts_in_batches_within_a_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

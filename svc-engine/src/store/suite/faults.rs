@@ -67,7 +67,7 @@ fn failing(error: fn() -> StoreError) -> Command<'static> {
 }
 
 #[rstest]
-fn only_an_error_of_the_data_is_tried_delivery_by_delivery(
+fn only_an_error_in_the_data_is_retried_delivery_by_delivery(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -87,12 +87,12 @@ fn only_an_error_of_the_data_is_tried_delivery_by_delivery(
     assert_eq!(stored, 20);
     assert!((20..=40).contains(&tries), "{tries}");
     let (stored, tries) = group(|| StoreError::Deadline);
-    assert_eq!(stored, 0, "the others are told to come again");
+    assert_eq!(stored, 0, "the others are told to retry");
     assert!(tries <= 20, "{tries}");
 }
 
 #[rstest]
-fn deliveries_tried_singly_do_not_each_wait_for_a_database_that_hangs(
+fn deliveries_retried_one_by_one_do_not_each_wait_for_a_hanging_database(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -130,7 +130,7 @@ fn deliveries_tried_singly_do_not_each_wait_for_a_database_that_hangs(
 }
 
 #[rstest]
-fn a_panic_in_the_writer_costs_its_group_and_nobody_else(
+fn a_panic_in_the_writer_fails_only_its_group(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -159,7 +159,7 @@ fn a_panic_in_the_writer_costs_its_group_and_nobody_else(
 }
 
 #[test]
-fn a_terminated_backend_costs_no_sender_anything() {
+fn a_terminated_backend_fails_no_sender() {
     let database = database!(Backend::Postgres);
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);
@@ -195,7 +195,7 @@ fn a_terminated_backend_costs_no_sender_anything() {
 }
 
 #[rstest]
-fn who_waits_behind_a_database_that_hangs_is_answered_with_the_first(
+fn deliveries_behind_a_hanging_database_fail_together_with_the_first(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -211,7 +211,7 @@ fn who_waits_behind_a_database_that_hangs_is_answered_with_the_first(
 }
 
 #[rstest]
-fn what_was_accepted_is_stored_when_the_store_closes(
+fn accepted_deliveries_are_stored_before_the_store_closes(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -256,7 +256,7 @@ fn what_was_accepted_is_stored_when_the_store_closes(
 }
 
 #[test]
-fn a_locked_table_delays_only_who_needs_it() {
+fn a_locked_table_delays_only_writers_that_need_it() {
     let database = database!(Backend::Postgres);
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);

@@ -106,7 +106,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert!(again.unchanged);
     assert_eq!(
         again.row, first.row,
-        "it is granted already, and nothing is appended"
+        "it is already granted, so nothing is appended"
     );
     let rule = GrantTarget::Rule(GrantRule {
         repo: Some(name("own/repo")),
@@ -115,7 +115,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
         ..in_repository(7)
     });
     let second = add("ci", &rule, "a rule");
-    assert_eq!(second.row.target, Some(rule), "it is read back as it was");
+    assert_eq!(second.row.target, Some(rule), "it is read back unchanged");
     let other = add("review", &of_session("s"), "another token");
     let elsewhere = database.ledger("other");
     let foreign = elsewhere.add_grant(&token("ci"), &of_session("x"), &because("x"));
@@ -125,7 +125,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert_eq!(
         remove(&foreign),
         Err(NoGrant::Absent),
-        "another organization's"
+        "it belongs to another organization"
     );
     assert_eq!(remove("0123"), Err(NoGrant::Absent));
     assert_eq!(remove(&first.row.grant_id[..8]), Err(NoGrant::Ambiguous));
@@ -142,7 +142,7 @@ fn grants_are_appended_and_ended_by_rows_of_their_own(
     assert_eq!(
         remove(&removed.row.grant_id),
         Err(NoGrant::Absent),
-        "a removal is no grant"
+        "a removal is not a grant"
     );
     assert_eq!(in_force(&store, "ci"), [&*second.row.grant_id]);
     assert_eq!(in_force(&store, "review"), [&*other.row.grant_id]);
@@ -242,7 +242,7 @@ fn a_token_has_a_bounded_number_of_grants(
     assert_eq!(add(TOKEN_GRANTS_MAX), Err(NoGrant::Full));
     assert!(
         add(0).unwrap().unchanged,
-        "what is granted may be granted again"
+        "a granted Session may be granted again"
     );
     ledger
         .remove_grant(&ids[3], &because("r"))
@@ -251,9 +251,9 @@ fn a_token_has_a_bounded_number_of_grants(
     assert!(add(TOKEN_GRANTS_MAX).is_ok());
 }
 
-/// What is in force follows from the log, whatever happens at once.
+/// What is in force follows from the log, even with concurrent changes.
 #[rstest]
-fn changes_at_once_leave_what_the_log_amounts_to(
+fn concurrent_grant_changes_leave_what_the_log_says(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -319,7 +319,7 @@ fn decided(
 }
 
 #[rstest]
-fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
+fn a_rule_grants_exactly_the_sessions_whose_facts_match(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -411,12 +411,12 @@ fn a_rule_reaches_the_sessions_of_which_facts_say_this_and_nothing_else(
     assert_eq!(
         reached(&foreign, &user("ann")),
         [""; 0],
-        "another organization's"
+        "it belongs to another organization"
     );
 }
 
 #[rstest]
-fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
+fn a_rule_about_a_repository_matches_under_all_its_names(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -471,7 +471,7 @@ fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
         obstacles(&store, &in_repository(7), "d"),
         [RepositoryNotSaid, OtherRepository]
     );
-    // Without its push, the repository of an observation cannot be told.
+    // Without its push, the repository of an observation is unknown.
     set(
         &database,
         FactTable::Pushes,
@@ -489,7 +489,7 @@ fn a_rule_about_a_repository_reaches_its_sessions_whatever_its_name(
 }
 
 #[rstest]
-fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
+fn a_rule_examines_a_bounded_number_of_sessions_and_reports_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -513,7 +513,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
         ..ann
     };
     let all = snapshot.grant_reach(&[&none], &[]).unwrap();
-    assert!(all.is_over, "also when it reaches none of them");
+    assert!(all.is_over, "even if it matches none of them");
     assert_eq!(all.sessions, []);
     for (rule, is_over) in [(since(0), true), (since(9), false)] {
         assert_eq!(
@@ -525,7 +525,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
             is_over
         );
     }
-    // Only few Sessions are asked about.
+    // Only a few Sessions are looked up.
     let some = [session("s0001"), session("s0900")];
     let reached = snapshot.grant_reach(&[&user("ann")], &some).unwrap();
     assert_eq!(
@@ -536,7 +536,7 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
 
 /// The cost of a question depends on the Sessions of its rules. An index finds them.
 #[rstest]
-fn the_cost_of_a_rule_is_in_its_sessions(
+fn the_cost_of_a_rule_depends_only_on_its_sessions(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

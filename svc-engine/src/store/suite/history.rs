@@ -31,7 +31,7 @@ fn range(seconds: std::ops::RangeInclusive<i64>) -> (Moment, Moment) {
 }
 
 #[rstest]
-fn the_first_facts_of_a_repository_come_in_the_order_of_their_receipt(
+fn the_first_facts_of_a_repository_are_read_in_order_of_receipt(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -10,7 +10,7 @@ use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 
 #[rstest]
-fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn a_call_is_read_back_unchanged(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let database = database!(backend);
     let store = database.open("acme");
     let raw = Json::parse(
@@ -59,7 +59,7 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
 /// messages and templates are stored already. The same holds after redaction, when parts and
 /// payload differ.
 #[rstest]
-fn a_raw_payload_comes_back_as_it_was(
+fn a_raw_payload_is_read_back_unchanged(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const DELIVERED: &str =
@@ -233,12 +233,12 @@ fn redelivery_and_conflict_follow_the_ids(
     assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
     assert!(
         !snapshot.session_known(&session("other")).unwrap(),
-        "a redelivery makes no Session"
+        "a redelivery creates no Session"
     );
 }
 
 #[rstest]
-fn calls_of_one_append_are_judged_in_order(
+fn calls_of_one_append_are_decided_in_order(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -279,7 +279,7 @@ fn calls_of_one_append_are_judged_in_order(
 }
 
 #[rstest]
-fn an_id_is_one_of_its_organization(
+fn ids_of_calls_are_scoped_to_their_organization(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -311,7 +311,7 @@ fn an_id_is_one_of_its_organization(
 }
 
 #[rstest]
-fn of_equal_deliveries_at_once_exactly_one_is_stored(
+fn exactly_one_of_several_equal_concurrent_deliveries_is_stored(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -397,13 +397,13 @@ fn a_history_is_stored_once(
     let mut connection = Connection::open(database.url()).unwrap();
     let count = || connection.first("SELECT COUNT(*) FROM content", &[], |row| row.integer(0));
     let count = plan_check::unchecked(count).unwrap();
-    assert_eq!(count, Some(101), "one row a distinct message");
+    assert_eq!(count, Some(101), "one row per distinct message");
     let calls = messages(&stores[0], "s");
     assert_eq!(calls.last().unwrap().0.len(), 100);
 }
 
 #[rstest]
-fn what_two_sessions_say_alike_is_stored_for_each(
+fn equal_messages_of_two_sessions_are_stored_for_each(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -428,7 +428,7 @@ fn what_two_sessions_say_alike_is_stored_for_each(
 
 /// Calls are found by the number of their Session. Any server may be the first to give it out.
 #[rstest]
-fn servers_that_write_to_a_new_session_at_once_give_it_one_number(
+fn concurrent_servers_give_a_new_session_one_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -516,5 +516,5 @@ fn a_session_keeps_its_first_user_until_another_contradicts(
             |row| row.integer(0),
         )
         .unwrap();
-    assert_eq!(conflict, Some(1), "also within one transaction");
+    assert_eq!(conflict, Some(1), "even within one transaction");
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::fact::{DeveloperDecision, EditObservation, EditTexts, RejectedEdit, RetryLinkage};
 
 #[rstest]
-fn a_decision_of_a_claude_code_call_is_one_whatever_its_path(
+fn a_claude_code_call_has_one_decision_for_any_path(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -56,7 +56,7 @@ fn a_decision_of_a_claude_code_call_is_one_whatever_its_path(
 }
 
 #[rstest]
-fn every_other_decision_is_one_per_path_call_and_delay(
+fn other_agents_have_one_decision_per_path_call_and_delay(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -107,7 +107,7 @@ fn long(end: &str) -> String {
 }
 
 #[rstest]
-fn a_decision_whose_id_is_derived_is_known_by_it(
+fn a_decision_with_a_derived_id_is_recognised_by_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -127,7 +127,7 @@ fn a_decision_whose_id_is_derived_is_known_by_it(
 }
 
 #[rstest]
-fn edits_are_one_per_call_and_linkages_one_per_tool_file_and_pair(
+fn there_is_one_edit_per_call_and_one_linkage_per_tool_file_and_pair(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -192,7 +192,7 @@ fn edits_are_one_per_call_and_linkages_one_per_tool_file_and_pair(
 }
 
 #[rstest]
-fn the_largest_texts_of_an_edit_come_back(
+fn the_largest_edit_texts_are_read_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -213,7 +213,7 @@ fn the_largest_texts_of_an_edit_come_back(
 }
 
 #[rstest]
-fn what_a_file_holds_whole_is_known_without_its_texts(
+fn an_edit_that_the_file_contains_is_known_without_reading_its_texts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -257,7 +257,7 @@ fn what_a_file_holds_whole_is_known_without_its_texts(
 }
 
 #[rstest]
-fn a_log_fact_moves_its_session_by_its_receipt_and_a_redelivery_does_not(
+fn a_log_fact_extends_its_session_by_its_receipt_and_a_redelivery_does_not(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

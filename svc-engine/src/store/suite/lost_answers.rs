@@ -99,7 +99,7 @@ fn delivery(store: &Store, number: u128) -> Delivery {
 }
 
 #[rstest]
-fn a_commit_whose_answer_is_lost_is_done_once(
+fn a_commit_with_a_lost_answer_is_carried_out_once(
     #[values(Loses::Commit, Loses::Answer)] loses: Loses,
 ) {
     let database = database!(Backend::Postgres);
@@ -124,7 +124,7 @@ fn a_commit_whose_answer_is_lost_is_done_once(
     assert_eq!(
         deliver(2),
         [Outcome::Stored(id(2))],
-        "the sender hears of it"
+        "the sender gets its answer"
     );
     assert_eq!(network.0.load(Ordering::SeqCst), NOTHING);
     let worked = Arc::new(AtomicUsize::new(0));
@@ -138,7 +138,7 @@ fn a_commit_whose_answer_is_lost_is_done_once(
     work.unwrap();
     let tries = worked.load(Ordering::SeqCst);
     assert_eq!(tries, if loses == Loses::Commit { 2 } else { 1 });
-    // Nothing tells whether uncounted work was committed, so it is not repeated.
+    // Nobody knows whether uncounted work was committed, so it is not repeated.
     let counted = Arc::clone(&worked);
     network.lose(loses);
     let work = store.writer.run_blocking(move |_| {
@@ -155,5 +155,5 @@ fn a_commit_whose_answer_is_lost_is_done_once(
     assert_eq!(deliveries(CaptureSource::Gateway), 3);
     assert_eq!(deliveries(CaptureSource::Ci), 1);
     let epochs = database.rows("SELECT CAST(COUNT(*) AS TEXT) FROM writers", 1);
-    assert_eq!(epochs, [["1"]], "the writer goes on where it was");
+    assert_eq!(epochs, [["1"]], "the writer continues where it was");
 }

@@ -22,7 +22,7 @@ fn because(number: u128) -> GrantChange {
     }
 }
 
-/// Gives other tokens as many grants as many operators would: Sessions and rules.
+/// Gives other tokens many grants, of Sessions and of rules.
 fn grant_others(database: &TestStore) {
     let log = format!(
         "INSERT INTO grant_log (grant_id, org_id, token, action, session_id, user_id, agent_harness, \
@@ -53,7 +53,7 @@ fn user(name: &str) -> GrantRule {
 }
 
 #[rstest]
-fn a_question_takes_the_same_statements_whatever_other_tokens_have(
+fn grants_of_other_tokens_add_no_statements_to_a_question(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -101,7 +101,7 @@ fn a_question_takes_the_same_statements_whatever_other_tokens_have(
 }
 
 #[rstest]
-fn however_many_grants_there_are_a_page_of_them_is_bounded(
+fn a_page_of_grants_is_bounded_for_any_number_of_grants(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -159,7 +159,7 @@ fn as_many_rules_as_a_token_may_have_are_one_statement(
 
 /// Many operators revoke and restore a token at once, and grant it things meanwhile.
 #[rstest]
-fn a_storm_of_revocations_leaves_what_its_last_row_says(
+fn many_concurrent_revocations_leave_what_the_last_row_says(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

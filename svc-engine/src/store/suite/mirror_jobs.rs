@@ -74,7 +74,7 @@ fn status(store: &Store, second: i64) -> Vec<MirrorStatus> {
 }
 
 #[rstest]
-fn a_push_makes_its_mirror_due_and_a_redelivery_again(
+fn a_push_and_its_redelivery_make_the_mirror_due(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -175,7 +175,7 @@ fn a_nameless_or_quarantined_push_makes_nothing_due(
 }
 
 #[rstest]
-fn a_push_that_is_quarantined_while_it_waits_is_seen_as_such(
+fn a_push_quarantined_while_it_waits_is_read_as_quarantined(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -222,7 +222,7 @@ fn an_operator_may_ask_for_a_refresh(
 }
 
 #[rstest]
-fn a_job_that_cannot_be_read_does_not_stand_before_the_others(
+fn an_unreadable_job_does_not_block_the_others(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -1,5 +1,5 @@
-//! What the row of an organization promises: exact counts, boundaries and revisions, whoever
-//! writes.
+//! What the row of an organization promises: exact counts, boundaries and revisions, however many
+//! servers write.
 
 use std::collections::BTreeMap;
 
@@ -171,7 +171,7 @@ fn counts_are_exact(backend: Backend) {
 }
 
 #[rstest]
-fn the_counts_are_those_of_the_rows_whatever_was_done(
+fn the_stored_counts_equal_the_rows_after_any_changes(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     counts_are_exact(backend);
@@ -212,7 +212,11 @@ fn a_fact_is_captured_when_it_was_received_or_after_the_last_one(
     let boundary = |as_of| one.snapshot_now().boundary(as_of).unwrap().microseconds();
     assert_eq!(boundary(None), us(30) + 1);
     assert_eq!(boundary(Some(at(25))), us(25));
-    assert_eq!(boundary(Some(at(99))), us(30) + 1, "later is not final");
+    assert_eq!(
+        boundary(Some(at(99))),
+        us(30) + 1,
+        "a later boundary is not final"
+    );
     assert_eq!(
         database
             .open("other")
@@ -225,7 +229,7 @@ fn a_fact_is_captured_when_it_was_received_or_after_the_last_one(
 
 /// Two servers store at once while a reader asks. An answer up to its boundary never changes.
 #[rstest]
-fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
+fn an_answer_up_to_a_boundary_never_changes_while_two_servers_write(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const EACH: u128 = 60;
@@ -274,14 +278,14 @@ fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
     assert_eq!(
         distinct.len(),
         2 * EACH as usize,
-        "no two commits share a moment"
+        "no two commits have the same time"
     );
 }
 
 /// A change of many calls draws its revisions before it commits. A change that commits before it
 /// must not have a later revision.
 #[rstest]
-fn a_revision_is_seen_with_all_before_it(
+fn a_quarantine_revision_is_visible_only_with_all_earlier_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -339,7 +343,7 @@ fn a_revision_is_seen_with_all_before_it(
 }
 
 #[rstest]
-fn what_arrived_is_counted_with_what_it_stored(
+fn deliveries_are_counted_in_the_transaction_that_stores_them(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -388,7 +392,7 @@ fn what_arrived_is_counted_with_what_it_stored(
     assert_eq!(
         captured(&one),
         (3, 3, 1, 6),
-        "it is written with what comes next"
+        "it is written with the next delivery"
     );
     assert!(!other.has_uncounted());
 

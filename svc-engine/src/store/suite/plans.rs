@@ -1,5 +1,5 @@
 //! What the cost of a question depends on. Every test checks that no statement scans or sorts
-//! unasked.
+//! unless it is allowed to.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::*;
 /// A question about a repository reads the claims of its names, and one fact for each claim: the
 /// first in its index.
 #[rstest]
-fn the_cost_of_a_question_about_a_repository_is_in_its_names(
+fn the_cost_of_a_question_about_a_repository_depends_only_on_its_names(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -42,7 +42,7 @@ fn the_cost_of_a_question_about_a_repository_is_in_its_names(
 
 /// A commit has few facts, a repository any number.
 #[rstest]
-fn the_cost_of_a_question_about_commits_is_in_the_commits(
+fn the_cost_of_a_question_about_commits_depends_only_on_the_commits(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     use crate::fact::Lifetime;
@@ -72,7 +72,7 @@ fn the_cost_of_a_question_about_commits_is_in_the_commits(
 /// The outcomes of many commits and runs are found by commit and run. Several indexes of outcomes
 /// contain the organization, and a search by that alone reads all its outcomes.
 #[rstest]
-fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organization(
+fn the_outcomes_of_a_report_are_found_by_commits_and_runs_through_an_index(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -114,7 +114,7 @@ fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organiz
 /// A report looks up more keys at once than any other read, and the database may then prefer a
 /// scan. The plan of each statement is checked when it is first used.
 #[rstest]
-fn as_many_keys_as_a_report_has_are_found_without_a_walk(
+fn all_keys_of_a_report_are_found_without_a_scan(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const KEYS: u128 = 1_000;
@@ -179,7 +179,7 @@ fn as_many_keys_as_a_report_has_are_found_without_a_walk(
 
 /// A page of Sessions is read along one index, whatever the number of Sessions.
 #[rstest]
-fn the_cost_of_a_page_of_sessions_is_in_its_rows(
+fn the_cost_of_a_page_of_sessions_depends_only_on_its_rows(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     use crate::fact::Lifetime;

@@ -7,7 +7,7 @@ fn soon() -> Deadline {
 }
 
 #[test]
-fn connections_that_died_idle_leave_the_pool_as_large_as_before() {
+fn idle_connections_that_died_are_replaced_in_the_pool() {
     let database = database!(Backend::Postgres);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 3);
@@ -30,7 +30,7 @@ fn connections_that_died_idle_leave_the_pool_as_large_as_before() {
 }
 
 #[test]
-fn a_connection_that_dies_in_a_read_leaves_its_place() {
+fn a_connection_that_dies_during_a_read_frees_its_place() {
     let database = database!(Backend::Postgres);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
@@ -46,7 +46,7 @@ fn a_connection_that_dies_in_a_read_leaves_its_place() {
 }
 
 #[rstest]
-fn two_connections_see_one_state_and_are_asked_at_once(
+fn two_connections_see_one_state_and_work_in_parallel(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -95,7 +95,7 @@ fn a_second_connection_is_only_taken_when_it_is_free(
 }
 
 #[test]
-fn what_is_committed_in_between_is_seen_by_both_or_by_none() {
+fn both_connections_of_a_snapshot_see_the_same_commits() {
     let database = database!(Backend::Sqlite);
     let store = database.open("acme");
     let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -122,7 +122,7 @@ fn what_is_committed_in_between_is_seen_by_both_or_by_none() {
 }
 
 #[rstest]
-fn a_place_is_waited_for_until_the_deadline(
+fn a_read_waits_for_a_connection_until_its_deadline(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -164,7 +164,7 @@ fn one_deadline_bounds_all_statements_of_a_read(
 }
 
 #[rstest]
-fn a_read_that_is_cancelled_ends_within_its_statement(
+fn a_cancelled_read_ends_in_the_middle_of_its_statement(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -177,7 +177,7 @@ fn a_read_that_is_cancelled_ends_within_its_statement(
 }
 
 #[test]
-fn a_server_that_hangs_costs_a_read_its_deadline() {
+fn a_hanging_server_delays_a_read_only_until_its_deadline() {
     let database = database!(Backend::Postgres);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
@@ -197,7 +197,7 @@ fn a_server_that_hangs_costs_a_read_its_deadline() {
 }
 
 #[test]
-fn a_file_that_is_deleted_or_replaced_is_not_gone_on_with() {
+fn a_deleted_or_replaced_database_file_is_refused() {
     let database = database!(Backend::Sqlite);
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);
@@ -242,7 +242,7 @@ fn the_file_and_its_folder_are_private() {
 }
 
 #[test]
-fn a_file_that_is_cut_short_is_an_error() {
+fn a_truncated_database_file_is_an_error() {
     let database = database!(Backend::Sqlite);
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);

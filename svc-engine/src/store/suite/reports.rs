@@ -11,7 +11,7 @@ fn alias(mut call: InferenceCall, ids: &[&str]) -> InferenceCall {
 }
 
 #[rstest]
-fn an_id_has_two_owners_at_most_whatever_owns_it(
+fn at_most_two_owners_of_an_id_are_read(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -71,7 +71,7 @@ fn an_id_has_two_owners_at_most_whatever_owns_it(
 }
 
 #[rstest]
-fn an_id_that_every_answer_repeats_hides_no_other(
+fn an_id_repeated_by_every_answer_does_not_hide_others(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -98,7 +98,7 @@ fn an_id_that_every_answer_repeats_hides_no_other(
 }
 
 #[rstest]
-fn calls_of_sessions_are_those_of_a_range(
+fn the_calls_of_sessions_are_limited_to_a_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -138,7 +138,7 @@ fn every_kind_of_fact_that_names_a_repository_proves_the_name(
 }
 
 #[rstest]
-fn an_outcome_proves_its_name_whatever_its_result(
+fn an_outcome_of_any_result_proves_its_name(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -160,7 +160,7 @@ fn an_outcome_proves_its_name_whatever_its_result(
 }
 
 #[rstest]
-fn without_a_name_or_an_identity_nothing_is_proven(
+fn a_fact_without_a_name_or_an_identity_proves_no_claim(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -181,7 +181,7 @@ fn without_a_name_or_an_identity_nothing_is_proven(
 }
 
 #[rstest]
-fn a_claim_counts_from_its_first_visible_fact_and_tells_the_latest(
+fn a_claim_carries_its_latest_visible_fact_up_to_the_boundary(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -229,7 +229,7 @@ fn a_claim_counts_from_its_first_visible_fact_and_tells_the_latest(
 }
 
 #[rstest]
-fn a_rename_gives_both_names_and_says_which_one_is_over(
+fn a_rename_claims_both_names_and_only_the_new_one_as_current(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -252,7 +252,7 @@ fn a_rename_gives_both_names_and_says_which_one_is_over(
 }
 
 #[rstest]
-fn a_name_that_was_taken_again_is_borne_by_both(
+fn a_reused_name_is_claimed_by_both_repositories(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -282,7 +282,7 @@ fn a_name_that_was_taken_again_is_borne_by_both(
 }
 
 #[rstest]
-fn servers_that_write_the_same_claims_at_once_keep_them_all(
+fn concurrent_servers_writing_the_same_claims_keep_them_all(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -328,7 +328,7 @@ fn servers_that_write_the_same_claims_at_once_keep_them_all(
 
 /// PostgreSQL cannot store NUL in a text. A delivery with NUL fails after its claims were written.
 #[test]
-fn a_claim_of_a_failed_delivery_is_not_taken_for_stored() {
+fn a_claim_of_a_failed_delivery_is_stored_by_the_next() {
     let database = database!(Backend::Postgres);
     let store = database.open("acme");
     let failing = vec![
@@ -345,7 +345,7 @@ fn a_claim_of_a_failed_delivery_is_not_taken_for_stored() {
 }
 
 #[rstest]
-fn more_claims_than_the_limit_are_cut_short(
+fn reading_claims_stops_just_beyond_the_limit(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -374,7 +374,7 @@ fn more_claims_than_the_limit_are_cut_short(
     };
     for (names, numbers) in [(&["own/name"][..], &[][..]), (&[], &[9])] {
         assert_eq!(found(names, numbers, 4), 4);
-        assert_eq!(found(names, numbers, 3), 4, "one more than may be");
-        assert_eq!(found(names, numbers, 1), 2, "one more than may be");
+        assert_eq!(found(names, numbers, 3), 4, "one more than the limit");
+        assert_eq!(found(names, numbers, 1), 2, "one more than the limit");
     }
 }

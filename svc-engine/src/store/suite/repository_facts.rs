@@ -18,7 +18,7 @@ fn changed<F>(mut fact: F, change: impl FnOnce(&mut F)) -> F {
 }
 
 #[rstest]
-fn a_ci_outcome_is_one_per_run_and_attempt_of_a_forge(
+fn there_is_one_ci_outcome_per_run_and_attempt_of_a_forge(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -67,7 +67,7 @@ fn a_ci_outcome_is_one_per_run_and_attempt_of_a_forge(
     assert_eq!(
         deliver(changed(identified(10), renamed)),
         Outcome::Redelivered(id(2)),
-        "a name says nothing beside an identity"
+        "the name does not matter if there is an identity"
     );
     let another = changed(identified(10), |it| it.repository = Some(repository(8)));
     assert_eq!(deliver(another), CONFLICT);
@@ -77,7 +77,7 @@ fn a_ci_outcome_is_one_per_run_and_attempt_of_a_forge(
     }
     assert_eq!(count(&store, FactTable::CiOutcomes).total, 5);
     let kept: CiOutcome = store.snapshot_now().fact(id(1)).unwrap().unwrap();
-    assert_eq!(kept, named(1), "the first stays as it is");
+    assert_eq!(kept, named(1), "the first fact is unchanged");
 }
 
 #[rstest]
@@ -119,7 +119,7 @@ fn a_push_never_conflicts(#[values(Backend::Sqlite, Backend::Postgres)] backend:
 }
 
 #[rstest]
-fn a_revision_is_one_per_pair_of_commits_and_conflicts_in_its_head_repository(
+fn there_is_one_revision_per_pair_of_commits_and_another_head_repository_conflicts(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -177,7 +177,7 @@ fn branch(text: &str) -> svc_model::repository::Branch {
 }
 
 #[rstest]
-fn a_merge_is_one_per_pull_request_and_conflicts_in_its_commits(
+fn there_is_one_merge_per_pull_request_and_other_commits_conflict(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -238,7 +238,7 @@ fn a_merge_whose_head_repository_is_gone_is_stored(
 }
 
 #[rstest]
-fn a_rename_is_one_per_delivery_where_deliveries_have_names(
+fn there_is_one_rename_per_named_delivery(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -266,7 +266,7 @@ fn a_rename_is_one_per_delivery_where_deliveries_have_names(
 }
 
 #[rstest]
-fn an_observation_is_one_per_session_and_commit_whatever_its_push_and_ref(
+fn there_is_one_observation_per_session_and_commit_for_any_push_and_ref(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -302,7 +302,7 @@ fn an_observation_is_one_per_session_and_commit_whatever_its_push_and_ref(
 
 /// What an operator learns about a redelivery: where it differs from the retained fact.
 #[rstest]
-fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
+fn a_differing_redelivery_is_reported_with_its_columns(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -369,7 +369,7 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
 }
 
 #[rstest]
-fn of_equal_deliveries_at_once_exactly_one_is_stored(
+fn exactly_one_of_several_equal_concurrent_deliveries_is_stored(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

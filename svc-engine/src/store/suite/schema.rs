@@ -37,7 +37,7 @@ fn both_dialects_have_the_same_tables_and_columns() {
 }
 
 #[rstest]
-fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
+fn an_absent_schema_is_upgraded_to_head_and_unknown_ones_are_recognised(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -46,7 +46,7 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
     assert_eq!(
         upgrade(database.url()).unwrap(),
         head,
-        "a second time changes nothing"
+        "a second upgrade changes nothing"
     );
     assert_eq!(
         schema_state(database.url()).unwrap(),
@@ -95,7 +95,7 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
 }
 
 #[rstest]
-fn several_processes_may_bring_the_schema_to_head_at_once(
+fn several_processes_may_upgrade_the_schema_at_once(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -138,6 +138,6 @@ fn a_migration_runs_without_the_time_limits_of_statements() {
     assert_eq!(
         limits("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"),
         Some(("30s".to_owned(), "5s".to_owned())),
-        "and they hold again afterwards"
+        "the limits apply again afterwards"
     );
 }

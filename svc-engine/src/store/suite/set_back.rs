@@ -1,5 +1,5 @@
-//! A database that is set back under a running service: what is remembered of the lost state must
-//! not be taken for what is stored.
+//! A database that is set back under a running service: memories of the lost state must not be
+//! mistaken for what is stored.
 
 use super::*;
 use crate::read::ContentCache;
@@ -25,7 +25,7 @@ fn asked(store: &Store, cache: &ContentCache, session_id: &str) -> Vec<Message> 
 }
 
 #[rstest]
-fn no_session_reads_the_text_of_another_after_the_database_was_set_back(
+fn after_a_set_back_no_session_reads_the_text_of_another(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
     #[values(true, false)] begins_with_what_is_lost: bool,
 ) {
@@ -56,7 +56,7 @@ fn no_session_reads_the_text_of_another_after_the_database_was_set_back(
         other(&store);
         lost(relies_on_what_is_lost);
     }
-    // The same call again, encoded anew, and again with what is known by now.
+    // The same call, encoded again, and once more with what is known by now.
     for number in [3, 5] {
         let stored = append(&store, vec![said(number, "mine", "of mine alone")]);
         assert_eq!(stored, [Outcome::Stored(id(number))]);
@@ -73,7 +73,7 @@ fn no_session_reads_the_text_of_another_after_the_database_was_set_back(
 }
 
 #[rstest]
-fn what_is_still_there_is_used_though_it_was_prepared_before(
+fn after_a_set_back_content_that_is_still_there_is_used(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -91,7 +91,7 @@ fn what_is_still_there_is_used_though_it_was_prepared_before(
 }
 
 #[rstest]
-fn claims_are_stored_again_after_the_database_was_set_back(
+fn after_a_set_back_lost_repository_claims_are_stored_again(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -115,7 +115,7 @@ fn claims_are_stored_again_after_the_database_was_set_back(
 }
 
 #[rstest]
-fn an_id_of_content_is_never_given_again(
+fn after_a_set_back_no_content_id_is_reused(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -141,7 +141,7 @@ fn an_id_of_content_is_never_given_again(
 }
 
 #[rstest]
-fn what_is_said_of_a_session_is_stored_again_after_the_database_was_set_back(
+fn after_a_set_back_lost_claims_of_a_session_are_stored_again(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

@@ -73,7 +73,7 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
 }
 
 #[rstest]
-fn a_change_is_about_one_fact_that_is_there(
+fn a_quarantine_targets_one_stored_fact_of_the_organization(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -145,7 +145,7 @@ fn a_change_is_about_one_fact_that_is_there(
 }
 
 #[rstest]
-fn the_writer_finds_a_fact_by_the_beginning_of_its_id(
+fn quarantine_accepts_an_unambiguous_prefix_of_a_fact_id(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

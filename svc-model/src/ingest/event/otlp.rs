@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_written_as_the_service_reads_it() {
+    fn a_request_is_written_in_the_form_that_the_service_reads() {
         let user = UserId::new("dev").unwrap();
         let event = Event {
             user_id: Some(user),

@@ -161,7 +161,7 @@ mod tests {
     use crate::json::Json;
 
     #[test]
-    fn the_beginning_of_1970_is_no_time_of_an_event() {
+    fn an_event_time_must_be_after_1970_begins() {
         let at = |microseconds| Instant::from_microseconds(microseconds).unwrap();
         assert_eq!(EventTime::try_from(at(0)), Err(EventTimeError));
         assert_eq!(EventTime::try_from(at(1)).unwrap().nanoseconds(), 1_000);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_kept_as_it_is_or_refused() {
+    fn a_path_is_kept_unchanged_or_refused() {
         assert_eq!(FilePath::new(" a b ").unwrap().as_str(), " a b ");
         assert_eq!(FilePath::new(" a b ").unwrap().trimmed().as_str(), "a b");
         for blank in ["", " \t", "\u{1f}\u{3000}"] {

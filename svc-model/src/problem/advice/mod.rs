@@ -289,7 +289,7 @@ mod tests {
     use crate::problem::QueryFault;
 
     #[test]
-    fn each_reader_gets_its_own_form() {
+    fn advice_is_worded_for_each_reader() {
         let advice = Problem::Query(QueryFault::MalformedSha).advice();
         assert_eq!(
             advice.client(),

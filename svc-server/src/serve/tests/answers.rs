@@ -8,7 +8,7 @@ use super::client::bearer;
 use super::{INGEST, Limits, OPERATOR, SHORT, Server, patient, until};
 
 #[test]
-fn an_answer_that_is_not_taken_in_ends() {
+fn a_connection_ends_if_the_client_does_not_read_its_answers() {
     let server = Server::start(Limits {
         stranger_for: SHORT,
         ..patient()
@@ -107,7 +107,7 @@ fn every_refusal_has_a_body_in_json() {
 }
 
 #[test]
-fn no_answer_of_a_closed_path_may_be_stored() {
+fn answers_of_authenticated_paths_may_not_be_cached() {
     let server = Server::start(patient());
     let auth = bearer(INGEST);
     for (request, status, is_closed) in [
@@ -133,7 +133,7 @@ fn no_answer_of_a_closed_path_may_be_stored() {
 }
 
 #[test]
-fn head_is_get_without_the_body_for_the_probe_and_for_pages() {
+fn head_on_the_probe_and_pages_equals_get_without_the_body() {
     let server = Server::start(patient());
     let mut client = server.connect();
     client.send(format!("HEAD /v1/me HTTP/1.1\r\n{}\r\n", bearer(OPERATOR)));
@@ -158,7 +158,7 @@ fn head_is_get_without_the_body_for_the_probe_and_for_pages() {
 }
 
 #[test]
-fn what_no_route_answers_is_observed_as_all_else() {
+fn requests_without_a_route_are_logged_and_counted_too() {
     let server = Server::start(patient());
     let missing = server.answer("GET /nothing HTTP/1.1\r\nx-request-id: own-1\r\n\r\n");
     assert_eq!(missing.status, 404);

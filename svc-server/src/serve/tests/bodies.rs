@@ -7,7 +7,7 @@ use super::client::{bearer, call, padded, post, webhook};
 use super::{INGEST, Limits, SHORT, Server, WEBHOOK, patient};
 
 #[test]
-fn a_body_that_breaks_off_stores_nothing() {
+fn a_truncated_body_stores_nothing() {
     let server = Server::start(patient());
     let path = "/ingest/gateway/gateway_a";
     let batch = format!("{}\n{}\n", call("one"), call("two"));
@@ -43,7 +43,7 @@ fn a_body_that_breaks_off_stores_nothing() {
 }
 
 #[test]
-fn a_body_that_breaks_off_tells_a_stranger_nothing() {
+fn a_truncated_body_reveals_nothing_to_a_stranger() {
     let server = Server::start(patient());
     let (head, body) = webhook("another-another-another-another", 1_000);
     for request in [
@@ -60,7 +60,7 @@ fn a_body_that_breaks_off_tells_a_stranger_nothing() {
 }
 
 #[test]
-fn a_strangers_time_is_short() {
+fn a_stranger_has_little_time() {
     let server = Server::start(Limits {
         stranger_for: SHORT,
         ..patient()
@@ -79,7 +79,7 @@ fn a_strangers_time_is_short() {
 }
 
 #[test]
-fn a_stranger_earns_time_by_sending_and_not_for_ever() {
+fn a_stranger_gains_time_by_sending_up_to_a_limit() {
     let server = Server::start(Limits {
         stranger_for: SHORT,
         stranger_bytes_per_second: 1,
@@ -93,12 +93,12 @@ fn a_stranger_earns_time_by_sending_and_not_for_ever() {
     assert_eq!(signer.answer().expect("an answer").status, 401);
     assert!(
         started.elapsed() >= SHORT * 5,
-        "it has earned more than the first"
+        "it has gained more time than the first"
     );
 }
 
 #[test]
-fn a_known_senders_body_may_not_stand_still() {
+fn a_stalled_body_of_a_known_sender_is_408() {
     let server = Server::start(Limits {
         body_idle_for: SHORT,
         ..patient()

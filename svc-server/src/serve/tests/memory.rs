@@ -4,7 +4,7 @@ use super::client::{Client, bearer, open, padded, post, webhook};
 use super::{INGEST, Limits, SHORT, Server, WEBHOOK, patient, until};
 
 #[test]
-fn forged_bodies_hold_little_memory_and_delay_nobody() {
+fn forged_bodies_use_little_memory_and_delay_nobody() {
     let server = Server::start(Limits {
         stranger_bytes_max: 1024 * 1024,
         ..patient()
@@ -17,7 +17,7 @@ fn forged_bodies_hold_little_memory_and_delay_nobody() {
             client
         })
         .collect();
-    // Those that are left hold as much as strangers may.
+    // The remaining ones hold as much as strangers may.
     until("forged bodies hold more than their share", || {
         open(&mut strangers) * 100_000 <= 1024 * 1024
     });
@@ -29,7 +29,7 @@ fn forged_bodies_hold_little_memory_and_delay_nobody() {
 }
 
 #[test]
-fn bodies_that_stand_still_give_their_memory_to_those_that_come() {
+fn stalled_bodies_give_their_memory_to_new_ones() {
     let server = Server::start(Limits {
         known_bytes_max: 1024 * 1024,
         body_idle_when_short_for: SHORT,
@@ -56,11 +56,11 @@ fn bodies_that_stand_still_give_their_memory_to_those_that_come() {
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
     let open = open(&mut stalled);
-    assert!(open < 20, "nobody gave way");
+    assert!(open < 20, "no stalled body was ended");
 }
 
 #[test]
-fn a_body_that_finds_no_memory_is_told_to_come_again() {
+fn a_body_without_memory_is_told_to_retry() {
     let server = Server::start(Limits {
         known_bytes_max: 100_000,
         memory_for: SHORT,

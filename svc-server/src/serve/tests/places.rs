@@ -4,7 +4,7 @@ use super::client::{Client, bearer, open, post, webhook};
 use super::{INGEST, Limits, Server, WEBHOOK, patient, until};
 
 #[test]
-fn strangers_give_their_places_to_a_sender_who_can_sign() {
+fn strangers_lose_their_connections_to_a_sender_who_can_sign() {
     let server = Server::start(Limits {
         connections_max: 8,
         newcomers_min: 4,
@@ -34,7 +34,7 @@ fn strangers_give_their_places_to_a_sender_who_can_sign() {
 }
 
 #[test]
-fn idle_known_senders_leave_places_to_newcomers() {
+fn idle_known_senders_lose_their_connections_to_newcomers() {
     let server = Server::start(Limits {
         connections_max: 8,
         newcomers_min: 4,

@@ -7,7 +7,7 @@ use super::client::{bearer, padded, post, webhook};
 use super::{INGEST, Limits, SHORT, Server, WEBHOOK, patient, until};
 
 #[test]
-fn a_stop_waits_for_no_stranger_and_for_nobody_idle() {
+fn a_stop_does_not_wait_for_strangers_or_idle_connections() {
     let mut server = Server::start(patient());
     let mut idle = server.connect();
     idle.send(format!("GET /v1/me HTTP/1.1\r\n{}\r\n", bearer(INGEST)));
@@ -55,7 +55,7 @@ fn a_stop_waits_for_a_request_that_was_accepted() {
 }
 
 #[test]
-fn a_stop_gives_up_a_request_that_does_not_come() {
+fn a_stop_gives_up_on_a_request_that_never_arrives() {
     let mut server = Server::start(Limits {
         stop_requests_for: SHORT,
         ..patient()

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_large_cohort_is_as_large_as_a_report_takes() {
+    fn the_large_cohort_has_the_maximum_size_of_a_report() {
         let shape = Shape::LARGE;
         let sessions = shape.repositories * shape.pull_requests * shape.sessions;
         assert_eq!(shape.all_calls(), 50_000);

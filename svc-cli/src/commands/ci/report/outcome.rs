@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_envelope_is_what_the_system_tells() {
+    fn the_report_is_filled_from_the_variables_of_the_system() {
         assert_eq!(
             written(&status("failure"), GITHUB),
             format!(
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_wins() {
+    fn every_flag_overrides_the_environment() {
         let text = |text: &str| Some(text.to_owned());
         let flags = Flags {
             result: Some(CiResult::TimedOut),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn another_system_is_told_by_flags_alone() {
+    fn an_unknown_system_is_reported_with_flags_only() {
         let text = |text: &str| Some(text.to_owned());
         let flags = Flags {
             result: Some(CiResult::Passed),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_missing_is_named_with_its_flag_and_its_variables() {
+    fn every_missing_value_is_named_with_its_flag_and_variables() {
         assert_eq!(
             mistakes(&Flags::default(), &[("GITLAB_CI", "true")]),
             [
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_system_tells_and_nobody_can_store_is_refused_and_not_bent() {
+    fn invalid_values_of_a_system_are_refused_and_not_corrected() {
         let gitlab = [
             ("GITLAB_CI", "true"),
             ("CI_COMMIT_BRANCH", "main"),
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_github_needs_its_workflow_since_its_webhook_tells_it() {
+    fn a_whole_github_run_needs_the_workflow_that_its_webhook_reports() {
         let whole_run = flags(|flags| {
             flags.status = Some("success".to_owned());
             flags.whole_run = true;
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_a_number_names_no_repository_and_a_number_needs_a_host() {
+    fn a_repository_identity_needs_both_a_host_and_an_id() {
         let jenkins = [
             ("JENKINS_URL", "https://j/"),
             ("BUILD_NUMBER", "1"),
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_is_named_when_none_or_several_make_themselves_known() {
+    fn a_system_must_be_given_if_none_or_several_are_detected() {
         let refused = |variables: &[(&str, &str)]| {
             outcome(&Flags::default(), &Environment::of(variables)).unwrap_err()
         };

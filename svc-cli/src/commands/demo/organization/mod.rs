@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_organization_is_the_same_whenever_it_is_made_again() {
+    fn the_organization_is_the_same_each_time_it_is_generated() {
         let folder = tempfile::tempdir().expect("a folder");
         let make = |name: &str| {
             let now = Instant::parse("2026-05-06T07:08:09Z").expect("a moment");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_in_the_past() {
+    fn every_change_of_the_demo_lies_in_the_past() {
         let now = Instant::parse("2026-05-06T07:08:09Z").expect("a moment");
         let timeline = Timeline::until(now);
         for number in 0..CHANGES.len() {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_of_too_many_parts_is_refused_whole() {
+    fn a_payload_with_too_many_parts_is_refused() {
         let captured = |payload: &str, bytes: usize| {
             let request = GatewayIngestRequest {
                 session_id: Some(SessionId::new("s").unwrap()),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_kind_of_gateway_has_an_adapter() {
+    fn a_gateway_without_an_adapter_is_refused() {
         for provider in [
             GatewayProvider::GatewayB,
             GatewayProvider::GatewayC,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_session_is_skipped_whatever_else_is_wrong() {
+    fn a_call_without_a_session_is_skipped_even_if_other_members_are_invalid() {
         for (payload, model_call_id) in [
             (
                 r#"{"litellm_call_id":" c ","messages":[{"role":"user","content":"x"}]}"#,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_that_cannot_be_kept_refuses_the_call() {
+    fn a_call_with_an_invalid_identity_is_refused() {
         for payload in [
             r#"{"litellm_call_id":"x\u0000"}"#,
             r#"{"response":{"id":"x\ud800"}}"#,
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_the_envelope_win_and_are_resolved_apart() {
+    fn each_id_of_the_envelope_overrides_its_own_counterpart_in_the_payload() {
         let payload = r#"{"metadata":{"session_id":"meta","user_id":"payload"}}"#;
         let ids = |session: Option<&str>, user: Option<&str>| {
             let mut request = request(json(payload));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_delivery_has_a_derived_id_and_its_own_time() {
+    fn a_named_delivery_gets_a_derived_id_and_keeps_its_own_time() {
         let id = |capture: u128| {
             let capture = Capture {
                 id: Uuid::from_u128(capture),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_is_redacted_wherever_it_stands_alone_in_the_call() {
+    fn a_learnt_credential_is_redacted_wherever_it_is_a_whole_line_of_the_call() {
         let (call, notes) = call(json(
             r#"{"messages":[{"role":"assistant","content":"first\nhunter2\nnot hunter2 here","tool_calls":[{"id":"t","function":
                 {"name":"curl","arguments":"{\"x-api-key\": \"hunter2\", \"Authorization\": \"Bearer qwertyqwertyqwerty\", \"deep\": [{\"service_api_key\": \"abc\"}], \"n\": 5}"}}]},
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn redaction_can_be_off() {
+    fn redaction_can_be_turned_off() {
         let payload = json(
             r#"{"messages":[{"role":"user","content":"sk-abcdefghijklmnopqrst"}],"api_key":"x"}"#,
         );
@@ -420,7 +420,7 @@ mod tests {
                 assert_eq!(
                     notes.redactions,
                     Counts::default(),
-                    "nothing in it is a credential"
+                    "it contains no credential"
                 );
                 format!(
                     "{} {:?} {:?} {:?}/{:?} {}+{} {:?} ms",
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_of_a_real_proxy() {
+    fn payloads_recorded_from_a_real_proxy_are_captured() {
         const SESSION: &str = "f3d44f28-df57-4c22-b838-d0fd86c323b7";
         let user = |text: &str| format!(r#"user [{{"type":"text","content":"{text}"}}]"#);
         let assistant = |text: &str| format!(r#"assistant [{{"type":"text","content":"{text}"}}]"#);
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_answer_of_the_responses_interface() {
+    fn an_answer_recorded_from_the_responses_api_is_captured() {
         let mut payload = json(ARRAY)
             .into_array()
             .unwrap()

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_named_by_its_call_and_dated_by_its_end() {
+    fn a_delivery_takes_its_id_and_end_time_from_the_call() {
         const ID: &str = "23279188-c89f-40fe-8122-d8796501faad";
         let named = |times: &str| name(&format!(r#"{{"litellm_call_id":"{ID}"{times}}}"#));
         for (times, observed_at) in [

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_from_usage_then_from_the_payload() {
+    fn token_counts_are_read_from_usage_before_the_payload() {
         for (payload, expected) in [
             (
                 r#"{"usage":{"prompt_tokens":1},"response":{"usage":{"prompt_tokens":2}},"prompt_tokens":3}"#,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_is_truncated_and_in_range() {
+    fn an_integer_is_truncated_and_must_be_in_range() {
         for (number, expected) in [
             ("0", Some(0)),
             ("-0", Some(0)),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_duration_falls_through_what_is_unusable() {
+    fn the_duration_comes_from_the_first_usable_source() {
         for (payload, expected) in [
             (
                 r#"{"response_time_ms":350,"response_time":1.25,"startTime":1,"endTime":3}"#,

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_of_the_prompt_is_one_and_names_its_message() {
+    fn each_prompt_item_is_a_segment_that_names_its_message() {
         let prompt = r#"[{"role":"user","content":"a"},5,{"role":"user","content":"b"}]"#;
         let expected = |holder: &[usize]| {
             [Some(0), None, Some(1)]
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_definitions_are_shared_and_other_large_members_stay_in_the_session() {
+    fn tool_definitions_repeat_everywhere_and_other_large_members_within_a_session() {
         let large = "x".repeat(LARGE);
         assert_eq!(
             found(&format!(

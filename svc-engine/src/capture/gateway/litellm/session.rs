@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_in_their_order() {
+    fn session_sources_are_tried_in_order() {
         const CUSTOM: &str = "requester_custom_headers";
         let id = |number: usize| format!("{number:08}-0000-4000-8000-0123456789ab");
         let object = |number| format!("{{\"session_id\":\"{}\"}}", id(number));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_names_no_session_hides_no_other() {
+    fn a_header_without_a_valid_session_does_not_hide_a_later_one() {
         for header in ["x-svc-session", "x-codex-turn-metadata"] {
             let named = match header {
                 "x-svc-session" => "@A",
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_codex_started_is_a_session_of_its_own() {
+    fn a_thread_started_by_codex_is_its_own_session() {
         for (turn, found) in [
             (r#"{\"session_id\":\"@A\",\"thread_id\":\"@B\"}"#, Some(B)),
             (
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suffix_stands_apart_and_keeps_its_spelling() {
+    fn a_session_suffix_follows_an_underscore_and_keeps_its_spelling() {
         for text in [
             "session_@A",
             "user_a_account__session_@A",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_trimmed_as_every_identity() {
+    fn blanks_around_an_object_with_a_session_are_trimmed() {
         for blanks in [" ", "\\u00a0", "\\u2003\\u001f"] {
             for payload in [
                 r#"{"end_user":"?{\"session_id\":\"@A\"}?"}"#,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read_in_both_places_in_any_case() {
+    fn session_headers_are_found_in_both_places_and_in_any_case() {
         for header in [
             r#""x-codex-turn-metadata":"{\"session_id\":\"@A\"}""#,
             r#""X-Codex-Turn-Metadata":"{\"session_id\":\"@A\"}""#,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_session() {
+    fn values_that_are_not_session_ids_are_ignored() {
         for payload in [
             "{}",
             r#"{"trace_id":"@A","id":"@A"}"#,
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_sources_are_the_gateways_own_ids() {
+    fn the_gateways_own_ids_are_the_last_session_sources() {
         assert_eq!(
             resolve(r#"{"session_id":"@B","litellm_session_id":" @A "}"#),
             Ok(Some(A.to_owned()))
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_cannot_be_kept_refuses_the_payload() {
+    fn an_invalid_session_id_refuses_the_payload() {
         for session in ["a\\u0000b", "\\ud800", &"x".repeat(1_025)] {
             let payload = format!(r#"{{"metadata":{{"session_id":"{session}"}}}}"#);
             assert_eq!(resolve(&payload), Err(GatewayError::InvalidPayload));

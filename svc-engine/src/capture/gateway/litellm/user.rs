@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_in_their_order() {
+    fn user_sources_are_tried_in_order() {
         for (payload, expected) in [
             (
                 r#"{"end_user":"e","metadata":{"user_id":" m ","requester_metadata":{"user_id":"r"}}}"#,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_is_cut_off() {
+    fn the_session_suffix_is_cut_off_the_user() {
         for (user, expected) in [
             ("user_a_account__session_@", Some("user_a_account_")),
             ("user_a_session_@", Some("user_a")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_one_user_however_it_is_spelled() {
+    fn every_spelling_of_a_device_is_the_same_user() {
         let id = "837792f0cc27d5db8367299f827ec2068ad55bb73be1b0dbb669dfb6044d8fee";
         let device = Some("device_837792f0cc27".to_owned());
         for user in [
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_cannot_be_kept_refuses_the_payload() {
+    fn an_invalid_user_id_refuses_the_payload() {
         for user in ["a\\u0000", "\\udfff", &"x".repeat(1_025)] {
             let payload = format!(r#"{{"end_user":"{user}"}}"#);
             assert_eq!(resolve(&payload), Err(GatewayError::InvalidPayload));

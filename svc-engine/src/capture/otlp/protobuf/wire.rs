@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_takes_up_to_ten_bytes() {
+    fn a_varint_has_at_most_ten_bytes() {
         let most = [&[8][..], &[0xff; 9], &[1]].concat();
         assert_eq!(read(&most).unwrap()[0].varint(), Ok(u64::MAX));
         assert_eq!(read(&[8, 0x80, 0x80, 0]).unwrap()[0].varint(), Ok(0));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_passed_over_to_its_end() {
+    fn an_unknown_group_is_skipped_to_its_end() {
         let group = [0x0b, 0x10, 7, 0x1b, 0x1c, 0x0c, 0x20, 9];
         let found = read(&group).unwrap();
         assert_eq!(found.len(), 2);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_ends_the_message() {
+    fn a_malformed_field_is_an_error() {
         for malformed in [
             &[0x00, 0x00][..],
             &[0x0e],

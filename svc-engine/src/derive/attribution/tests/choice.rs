@@ -44,7 +44,7 @@ fn a_written_file_is_tied_to_the_call_that_wrote_it() {
 }
 
 #[test]
-fn a_guess_needs_seven_tenths_and_a_note_three() {
+fn a_guess_needs_a_score_of_seven_tenths_and_a_noted_call_three_tenths() {
     // All words of the call occur in the file, which has others too.
     let world = |of: u32, common: u32| {
         World::default()
@@ -80,7 +80,7 @@ fn a_guess_needs_seven_tenths_and_a_note_three() {
 }
 
 #[test]
-fn a_noted_call_goes_before_a_better_guess() {
+fn a_noted_call_is_preferred_to_a_better_guess() {
     let world = World::default()
         .call(1, 1, 0, &words(0..4))
         .call(2, 2, 0, &words(0..10))
@@ -103,7 +103,7 @@ fn a_noted_call_goes_before_a_better_guess() {
 }
 
 #[test]
-fn calls_count_within_the_windows_of_the_push_both_ends_included() {
+fn calls_count_within_the_inclusive_time_windows_of_the_push() {
     let push_at = 20_000;
     let world = |minute: i64| {
         World::default()
@@ -131,7 +131,7 @@ fn calls_count_within_the_windows_of_the_push_both_ends_included() {
 }
 
 #[test]
-fn of_equal_calls_the_earliest_wins_then_the_smallest_id() {
+fn among_equal_scores_the_earliest_call_wins_and_then_the_smallest_id() {
     let world = World::default()
         .call(5, 1, 3, "x y z")
         .call(4, 2, 2, "z y x")
@@ -166,7 +166,7 @@ fn a_commit_belongs_to_the_first_push_that_brought_it() {
 }
 
 #[test]
-fn a_legacy_repository_is_one_too() {
+fn a_repository_known_only_by_name_is_attributed_too() {
     let named = Lifetime::Named(RepositoryName::new("own/name").unwrap());
     let mut world = World::default().call(1, 1, 0, "x y z").push(9, 5, &[1]);
     world.inputs.pushes[0].repository = Ok(named.clone());

@@ -1,9 +1,9 @@
-//! Whatever is tied to no call is counted, once.
+//! Whatever is attributed to no call is counted once.
 
 use super::*;
 
 #[test]
-fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
+fn a_file_within_reach_of_an_erased_call_is_not_reported_as_without_a_call() {
     let world = World::default()
         .call(1, 1, 0, "x y z")
         .call(2, 2, -1_000, "u v w")
@@ -32,7 +32,11 @@ fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
         world.texts.remove(&id(call));
         world
     };
-    assert_eq!(skipped(&unread(1), &[1]), (0, 0, 2), "it is near both");
+    assert_eq!(
+        skipped(&unread(1), &[1]),
+        (0, 0, 2),
+        "it is within reach of both"
+    );
     assert_eq!(skipped(&unread(1), &[]), (0, 2, 0));
     // The other call is from another day, and within reach only of the commit whose note names it.
     let noted = unread(2).note(8, 2);
@@ -41,7 +45,7 @@ fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
 }
 
 #[test]
-fn whatever_has_no_row_is_counted_once() {
+fn every_file_and_commit_without_a_row_is_counted_once() {
     let mut world = World::default()
         .call(1, 1, 0, "x y z")
         .push(9, 5, &[1, 2, 3, 4])
@@ -86,7 +90,7 @@ fn whatever_has_no_row_is_counted_once() {
 }
 
 #[test]
-fn a_commit_is_settled_by_a_note_or_where_nothing_is_hidden() {
+fn a_commit_is_settled_by_a_note_or_if_everything_about_it_could_be_read() {
     let world = World::default()
         .call(1, 1, 0, "x y z")
         .call(2, 2, 0, "u v w")
@@ -123,7 +127,7 @@ fn a_commit_is_settled_by_a_note_or_where_nothing_is_hidden() {
 }
 
 #[test]
-fn a_commit_that_an_erased_call_may_have_been_noted_for_is_not_settled_by_a_guess() {
+fn a_guess_does_not_settle_a_commit_whose_noted_call_may_be_erased() {
     let world = World::default()
         .call(1, 1, 0, "x y z")
         .call(2, 2, 0, "x y z")

@@ -1,11 +1,11 @@
-//! How much is asked for, and how much work is done.
+//! How much is requested, and how much work is done.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
 #[test]
-fn only_what_is_needed_is_asked_for() {
+fn only_the_needed_pushes_commits_and_answers_are_requested() {
     let world = World::default()
         .call(1, 1, 0, "x")
         .call(2, 1, 1_000, "x")
@@ -43,7 +43,7 @@ fn only_what_is_needed_is_asked_for() {
 }
 
 #[test]
-fn a_commit_is_recalled_while_the_same_calls_are_within_its_reach() {
+fn a_remembered_commit_is_reused_while_the_same_calls_are_within_reach() {
     let world = World::default()
         .call(1, 1, 0, "x y z")
         .call(2, 2, -5_000, "x y z")
@@ -68,7 +68,7 @@ fn a_commit_is_recalled_while_the_same_calls_are_within_its_reach() {
 }
 
 #[test]
-fn scoring_ends_when_it_must() {
+fn scoring_stops_at_the_deadline() {
     let world = World::default()
         .call(1, 1, 0, "x")
         .push(9, 5, &[1])
@@ -100,7 +100,7 @@ fn scoring_ends_when_it_must() {
 }
 
 #[test]
-fn more_work_than_is_taken_is_refused_as_a_whole() {
+fn an_attribution_over_its_work_limit_is_refused_as_a_whole() {
     let mut world = World::default().push(9, 5, &[1]).note(1, 1);
     for call in 0..100_u32 {
         // Each shares half of its words with the file.
@@ -117,7 +117,7 @@ fn more_work_than_is_taken_is_refused_as_a_whole() {
 }
 
 #[test]
-fn calls_and_files_that_are_all_alike_take_no_time_for_each_pair() {
+fn similar_calls_and_files_are_not_compared_pair_by_pair() {
     // Every call repeats the same words and adds one of its own; so does every file, and some share
     // it.
     let mut world = World::default();

@@ -159,12 +159,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn the_join_finds_what_comparing_everything_finds(world in a_world()) {
+    fn the_join_equals_a_comparison_of_every_pair(world in a_world()) {
         prop_assert_eq!(world.derive().rows, slowly(&world));
     }
 
     #[test]
-    fn neither_the_order_of_arrival_nor_a_redelivery_changes_anything(world in a_world()) {
+    fn attributions_do_not_depend_on_arrival_order_or_redeliveries(world in a_world()) {
         let attributions = world.derive();
         let mut again = world.clone();
         again.inputs.calls.extend(world.inputs.calls.iter().rev().cloned());
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_remembered_of_another_world_changes_nothing(
+    fn memories_of_other_facts_do_not_change_attributions(
         world in a_world(),
         kept in prop::collection::vec(any::<bool>(), 140),
     ) {
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn a_commit_that_a_note_tied_is_tied_by_one_or_unsettled_after_an_erasure(
+    fn after_an_erasure_a_noted_commit_is_still_noted_or_unsettled(
         world in a_world(),
         erased in prop::collection::vec(any::<bool>(), 120),
     ) {
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn an_erased_call_has_no_row_and_takes_none_from_others(
+    fn an_erased_call_loses_its_rows_and_other_calls_keep_theirs(
         world in a_world(),
         erased in prop::collection::vec(any::<bool>(), 120),
     ) {
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn what_another_repository_or_time_holds_changes_nothing(world in a_world()) {
+    fn facts_of_another_repository_or_time_do_not_change_attributions(world in a_world()) {
         let attributions = world.derive();
         let more = world
             .clone()

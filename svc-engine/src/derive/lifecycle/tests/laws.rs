@@ -4,7 +4,7 @@ use super::*;
 use crate::derive::cohort::world::assert_only_lost;
 
 #[test]
-fn the_order_of_arrival_and_a_redelivery_change_nothing() {
+fn a_report_does_not_depend_on_arrival_order_or_redeliveries() {
     for seed in 1..60 {
         let world = World::random(seed);
         let (first, second) = (
@@ -16,7 +16,7 @@ fn the_order_of_arrival_and_a_redelivery_change_nothing() {
 }
 
 #[test]
-fn facts_of_others_change_nothing() {
+fn facts_outside_the_cohort_change_nothing() {
     for seed in 1..60 {
         let world = World::random(seed);
         let (first, second) = (
@@ -129,7 +129,7 @@ fn rates(report: &LifecycleReport) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
+fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
     for seed in 1..40 {
         let world = World::random(seed);
         let before = world.lifecycle_report();
@@ -138,7 +138,7 @@ fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
             erased.erase(call.inference_call_id);
             let after = erased.lifecycle_report();
             assert_only_lost(&rates(&before), &rates(&after), seed);
-            // Whatever needs no text stays.
+            // Counts that need no text stay.
             let facts = |report: &LifecycleReport| {
                 let accepted = report.accepted_work.accepted_calls;
                 let sessions = report.session_attrition.clone();
@@ -150,7 +150,7 @@ fn an_erasure_takes_a_call_out_of_a_rate_and_makes_no_failure_of_it() {
 }
 
 #[test]
-fn what_is_absent_is_no_negative() {
+fn missing_evidence_never_adds_a_negative() {
     let negatives = |world: &World| {
         let report = world.lifecycle_report();
         let rework: Vec<u64> = report
@@ -196,7 +196,7 @@ fn what_is_absent_is_no_negative() {
             let unique = world.lifecycle_report().edit_retention.observations;
             assert!(
                 panel.observations >= unique,
-                "seed {seed}: it is still counted"
+                "seed {seed}: the observation is still counted"
             );
             let erased = FateSkip::ContentErased;
             assert_eq!(

@@ -14,7 +14,7 @@ fn are_ancestors(reader: &mut MirrorReader, pairs: &[(CommitSha, CommitSha)]) ->
 }
 
 #[test]
-fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
+fn ancestry_and_reachability_are_answered_for_many_commits_at_once() {
     let stage = Stage::new();
     let commit = |name: &str| sha(&stage.forge.commit(name));
     let (root, left) = (commit("root"), commit("left"));
@@ -129,7 +129,7 @@ fn random_history(
 #[case::moments_in_common(&|number, _| number / 5)]
 #[case::one_moment(&|_, _| 0)]
 #[case::clocks_that_are_wrong(&|number, random| number * 10 + random * 40)]
-fn a_push_brought_what_git_lists(#[case] moment: &dyn Fn(u64, u64) -> u64) {
+fn the_commits_of_a_push_are_those_that_git_lists(#[case] moment: &dyn Fn(u64, u64) -> u64) {
     let stage = Stage::new();
     let commits = random_history(&stage, 88_172_645_463_325_252, 90, moment);
     assert_eq!(commits.len(), 90);
@@ -161,7 +161,7 @@ fn a_push_brought_what_git_lists(#[case] moment: &dyn Fn(u64, u64) -> u64) {
 }
 
 #[test]
-fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
+fn a_push_with_a_missing_end_is_only_its_newer_commit() {
     let stage = Stage::new();
     let commits: Vec<CommitSha> = (0..25)
         .map(|number: u32| sha(&stage.forge.commit(&number.to_string())))
@@ -192,7 +192,7 @@ fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
 }
 
 #[test]
-fn a_history_that_git_cannot_read_to_its_end_tells_nothing() {
+fn a_damaged_history_answers_no_ancestry_question() {
     let stage = Stage::new();
     let [root, middle, tip] = ["root", "middle", "tip"].map(|it| sha(&stage.forge.commit(it)));
     stage.mirror();

@@ -33,7 +33,7 @@ fn a_moved_file_is_one_file_and_a_merge_is_compared_with_its_first_parent() {
 }
 
 #[test]
-fn what_a_commit_adds_is_read_from_what_git_writes() {
+fn the_diff_of_git_yields_the_additions_of_a_commit() {
     let stage = Stage::new();
     let lines: Vec<String> = (0..40).map(|number| format!("line {number}\n")).collect();
     let text = lines.concat();
@@ -112,7 +112,7 @@ fn what_a_commit_adds_is_read_from_what_git_writes() {
 }
 
 #[test]
-fn what_a_repository_says_of_its_files_hides_none() {
+fn attributes_of_the_repository_hide_no_file_from_diffs() {
     let stage = Stage::new();
     let hidden = stage.commit_files(&[(".gitattributes", b"* -diff\n"), ("a", b"seen\n")]);
     stage.mirror();

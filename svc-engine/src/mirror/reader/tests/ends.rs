@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_mirror_that_is_absent_is_none_and_nothing_is_made_for_it() {
+fn opening_an_absent_mirror_creates_nothing() {
     let stage = Stage::new();
     let git = Git::find(&long()).unwrap();
     let opened = MirrorReader::open(&git, &stage.folder(), &stage.lifetime, &long());
@@ -12,7 +12,7 @@ fn a_mirror_that_is_absent_is_none_and_nothing_is_made_for_it() {
 }
 
 #[test]
-fn one_process_answers_all_questions_of_a_kind_and_ends_with_the_reader() {
+fn one_process_per_kind_of_question_ends_with_the_reader() {
     let stage = Stage::new();
     let commits: Vec<CommitSha> = (0..30)
         .map(|number: u32| stage.commit_files(&[("a", number.to_string().as_bytes())]))
@@ -38,7 +38,7 @@ fn one_process_answers_all_questions_of_a_kind_and_ends_with_the_reader() {
 }
 
 #[test]
-fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
+fn too_large_an_answer_is_declined_and_the_next_question_is_answered() {
     let stage = Stage::new();
     let small = stage.commit_files(&[("small", b"x\n")]);
     // A line of 64 MB that differs, and one of 2 MB, which git still compares.
@@ -95,7 +95,7 @@ fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
 }
 
 #[test]
-fn reading_ends_with_its_deadline_and_when_it_is_cancelled() {
+fn reading_stops_at_its_deadline_and_when_cancelled() {
     let stage = Stage::new();
     let commit = stage.commit_files(&[("a", b"x")]);
     stage.mirror();
@@ -124,7 +124,7 @@ fn reading_ends_with_its_deadline_and_when_it_is_cancelled() {
 }
 
 #[test]
-fn a_mirror_that_is_destroyed_under_its_reader_is_an_error_and_no_panic() {
+fn a_mirror_removed_under_its_reader_is_an_error() {
     let stage = Stage::new();
     let commit = stage.commit_files(&[("a", b"x")]);
     stage.mirror();

@@ -55,13 +55,13 @@ fn commits_files_and_diffs_are_read(#[values("sha1", "sha256")] format: &str) {
     let root = diff(&mut reader, &first, WHOLE).unwrap().unwrap();
     assert_eq!(
         root.files, 2,
-        "the first of a history is compared with nothing"
+        "the first commit is compared with an empty tree"
     );
     assert_eq!(diff(&mut reader, &absent, WHOLE).unwrap(), None);
 }
 
 #[test]
-fn files_that_lie_elsewhere_are_followed() {
+fn files_are_followed_through_renames() {
     let stage = Stage::new();
     let text = |of: &str| {
         (0..40)
@@ -116,7 +116,7 @@ fn files_that_lie_elsewhere_are_followed() {
 }
 
 #[test]
-fn odd_names_links_and_other_repositories_are_only_entries() {
+fn odd_names_links_and_submodules_are_read_as_plain_entries() {
     let stage = Stage::new();
     let base = stage.commit_files(&[("a", b"x\n")]);
     let blob = stage

@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest::rstest]
-fn diffs_are_the_same_alone_and_together(#[values("sha1", "sha256")] format: &str) {
+fn diffs_are_the_same_one_by_one_and_in_a_batch(#[values("sha1", "sha256")] format: &str) {
     let stage = Stage::with(format);
     let mut commits = Vec::new();
     for number in 0..120 {
@@ -40,7 +40,7 @@ fn diffs_are_the_same_alone_and_together(#[values("sha1", "sha256")] format: &st
 }
 
 #[test]
-fn files_are_the_same_alone_and_together() {
+fn files_are_the_same_one_by_one_and_in_a_batch() {
     let stage = Stage::new();
     let first = stage.commit_files(&[
         ("a", b"one\n"),
@@ -100,7 +100,7 @@ fn files_are_the_same_alone_and_together() {
 }
 
 #[test]
-fn a_push_is_read_the_same_when_it_was_prepared_for() {
+fn the_commits_of_a_push_are_the_same_after_preparation() {
     let stage = Stage::new();
     let name = |number: usize| format!("file-{number}");
     let commits: Vec<CommitSha> = (0..40)

@@ -71,7 +71,7 @@ impl Service {
         what.contains(" commit ")
     }
 
-    /// Refreshes once more, without any news.
+    /// Refreshes once more, with nothing new.
     fn refresh_again(&self, head: &str) {
         self.deliver(ZEROS, head, |_| {});
         let outcome = self.refresh();
@@ -83,7 +83,7 @@ impl Service {
 }
 
 #[rstest]
-fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
+fn a_head_without_a_ref_on_the_forge_is_fetched_by_its_id_and_kept(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let Some(service) = Service::start_with(backend, |_| {}) else {
@@ -109,14 +109,14 @@ fn a_head_that_the_forge_no_longer_shows_is_fetched_by_its_id_and_kept(
         "",
     );
     assert_eq!(kept, unshown);
-    // A mirror that is created anew requests the heads again.
+    // A recreated mirror requests the heads again.
     fs::remove_dir_all(service.database.folder().join("mirrors")).unwrap();
     service.refresh_again(&main);
     assert!(service.mirror_has(&unshown));
 }
 
 #[test]
-fn a_head_that_the_forge_lacks_is_asked_for_once() {
+fn a_head_missing_on_the_forge_is_requested_once() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -128,10 +128,7 @@ fn a_head_that_the_forge_lacks_is_asked_for_once() {
     service.merged(2, &shown);
     service.refresh_again(&main);
     assert!(!service.mirror_has(&local));
-    assert!(
-        service.mirror_has(&shown),
-        "the others are asked for all the same"
-    );
+    assert!(service.mirror_has(&shown), "the others are still requested");
     // The forge has it now, but nobody asks.
     service
         .forge
@@ -146,7 +143,7 @@ fn a_head_that_the_forge_lacks_is_asked_for_once() {
 }
 
 #[test]
-fn a_head_that_cannot_be_read_is_given_up_and_harms_nothing() {
+fn a_malformed_head_is_given_up_without_affecting_others() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -174,7 +171,7 @@ fn a_head_that_cannot_be_read_is_given_up_and_harms_nothing() {
 }
 
 #[test]
-fn many_missing_heads_are_asked_for_over_several_refreshes() {
+fn many_missing_heads_are_requested_over_several_refreshes() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -193,7 +190,7 @@ fn many_missing_heads_are_asked_for_over_several_refreshes() {
 }
 
 #[test]
-fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_for_later() {
+fn a_stopped_refresh_reports_the_heads_it_has_and_requests_the_rest_later() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -220,7 +217,7 @@ fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_fo
     assert!((1..8).contains(&asked.fetched), "{asked:?}");
     let (rest, done) = service.ask(&merges, Deadline::after(Duration::from_mins(1)));
     done.unwrap();
-    assert_eq!(asked.fetched + rest.fetched, 8, "each is told once");
+    assert_eq!(asked.fetched + rest.fetched, 8, "each is reported once");
     for (number, head) in (1..).zip(&heads) {
         let name = format!("refs/svc-merged/{number}/head");
         assert_eq!(git(&service.mirror(), &["rev-parse", &name], ""), *head);
@@ -228,7 +225,7 @@ fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_fo
 }
 
 #[test]
-fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
+fn a_head_that_arrived_before_its_fetch_was_killed_is_kept_and_reported() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
@@ -259,5 +256,5 @@ fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
     assert_eq!(git(&service.mirror(), &name, ""), unshown);
     let (again, done) = service.ask(&merges, minute());
     done.unwrap();
-    assert_eq!(again, Asked::default(), "it is told once");
+    assert_eq!(again, Asked::default(), "it is reported once");
 }

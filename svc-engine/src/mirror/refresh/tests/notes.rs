@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn both_kinds_of_notes_are_read_and_a_session_counts_once() {
+fn both_kinds_of_notes_are_read_and_a_session_is_observed_once() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["both", "own"]);
@@ -27,7 +27,7 @@ fn both_kinds_of_notes_are_read_and_a_session_counts_once() {
 }
 
 #[test]
-fn notes_that_are_not_wanted_are_not_read() {
+fn notes_that_are_not_configured_are_not_read() {
     let service = Service::start_with(Backend::Sqlite, |config| {
         config.notes = vec![NotesRef::GitAi];
     })
@@ -39,7 +39,7 @@ fn notes_that_are_not_wanted_are_not_read() {
 }
 
 #[test]
-fn every_commit_of_a_branch_with_notes_is_seen_however_it_was_pushed() {
+fn every_noted_commit_of_a_branch_is_observed_even_if_only_its_head_was_pushed() {
     let service = Service::start();
     let commits = service.forge.add_stamped(45, "old");
     // A new branch. The push itself shows only its head.
@@ -53,7 +53,7 @@ fn every_commit_of_a_branch_with_notes_is_seen_however_it_was_pushed() {
 }
 
 #[test]
-fn late_and_changed_notes_are_seen_with_the_next_push() {
+fn late_and_changed_notes_are_observed_with_the_next_push() {
     let service = Service::start();
     let base = service.forge.commit("base");
     let head = service.forge.commit("head");
@@ -75,7 +75,7 @@ fn late_and_changed_notes_are_seen_with_the_next_push() {
 }
 
 #[test]
-fn notes_may_travel_ahead_of_their_branch() {
+fn notes_may_arrive_before_their_branch() {
     let service = Service::start();
     let base = service.forge.commit("base");
     service.forge.push();
@@ -122,7 +122,7 @@ fn notes_may_travel_ahead_of_their_branch() {
 }
 
 #[rstest]
-fn what_is_too_much_for_one_refresh_is_done_by_the_next_ones(
+fn notes_beyond_the_budget_of_a_refresh_are_read_by_the_next_ones(
     #[values(1, 7, 8)] notes: usize,
     #[values(false, true)] changing: bool,
 ) {
@@ -138,7 +138,10 @@ fn what_is_too_much_for_one_refresh_is_done_by_the_next_ones(
             panic!("{outcome:?}");
         };
         rounds += 1;
-        assert!(stored <= notes + 1, "the head of the push comes beside");
+        assert!(
+            stored <= notes + 1,
+            "the head of the push is a separate observation"
+        );
         assert!(rounds < 60);
         // New notes arrive while the old ones are still being read.
         if changing && rounds == 2 {
@@ -162,7 +165,7 @@ fn what_is_too_much_for_one_refresh_is_done_by_the_next_ones(
 }
 
 #[test]
-fn a_budget_of_bytes_or_sessions_never_stops_the_reading() {
+fn a_small_budget_of_bytes_or_sessions_still_makes_progress() {
     for (bytes, sessions) in [(1, 1_000), (1_000_000, 1)] {
         let service = Service::start_with(Backend::Sqlite, |config| {
             config.budget.bytes = bytes;
@@ -184,7 +187,7 @@ fn a_budget_of_bytes_or_sessions_never_stops_the_reading() {
 }
 
 #[test]
-fn malformed_notes_are_ignored_and_told() {
+fn malformed_notes_are_ignored_and_counted() {
     let service = Service::start();
     let head = service.forge.commit("head");
     let good = service.forge.commit("good");
@@ -208,11 +211,11 @@ fn malformed_notes_are_ignored_and_told() {
     assert_eq!(status.last_failure.as_deref(), Some("note_invalid"));
     assert!(status.last_success_at.is_some());
     service.deliver(ZEROS, &large, |_| {});
-    assert_eq!(service.refresh(), refreshed(0, 0), "they are told of once");
+    assert_eq!(service.refresh(), refreshed(0, 0), "they are reported once");
 }
 
 #[test]
-fn a_note_that_says_nothing_new_is_no_work() {
+fn a_note_without_new_sessions_yields_no_observation() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.note(NOTES, &head, r#"{"v":1,"sessions":[]}"#);
@@ -228,7 +231,7 @@ fn a_note_that_says_nothing_new_is_no_work() {
 }
 
 #[test]
-fn a_refresh_looks_at_no_more_notes_than_its_budget_whatever_a_branch_reaches() {
+fn a_refresh_reads_no_more_notes_than_its_budget_even_if_unreachable() {
     let service = Service::start_with(Backend::Sqlite, |config| {
         config.budget.notes = 5;
     })
@@ -256,7 +259,7 @@ fn a_refresh_looks_at_no_more_notes_than_its_budget_whatever_a_branch_reaches() 
 }
 
 #[test]
-fn that_notes_gave_way_to_others_is_told() {
+fn dropped_waiting_notes_are_reported() {
     let service = Service::start_with(Backend::Sqlite, |config| {
         config.budget.waiting = 3;
     })

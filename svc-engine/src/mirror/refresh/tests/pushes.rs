@@ -3,7 +3,9 @@
 use super::*;
 
 #[rstest]
-fn a_push_becomes_observations(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn the_noted_sessions_of_a_push_become_observations(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
     let Some(service) = Service::start_with(backend, |_| {}) else {
         return;
     };
@@ -40,7 +42,7 @@ fn a_push_becomes_observations(#[values(Backend::Sqlite, Backend::Postgres)] bac
 }
 
 #[test]
-fn a_second_sighting_keeps_the_first() {
+fn a_repeated_observation_keeps_the_first() {
     let service = Service::start();
     let base = service.forge.commit("base");
     let head = service.forge.commit("head");
@@ -58,7 +60,7 @@ fn a_second_sighting_keeps_the_first() {
 }
 
 #[test]
-fn a_forced_push_is_followed_and_what_was_seen_stays() {
+fn a_forced_push_is_followed_and_earlier_observations_stay() {
     let service = Service::start();
     let base = service.forge.commit("base");
     let first = service.forge.commit("first");
@@ -76,7 +78,7 @@ fn a_forced_push_is_followed_and_what_was_seen_stays() {
         "refs/heads/gitea".clone_into(&mut push.r#ref);
     });
     assert_eq!(service.refresh(), refreshed(0, 1));
-    // A branch that goes back shows its head.
+    // A branch that was reset shows only its head.
     service.forge.run(&["reset", "-q", "--hard", &base]);
     service.forge.stamp(&base, &["base"]);
     service.push(&second, &base);
@@ -117,7 +119,7 @@ fn pushes_that_came_together_share_a_refresh_and_keep_their_commits() {
 }
 
 #[test]
-fn a_repository_without_an_identity_has_a_mirror_by_its_name() {
+fn a_repository_without_an_identity_is_mirrored_under_its_name() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -134,20 +136,20 @@ fn a_repository_without_an_identity_has_a_mirror_by_its_name() {
 }
 
 #[test]
-fn a_name_that_two_repositories_bore_leads_nowhere() {
+fn a_push_under_a_name_of_two_repositories_is_not_fetched() {
     let service = Service::start();
     let head = service.forge.commit("head");
     let next = service.forge.commit("next");
     service.forge.stamp(&head, &["s"]);
     service.push(ZEROS, &head);
     assert_eq!(service.refresh(), refreshed(1, 0));
-    // The name is given up and taken again.
+    // The name is given up and reused.
     service.deliver(ZEROS, &head, |push| push.repository = Some(repository(8)));
     let ambiguous = RefreshOutcome::Declined(MirrorFailure::NameAmbiguous, String::new());
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
     service.deliver(&head, &next, |_| {});
     assert_eq!(service.refresh(), Some(ambiguous.clone()));
-    // Each is followed again under a name of its own.
+    // Each is followed again under its own name.
     for number in [7, 8] {
         service.deliver(&head, &next, |push| {
             push.repository = Some(repository(number));
@@ -166,7 +168,7 @@ fn a_name_that_two_repositories_bore_leads_nowhere() {
 }
 
 #[test]
-fn a_quarantined_push_is_forgotten() {
+fn a_quarantined_push_is_dropped_without_a_fetch() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_mirror_that_was_lost_is_made_again() {
+fn a_lost_mirror_is_created_again() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -39,7 +39,7 @@ fn a_mirror_that_was_lost_is_made_again() {
 }
 
 #[test]
-fn a_repository_that_is_gone_is_tried_again_until_it_is_back() {
+fn a_missing_repository_is_retried_until_it_is_back() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -63,7 +63,7 @@ fn a_repository_that_is_gone_is_tried_again_until_it_is_back() {
 }
 
 #[test]
-fn a_refused_url_is_final_and_an_earlier_one_serves() {
+fn a_refused_url_is_not_retried_and_an_earlier_url_is_used() {
     let service = Service::start_with(Backend::Sqlite, |config| {
         let allowed = AllowedHosts::Listed(vec!["forge.test".to_owned()]);
         config.remotes = Remotes::new(allowed, std::collections::BTreeMap::new());
@@ -84,7 +84,7 @@ fn a_refused_url_is_final_and_an_earlier_one_serves() {
 }
 
 #[test]
-fn without_space_jobs_wait() {
+fn jobs_wait_while_there_is_no_disk_space() {
     let service = Service::start_with(Backend::Sqlite, |config| {
         config.reserve_bytes = u64::MAX;
     })
@@ -102,7 +102,7 @@ fn without_space_jobs_wait() {
 }
 
 #[test]
-fn a_job_that_is_cancelled_or_finds_its_mirror_taken_is_put_back() {
+fn a_job_that_is_cancelled_or_finds_its_mirror_locked_is_put_back() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.push(ZEROS, &head);
@@ -154,7 +154,7 @@ fn a_deadline_ends_a_job() {
 }
 
 #[rstest]
-fn a_row_that_cannot_be_read_is_a_failure_of_its_job(
+fn an_unreadable_row_fails_only_its_job(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let Some(service) = Service::start_with(backend, |_| {}) else {
@@ -177,7 +177,7 @@ fn a_row_that_cannot_be_read_is_a_failure_of_its_job(
 }
 
 #[test]
-fn what_a_killed_git_left_behind_does_not_stop_the_next_one() {
+fn leftovers_of_a_killed_git_do_not_stop_the_next_one() {
     let service = Service::start();
     let head = service.forge.commit("head");
     service.forge.stamp(&head, &["s"]);
@@ -205,7 +205,7 @@ fn what_a_killed_git_left_behind_does_not_stop_the_next_one() {
     assert_eq!(service.refresh(), refreshed(1, 0));
     assert!(!mirror.join("objects/pack/tmp_pack_abc123").exists());
     assert!(!mirror.join("svc-unfinished").exists());
-    // What a failure leaves is removed at once, because it may be what fills the disk.
+    // The leftovers of a failure are removed at once, because they may be what fills the disk.
     leave();
     let url = service.forge.url();
     service.deliver(&head, &next, |push| {
@@ -219,7 +219,7 @@ fn what_a_killed_git_left_behind_does_not_stop_the_next_one() {
 }
 
 #[test]
-fn a_mirror_that_git_cannot_read_is_made_anew() {
+fn a_mirror_that_git_cannot_read_is_created_again() {
     let service = Service::start();
     let mut last = service.forge.commit("first");
     service.push(ZEROS, &last);

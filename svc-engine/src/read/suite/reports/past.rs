@@ -35,7 +35,7 @@ impl Forge {
 }
 
 #[rstest]
-fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
+fn the_last_week_is_compared_with_the_weeks_before_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -84,7 +84,7 @@ fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
 }
 
 #[rstest]
-fn a_commit_that_cannot_be_read_is_none_without_a_note(
+fn an_unreadable_commit_is_not_counted_as_lacking_a_note(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -121,7 +121,7 @@ fn a_commit_that_cannot_be_read_is_none_without_a_note(
 }
 
 #[rstest]
-fn a_push_of_a_repository_that_cannot_be_determined_is_in_no_share_and_counted(
+fn a_push_with_an_undetermined_repository_is_in_no_share_and_counted(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -146,7 +146,7 @@ fn a_push_of_a_repository_that_cannot_be_determined_is_in_no_share_and_counted(
 }
 
 #[rstest]
-fn all_history_holds_sessions_without_a_call(
+fn all_history_includes_sessions_without_a_call(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -177,7 +177,7 @@ fn all_history_holds_sessions_without_a_call(
 }
 
 #[rstest]
-fn the_moment_of_the_sessions_is_that_of_the_last_fact_considered(
+fn the_as_of_of_the_sessions_is_the_last_fact_considered(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -266,7 +266,7 @@ fn later_merge() -> PullRequestMerge {
 }
 
 #[rstest]
-fn a_pull_request_that_cannot_be_checked_is_named(
+fn an_uncheckable_pull_request_is_named(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -299,7 +299,7 @@ fn a_pull_request_that_cannot_be_checked_is_named(
 /// An outcome names the pull request of its own commit only. So an outcome that may belong to this
 /// repository leaves only the fate of the commits that it names unknown.
 #[rstest]
-fn an_outcome_of_an_unknown_repository_leaves_open_what_became_of_its_commit_alone(
+fn an_outcome_of_an_unknown_repository_leaves_only_its_commit_undecided(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -321,7 +321,7 @@ fn an_outcome_of_an_unknown_repository_leaves_open_what_became_of_its_commit_alo
     let known = read();
     assert_eq!((known.scored_rows, known.membership.total()), (1, 0));
     stage.add([nameless(41, merged)]);
-    assert_eq!(read(), known, "a commit that no call is tied to");
+    assert_eq!(read(), known, "no call is attributed to the commit");
     stage.add([nameless(42, noted)]);
     let open = read();
     assert_eq!(open.scored_rows, 0);
@@ -370,7 +370,7 @@ fn ancestry_is_remembered_once_every_head_is_there(
 }
 
 #[rstest]
-fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
+fn all_history_counts_pushes_without_a_candidate_call(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -390,11 +390,11 @@ fn all_history_counts_the_pushes_that_no_call_could_have_led_to(
     assert_eq!(skipped(LAST + DAY), one, "no call at all");
     assert_eq!(skipped(LAST - 1), serde_json::json!({}), "no push yet");
     stage.add([stage.said(1, "s", NOTED)]);
-    assert_eq!(skipped(LAST + DAY), one, "a call of long before");
+    assert_eq!(skipped(LAST + DAY), one, "a call from long before");
 }
 
 #[rstest]
-fn a_window_counts_its_pushes_whenever_its_calls_were_observed(
+fn a_window_counts_pushes_whose_calls_were_observed_outside_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const AS_OF: i64 = 10 * DAY;

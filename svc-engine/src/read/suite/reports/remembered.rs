@@ -1,5 +1,5 @@
-//! What reports remember is right in every state of the store: with memories from other states, a
-//! report says the same as without any.
+//! What reports remember is correct in every state of the store: with memories of other states, a
+//! report is the same as without any.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -121,7 +121,7 @@ fn seen(number: u128, digit: char) -> [Append; 2] {
 }
 
 #[rstest]
-fn a_fact_that_comes_goes_or_returns_is_told(
+fn a_stored_hidden_or_released_fact_changes_a_remembered_report(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -154,7 +154,7 @@ fn a_fact_that_comes_goes_or_returns_is_told(
 }
 
 #[rstest]
-fn each_report_holds_what_was_captured_by_its_own_moment(
+fn each_report_counts_what_was_captured_by_its_as_of(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -178,7 +178,9 @@ fn each_report_holds_what_was_captured_by_its_own_moment(
 }
 
 #[rstest]
-fn an_erased_text_is_not_told_of(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn an_erased_text_leaves_remembered_reports(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
     let stage = stage!(backend);
     let told = Told::of(&stage);
     stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
@@ -194,7 +196,7 @@ fn an_erased_text_is_not_told_of(#[values(Backend::Sqlite, Backend::Postgres)] b
 }
 
 #[rstest]
-fn what_was_lost_when_the_store_was_set_back_is_not_told(
+fn facts_lost_by_setting_the_store_back_leave_remembered_reports(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -229,7 +231,7 @@ fn ran(number: u128, run: &str, commit_sha: &CommitSha, seconds: i64) -> Append 
 }
 
 #[rstest]
-fn an_outcome_that_comes_goes_or_returns_is_told(
+fn a_stored_hidden_or_released_outcome_changes_a_remembered_report(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -280,7 +282,7 @@ fn an_outcome_that_comes_goes_or_returns_is_told(
 }
 
 #[rstest]
-fn a_call_that_takes_an_id_or_comes_late_is_told(
+fn a_late_call_or_one_sharing_an_id_changes_a_remembered_report(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -316,7 +318,7 @@ fn a_call_that_takes_an_id_or_comes_late_is_told(
 }
 
 #[rstest]
-fn the_calls_of_each_hour_are_those_of_the_store(
+fn the_remembered_calls_of_each_hour_equal_those_of_the_store(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -375,7 +377,7 @@ fn the_calls_of_each_hour_are_those_of_the_store(
 }
 
 #[rstest]
-fn what_was_captured_after_a_report_does_not_make_it_too_much(
+fn later_captures_do_not_make_a_report_exceed_its_bounds(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);

@@ -19,7 +19,10 @@ const QUESTIONS: usize = 80;
 #[rstest]
 #[case(Backend::Sqlite, 12)]
 #[case(Backend::Postgres, 4)]
-fn every_answer_is_that_of_a_walk_through_all_facts(#[case] backend: Backend, #[case] worlds: u64) {
+fn every_answer_equals_that_of_a_full_scan_of_the_facts(
+    #[case] backend: Backend,
+    #[case] worlds: u64,
+) {
     let Some(database) = TestStore::create(backend) else {
         return;
     };

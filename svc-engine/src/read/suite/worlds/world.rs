@@ -69,7 +69,7 @@ impl Dice {
         self.one_of(&NAMES)
     }
 
-    /// A name for a fact that can do without one.
+    /// The name in a fact that need not have one.
     fn name_or_empty(&mut self) -> String {
         if self.percent(20) { "" } else { self.name() }.to_owned()
     }

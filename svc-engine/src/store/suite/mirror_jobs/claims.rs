@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest]
-fn a_job_is_claimed_by_one_of_many_servers(
+fn a_job_is_claimed_by_only_one_of_many_servers(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     const JOBS: u32 = 12;
@@ -64,16 +64,16 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
     let pushes = waiting(&jobs, "own/repo");
     assert!(
         !succeed(&jobs, &dead, &pushes, 11),
-        "it is not its any more"
+        "it no longer owns the job"
     );
     assert_eq!(waiting(&jobs, "own/repo").len(), 1);
     assert!(succeed(&jobs, &taken, &pushes, 12));
-    assert!(!succeed(&jobs, &taken, &pushes, 13), "it is over");
+    assert!(!succeed(&jobs, &taken, &pushes, 13), "the job has ended");
     assert_eq!(waiting(&jobs, "own/repo"), []);
 }
 
 #[rstest]
-fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
+fn a_worker_for_sound_jobs_does_not_claim_failed_ones(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -83,7 +83,7 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
             .unwrap()
     };
     deliver(&store, push(1));
-    let job = sound(0).expect("it was never tried");
+    let job = sound(0).expect("it was never attempted");
     let failed = JobEnd::Failed {
         reason: "fetch_timeout",
         retry_at: Some(at(5)),
@@ -99,11 +99,14 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
             ..push(2)
         },
     );
-    assert!(sound(8).is_some(), "it is sound again");
+    assert!(
+        sound(8).is_some(),
+        "the repository no longer counts as failing"
+    );
 }
 
 #[rstest]
-fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
+fn successive_pushes_share_a_refresh_and_do_not_postpone_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -138,9 +141,7 @@ fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
 }
 
 #[rstest]
-fn a_lease_that_is_renewed_does_not_end(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
+fn a_renewed_lease_does_not_expire(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let database = database!(backend);
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
@@ -151,18 +152,21 @@ fn a_lease_that_is_renewed_does_not_end(
         .claim(JobChoice::Any, at(20), at(30), holder(2))
         .unwrap()
         .unwrap();
-    assert!(!jobs.renew(&job, at(90)).unwrap(), "it is not its any more");
+    assert!(
+        !jobs.renew(&job, at(90)).unwrap(),
+        "it no longer owns the job"
+    );
     assert_eq!(
         jobs.claim(JobChoice::Any, at(29), at(39), holder(3))
             .unwrap(),
         None
     );
     assert!(succeed(&jobs, &taken, &waiting(&jobs, "own/repo"), 29));
-    assert!(!jobs.renew(&taken, at(90)).unwrap(), "it is over");
+    assert!(!jobs.renew(&taken, at(90)).unwrap(), "the job has ended");
 }
 
 #[rstest]
-fn what_comes_while_a_job_runs_is_looked_at_next(
+fn pushes_that_arrive_while_a_job_runs_wait_for_the_next(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

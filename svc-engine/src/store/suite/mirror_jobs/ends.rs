@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest]
-fn a_failure_is_tried_again_then_given_up_until_something_is_delivered(
+fn a_failed_job_is_retried_and_then_given_up_until_the_next_delivery(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -54,7 +54,7 @@ fn a_failure_is_tried_again_then_given_up_until_something_is_delivered(
 }
 
 #[rstest]
-fn a_delivery_during_a_failing_attempt_is_tried_at_once(
+fn a_delivery_during_a_failing_attempt_makes_the_job_due_at_once(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -76,7 +76,7 @@ fn a_delivery_during_a_failing_attempt_is_tried_at_once(
 }
 
 #[rstest]
-fn a_failure_is_one_however_many_pushes_wait_and_a_server_that_died_had_none(
+fn a_failed_job_counts_once_for_all_its_pushes_and_a_dead_server_adds_none(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -114,7 +114,7 @@ fn a_failure_is_one_however_many_pushes_wait_and_a_server_that_died_had_none(
 }
 
 #[rstest]
-fn the_last_attempt_says_how_a_mirror_is_whatever_the_clocks_say(
+fn the_last_attempt_decides_the_state_even_if_clocks_disagree(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -144,7 +144,7 @@ fn the_last_attempt_says_how_a_mirror_is_whatever_the_clocks_say(
 }
 
 #[rstest]
-fn a_declined_push_is_forgotten_and_the_others_stay(
+fn a_declined_push_leaves_the_job_and_the_others_stay(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -200,7 +200,7 @@ fn a_declined_push_is_forgotten_and_the_others_stay(
 }
 
 #[rstest]
-fn a_job_that_was_put_back_is_as_it_was(
+fn a_job_that_is_put_back_is_unchanged(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);

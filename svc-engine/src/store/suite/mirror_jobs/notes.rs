@@ -3,7 +3,7 @@
 use super::*;
 
 #[rstest]
-fn what_a_refresh_leaves_is_there_for_the_next(
+fn deferred_notes_are_kept_for_the_next_refresh(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -46,7 +46,7 @@ fn what_a_refresh_leaves_is_there_for_the_next(
 }
 
 #[rstest]
-fn notes_that_wait_are_bounded_and_the_oldest_give_way(
+fn waiting_notes_are_bounded_and_the_oldest_are_dropped(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let database = database!(backend);
@@ -60,7 +60,7 @@ fn notes_that_wait_are_bounded_and_the_oldest_give_way(
     for (second, numbers, expected) in [(0, 0..900, 0), (1, 900..1_050, 50), (2, 2_000..2_001, 1)] {
         let deferred: Vec<_> = numbers.map(note).collect();
         let given_up = jobs.defer(&own, &deferred, 1_000, at(second)).unwrap();
-        assert_eq!(given_up, expected, "it is told how many");
+        assert_eq!(given_up, expected, "the number is reported");
     }
     let kept = jobs.deferred_notes(&own).unwrap();
     assert_eq!(kept.len(), 1_000);

@@ -100,7 +100,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_job_tells_of_itself() {
+    fn a_job_is_read_from_its_variables() {
         assert_eq!(
             known(&read(&Environment::of(JOB), Scope::Job)),
             [
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_status_is_a_word_and_a_tag_is_no_branch() {
+    fn the_exit_status_is_a_word_and_a_tag_is_not_a_branch() {
         for (more, word) in [
             (("BUILDKITE_COMMAND_EXIT_STATUS", "0"), "passed"),
             (("BUILDKITE_COMMAND_EXIT_STATUS", "-1"), "failed"),

@@ -86,7 +86,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_job_tells_of_itself_and_of_its_workflow() {
+    fn a_job_and_its_workflow_are_read_from_its_variables() {
         let read = |scope| read(&Environment::of(JOB), scope);
         assert_eq!(
             known(&read(Scope::Job)),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_executions_are_runs_of_their_own() {
+    fn parallel_executions_are_separate_runs() {
         let more = [("CIRCLE_NODE_TOTAL", "4"), ("CIRCLE_NODE_INDEX", "3")];
         let read = read(&Environment::of(&[JOB, &more].concat()), Scope::Job);
         assert_eq!(read.run_id.value.unwrap(), "7a1d93f0/3");

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_tells_of_its_job() {
+    fn a_job_is_read_from_the_variables_of_a_step() {
         assert_eq!(
             known(&read(&with(&[]), Scope::Job)),
             [
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_no_branch() {
+    fn a_tag_is_not_a_branch() {
         let environment = with(&[("GITHUB_REF_TYPE", "tag"), ("GITHUB_REF_NAME", "v1")]);
         assert_eq!(read(&environment, Scope::Job).branch.value.unwrap(), "");
     }
 
     #[test]
-    fn a_pull_request_is_its_head_and_never_the_merge_that_github_made() {
+    fn a_pull_request_is_reported_at_its_head_and_never_at_the_merge_of_github() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("event.json");
         let head = "a".repeat(40);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_run_event_tells_of_the_run_that_ended() {
+    fn a_workflow_run_event_describes_the_finished_run() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("event.json");
         fs::write(

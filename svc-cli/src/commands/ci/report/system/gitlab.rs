@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_tells_of_itself() {
+    fn a_job_is_read_from_its_variables() {
         assert_eq!(
             known(&read(&with(&[]), Scope::Job)),
             [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_job_tells_of_the_pipeline_but_not_how_it_ended() {
+    fn a_last_job_describes_its_pipeline_but_not_the_result() {
         assert_eq!(
             known(&read(&with(&[]), Scope::Run)),
             [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_request_is_its_source_and_a_tag_has_no_branch() {
+    fn a_merge_request_is_reported_at_its_source_and_a_tag_has_no_branch() {
         let source = "b".repeat(40);
         let merge_request = with(&[
             ("CI_COMMIT_BRANCH", ""),

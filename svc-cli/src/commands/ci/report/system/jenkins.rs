@@ -88,7 +88,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_build_tells_of_itself() {
+    fn a_build_is_read_from_its_variables() {
         assert_eq!(
             known(&read(&Environment::of(BUILD))),
             [
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_one_branch_has_the_branch_of_its_remote() {
+    fn the_remote_is_cut_off_the_branch_of_a_single_branch_job() {
         let environment = Environment::of(&[
             ("JOB_NAME", "team/shop"),
             ("BUILD_NUMBER", "1"),

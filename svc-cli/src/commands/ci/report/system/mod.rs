@@ -215,7 +215,7 @@ mod tests {
     use crate::product::Product as _;
 
     #[test]
-    fn a_system_is_known_by_its_variable() {
+    fn a_system_is_detected_by_its_variable() {
         for (system, variable) in System::KNOWN_BY {
             let environment = Environment::of(&[(variable, "true"), ("CI", "true")]);
             assert_eq!(System::detect(&environment), [system]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_for_results() {
+    fn the_words_of_each_system_map_to_results() {
         use CiResult::{Cancelled, Error, Failed, Neutral, Passed, Skipped, TimedOut, Unknown};
         for (system, words) in [
             (
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_values_are_neutral() {
+    fn the_wire_values_name_no_product() {
         let values = System::value_variants().iter().map(|system| {
             assert_eq!(system.name(), system.provider().product());
             format!("{} {}", system.name(), system.provider())
