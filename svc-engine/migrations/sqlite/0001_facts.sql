@@ -1,14 +1,15 @@
 -- Facts are rows; message content is content-addressed. The id of a fact is the 16 bytes of its UUID,
 -- times are UTC microseconds (_us), booleans are 0 or 1, JSON is compact ASCII text.
 --
--- No index of facts begins with the organization. Before a table has statistics, and SQLite's never
--- have, every index that a condition fits looks alike, and one look-up must not become a walk
--- through all that an organization has. The indexes by capture and by observation, which are just
--- that, begin with an expression that only the questions for a range or for the latest fact use.
+-- No index of facts begins with the organization. Without statistics, which a new table lacks and
+-- SQLite never has, the planner sees no difference between the indexes that match a condition, and
+-- might answer a look-up by scanning everything in an organization. The indexes by capture and by
+-- observation do cover a whole organization. So they begin with an expression that only the queries
+-- for a range or for the latest fact use.
 
--- Every distinct message of a Session, and every large member of a raw payload, once. Those that every
--- Session may send are found by their digests; those of a Session through its calls, so that a new
--- Session touches no page of an index for them.
+-- Each distinct message of a Session and each large member of a raw payload, stored once. Content that
+-- Sessions share is found by its digest. Content of a single Session is found through its calls, so a
+-- new Session writes to no index of content.
 CREATE TABLE content (
     content_id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL,
@@ -19,12 +20,12 @@ CREATE TABLE content (
 );
 CREATE UNIQUE INDEX content_shared_by_digest ON content (digest) WHERE is_shared = 1;
 
--- One row an organization. Every transaction that writes its facts locks it first, so they are
--- committed one after the other: when the last fact was captured, and how many facts there are, all
--- and quarantined ones. A quarantine may come before its fact: these are counted apart. What arrived,
--- by source and reason, is counted in one JSON text, so that it costs a transaction no statement.
--- How often content was erased is the same in every row: a writer that finds another number than it
--- began with forgets which contents are stored.
+-- One row per organization: when its last fact was captured, and how many facts are stored and how many
+-- of them are quarantined. Every transaction that writes facts of an organization locks its row first,
+-- so these transactions commit one after the other. A quarantine may precede its fact; such quarantines
+-- are counted separately. Deliveries are counted by source and reason in one JSON text, so that counting
+-- them needs no further statement. The number of erasures is the same in all rows. A writer that finds a
+-- different number than before forgets which contents are stored.
 CREATE TABLE organizations (
     org_id TEXT NOT NULL PRIMARY KEY,
     captured_at_us BIGINT NOT NULL DEFAULT 0,
@@ -56,18 +57,18 @@ CREATE TABLE organizations (
     repository_renames_quarantined BIGINT NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- One row a writer, under a number that no other has: how many transactions it has committed. When
--- the row is not as the writer left it, the database was set back.
+-- One row per writer, under a unique number: how many transactions it has committed. If a writer finds
+-- its row changed, the database was restored to an earlier state.
 CREATE TABLE writers (
     epoch BIGINT NOT NULL PRIMARY KEY,
     commits BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- The calls of a Session are found by its number. Numbers grow, so the calls of a new Session come last
--- in their index and not on a page of their own.
+-- The calls of a Session are found by its number. Numbers increase, so the calls of new Sessions are
+-- appended to the index, instead of each Session using a page of its own.
 --
--- A fact of a Session changes its mark, and no two states of a Session have the same: whoever remembers
--- something of a Session sees whether it is still so, also after the database was set back.
+-- Each fact of a Session changes its mark, and no two states of a Session have the same mark. So anything
+-- remembered about a Session can be checked, even after the database was restored to an earlier state.
 CREATE TABLE sessions (
     session_number INTEGER PRIMARY KEY,
     org_id TEXT NOT NULL,
@@ -83,9 +84,9 @@ CREATE TABLE sessions (
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, org_id);
 CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
 
--- What facts say of a Session: its users, models, harnesses and repositories, each once. It tells where
--- to look; what counts is a visible fact. Like the list of Sessions it is in the order in which their
--- first facts were captured, which never changes. The row of a Session has them too.
+-- The users, models, harnesses and repositories that facts name for a Session, each once. The table only
+-- shows where to look: an answer needs a visible fact. Rows are ordered like the list of Sessions, by when
+-- the first fact of a Session was captured, which never changes. `sessions.claims` holds the same values.
 CREATE TABLE session_claims (
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -127,7 +128,7 @@ CREATE INDEX inference_calls_by_session
     ON inference_calls (session_number, observed_at_us);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
 
--- What the gateway said of each call, in a table of its own: reads of calls never touch it.
+-- The gateway's own description of each call. It has its own table, so that reading calls does not load it.
 CREATE TABLE raw_payloads (
     call_number INTEGER PRIMARY KEY,
     codec BIGINT NOT NULL,
@@ -136,7 +137,7 @@ CREATE TABLE raw_payloads (
     skeleton BLOB NOT NULL
 );
 
--- Under which ids decisions may name a call beside its model_call_id, which has an index of its own.
+-- The other ids by which a decision may name a call. `model_call_id` has its own index.
 CREATE TABLE call_aliases (
     org_id TEXT NOT NULL,
     call_id TEXT NOT NULL,
@@ -164,7 +165,7 @@ CREATE TABLE developer_decisions (
     raw BLOB NOT NULL,
     identity BLOB NOT NULL
 );
--- A path may be longer than what an index takes, so a hash stands for what tells decisions apart.
+-- A path may be too long for an index, so the members that distinguish decisions are hashed.
 CREATE UNIQUE INDEX developer_decisions_by_session
     ON developer_decisions (session_id, org_id, occurred_at_us, identity);
 
@@ -220,10 +221,10 @@ CREATE TABLE retry_linkages (
 );
 CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (session_id, org_id, identity);
 
--- Facts of repositories. A fact without an identity is known by its name alone, and its key is
--- another one: the same push with and without an identity is two facts. The indexes by repository
--- find the facts of a repository under one of its names by time, the latest in one step; those of CI
--- outcomes result by result.
+-- Facts of repositories. Without the identity of its repository, a fact is known by the repository's name
+-- alone and has another key: the same push with and without an identity is two facts. The indexes by
+-- repository order the facts of one name by time, so the latest is found in one step. The index of CI
+-- outcomes does so for each result.
 
 CREATE TABLE pushes (
     push_id BLOB NOT NULL PRIMARY KEY,
@@ -370,7 +371,7 @@ CREATE INDEX session_commit_observations_by_push
 CREATE INDEX session_commit_observations_by_capture
     ON session_commit_observations ((org_id || ''), captured_at_us);
 
--- The attempt is 0 when the run has none.
+-- The attempt is 0 if the run has none.
 CREATE TABLE ci_outcomes (
     outcome_id BLOB NOT NULL PRIMARY KEY,
     org_id TEXT NOT NULL,
@@ -399,11 +400,11 @@ CREATE TABLE ci_outcomes (
     raw BLOB NOT NULL,
     run_url_hash BLOB NOT NULL
 );
--- Finds a run in every forge at once; without an identity it is of none.
+-- Finds a run on all forges at once. An outcome without a repository identity belongs to no forge.
 CREATE UNIQUE INDEX ci_outcomes_by_run
     ON ci_outcomes (run_id, org_id, provider, run_attempt, COALESCE(repository_provider, ''),
         COALESCE(repository_host, ''));
--- A URL may be longer than what an index takes, so a hash stands for it.
+-- A URL may be too long for an index, so its hash is indexed.
 CREATE INDEX ci_outcomes_by_url ON ci_outcomes (run_url_hash, org_id);
 CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (commit_sha, org_id);
 CREATE INDEX ci_outcomes_by_repository
@@ -411,8 +412,8 @@ CREATE INDEX ci_outcomes_by_repository
     (repository_id, repository_host, repo, org_id, result, captured_at_us, outcome_id);
 CREATE INDEX ci_outcomes_by_capture ON ci_outcomes ((org_id || ''), captured_at_us);
 
--- Every name that facts give an identity, once for each kind of fact. It tells where to look: what
--- counts is a visible fact that proves it, found by the index of its kind by repository.
+-- Each name that facts give to a repository identity, once per kind of fact. The table only shows where to
+-- look: a claim needs a visible fact, which the index by repository of that kind finds.
 CREATE TABLE repository_claims (
     org_id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -425,7 +426,7 @@ CREATE TABLE repository_claims (
 CREATE INDEX repository_claims_by_identity
     ON repository_claims (repository_id, repository_host, repository_provider, org_id);
 
--- Append-only. The latest row of a fact decides whether it is quarantined.
+-- Append-only. The latest row about a fact decides whether it is quarantined.
 CREATE TABLE quarantine_log (
     quarantine_revision INTEGER PRIMARY KEY AUTOINCREMENT,
     quarantine_id TEXT NOT NULL UNIQUE,
@@ -441,8 +442,8 @@ CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
 CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);
 
--- What the named retrieval tokens may read. Append-only: a row that removes says of which grant, one
--- about the token itself grants nothing. What is granted is a Session, or a rule of the other columns.
+-- What the named retrieval tokens may read. Append-only. A grant is for one Session, or for a rule made of
+-- the other columns. A removal names the grant that it ends. Revoking or restoring a token grants nothing.
 CREATE TABLE grant_log (
     grant_revision INTEGER PRIMARY KEY AUTOINCREMENT,
     grant_id TEXT NOT NULL UNIQUE,
@@ -466,8 +467,8 @@ CREATE INDEX grant_log_by_token ON grant_log (token, org_id, grant_revision);
 CREATE INDEX grant_log_by_removed ON grant_log (removed_grant_id, org_id);
 CREATE INDEX grant_log_by_revision ON grant_log ((org_id || ''), grant_revision);
 
--- The rows of the log that are in force: grants that were not removed, revocations that were not taken
--- back. It is what the log amounts to, so that no question has to read the log.
+-- The rows of the log that are in force: grants that were not removed, and revocations that were not
+-- reversed. With this table, no query has to read the whole log.
 CREATE TABLE grants_in_force (
     token TEXT NOT NULL,
     org_id TEXT NOT NULL,
@@ -476,9 +477,9 @@ CREATE TABLE grants_in_force (
 ) WITHOUT ROWID;
 CREATE INDEX grants_in_force_by_revision ON grants_in_force ((org_id || ''), grant_revision);
 
--- Append-only: which captured content was erased, of what, when, why and by whom. What was asked for is
--- one of a Session, a user, and a moment before which facts were captured. A large erasure is several
--- rows of one id, each with what it erased.
+-- Append-only: what was erased, how much, when, why and by whom. An erasure is for a Session, for a user,
+-- or for everything captured before a moment; exactly one of these columns is set. A large erasure has
+-- several rows with the same id, each with its own counts.
 CREATE TABLE erasure_log (
     erasure_revision INTEGER PRIMARY KEY AUTOINCREMENT,
     erasure_id TEXT NOT NULL,
@@ -499,8 +500,7 @@ CREATE TABLE erasure_log (
 );
 CREATE INDEX erasure_log_by_revision ON erasure_log ((org_id || ''), erasure_revision);
 
--- The facts whose content was erased, and how many bytes it had. The fact is there as before: what was
--- said in it is not.
+-- The facts whose content was erased, and how many bytes the content had. The facts themselves are kept.
 CREATE TABLE erased_facts (
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -512,8 +512,8 @@ CREATE TABLE erased_facts (
     PRIMARY KEY (session_id, org_id, fact_table, fact_id)
 ) WITHOUT ROWID;
 
--- Visibility: the latest row of the log about a fact is no quarantine. Reads select from these views;
--- who names a table itself means the quarantined facts too.
+-- A fact is visible unless the latest row about it in the log is a quarantine. Reads use these views. A
+-- query that uses a table itself includes quarantined facts.
 CREATE VIEW visible_inference_calls AS SELECT f.* FROM inference_calls f WHERE NOT EXISTS (
     SELECT 1 FROM quarantine_log q
     WHERE q.org_id = f.org_id AND q.fact_table = 'inference_calls' AND q.fact_id = f.inference_call_id
@@ -603,7 +603,7 @@ CREATE VIEW visible_session_commit_observations AS SELECT f.* FROM session_commi
                 AND later.fact_id = q.fact_id
                 AND later.quarantine_revision > q.quarantine_revision));
 
--- Which mirrors are to be refreshed. No facts: the rows change, and none is kept for its own sake.
+-- The mirrors that must be refreshed. These rows are not evidence: they change, and may be lost.
 CREATE TABLE mirror_jobs (
     org_id TEXT NOT NULL,
     mirror TEXT NOT NULL,
@@ -621,7 +621,7 @@ CREATE TABLE mirror_jobs (
 ) WITHOUT ROWID;
 CREATE INDEX mirror_jobs_by_due ON mirror_jobs (org_id, due_at_us);
 
--- The pushes that a mirror has not looked at, with where they were last said to come from.
+-- The pushes that a mirror has not processed yet, with the name and URL of their latest delivery.
 CREATE TABLE mirror_deliveries (
     org_id TEXT NOT NULL,
     mirror TEXT NOT NULL,
@@ -632,7 +632,7 @@ CREATE TABLE mirror_deliveries (
     PRIMARY KEY (org_id, mirror, push_id)
 ) WITHOUT ROWID;
 
--- The notes whose commits no branch has reached yet.
+-- The notes whose commits no branch reaches yet.
 CREATE TABLE mirror_deferred_notes (
     org_id TEXT NOT NULL,
     mirror TEXT NOT NULL,
