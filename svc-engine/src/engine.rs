@@ -10,6 +10,7 @@ mod write;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
@@ -21,6 +22,7 @@ use crate::background::{Background, Sources};
 use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
@@ -29,6 +31,9 @@ use crate::read::{
 use crate::store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
+
+/// How long opening waits for the moment of the last fact.
+const LOOK_MAX: Duration = Duration::from_secs(5);
 
 /// The service without its transport. A clone is another handle to the same one.
 #[derive(Clone, Debug)]
@@ -123,6 +128,7 @@ impl Engine {
     /// If the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
         let store = Arc::new(Store::open(&config.store)?);
+        warn_of_moments_ahead(&store, clock.now());
         let reading =
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
         let reports = Arc::new(BesideStore {
@@ -219,5 +225,19 @@ impl Engine {
             background.stop();
         }
         self.0.store.close();
+    }
+}
+
+/// Warns if the last fact was captured ahead of the clock. Whatever keeps the store from answering
+/// is reported where it matters.
+fn warn_of_moments_ahead(store: &Store, now: Instant) {
+    let snapshot = store.snapshot(&Deadline::after(LOOK_MAX));
+    let last = snapshot.and_then(|mut snapshot| snapshot.captured_ahead_of(now));
+    if let Ok(Some(last)) = last {
+        tracing::warn!(
+            %last,
+            mend = "set the clocks of all servers by NTP; until this moment, new facts are captured at it",
+            "store.captured_ahead"
+        );
     }
 }

@@ -110,6 +110,9 @@ macro_rules! quarantine_end {
 }
 pub(super) use quarantine_end;
 
+/// How far the last fact may have been captured ahead of a clock: the clocks of servers differ.
+const AHEAD_MICROSECONDS_MAX: i64 = 60_000_000;
+
 const REVISIONS: &str = revisions!();
 const QUARANTINE_END: &str = revisions!(quarantine_end!());
 
@@ -266,6 +269,16 @@ impl<'s> Snapshot<'s> {
     pub fn call_tally(&mut self, filter: &CallFilter) -> Result<CallTally, StoreError> {
         let org_id = self.org_id;
         bulk::tally(self.connection()?, org_id, filter)
+    }
+
+    /// Returns when the last fact was captured, if that is more than a minute after `now`. A server
+    /// whose clock was ahead takes its organization with it: until that moment, facts are captured
+    /// a microsecond after one another, and ranges of capture time that end now leave them out.
+    pub fn captured_ahead_of(&mut self, now: Received) -> Result<Option<Received>, StoreError> {
+        let org_id = self.org_id;
+        let last = organization::captured_at(self.connection()?, org_id)?;
+        let ahead = last.microseconds().saturating_sub(now.microseconds());
+        Ok((ahead > AHEAD_MICROSECONDS_MAX).then_some(last))
     }
 
     /// Returns the moment up to which a question is answered: the requested one, but no later than

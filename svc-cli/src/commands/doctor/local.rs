@@ -5,7 +5,7 @@ use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
 use svc_engine::store::{
     self, DatabaseUrl, Ledger, MirrorStatus, Obstacle, SchemaState, StoreError,
 };
-use svc_server::{MirrorSettings, Origin};
+use svc_server::{MirrorSettings, Origin, StoreSettings};
 
 use super::{Check, State};
 use crate::commands::mirror::{MirrorOptions, is_gone, refresh_command};
@@ -64,6 +64,7 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
     let store = schema(url);
     let mirrors = mirrors(&settings, &store);
     let mut checks = vec![store];
+    checks.extend(captured_ahead(&settings.store));
     if let DatabaseUrl::Sqlite(path) = url {
         checks.push(disk("disk of the store", path));
     }
@@ -105,6 +106,24 @@ fn schema(url: &DatabaseUrl) -> Check {
         ),
         Err(error) => unusable(&shown, &error),
     }
+}
+
+/// Returns what fails if the last fact was captured ahead of this clock.
+fn captured_ahead(store: &StoreSettings) -> Option<Check> {
+    let ledger = Ledger::open(&store.url, store.org_id.clone()).ok()?;
+    let mut snapshot = ledger.snapshot().ok()?;
+    let last = snapshot.captured_ahead_of(Clock::system().now()).ok()??;
+    Some(Check::failed(
+        "capture times",
+        format!(
+            "the last fact was captured at {last}, ahead of this clock; until then, every new fact is \
+             captured at that moment"
+        ),
+        format!(
+            "set the clocks of all servers by NTP; a range of capture time that ends now leaves out \
+             what is new: end it after {last}"
+        ),
+    ))
 }
 
 fn unusable(shown: &str, error: &StoreError) -> Check {

@@ -414,3 +414,20 @@ fn deliveries_are_counted_in_the_transaction_that_stores_them(
     let mut totals = other.snapshot_now().capture_totals().unwrap();
     assert_eq!(totals.of(CaptureSource::ForgeOther).deliveries, 2);
 }
+
+#[rstest]
+fn a_last_fact_that_is_ahead_of_the_clock_is_noticed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let ahead = |seconds| store.snapshot_now().captured_ahead_of(at(seconds)).unwrap();
+    assert_eq!(ahead(0), None, "there is no fact");
+    let push = crate::fact::Push {
+        captured_at: at(1_000),
+        ..push(1)
+    };
+    append_one(&store, Append::Push, push);
+    assert_eq!([ahead(2_000), ahead(940)], [None; 2]);
+    assert_eq!(ahead(939), Some(at(1_000)));
+}
