@@ -152,16 +152,15 @@ fn a_run_with_a_declined_outcome_counts_for_no_commit_and_the_outcome_is_skipped
     assert!(resolution.skipped.runs.is_empty());
 }
 
+/// In quadratic time, this takes minutes.
 #[test]
-fn fifty_thousand_runs_of_one_commit_are_resolved_quickly() {
-    let begun = std::time::Instant::now();
+fn fifty_thousand_runs_of_one_commit_are_resolved() {
     let attempts: Vec<CiAttempt> = (0..50_000_u32)
         .map(|run| attempt(u128::from(run), &run.to_string(), None, Passed))
         .collect();
     let resolution = CiResolution::new(&attempts);
     let of = resolution.of(&home(), &commit('c')).unwrap();
     assert_eq!((of.runs.len(), of.verdict), (50_000, Some(Verdict::Passed)));
-    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 
 proptest! {

@@ -184,10 +184,10 @@ fn a_bad_section_does_not_affect_the_others() {
     assert_eq!(parse(""), CommitDiff::default());
 }
 
+/// In quadratic time, this takes minutes.
 #[test]
-fn long_names_are_parsed_in_linear_time() {
+fn long_names_are_parsed() {
     let name = " b/a".repeat(500_000);
-    let start = std::time::Instant::now();
     let text = format!("diff --git a/{name} b/{name}\nold mode 100644\nnew mode 100755\n");
     assert_eq!(one(&text).path, name);
     let text = format!("diff --git a/{name} b/{name}x\nold mode 100644\nnew mode 100755\n");
@@ -195,7 +195,6 @@ fn long_names_are_parsed_in_linear_time() {
     let quoted = " \\\"b/".repeat(500_000);
     let text = format!("diff --git \"a/{quoted}\" \"b/{quoted}\"\nold mode 100644\n");
     assert_eq!(one(&text).path, " \"b/".repeat(500_000));
-    assert!(start.elapsed().as_secs() < 20);
 }
 
 proptest! {
