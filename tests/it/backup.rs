@@ -389,7 +389,7 @@ fn a_restore_gives_the_commands_that_repeat_the_decisions_it_undid(backend: Back
     change("quarantine", &hidden);
     let rule = [
         "--user=o'hara",
-        "--repo=own/repo",
+        "--repo=demo/pager",
         "--since=2026-01-01T00:00:00Z",
     ];
     grant(&[&["add", "crew"], &rule[..]].concat());
@@ -411,7 +411,13 @@ fn a_restore_gives_the_commands_that_repeat_the_decisions_it_undid(backend: Back
             .filter_map(|(name, value)| Some((name, value?)));
         let mut pasted = Command::new("bash");
         pasted.envs(variables).args(["-c", line]);
-        done(&process::run(&mut pasted, b"", COMMAND_MAX).expect("the command ends"));
+        let output = process::run(&mut pasted, b"", COMMAND_MAX).expect("the command ends");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{line}: {}",
+            output.stderr_text()
+        );
     }
     assert_eq!(
         restore(),

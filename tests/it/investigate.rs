@@ -155,8 +155,12 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
              svc commit {head} {IDENTITY}\n"
         )
     );
-    let seen =
-        |text: &str| text.contains("\nseen            20") && text.contains(" UTC (just now)\n");
+    let seen = |text: &str| {
+        let is_just_now = ["(just now)\n", ", until just now)\n"]
+            .iter()
+            .any(|end| text.contains(end));
+        text.contains("\nseen            20") && is_just_now
+    };
     let summary = "calls           1 (m 1; 1200 tokens in, 340 out)\n\
          decisions       1 (1 accepted, 0 rejected)\n\
          edits observed  0\n\

@@ -248,7 +248,11 @@ fn reports_of_the_shell_alone_satisfy_their_published_schemas(backend: Backend) 
         let arguments = [arguments, &["--json"]].concat();
         // With the mirrors and without them. Without them, most is left out, and is counted.
         for mirrors in [&[][..], &[("SVC_MIRROR_PATH", "")]] {
-            let printed = done(&svc_with(&server, mirrors, &arguments));
+            let output = svc_with(&server, mirrors, &arguments);
+            let (printed, warning) = (output.stdout_text(), output.stderr_text());
+            assert_eq!(output.status.code(), Some(0), "{warning}");
+            // Programs too are told what is missing, beside the report.
+            assert!(warning.is_empty() || !mirrors.is_empty(), "{warning}");
             let printed: Value = serde_json::from_str(&printed).expect("JSON");
             let faults = schema.iter_errors(&printed).map(|it| it.to_string());
             let faults: Vec<_> = faults.collect();

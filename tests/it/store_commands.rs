@@ -144,7 +144,9 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
     );
     let said = refused(&hide("00000000-0000-0000-0000-000000000001"), 1);
     assert!(
-        said.contains(&format!("in {url}: nothing was recorded")),
+        said.contains(&format!(
+            "in {url}, organization acme: nothing was recorded"
+        )),
         "{said}"
     );
     let said = refused(&remote(&["quarantine-log", "--org", "other"]), 1);

@@ -100,8 +100,16 @@ fn load_beside(
             place: path.display().to_string(),
         });
     }
-    // A link stays a link: the new file, and the log, must be where it leads.
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // A link stays a link: the new file, and the log, must be where it leads. If that is nowhere, its
+    // disk may not be mounted.
+    let path = match std::fs::canonicalize(path) {
+        Ok(path) => path,
+        Err(error) if path.is_symlink() => {
+            let text = format!("{} is a link that leads nowhere: {error}", path.display());
+            return Err(io::Error::new(error.kind(), text).into());
+        }
+        Err(_) => path.to_owned(),
+    };
     // From here on, dropping this removes the new file unless it was placed.
     let beside = Beside {
         new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
@@ -182,7 +190,9 @@ impl Beside {
         let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
         // The log belongs to its file: SQLite would apply one that is left, even by a file that is
         // gone, to the new file. The file goes first, so that nobody opens it without its log.
-        for end in FILES {
+        // An empty file is not worth keeping.
+        let worth = |end: &&&str| self.is_there || !end.is_empty();
+        for end in FILES.iter().filter(worth) {
             match std::fs::rename(named_beside(path, end), named_beside(&kept, end)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
                 Ok(()) | Err(_) => {}

@@ -191,6 +191,25 @@ fn a_restored_database_under_a_running_server_is_noticed(
     }
 }
 
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let (database, other) = (database!(Backend::Sqlite), database!(Backend::Sqlite));
+    drop(filled(&database));
+    let (folder, tables) = taken(&database, "copy");
+    let (link, away) = (other.folder().join("link.db"), other.folder().join("away"));
+    let file = away.join("real.db");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let url = DatabaseUrl::sqlite(&link);
+    let restore = || watched(|watch| put(&url, &folder, &tables, false, watch));
+    assert!(matches!(restore(), Err(CopyError::File(_))));
+    assert!(link.is_symlink());
+    fs::create_dir(&away).unwrap();
+    fs::write(&file, "").unwrap();
+    restore().unwrap();
+    assert!(link.is_symlink());
+    assert!(fs::metadata(&file).unwrap().len() > 0);
+}
+
 /// SQLite would apply a log that a deleted file left to the file that comes after it.
 #[test]
 fn a_log_that_is_left_without_its_file_is_put_aside() {
