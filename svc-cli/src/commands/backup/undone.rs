@@ -3,7 +3,10 @@
 use svc_engine::backup::UndoneDecision;
 use svc_engine::store::backup::Undone;
 use svc_engine::store::{GrantRow, GrantRule, GrantTarget, QuarantineAction};
+use svc_model::facts::AgentHarness;
 use svc_model::grant::GrantAction;
+use svc_model::id::UserId;
+use svc_model::repository::RepositoryName;
 
 use crate::output::{long_option, positional, quote};
 
@@ -62,9 +65,9 @@ fn options(rule: &GrantRule) -> String {
     let mut add = |name: &str, value: Option<&str>| {
         options.extend(value.map(|value| long_option(name, value)));
     };
-    add("user", rule.user_id.as_ref().map(|it| it.as_str()));
-    add("harness", rule.agent_harness.map(|it| it.as_str()));
-    add("repo", rule.repo.as_ref().map(|it| it.as_str()));
+    add("user", rule.user_id.as_ref().map(UserId::as_str));
+    add("harness", rule.agent_harness.map(AgentHarness::as_str));
+    add("repo", rule.repo.as_ref().map(RepositoryName::as_str));
     if let Some(identity) = &rule.repository {
         add(
             "repository-provider",
