@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::output::quote;
+use crate::output::long_option;
 
 /// The service to ask.
 #[derive(Clone, Debug, Default, Args)]
@@ -18,7 +18,7 @@ impl ServiceOptions {
     pub(crate) fn repeated(&self) -> String {
         match self.url.as_deref().map(str::trim) {
             None | Some("") => String::new(),
-            Some(url) => format!(" --url {}", quote(url)),
+            Some(url) => long_option("url", url),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::commands::place::{Opened, Otherwise, Place, check_organization};
 use crate::commands::{quarantine, service};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
-use crate::output::{Output, escape, quote};
+use crate::output::{Output, escape, long_option, quote};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Grant {
@@ -100,7 +100,7 @@ impl Where {
             .unwrap_or_default();
         let org = match org {
             "" => String::new(),
-            org => format!(" --org {}", quote(org)),
+            org => long_option("org", org),
         };
         self.service.repeated() + &org
     }

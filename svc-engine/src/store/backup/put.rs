@@ -217,10 +217,8 @@ impl Drop for Beside {
         if self.is_placed {
             return;
         }
-        for end in ["", "-wal", "-shm", "-journal"] {
-            let mut name = self.new.clone().into_os_string();
-            name.push(end);
-            drop(std::fs::remove_file(name));
+        for end in FILES.into_iter().chain(["-journal"]) {
+            drop(std::fs::remove_file(named_beside(&self.new, end)));
         }
     }
 }
