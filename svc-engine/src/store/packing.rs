@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 
@@ -59,13 +60,9 @@ impl Codec {
     fn compress(self, bytes: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Plain => None,
-            Self::Zstd => compress(&ALONE, bytes, || Compressor::new(ALONE_LEVEL).ok()),
+            Self::Zstd => compress(&ALONE, bytes, || bare(Compressor::new(ALONE_LEVEL))),
             Self::ZstdWith(_) => compress(&WITH_DICTIONARY, bytes, || {
-                let mut compressor =
-                    Compressor::with_prepared_dictionary(dictionary::encoder()?).ok()?;
-                // The codec names the dictionary.
-                compressor.include_dictid(false).ok()?;
-                Some(compressor)
+                bare(Compressor::with_prepared_dictionary(dictionary::encoder()?))
             }),
         }
     }
@@ -86,12 +83,24 @@ impl Codec {
                 } else {
                     Decompressor::with_prepared_dictionary(dictionary::decoder(dictionary)?)
                 };
-                decompressors.push((dictionary, decompressor.ok()?));
+                let mut decompressor = decompressor.ok()?;
+                decompressor.include_magicbytes(false).ok()?;
+                decompressors.push((dictionary, decompressor));
                 decompressors.len() - 1
             };
             decompressors[place].1.decompress(&bytes, length).ok()
         })
     }
+}
+
+/// Leaves out of each frame what is stored beside it: that it is zstd's, its dictionary, and its
+/// length. That is 5 bytes of a short message.
+fn bare(compressor: io::Result<Compressor<'static>>) -> Option<Compressor<'static>> {
+    let mut compressor = compressor.ok()?;
+    compressor.include_magicbytes(false).ok()?;
+    compressor.include_dictid(false).ok()?;
+    compressor.include_contentsize(false).ok()?;
+    Some(compressor)
 }
 
 /// Encoded bytes.
