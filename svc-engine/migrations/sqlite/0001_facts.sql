@@ -82,29 +82,30 @@ CREATE TABLE sessions (
     claims TEXT NOT NULL
 );
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, org_id);
-CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
+CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us);
 
 -- The users, models, harnesses and repositories that facts name for a Session, each once. The table only
 -- shows where to look: an answer needs a visible fact. Rows are ordered like the list of Sessions, by when
 -- the first fact of a Session was captured, which never changes. `sessions.claims` holds the same values.
+-- A kind is a letter: u(ser), m(odel), h(arness) or r(epository).
 CREATE TABLE session_claims (
     org_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
+    session_number BIGINT NOT NULL,
     kind TEXT NOT NULL,
     value TEXT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    PRIMARY KEY (value, kind, org_id, captured_at_us, session_id)
+    PRIMARY KEY (value, kind, org_id, captured_at_us, session_number)
 ) WITHOUT ROWID;
 
+-- A gateway is a letter: a, b, c or u(nknown). The model's id of a call is 16 bytes if it is a UUID.
 CREATE TABLE inference_calls (
     call_number INTEGER PRIMARY KEY,
     inference_call_id BLOB NOT NULL,
     org_id TEXT NOT NULL,
-    session_id TEXT NOT NULL,
     session_number BIGINT NOT NULL,
     user_id TEXT,
     gateway_provider TEXT NOT NULL,
-    model_call_id TEXT,
+    model_call_id BLOB,
     model_provider TEXT,
     model TEXT,
     input_tokens BIGINT,
@@ -513,8 +514,12 @@ CREATE TABLE erased_facts (
 ) WITHOUT ROWID;
 
 -- A fact is visible unless the latest row about it in the log is a quarantine. Reads use these views. A
--- query that uses a table itself includes quarantined facts.
-CREATE VIEW visible_inference_calls AS SELECT f.* FROM inference_calls f WHERE NOT EXISTS (
+-- query that uses a table itself includes quarantined facts. A row of a call has only the number of its
+-- Session, which is shorter; the view of all calls adds the id.
+CREATE VIEW all_inference_calls AS SELECT f.*,
+    (SELECT s.session_id FROM sessions s WHERE s.session_number = f.session_number) AS session_id
+    FROM inference_calls f;
+CREATE VIEW visible_inference_calls AS SELECT f.* FROM all_inference_calls f WHERE NOT EXISTS (
     SELECT 1 FROM quarantine_log q
     WHERE q.org_id = f.org_id AND q.fact_table = 'inference_calls' AND q.fact_id = f.inference_call_id
         AND q.action = 'quarantine' AND NOT EXISTS (

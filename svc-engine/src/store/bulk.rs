@@ -10,6 +10,7 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 use super::StoreError;
+use super::column::gateway_letter;
 use super::connection::{Connection, Insert};
 use super::quarantine::{self, QuarantineAction};
 use super::sessions::calls_of_session;
@@ -101,7 +102,7 @@ impl CallFilter {
             text.push_str(&[" AND f.", column, " ", comparison, " $", &place].concat());
         };
         if let Some(provider) = self.gateway_provider {
-            condition("gateway_provider", "=", Value::Text(provider.as_str()));
+            condition("gateway_provider", "=", gateway_letter(provider).into());
         }
         if let Some((first, last)) = self.observed {
             condition("observed_at_us", ">=", first.microseconds().into());

@@ -19,6 +19,27 @@ use super::error::corrupt;
 use super::packing;
 use super::value::{self, Row, Value};
 
+/// Returns the letter of a gateway in the row of a call and in an index of calls.
+pub(super) const fn gateway_letter(gateway: GatewayProvider) -> &'static str {
+    match gateway {
+        GatewayProvider::GatewayA => "a",
+        GatewayProvider::GatewayB => "b",
+        GatewayProvider::GatewayC => "c",
+        GatewayProvider::Unknown => "u",
+    }
+}
+
+fn gateway_of_letter(letter: &str) -> Option<GatewayProvider> {
+    let mut all = GatewayProvider::ALL.iter().copied();
+    all.find(|gateway| gateway_letter(*gateway) == letter)
+}
+
+/// Reads the gateway of a call.
+pub(super) fn gateway_provider(row: &Row<'_>, index: usize) -> Result<GatewayProvider, StoreError> {
+    row.with_text(index, gateway_of_letter)?
+        .ok_or(corrupt("inference_calls", "gateway_provider"))
+}
+
 /// A member of a fact, in one or several columns.
 pub(super) trait Column: Sized {
     /// The number of columns.
@@ -152,7 +173,7 @@ columns! {
     InteractionMode: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     CiProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     CiResult: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    GatewayProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    GatewayProvider: |it| gateway_letter(it).into(), |columns| columns.text(gateway_of_letter);
     RepositoryProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     RepositoryHost: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     RepositoryId: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);

@@ -8,6 +8,7 @@ use svc_model::time::Instant;
 
 use super::column::Columns;
 use super::error::corrupt;
+use super::model_call_id::ModelCallId;
 use super::sessions::calls_of_session;
 use super::value::Row;
 use super::{Snapshot, StoreError};
@@ -126,18 +127,13 @@ fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::InferenceCall {
         fact_id: columns.next()?,
         occurred_at: columns.next()?,
-        gateway_provider: {
-            let provider: String = columns.next()?;
-            GatewayProvider::from_wire(&provider)
-                .ok_or(corrupt(TABLE, "gateway_provider"))?
-                .into()
-        },
+        gateway_provider: columns.next::<GatewayProvider>()?.into(),
         model_provider: columns.next()?,
         model: columns.next()?,
         input_tokens: columns.next()?,
         output_tokens: columns.next()?,
         duration_ms: columns.next()?,
-        model_call_id: columns.next()?,
+        model_call_id: columns.next::<Option<ModelCallId>>()?.map(|id| id.0),
     })
 }
 

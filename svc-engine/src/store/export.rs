@@ -7,9 +7,10 @@ use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
-use super::column::Columns;
+use super::column::{self, Columns};
 use super::connection::Lookup;
 use super::error::corrupt;
+use super::model_call_id::ModelCallId;
 use super::table::Record;
 use super::value::{Row, Value};
 use super::{Snapshot, StoreError, calls, id_list, kind};
@@ -221,8 +222,8 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
         inference_call_id: row.fact_id(0)?,
         session_id: SessionId::new(&row.text(1)?).map_err(|_| member("its Session"))?,
         user_id: user_id.transpose().map_err(|_| member("its user"))?,
-        gateway_provider: GatewayProvider::from_wire(&row.text(3)?).ok_or(member("its gateway"))?,
-        model_call_id: row.optional_text(4)?,
+        gateway_provider: column::gateway_provider(row, 3)?,
+        model_call_id: ModelCallId::of(row, 4)?,
         model_provider: row.optional_text(5)?,
         model: row.optional_text(6)?,
         input_tokens: row.optional_integer(7)?,

@@ -41,6 +41,7 @@ mod jobs;
 mod kind;
 mod known_contents;
 mod migrate;
+mod model_call_id;
 mod number;
 mod observations;
 mod organization;

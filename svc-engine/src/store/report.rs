@@ -17,6 +17,7 @@ use super::cohort::calls;
 use super::column::{Columns, Form as _, OrZero};
 use super::connection::Lookup;
 use super::deliveries::{ObservedCommit, observed};
+use super::model_call_id::ModelCallId;
 use super::table::Record;
 use super::value::{Row, Value};
 use super::{CohortCall, Snapshot, StoreError};
@@ -66,6 +67,45 @@ const ALIASES: Lookup<'_> = Lookup {
         WHERE a.org_id = $1 AND a.call_id",
     then: " LIMIT $2",
 };
+
+/// Whose id names a call.
+#[derive(Clone, Copy, Debug)]
+enum IdOf {
+    /// The model's id of the call itself.
+    Call,
+    /// The id of one of its tool calls.
+    ToolCall,
+}
+
+impl IdOf {
+    const fn lookup(self) -> &'static Lookup<'static> {
+        match self {
+            Self::Call => &BY_OWN_ID,
+            Self::ToolCall => &BY_ALIAS,
+        }
+    }
+
+    const fn table(self) -> &'static str {
+        match self {
+            Self::Call => "inference_calls",
+            Self::ToolCall => "call_aliases",
+        }
+    }
+
+    fn key(self, id: &str) -> Value<'_> {
+        match self {
+            Self::Call => ModelCallId::stored(id),
+            Self::ToolCall => Value::Text(id),
+        }
+    }
+
+    fn read(self, columns: &mut Columns<'_>) -> Result<String, StoreError> {
+        match self {
+            Self::Call => columns.next::<ModelCallId>().map(|id| id.0),
+            Self::ToolCall => columns.next(),
+        }
+    }
+}
 
 /// Calls of Sessions in a range of time. Few Sessions have many.
 const CALLS: Lookup<'_> = Lookup {
@@ -287,10 +327,10 @@ impl Snapshot<'_> {
         mut each: impl FnMut(OwnedId) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for ids in call_ids.chunks(IDS_AT_ONCE) {
-            let mut owned = self.owners_among(&BY_OWN_ID, ids, observed_by)?;
+            let mut owned = self.owners_among(IdOf::Call, ids, observed_by)?;
             owned.extend(match self.known_owners(ids, &known)? {
                 Some(owned) => owned,
-                None => self.owners_among(&BY_ALIAS, ids, observed_by)?,
+                None => self.owners_among(IdOf::ToolCall, ids, observed_by)?,
             });
             let mut found: HashMap<&str, usize, RandomState> = HashMap::default();
             let is_told: Vec<bool> = owned
@@ -340,10 +380,10 @@ impl Snapshot<'_> {
         Ok((owned.len() == rows && rows < rows_max).then_some(owned))
     }
 
-    /// Returns who owns these ids, found by one of the look-ups.
+    /// Returns who owns these ids.
     fn owners_among(
         &mut self,
-        lookup: &Lookup<'_>,
+        of: IdOf,
         call_ids: &[&str],
         observed_by: Instant,
     ) -> Result<Vec<OwnedId>, StoreError> {
@@ -353,13 +393,13 @@ impl Snapshot<'_> {
             observed_by.into(),
             i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
         ];
-        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
+        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| of.key(id)).collect();
         let mut owned = Vec::new();
         self.connection()?
-            .lookup_many(lookup, &shared, &keys, |row| {
-                let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
+            .lookup_many(of.lookup(), &shared, &keys, |row| {
+                let mut columns = Columns::of(row, of.table(), &OWNER_COLUMNS);
                 owned.push(OwnedId {
-                    call_id: columns.next()?,
+                    call_id: of.read(&mut columns)?,
                     inference_call_id: columns.next()?,
                     session_id: columns.next()?,
                 });
@@ -374,7 +414,7 @@ impl Snapshot<'_> {
                 1
             };
             for ids in call_ids.chunks(part) {
-                owned.extend(self.owners_among(lookup, ids, observed_by)?);
+                owned.extend(self.owners_among(of, ids, observed_by)?);
             }
         }
         Ok(owned)

@@ -24,18 +24,19 @@ use super::{StoreError, sessions};
 const KNOWN_MAX: usize = 20_000;
 
 const INSERT: Insert = Insert {
-    into: "INSERT INTO session_claims (org_id, session_id, kind, value, captured_at_us)",
+    into: "INSERT INTO session_claims (org_id, session_number, kind, value, captured_at_us)",
     columns: 5,
     then: "ON CONFLICT DO NOTHING",
-    returning: "CAST(0 AS BIGINT), session_id",
-    unique: 1,
+    returning: "CAST(0 AS BIGINT), value",
+    unique: 3,
     is_row_number: true,
 };
 const OF_SESSIONS: Lookup<'_> = Lookup {
-    select: "SELECT session_id, claims FROM sessions WHERE org_id = $1 AND session_id",
+    select: "SELECT session_id, claims, session_number FROM sessions
+        WHERE org_id = $1 AND session_id",
     then: "",
 };
-const ADD: &str = "UPDATE sessions SET claims = claims || $1 WHERE org_id = $2 AND session_id = $3";
+const ADD: &str = "UPDATE sessions SET claims = claims || $1 WHERE session_number = $2";
 
 /// Claims of one kind that one statement proves. Their count is rounded up to a power of two.
 const PROOFS_MAX: usize = 16;
@@ -56,7 +57,22 @@ pub enum ClaimKind {
 impl ClaimKind {
     const ALL: [Self; 4] = [Self::User, Self::Model, Self::Harness, Self::Repository];
 
-    /// Returns the word for the kind in the table.
+    /// Returns the letter for the kind in the tables.
+    pub(super) const fn letter(self) -> &'static str {
+        match self {
+            Self::User => "u",
+            Self::Model => "m",
+            Self::Harness => "h",
+            Self::Repository => "r",
+        }
+    }
+
+    /// Returns the kind of a letter.
+    pub(super) fn of_letter(letter: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.letter() == letter)
+    }
+
+    /// Returns the word for the kind.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -116,9 +132,9 @@ pub(super) struct SessionClaim<'a> {
     pub(super) value: &'a str,
     /// When the first fact of the Session was captured.
     pub(super) captured_at_us: i64,
-    /// Whether the row of the Session already has the claim, because the row was inserted in this
-    /// transaction.
-    pub(super) is_in_row: bool,
+    /// The number of the Session if its row was inserted in this transaction. The row already has
+    /// the claim.
+    pub(super) new_number: Option<i64>,
 }
 
 /// Returns whether a claim is kept. An empty or longer value is not, because nobody can ask for it.
@@ -130,7 +146,7 @@ pub(super) fn is_kept(value: &str) -> bool {
 /// bytes, the value.
 pub(super) fn write_into(text: &mut String, kind: ClaimKind, value: &str) {
     // Writing into a text cannot fail.
-    let _ = write!(text, "{}:{}:{value}", kind.as_str(), value.len());
+    let _ = write!(text, "{}:{}:{value}", kind.letter(), value.len());
 }
 
 /// Reads the claims of the row of a Session.
@@ -138,8 +154,8 @@ pub(super) fn read(mut text: &str) -> Result<Vec<(ClaimKind, &str)>, StoreError>
     let mut claims = Vec::new();
     while !text.is_empty() {
         let claim = (|| {
-            let (word, rest) = text.split_once(':')?;
-            let kind = ClaimKind::ALL.into_iter().find(|it| it.as_str() == word)?;
+            let (letter, rest) = text.split_once(':')?;
+            let kind = ClaimKind::of_letter(letter)?;
             let (length, rest) = rest.split_once(':')?;
             let (value, rest) = rest.split_at_checked(length.parse().ok()?)?;
             Some((kind, value, rest))
@@ -205,35 +221,32 @@ pub(super) fn write(
             kind: claim.kind,
             value: claim.value,
         };
-        !claim.is_in_row && known.0.peek(&sought).is_some()
+        claim.new_number.is_none() && known.0.peek(&sought).is_some()
     };
     let unknown: Vec<&SessionClaim<'_>> = claims.iter().filter(|claim| !is_known(claim)).collect();
     let new = without_stored(connection, org_id, &unknown)?;
 
     let mut values = Vec::with_capacity(new.len() * INSERT.columns);
-    for claim in &new {
+    for (claim, number) in &new {
         values.extend([
             org_id.as_str().into(),
-            claim.session_id.into(),
-            claim.kind.as_str().into(),
+            Value::Integer(*number),
+            claim.kind.letter().into(),
             claim.value.into(),
             claim.captured_at_us.into(),
         ]);
     }
     connection.put(&INSERT, values.chunks_exact(INSERT.columns))?;
-    for of_session in new.chunk_by(|a, b| a.session_id == b.session_id) {
+    for of_session in new.chunk_by(|(_, one), (_, other)| one == other) {
         let mut text = String::new();
-        for claim in of_session.iter().filter(|claim| !claim.is_in_row) {
-            write_into(&mut text, claim.kind, claim.value);
+        for (claim, _) in of_session {
+            if claim.new_number.is_none() {
+                write_into(&mut text, claim.kind, claim.value);
+            }
         }
         if !text.is_empty() {
-            let session_id = of_session[0].session_id;
-            let values = [
-                text.as_str().into(),
-                org_id.as_str().into(),
-                session_id.into(),
-            ];
-            connection.execute(ADD, &values)?;
+            let number = of_session[0].1;
+            connection.execute(ADD, &[text.as_str().into(), Value::Integer(number)])?;
         }
     }
     let known = unknown.into_iter().map(|claim| KnownSessionClaim {
@@ -244,35 +257,41 @@ pub(super) fn write(
     Ok(known.collect())
 }
 
-/// Returns the claims that are not stored yet. For a Session that already existed, its row tells
-/// which are.
+/// Returns the claims that are not stored yet, each with the number of its Session. For a Session
+/// that already existed, its row tells both.
 fn without_stored<'c, 'a>(
     connection: &mut Connection,
     org_id: &OrgId,
     claims: &[&'c SessionClaim<'a>],
-) -> Result<Vec<&'c SessionClaim<'a>>, StoreError> {
-    let earlier = claims.iter().filter(|claim| !claim.is_in_row);
+) -> Result<Vec<(&'c SessionClaim<'a>, i64)>, StoreError> {
+    let earlier = claims.iter().filter(|claim| claim.new_number.is_none());
     let earlier: BTreeSet<&str> = earlier.map(|claim| claim.session_id).collect();
     let keys: Vec<Value<'_>> = earlier.into_iter().map(Value::Text).collect();
     let shared = [org_id.as_str().into()];
     let mut stored = BTreeSet::new();
+    let mut numbers = BTreeMap::new();
     connection.lookup(&OF_SESSIONS, &shared, &keys, |row| {
         let (session_id, text) = (row.text(0)?, row.text(1)?);
+        numbers.insert(session_id.clone(), row.integer(2)?);
         for (kind, value) in read(&text)? {
             stored.insert((session_id.clone(), kind, value.to_owned()));
         }
         Ok(())
     })?;
-    let is_new = |claim: &&&SessionClaim<'_>| {
-        claim.is_in_row
-            || stored.is_empty()
-            || !stored.contains(&(
-                claim.session_id.to_owned(),
-                claim.kind,
-                claim.value.to_owned(),
-            ))
-    };
-    Ok(claims.iter().filter(is_new).copied().collect())
+    let mut new = Vec::new();
+    for claim in claims {
+        if let Some(number) = claim.new_number {
+            new.push((*claim, number));
+            continue;
+        }
+        let number = numbers.get(claim.session_id).copied();
+        let number = number.ok_or(corrupt("sessions", "it is absent"))?;
+        let (session_id, value) = (claim.session_id.to_owned(), claim.value.to_owned());
+        if !stored.contains(&(session_id, claim.kind, value)) {
+            new.push((*claim, number));
+        }
+    }
+    Ok(new)
 }
 
 /// What visible facts say of Sessions, by Session and kind, sorted.
@@ -364,14 +383,7 @@ mod tests {
         }
         assert_eq!(read(&text).unwrap(), claims);
         assert_eq!(read("").unwrap(), []);
-        for damaged in [
-            "user",
-            "user:",
-            "user:2:a",
-            "user:x:a",
-            "nobody:1:a",
-            "user:1:ö",
-        ] {
+        for damaged in ["u", "u:", "u:2:a", "u:x:a", "n:1:a", "user:1:a", "u:1:ö"] {
             assert!(read(damaged).is_err(), "{damaged}");
         }
     }

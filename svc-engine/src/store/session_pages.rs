@@ -82,15 +82,13 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
     // No id sorts before the empty text.
     let id = it.value(id.flatten().map_or("", SessionId::as_str));
     let rows = it.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
+    // The table whose index is read.
     let (row, along) = match (page.conditions.first(), value) {
         (Some(condition), Some(value)) => {
-            let kind = it.value(condition.kind().as_str());
+            let kind = it.value(condition.kind().letter());
             let value = it.value(value);
-            // Without `|| ''`, the organization, which is the same for all rows, would be used for
-            // a search.
             let along = format!(
-                "session_claims c JOIN sessions s ON s.session_id = c.session_id \
-                AND s.org_id = (c.org_id || '') \
+                "session_claims c JOIN sessions s ON s.session_number = c.session_number \
                 WHERE c.value = {value} AND c.kind = {kind} AND c.org_id = {org}"
             );
             ("c", along)
@@ -102,27 +100,24 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         proofs.push(match condition {
             SessionCondition::Claim(kind, value) => {
                 let value = it.value(*value);
-                kind.proof(
-                    &format!("{row}.org_id"),
-                    &format!("{row}.session_id"),
-                    &value,
-                )
+                kind.proof("s.org_id", "s.session_id", &value)
             }
             SessionCondition::Repository { repository, .. } => {
                 let is_of = observations::is_of(&mut it, repository);
-                observations::some(row, &is_of)
+                observations::some("s", &is_of)
             }
         });
     }
     if proofs.is_empty() {
-        proofs.push(exists(row));
+        proofs.push(exists("s"));
     }
     it.text = format!(
         "SELECT s.session_id, s.captured_at_us, s.first_observed_at_us, s.last_observed_at_us, \
         CASE WHEN {} THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END FROM {along} \
         AND {row}.captured_at_us >= {from} \
-        AND ({row}.captured_at_us, {row}.session_id) < ({before}, {id}) \
-        ORDER BY {row}.captured_at_us DESC, {row}.session_id DESC LIMIT {rows}",
+        AND {row}.captured_at_us <= {before} \
+        AND ({row}.captured_at_us < {before} OR s.session_id < {id}) \
+        ORDER BY {row}.captured_at_us DESC, s.session_id DESC LIMIT {rows}",
         proofs.join(" AND "),
     );
     it

@@ -207,12 +207,12 @@ impl<'a> Touched<'a> {
         self.0.keys().copied()
     }
 
-    /// Returns the claims about each Session.
-    pub(super) fn claims(&self) -> impl Iterator<Item = (&'a str, ClaimKind, &'a str)> {
-        self.0.iter().flat_map(|(session_id, touch)| {
-            let claims = touch.claims.iter();
-            claims.map(|(kind, value)| (*session_id, *kind, *value))
-        })
+    /// Returns the Sessions, each with the claims about it.
+    pub(super) fn claims(
+        &self,
+    ) -> impl Iterator<Item = (&'a str, &BTreeSet<(ClaimKind, &'a str)>)> {
+        let touched = self.0.iter();
+        touched.map(|(session_id, touch)| (*session_id, &touch.claims))
     }
 
     /// Writes the Sessions. New ones get the time of the transaction, so that every later one has a
@@ -227,6 +227,7 @@ impl<'a> Touched<'a> {
     ) -> Result<TouchedSessions<'a>, StoreError> {
         let claims: Vec<String> = self.0.values().map(Touch::written_claims).collect();
         let step = step();
+        let mut given = Vec::with_capacity(self.0.len());
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
@@ -235,6 +236,7 @@ impl<'a> Touched<'a> {
                 Some(number) => number,
                 None => epoch.next_id()?,
             };
+            given.push(number);
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(session_id),
@@ -254,9 +256,10 @@ impl<'a> Touched<'a> {
             step,
             ..TouchedSessions::default()
         };
-        for ((session_id, touch), row) in self.0.iter().zip(rows) {
+        for (((session_id, touch), row), number) in self.0.iter().zip(rows).zip(given) {
             let row = row.unwrap_or_default();
-            if row & 1 == 1 {
+            let is_new = row & 1 == 1;
+            if is_new {
                 touched.new.push(session_id);
             }
             let claims = touch.claims.iter().map(|(kind, value)| SessionClaim {
@@ -264,7 +267,7 @@ impl<'a> Touched<'a> {
                 kind: *kind,
                 value,
                 captured_at_us: row >> 1,
-                is_in_row: row & 1 == 1,
+                new_number: is_new.then_some(number),
             });
             touched.claims.extend(claims);
         }

@@ -2,12 +2,12 @@
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
-use svc_model::ingest::GatewayProvider;
 use svc_model::json;
 
 use super::super::error::corrupt;
+use super::super::model_call_id::ModelCallId;
 use super::super::session_claims::ClaimKind;
-use super::super::{StoreError, id_list, packing, skeleton};
+use super::super::{StoreError, column, id_list, packing, skeleton};
 use super::finding::{Damage, Findings, said};
 use super::known::KnownCall;
 use super::laws::{Laws, moment};
@@ -18,7 +18,7 @@ impl Laws<'_, '_, '_> {
         let columns = [
             "inference_call_id",
             "org_id",
-            "session_id",
+            "session_number",
             "captured_at_us",
             "call_number",
             "user_id",
@@ -38,12 +38,11 @@ impl Laws<'_, '_, '_> {
             "input_tokens",
             "output_tokens",
             "duration_ms",
-            "session_number",
         ];
         self.scan(table, &columns, |row, known, found| {
             let fact_id = row.fact_id(0)?;
             let id = fact_id.to_string();
-            let (org_id, session_id) = (row.text(1)?, row.text(2)?);
+            let (org_id, session_number) = (row.text(1)?, row.integer(2)?);
             known.fact(FactTable::InferenceCalls, &org_id, &id, row.integer(3)?);
             let input = id_list::read_ids(&row.blob(11)?)?;
             known.side(&id, &input, row.count(9)?, found);
@@ -59,7 +58,7 @@ impl Laws<'_, '_, '_> {
                 messages: u32::try_from(input.len()).unwrap_or(u32::MAX),
                 aliases: u32::try_from(row.count(8)?).unwrap_or(u32::MAX),
                 aliases_found: 0,
-                has_own: row.optional_text(7)?.is_some(),
+                has_own: ModelCallId::of(row, 7)?.is_some(),
                 has_raw: false,
                 is_erased,
             });
@@ -68,18 +67,19 @@ impl Laws<'_, '_, '_> {
                 (ClaimKind::User, user_id.as_deref()),
                 (ClaimKind::Model, model.as_deref()),
             ];
-            known.session(table, &id, &org_id, &session_id, found);
-            let numbered = (&*session_id, row.integer(22)?);
-            known.session_number(table, &id, &org_id, numbered, found);
+            known.session_number(table, &id, &org_id, session_number, found);
             for (kind, value) in said {
-                if let Some(value) = value {
-                    known.claim(table, &id, &org_id, (&session_id, kind, value), found);
+                if let Some(value) = value
+                    && known
+                        .organizations_of_sessions
+                        .contains_key(&session_number)
+                {
+                    known.claim(table, &id, (session_number, kind, value), found);
                 }
             }
             moment(row, 3, "inference_calls")?;
             moment(row, 14, "inference_calls")?;
-            let gateway = GatewayProvider::from_wire(&row.text(13)?);
-            gateway.ok_or(corrupt("inference_calls", "gateway_provider"))?;
+            column::gateway_provider(row, 13)?;
             if let Some(left_out) = row.optional_text(15)? {
                 json::from_slice::<LeftOut>(left_out.as_bytes())
                     .map_err(|_| corrupt("inference_calls", "left_out"))?;

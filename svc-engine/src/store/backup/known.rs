@@ -25,6 +25,9 @@ pub(super) fn key(parts: &[&str]) -> Key {
     u128::from_be_bytes(first)
 }
 
+/// Identifies what facts say of a Session: its number, and the kind and the value.
+pub(super) type SessionClaimKey = (i64, Key);
+
 /// What is known of a call.
 pub(super) struct KnownCall {
     pub(super) id: FactId,
@@ -66,9 +69,14 @@ pub(super) struct Known {
     pub(super) contents: Vec<(i64, u32)>,
     /// The number of each Session.
     pub(super) sessions: HashMap<Key, i64>,
+    /// The organization of each Session, by the Session's number.
+    pub(super) organizations_of_sessions: HashMap<i64, Key>,
+    /// What facts say of repositories.
     pub(super) claims: HashSet<Key>,
-    /// The claims in the rows of Sessions.
-    pub(super) claims_in_rows: HashSet<Key>,
+    /// What facts say of Sessions, by number.
+    pub(super) session_claims: HashSet<SessionClaimKey>,
+    /// The same in the rows of Sessions.
+    pub(super) claims_in_rows: HashSet<SessionClaimKey>,
     /// The calls, in the order of their ids.
     pub(super) calls: Vec<KnownCall>,
     pub(super) pushes: HashSet<Key>,
@@ -204,6 +212,7 @@ impl Known {
         }
     }
 
+    /// Checks that the Session of a fact is there, and returns its number.
     pub(super) fn session(
         &self,
         table: &str,
@@ -211,51 +220,57 @@ impl Known {
         org_id: &str,
         session_id: &str,
         found: &mut Findings,
-    ) {
-        let is_there = self.sessions.contains_key(&key(&[org_id, session_id]));
-        if !is_there && !self.cannot_tell("sessions", Some(session_id), table, found) {
+    ) -> Option<i64> {
+        let number = self.sessions.get(&key(&[org_id, session_id])).copied();
+        if number.is_none() && !self.cannot_tell("sessions", Some(session_id), table, found) {
             found.add(table, Some(fact_id), Damage::SessionAbsent, session_id);
         }
+        number
     }
 
-    /// Checks that a call has the number of its Session.
+    /// Checks that the Session of a call is there, and that it is one of the organization.
     pub(super) fn session_number(
         &self,
         table: &str,
         fact_id: &str,
         org_id: &str,
-        (session_id, number): (&str, i64),
+        number: i64,
         found: &mut Findings,
     ) {
-        let of_session = self.sessions.get(&key(&[org_id, session_id]));
-        if of_session.is_some_and(|it| *it != number) {
+        let is_of = self.organizations_of_sessions.get(&number);
+        // An unreadable Session is known by its id, not by its number.
+        if is_of != Some(&key(&[org_id]))
+            && (is_of.is_some() || !self.cannot_tell("sessions", None, table, found))
+        {
             let said = format!("number {number}");
             found.add(table, Some(fact_id), Damage::SessionAbsent, said);
         }
     }
 
+    /// Checks that what a fact says of its Session is kept, in both places.
     pub(super) fn claim(
         &self,
         table: &str,
         fact_id: &str,
-        org_id: &str,
-        (session_id, kind, value): (&str, ClaimKind, &str),
+        (number, kind, value): (i64, ClaimKind, &str),
         found: &mut Findings,
     ) {
-        let claim = key(&[org_id, session_id, kind.as_str(), value]);
         if !session_claims::is_kept(value) {
             return;
         }
+        let claim = (number, key(&[kind.as_str(), value]));
         let places = [
-            ("session_claims", &self.claims),
+            ("session_claims", &self.session_claims),
             ("sessions", &self.claims_in_rows),
         ];
         let absent = places
             .into_iter()
             .filter(|(_, claims)| !claims.contains(&claim));
+        let id = number.to_string();
+        // The rows of Sessions are known by their ids. This one was read.
         let (lost, absent): (Vec<&str>, Vec<&str>) = absent
             .map(|(place, _)| place)
-            .partition(|place| self.may_be_lost(place, Some(session_id)));
+            .partition(|place| *place == "session_claims" && self.may_be_lost(place, Some(&id)));
         if absent.is_empty() {
             for place in lost {
                 found.cannot_tell(place, table);

@@ -15,7 +15,7 @@ use super::super::column::Columns;
 use super::super::connection::EachRow;
 use super::super::error::corrupt;
 use super::super::row::NewRow;
-use super::super::session_claims;
+use super::super::session_claims::{self, ClaimKind};
 use super::super::table::Record;
 use super::super::traces::Traces;
 use super::super::value::{self, Row, Value};
@@ -210,26 +210,43 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             }
             row.count(5)?;
             row.optional_text(6)?;
-            let session = key(&[&org_id, &session_id]);
-            known.sessions.insert(session, row.integer(8)?);
-            for (kind, value) in session_claims::read(&row.text(7)?)? {
-                let claim = [&*org_id, &*session_id, kind.as_str(), value];
-                known.claims_in_rows.insert(key(&claim));
+            let (session, number) = (key(&[&org_id, &session_id]), row.integer(8)?);
+            let claims = row.text(7)?;
+            for (kind, value) in session_claims::read(&claims)? {
+                let claim = (number, key(&[kind.as_str(), value]));
+                known.claims_in_rows.insert(claim);
             }
+            known.sessions.insert(session, number);
+            let org = key(&[&org_id]);
+            known.organizations_of_sessions.insert(number, org);
             known.organizations.entry(org_id).or_default().sessions += 1;
             Ok(())
         })?;
-        let columns = ["session_id", "org_id", "kind", "value", "captured_at_us"];
+        let columns = [
+            "session_number",
+            "org_id",
+            "kind",
+            "value",
+            "captured_at_us",
+        ];
         self.scan("session_claims", &columns, |row, known, found| {
-            let texts = [row.text(1)?, row.text(0)?, row.text(2)?, row.text(3)?];
+            let (number, org_id) = (row.integer(0)?, row.text(1)?);
+            let kind = row.with_text(2, ClaimKind::of_letter)?;
+            let kind = kind.ok_or(corrupt("session_claims", "kind"))?.as_str();
+            let value = row.text(3)?;
             moment(row, 4, "session_claims")?;
-            let texts = texts.each_ref().map(|text| &**text);
-            known.claims.insert(key(&texts));
-            if !known.claims_in_rows.contains(&key(&texts))
-                && !known.cannot_tell("sessions", Some(texts[1]), "session_claims", found)
+            let claim = (number, key(&[kind, &value]));
+            known.session_claims.insert(claim);
+            let table = "session_claims";
+            let id = number.to_string();
+            let is_of = known.organizations_of_sessions.get(&number);
+            if is_of.is_some_and(|it| *it != key(&[&org_id])) {
+                found.add(table, Some(&id), Damage::SessionAbsent, org_id);
+            } else if !known.claims_in_rows.contains(&claim)
+                && (is_of.is_some() || !known.cannot_tell("sessions", None, table, found))
             {
-                let said = format!("sessions: {} {}", texts[2], texts[3]);
-                found.add("session_claims", Some(texts[1]), Damage::ClaimAbsent, said);
+                let said = format!("sessions: {kind} {value}");
+                found.add(table, Some(&id), Damage::ClaimAbsent, said);
             }
             Ok(())
         })?;
@@ -291,11 +308,14 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             }
             let mut traces = Traces::default();
             traces.row(table, &written);
-            for session_id in traces.sessions.sessions() {
-                known.session(table.name, &id, &org, session_id, found);
-            }
-            for claim in traces.sessions.claims() {
-                known.claim(table.name, &id, &org, claim, found);
+            for (session_id, claims) in traces.sessions.claims() {
+                let number = known.session(table.name, &id, &org, session_id, found);
+                let Some(number) = number else {
+                    continue;
+                };
+                for (kind, value) in claims {
+                    known.claim(table.name, &id, (number, *kind, value), found);
+                }
             }
             for [name, provider, host, repository_id, source] in traces.claims.keys() {
                 let claim = [name, &*org, provider, host, repository_id, source];

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use svc_model::evidence::{CallSummary, LeftOut, Message};
 use svc_model::facts::SessionInferenceCall;
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
-use svc_model::ingest::GatewayProvider;
 use svc_model::json;
 use svc_model::time::Instant;
 
 use super::left_out;
 use crate::store::connection::Connection;
 use crate::store::error::corrupt;
+use crate::store::model_call_id::ModelCallId;
 use crate::store::repetition::Ids;
 use crate::store::sessions::calls_of_session;
 use crate::store::skeleton::Pieces;
 use crate::store::value::{Row, Value};
-use crate::store::{StoreError, content, id_list, packing};
+use crate::store::{StoreError, column, content, id_list, packing};
 
 /// Selects columns of the visible calls of a Session, in the order in which they were observed.
 macro_rules! of_session {
@@ -65,7 +65,7 @@ const MEASURE: &str = concat!(
 );
 const RAW: &str = "SELECT r.codec, r.byte_count, r.skeleton, r.contents, f.session_id,
         f.model_call_id, f.input_contents, f.output_contents
-    FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
+    FROM all_inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
     WHERE f.org_id = $1 AND f.inference_call_id = $2";
 
 /// The number and size of a Session's visible calls, before any of them is read.
@@ -173,10 +173,8 @@ pub(in crate::store) fn scalars(
     connection.all(SCALARS, &keys(org_id, session_id), |row| {
         Ok(CallScalars {
             inference_call_id: row.fact_id(0)?,
-            model_call_id: row.optional_text(1)?,
-            gateway_provider: GatewayProvider::from_wire(&row.text(2)?)
-                .ok_or(corrupt("inference_calls", "its gateway"))?
-                .into(),
+            model_call_id: ModelCallId::of(row, 1)?,
+            gateway_provider: column::gateway_provider(row, 2)?.into(),
             model_provider: row.optional_text(3)?,
             model: row.optional_text(4)?,
             input_tokens: row.optional_integer(5)?,
@@ -249,7 +247,7 @@ pub(in crate::store) fn raw(
             skeleton: packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?,
             contents: id_list::read_ids(&row.blob(3)?)?,
             session_id: row.text(4)?,
-            model_call_id: row.optional_text(5)?,
+            model_call_id: ModelCallId::of(row, 5)?,
             input: id_list::read_ids(&row.blob(6)?)?,
             output: id_list::read_ids(&row.blob(7)?)?,
         })

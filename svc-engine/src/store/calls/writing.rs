@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use svc_model::id::{FactId, OrgId, UserId};
+use svc_model::ingest::GatewayProvider;
 use svc_model::problem::Code;
 use svc_model::time::Instant;
 
@@ -11,6 +12,7 @@ use crate::store::append::{Afterwards, Appending, Kind, Outcome};
 use crate::store::connection::{Connection, Insert, Lookup};
 use crate::store::content::{self, ContentRef, Encoded, Encoder, NewContent};
 use crate::store::error::corrupt;
+use crate::store::model_call_id::ModelCallId;
 use crate::store::organization::Stamp;
 use crate::store::recall::Recalled;
 use crate::store::redelivery::Difference;
@@ -18,18 +20,18 @@ use crate::store::sessions::{Numbers, Sighting};
 use crate::store::traces::Traces;
 use crate::store::value::{Row, Value};
 use crate::store::witness::Epoch;
-use crate::store::{StoreError, id_list};
+use crate::store::{StoreError, column, id_list};
 
 /// The cost of writing a call with its messages and aliases, in units of a small row.
 const WEIGHT: usize = 8;
 
 pub(super) const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
-        (inference_call_id, org_id, session_id, session_number, user_id, gateway_provider,
+        (inference_call_id, org_id, session_number, user_id, gateway_provider,
          model_call_id, model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
          output_part_count, input_contents, output_contents, left_out)",
-    columns: 22,
+    columns: 21,
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
@@ -55,14 +57,14 @@ const INSERT_ALIAS: Insert = Insert {
 // Quarantined calls count too.
 const BY_ID: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count
-        FROM inference_calls WHERE inference_call_id",
+        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number
+        FROM all_inference_calls WHERE inference_call_id",
     then: "",
 };
 const BY_MODEL_CALL: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count
-        FROM inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
+        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number
+        FROM all_inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
     then: "",
 };
 
@@ -72,9 +74,11 @@ const BY_MODEL_CALL: Lookup<'_> = Lookup {
 struct Identity {
     inference_call_id: FactId,
     org_id: String,
-    gateway_provider: String,
+    gateway_provider: GatewayProvider,
     model_call_id: Option<String>,
-    session_id: String,
+    /// Absent if the call is of the same transaction, which has not written the Session yet.
+    session_id: Option<String>,
+    session_number: i64,
     model: Option<String>,
     /// Bytes and parts of the input, then of the output.
     counts: [i64; 4],
@@ -85,9 +89,10 @@ impl Identity {
         Ok(Self {
             inference_call_id: row.fact_id(0)?,
             org_id: row.text(1)?,
-            gateway_provider: row.text(2)?,
-            model_call_id: row.optional_text(3)?,
-            session_id: row.text(4)?,
+            gateway_provider: column::gateway_provider(row, 2)?,
+            model_call_id: ModelCallId::of(row, 3)?,
+            session_id: row.optional_text(4)?,
+            session_number: row.integer(10)?,
             model: row.optional_text(5)?,
             counts: [
                 row.integer(6)?,
@@ -100,8 +105,12 @@ impl Identity {
 
     /// Returns the columns in which a redelivery differs. Its content is compared by size only: the
     /// text itself is not looked up again.
-    fn differences(&self, encoded: &Encoded) -> Vec<&'static str> {
+    fn differences(&self, encoded: &Encoded, numbers: &Numbers) -> Vec<&'static str> {
         let call = &encoded.call;
+        let same_session = match &self.session_id {
+            Some(session_id) => session_id == call.session_id.as_str(),
+            None => numbers.get(call.session_id.as_str()) == Some(self.session_number),
+        };
         let counts = [
             encoded.input.byte_count,
             encoded.input.part_count,
@@ -110,7 +119,7 @@ impl Identity {
         ];
         let same_counts = counts.map(whole) == self.counts;
         [
-            ("session_id", self.session_id == call.session_id.as_str()),
+            ("session_id", same_session),
             ("model", self.model.as_deref() == call.model.as_deref()),
             ("content", same_counts),
         ]
@@ -124,7 +133,7 @@ impl Identity {
 #[derive(Debug, Default)]
 struct Retained {
     by_id: HashMap<FactId, Identity>,
-    by_model_call: HashMap<(String, String, String), Identity>,
+    by_model_call: HashMap<(String, GatewayProvider, String), Identity>,
 }
 
 impl Retained {
@@ -137,7 +146,7 @@ impl Retained {
         let model_calls: Vec<Value<'_>> = calls
             .iter()
             .filter_map(|encoded| encoded.call.model_call_id.as_deref())
-            .map(Value::from)
+            .map(ModelCallId::stored)
             .collect();
         connection.lookup_both(&BY_ID, &keys, &BY_MODEL_CALL, &model_calls, |row| {
             retained.add(Identity::read(row)?);
@@ -150,7 +159,7 @@ impl Retained {
         if let Some(model_call_id) = &identity.model_call_id {
             let key = (
                 identity.org_id.clone(),
-                identity.gateway_provider.clone(),
+                identity.gateway_provider,
                 model_call_id.clone(),
             );
             self.by_model_call.insert(key, identity.clone());
@@ -159,11 +168,13 @@ impl Retained {
     }
 
     /// Returns what becomes of a call, given the stored calls; `None` if none of them shares an id.
-    /// A redelivery that differs is added to the differences.
+    /// A redelivery that differs is added to the differences. `numbers` are those of the Sessions
+    /// that the transaction has found.
     fn outcome(
         &self,
         org_id: &OrgId,
         encoded: &Encoded,
+        numbers: &Numbers,
         differences: &mut Vec<Difference>,
     ) -> Option<Outcome> {
         let call = &encoded.call;
@@ -171,7 +182,7 @@ impl Retained {
         let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
             self.by_model_call.get(&(
                 org_id.as_str().to_owned(),
-                call.gateway_provider.as_str().to_owned(),
+                call.gateway_provider,
                 model_call_id.clone(),
             ))
         });
@@ -184,13 +195,13 @@ impl Retained {
             }
         };
         let same = one.org_id == org_id.as_str()
-            && one.gateway_provider == call.gateway_provider.as_str()
+            && one.gateway_provider == call.gateway_provider
             && one.model_call_id == call.model_call_id;
         if !same {
             return Some(Outcome::Conflict(Code::InferenceCallIdentityConflict));
         }
         let fact_id = one.inference_call_id;
-        let columns = one.differences(encoded);
+        let columns = one.differences(encoded, numbers);
         if !columns.is_empty() {
             differences.push(Difference::of_call(fact_id, columns));
         }
@@ -273,7 +284,8 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
     for encoded in calls {
-        let outcome = retained.outcome(org_id, encoded, &mut afterwards.differences);
+        let differences = &mut afterwards.differences;
+        let outcome = retained.outcome(org_id, encoded, &Numbers::default(), differences);
         retained_calls.push(outcome);
     }
     let new = new_calls(calls, retained_calls);
@@ -324,7 +336,12 @@ fn store(
                 Ok(Outcome::Stored(encoded.call.inference_call_id))
             }
             None => retained
-                .outcome(org_id, encoded, &mut afterwards.differences)
+                .outcome(
+                    org_id,
+                    encoded,
+                    session_numbers,
+                    &mut afterwards.differences,
+                )
                 .ok_or(corrupt("inference_calls", "a retained call is absent")),
         })
         .collect()
@@ -371,11 +388,12 @@ fn insert(
         values.extend([
             call.inference_call_id.into(),
             org_id.as_str().into(),
-            call.session_id.as_str().into(),
             Value::Integer(session_number),
             call.user_id.as_ref().map(UserId::as_str).into(),
-            call.gateway_provider.as_str().into(),
-            call.model_call_id.as_deref().into(),
+            column::gateway_letter(call.gateway_provider).into(),
+            call.model_call_id
+                .as_deref()
+                .map_or(Value::Null, ModelCallId::stored),
             call.model_provider.as_deref().into(),
             call.model.as_deref().into(),
             call.input_tokens.into(),

@@ -149,13 +149,15 @@ impl Selected {
 }
 
 const CALLS: &str = "f.inference_call_id, f.session_id, f.user_id, f.call_number
-    FROM inference_calls f";
+    FROM all_inference_calls f";
 /// The condition for facts that are looked up by id.
 const OF_ORGANIZATION: &str = "WHERE COALESCE(f.org_id, '') = $1";
 const OLDER: &str = "WHERE f.org_id = $1 AND f.captured_at_us < $2";
 /// The Sessions in which some fact names a user.
-const NAMED: &str = "SELECT session_id FROM session_claims
-    WHERE value = $1 AND kind = $3 AND org_id = $2 ORDER BY captured_at_us, session_id";
+const NAMED: &str = "SELECT s.session_id FROM session_claims c
+    JOIN sessions s ON s.session_number = c.session_number
+    WHERE c.value = $1 AND c.kind = $3 AND c.org_id = $2
+    ORDER BY c.captured_at_us, c.session_number";
 /// The claims that facts make about a Session.
 const CLAIMS: &str = "SELECT claims FROM sessions WHERE session_id = $2 AND org_id = $1";
 
@@ -277,7 +279,7 @@ impl Snapshot<'_> {
         let keys = [
             Value::Text(user_id.as_str()),
             self.org_id.as_str().into(),
-            ClaimKind::User.as_str().into(),
+            ClaimKind::User.letter().into(),
         ];
         self.connection()?.all(NAMED, &keys, |row| row.text(0))
     }

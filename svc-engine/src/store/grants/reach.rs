@@ -36,10 +36,10 @@ fn said(kind: ClaimKind, row: &str, value: &str) -> String {
 
 /// Returns the condition that a visible fact says something else about the Session of `row`. There
 /// may be many facts, so they are searched only if the Session has another claim of the kind.
-/// Claims are counted by their kind's word. A value may contain the word, so the count may be too
-/// high, but never too low.
+/// Claims are counted by their kind's letter and a colon. A value may contain both, so the count may
+/// be too high, but never too low.
 fn another(kind: ClaimKind, row: &str, value: &str) -> String {
-    let word = kind.as_str();
+    let letter = kind.letter();
     let (tables, column) = kind.facts();
     let facts = tables.iter().map(|table| {
         let condition = sessions::of_session(table, "z.org_id", "z.session_id");
@@ -50,12 +50,12 @@ fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     });
     let facts: Vec<String> = facts.collect();
     let facts = facts.join(" OR ");
-    let length = word.len() + 1;
+    let length = letter.len() + 1;
     let said = said(kind, row, value);
     format!(
         "EXISTS (SELECT 1 FROM sessions z WHERE z.session_id = {row}.session_id \
         AND z.org_id = {row}.org_id \
-        AND LENGTH(z.claims) - LENGTH(REPLACE(z.claims, '{word}:', '')) \
+        AND LENGTH(z.claims) - LENGTH(REPLACE(z.claims, '{letter}:', '')) \
         > CASE WHEN {said} THEN {length} ELSE 0 END AND ({facts}))"
     )
 }
@@ -122,10 +122,15 @@ pub(super) fn run(
     among: &[SessionId],
 ) -> String {
     let along = |it: &mut Statement<'_>, kind: ClaimKind, values: String| {
-        let kind = it.value(kind.as_str());
-        format!("session_claims c WHERE c.value {values} AND c.kind = {kind} AND c.org_id = {org}")
+        let kind = it.value(kind.letter());
+        let run = format!(
+            "session_claims c JOIN sessions s ON s.session_number = c.session_number \
+            WHERE c.value {values} AND c.kind = {kind} AND c.org_id = {org}"
+        );
+        ("c", run)
     };
-    let run = if let Some(identity) = &rule.repository {
+    // The table whose index is read.
+    let (row, run) = if let Some(identity) = &rule.repository {
         let provider = it.value(identity.repository_provider.as_str());
         let host = it.own(identity.repository_host.clone().into());
         let id = it.own(identity.repository_id.clone().into());
@@ -145,7 +150,7 @@ pub(super) fn run(
         let harness = it.value(agent_harness.as_str());
         along(it, ClaimKind::Harness, format!("= {harness}"))
     } else {
-        format!("sessions c WHERE (c.org_id || '') = {org}")
+        ("s", format!("sessions s WHERE (s.org_id || '') = {org}"))
     };
     let since = it.value(rule.since.map_or(i64::MIN, Instant::microseconds));
     let among: Vec<String> = among
@@ -155,13 +160,17 @@ pub(super) fn run(
     let among = if among.is_empty() {
         String::new()
     } else {
-        format!(" AND c.session_id IN ({})", among.join(", "))
+        format!(
+            " AND {row}.session_number IN (SELECT n.session_number FROM sessions n \
+            WHERE n.org_id = {org} AND n.session_id IN ({}))",
+            among.join(", ")
+        )
     };
     // One more than may be looked at, to tell whether there are more.
     let rows = GRANT_RULE_ROWS_MAX + 1;
     format!(
-        "SELECT c.org_id, c.session_id, c.captured_at_us FROM {run} \
-        AND c.captured_at_us >= {since}{among} LIMIT {rows}"
+        "SELECT s.org_id, s.session_id, {row}.captured_at_us FROM {run} \
+        AND {row}.captured_at_us >= {since}{among} LIMIT {rows}"
     )
 }
 

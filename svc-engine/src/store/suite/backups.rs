@@ -262,6 +262,10 @@ fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] ba
         "SELECT CAST(MIN(call_number) AS TEXT) FROM inference_calls",
         1,
     )[0][0];
+    let session_number = &database.rows(
+        "SELECT CAST(session_number AS TEXT) FROM sessions WHERE session_id = 't'",
+        1,
+    )[0][0];
     let text = |number: u128| id(number).to_string();
     let blob = match backend {
         Backend::Sqlite => "x'00ff17'",
@@ -404,16 +408,16 @@ fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] ba
             "UPDATE sessions SET claims = '' WHERE session_id = 't'".to_owned(),
             Damage::ClaimAbsent,
             "session_claims",
-            "t".to_owned(),
+            session_number.clone(),
         ),
         (
-            "UPDATE sessions SET claims = 'user:9:x' WHERE session_id = 't'".to_owned(),
+            "UPDATE sessions SET claims = 'u:9:x' WHERE session_id = 't'".to_owned(),
             Damage::RowUnreadable,
             "sessions",
             "t".to_owned(),
         ),
         (
-            "DELETE FROM session_claims WHERE session_id = 't'".to_owned(),
+            format!("DELETE FROM session_claims WHERE session_number = {session_number}"),
             Damage::ClaimAbsent,
             "inference_calls",
             text(3),

@@ -459,8 +459,23 @@ fn concurrent_servers_give_a_new_session_one_number(
     }
     let found = "SELECT CAST(COUNT(*) AS TEXT), CAST(COUNT(DISTINCT f.session_number) AS TEXT)
         FROM inference_calls f JOIN sessions s ON s.session_number = f.session_number
-            AND s.session_id = f.session_id AND s.org_id = f.org_id";
+            AND s.org_id = f.org_id";
     assert_eq!(database.rows(found, 2), [["30", "10"]]);
+    let mut snapshot = stores[0].snapshot_now();
+    for round in 0..10_u128 {
+        let calls = snapshot.call_scalars(&session(&format!("s{round}")));
+        let mut calls: Vec<FactId> = calls
+            .unwrap()
+            .iter()
+            .map(|it| it.inference_call_id)
+            .collect();
+        calls.sort();
+        assert_eq!(
+            calls,
+            [1, 2, 3].map(|server| id(round * 10 + server)),
+            "{round}"
+        );
+    }
 }
 
 #[rstest]

@@ -147,7 +147,7 @@ fn after_a_set_back_lost_claims_of_a_session_are_stored_again(
     let database = database!(backend);
     let store = database.open("acme");
     let claims = || {
-        let sql = "SELECT session_id FROM session_claims";
+        let sql = "SELECT value FROM session_claims";
         database.rows(sql, 1).len()
     };
     let decide = |number: u8, session_id: &str| {
