@@ -47,6 +47,7 @@ mod observations;
 mod organization;
 mod outcomes;
 mod outcomes_end;
+mod owners;
 mod packing;
 #[cfg(test)]
 pub(crate) mod plan_check;
@@ -110,8 +111,9 @@ pub use jobs::{
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use outcomes_end::OutcomesEnd;
+pub use owners::OwnedId;
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
-pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};
+pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::{ErasureEnd, Revisions, Snapshot};

@@ -46,15 +46,13 @@ mod object;
 mod parse;
 mod raw;
 mod ser;
+mod shape;
 mod text;
 mod value;
 mod word;
 mod write;
 
-pub use self::de::{
-    FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value, from_written,
-    from_written_within,
-};
+pub use self::de::{from_slice, from_value, from_written, from_written_within};
 pub(crate) use self::encoding::in_utf8;
 pub use self::memory::{NodeBudget, OverBudget};
 pub use self::number::{INTEGER_DIGITS_MAX, Number};
@@ -62,5 +60,6 @@ pub use self::object::Object;
 pub use self::parse::{DEPTH_MAX, ParseError, ParseErrorKind};
 pub use self::raw::RawJson;
 pub use self::ser::{WriteError, to_value, to_vec};
+pub use self::shape::{FromSliceError, PathSegment, ShapeError, ShapeErrorKind};
 pub use self::text::Text;
 pub use self::value::Json;
