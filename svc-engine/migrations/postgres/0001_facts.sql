@@ -82,7 +82,7 @@ CREATE TABLE sessions (
     claims TEXT COLLATE "C" NOT NULL
 );
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, org_id);
-CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us);
+CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_number);
 
 -- The users, models, harnesses and repositories that facts name for a Session, each once. The table only
 -- shows where to look: an answer needs a visible fact. Rows are ordered like the list of Sessions, by when

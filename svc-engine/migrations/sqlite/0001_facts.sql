@@ -82,6 +82,7 @@ CREATE TABLE sessions (
     claims TEXT NOT NULL
 );
 CREATE UNIQUE INDEX sessions_by_id ON sessions (session_id, org_id);
+-- The number of a Session, which is the rowid, is the last column of each index.
 CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us);
 
 -- The users, models, harnesses and repositories that facts name for a Session, each once. The table only

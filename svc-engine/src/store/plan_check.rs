@@ -111,16 +111,6 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
     // The count and the list of an operator's bulk change, with any conditions.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
-    // A page of Sessions. The index has them by time; those of one time, which one transaction
-    // stored, are sorted by id.
-    (
-        Sort,
-        "ORDER BY s.captured_at_us DESC, s.session_id DESC LIMIT",
-    ),
-    (
-        Sort,
-        "ORDER BY c.captured_at_us DESC, s.session_id DESC LIMIT",
-    ),
     // The calls of a listed Session, counted up to a limit.
     (
         Walk,

@@ -39,9 +39,9 @@ pub enum SessionCondition<'a> {
 pub struct SessionPage<'a> {
     /// The first fact of a Session was captured at this moment or later. Without it, at any time.
     pub captured_from: Option<Instant>,
-    /// The Sessions come before this place in the order, which is by moment and then by id. A place
-    /// without an id is before every Session of that moment. Without a place, there is no such
-    /// bound.
+    /// The Sessions come before this place in the order, which is by moment and then by number. A
+    /// place without a Session is before every Session of that moment. Without a place, there is
+    /// no such bound.
     pub before: Option<(Instant, Option<&'a SessionId>)>,
     /// What visible facts must say of each Session. Rows are read along the first condition.
     pub conditions: &'a [SessionCondition<'a>],
@@ -54,6 +54,8 @@ pub struct SessionPage<'a> {
 pub struct ListedSession {
     /// The Session.
     pub session_id: SessionId,
+    /// Its number. Sessions of one transaction have one moment, and numbers that differ.
+    pub session_number: i64,
     /// When its first fact was captured.
     pub captured_at: Instant,
     /// The earliest moment in a stored fact.
@@ -64,8 +66,9 @@ pub struct ListedSession {
     pub is_wanted: bool,
 }
 
-const COLUMNS: [&str; 5] = [
+const COLUMNS: [&str; 6] = [
     "session_id",
+    "session_number",
     "captured_at_us",
     "first_observed_at_us",
     "last_observed_at_us",
@@ -79,8 +82,17 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
     let from = it.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
     let (before, id) = page.before.unzip();
     let before = it.value(before.map_or(i64::MAX, Instant::microseconds));
-    // No id sorts before the empty text.
-    let id = it.value(id.flatten().map_or("", SessionId::as_str));
+    let number = match id.flatten() {
+        None => it.value(i64::MIN),
+        // A database that was set back may have lost the Session. Then all of the moment follow.
+        Some(id) => {
+            let (id, all) = (it.value(id.as_str()), it.value(i64::MAX));
+            format!(
+                "COALESCE((SELECT n.session_number FROM sessions n \
+                WHERE n.session_id = {id} AND n.org_id = {org}), {all})"
+            )
+        }
+    };
     let rows = it.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
     // The table whose index is read.
     let (row, along) = match (page.conditions.first(), value) {
@@ -112,12 +124,12 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         proofs.push(exists("s"));
     }
     it.text = format!(
-        "SELECT s.session_id, s.captured_at_us, s.first_observed_at_us, s.last_observed_at_us, \
+        "SELECT s.session_id, s.session_number, s.captured_at_us, s.first_observed_at_us, \
+        s.last_observed_at_us, \
         CASE WHEN {} THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END FROM {along} \
         AND {row}.captured_at_us >= {from} \
-        AND {row}.captured_at_us <= {before} \
-        AND ({row}.captured_at_us < {before} OR s.session_id < {id}) \
-        ORDER BY {row}.captured_at_us DESC, s.session_id DESC LIMIT {rows}",
+        AND ({row}.captured_at_us, {row}.session_number) < ({before}, {number}) \
+        ORDER BY {row}.captured_at_us DESC, {row}.session_number DESC LIMIT {rows}",
         proofs.join(" AND "),
     );
     it
@@ -151,7 +163,7 @@ static CALLS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
 });
 
 impl Snapshot<'_> {
-    /// Returns the next rows of the list, latest first, then by descending id.
+    /// Returns the next rows of the list, latest first, then by descending number.
     pub fn session_page(
         &mut self,
         page: &SessionPage<'_>,
@@ -171,6 +183,7 @@ impl Snapshot<'_> {
                     let mut columns = Columns::of(row, "sessions", &COLUMNS);
                     Ok(ListedSession {
                         session_id: columns.next()?,
+                        session_number: columns.next()?,
                         captured_at: columns.next()?,
                         first_observed_at: columns.next()?,
                         last_observed_at: columns.next()?,
@@ -180,10 +193,10 @@ impl Snapshot<'_> {
             rows.extend(read);
         }
         rows.sort_unstable_by(|a, b| {
-            (b.captured_at, &b.session_id).cmp(&(a.captured_at, &a.session_id))
+            (b.captured_at, b.session_number).cmp(&(a.captured_at, a.session_number))
         });
         // One Session may be known under several names of its repository.
-        rows.dedup_by(|a, b| a.session_id == b.session_id);
+        rows.dedup_by(|a, b| a.session_number == b.session_number);
         rows.truncate(usize::try_from(page.rows_max).unwrap_or(usize::MAX));
         Ok(rows)
     }

@@ -58,7 +58,7 @@ fn sessions_keep_their_place_by_first_capture(
     assert_eq!(stage.listed(&ask()), []);
     stage.call(1, "first", 10);
     stage.call(2, "second", 20);
-    // Captured in one transaction, so the ids decide.
+    // Captured in one transaction, which numbers its Sessions by their ids.
     let both = [(3, "a"), (4, "b")].map(|(number, session)| {
         let call = call(number).session(session).build();
         Append::InferenceCall(Box::new(stage.store.encode(call, at(30))))
@@ -83,6 +83,44 @@ fn sessions_keep_their_place_by_first_capture(
         ..ask()
     };
     assert_eq!(names(&stage.listed(&between)), ["second"]);
+}
+
+/// Sessions of one transaction have one moment, and a cursor names one of them.
+#[rstest]
+fn paging_shows_each_session_of_one_moment_once(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.call(1, "before", 10);
+    let calls = [(2, "c"), (3, "b"), (4, "d")].map(|(number, session)| {
+        let call = call(number).session(session).build();
+        Append::InferenceCall(Box::new(stage.store.encode(call, at(20))))
+    });
+    let decided = DeveloperDecision {
+        session_id: SessionId::new("a").unwrap(),
+        ..decision(5)
+    };
+    let decided = Append::DeveloperDecision(Box::new(decided));
+    stage.add(calls.into_iter().chain([decided]));
+    let pages = |model: Option<&str>| {
+        let mut request = SessionsRequest {
+            limit: limit(1),
+            model: model.map(|model| ModelName::new(model).unwrap()),
+            ..ask()
+        };
+        let mut seen = Vec::new();
+        loop {
+            let page = stage.list(&request).unwrap();
+            seen.extend(names(&page.sessions).into_iter().map(str::to_owned));
+            request.cursor = page.next_cursor;
+            if request.cursor.is_none() {
+                return seen;
+            }
+        }
+    };
+    // The Sessions of the calls get their numbers first.
+    assert_eq!(pages(None), ["a", "d", "c", "b", "before"]);
+    assert_eq!(pages(Some("m")), ["d", "c", "b", "before"]);
 }
 
 #[rstest]
