@@ -67,12 +67,10 @@ impl Laws<'_, '_, '_> {
                 (ClaimKind::User, user_id.as_deref()),
                 (ClaimKind::Model, model.as_deref()),
             ];
-            known.session_number(table, &id, &org_id, session_number, found);
+            let is_read = known.session_number(table, &id, &org_id, session_number, found);
             for (kind, value) in said {
                 if let Some(value) = value
-                    && known
-                        .organizations_of_sessions
-                        .contains_key(&session_number)
+                    && is_read
                 {
                     known.claim(table, &id, (session_number, kind, value), found);
                 }

@@ -228,7 +228,8 @@ impl Known {
         number
     }
 
-    /// Checks that the Session of a call is there, and that it is one of the organization.
+    /// Checks that the Session of a call is there, and that it is one of the organization. Returns
+    /// whether its row was read.
     pub(super) fn session_number(
         &self,
         table: &str,
@@ -236,7 +237,7 @@ impl Known {
         org_id: &str,
         number: i64,
         found: &mut Findings,
-    ) {
+    ) -> bool {
         let is_of = self.organizations_of_sessions.get(&number);
         // An unreadable Session is known by its id, not by its number.
         if is_of != Some(&key(&[org_id]))
@@ -245,6 +246,7 @@ impl Known {
             let said = format!("number {number}");
             found.add(table, Some(fact_id), Damage::SessionAbsent, said);
         }
+        is_of.is_some()
     }
 
     /// Checks that what a fact says of its Session is kept, in both places.

@@ -283,9 +283,11 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     } = appending;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
+    // Everything that is found was committed with its Session.
+    let numbers = Numbers::default();
     for encoded in calls {
         let differences = &mut afterwards.differences;
-        let outcome = retained.outcome(org_id, encoded, &Numbers::default(), differences);
+        let outcome = retained.outcome(org_id, encoded, &numbers, differences);
         retained_calls.push(outcome);
     }
     let new = new_calls(calls, retained_calls);

@@ -103,11 +103,7 @@ impl Snapshot<'_> {
         let org = it.value(self.org_id.as_str());
         let runs = rules.iter().enumerate().map(|(number, rule)| {
             let run = reach::run(&mut it, &org, rule, &[]);
-            format!(
-                "SELECT CAST({number} AS BIGINT) AS rule, k.session_id, \
-                (SELECT s.mark FROM sessions s WHERE s.session_id = k.session_id \
-                AND s.org_id = k.org_id) AS mark FROM ({run}) k"
-            )
+            format!("SELECT CAST({number} AS BIGINT) AS rule, k.session_id, k.mark FROM ({run}) k")
         });
         let runs: Vec<String> = runs.collect();
         it.text = format!("{OF_CANDIDATES} ({}) c ON 1 = 1", runs.join(" UNION ALL "));

@@ -169,7 +169,7 @@ pub(super) fn run(
     // One more than may be looked at, to tell whether there are more.
     let rows = GRANT_RULE_ROWS_MAX + 1;
     format!(
-        "SELECT s.org_id, s.session_id, {row}.captured_at_us FROM {run} \
+        "SELECT s.org_id, s.session_id, s.mark, {row}.captured_at_us FROM {run} \
         AND {row}.captured_at_us >= {since}{among} LIMIT {rows}"
     )
 }
