@@ -29,12 +29,12 @@ use crate::fact::Lifetime;
 use crate::mirror::{self, ArchiveError, MirrorFolder};
 use crate::private;
 use crate::store::backup::{
-    CopyError, Damage, Decisions, Findings, KeptOrganization, Watch, hexadecimal, load,
+    CopyError, Damage, Decisions, Findings, KeptOrganization, Loading, Watch, hexadecimal,
     read_archive, take, verify_store, verify_tables,
 };
 pub use crate::store::backup::{FetchedMirror, UndoneDecision};
 use crate::store::{
-    DatabaseUrl, ErasureOrder, KeptErasures, SchemaState, StoreError, schema_state,
+    Compaction, DatabaseUrl, ErasureOrder, KeptErasures, SchemaState, StoreError, schema_state,
 };
 
 const MANIFEST: &str = "manifest.json";
@@ -55,26 +55,13 @@ pub enum BackupError {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The store is restored, but it is not certain that what had been erased from the one before is
-    /// erased again.
-    #[error(
-        "the store is restored, but what had been erased from the one before may be there again"
-    )]
-    NotErasedAgain {
-        /// The erasures, with their organizations.
-        orders: Vec<(OrgId, ErasureOrder)>,
-        /// As in [`Restored::undone`].
-        undone: Vec<UndoneDecision>,
-        /// The cause.
-        source: StoreError,
-    },
     /// The store is restored, but not every mirror.
     #[error("the store is restored, but not every mirror: that of {repository}")]
     MirrorNotRestored {
         /// The repository.
         repository: String,
-        /// As in [`Restored::undone`].
-        undone: Vec<UndoneDecision>,
+        /// What was restored before.
+        restored: Box<Restored>,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -110,7 +97,7 @@ pub enum BackupError {
 }
 
 /// The result of a restore.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Restored {
     /// The backup.
     pub manifest: Manifest,
@@ -123,9 +110,20 @@ pub struct Restored {
     /// Facts whose content had been erased from the replaced store, and was erased again after it
     /// came back with the backup. `None` if the erasures of the replaced store could not be read.
     pub erased_again: Option<u64>,
+    /// Set if the files of the database may still hold the bytes of what was erased again.
+    pub bytes_left: Option<BytesLeft>,
     /// The operators' decisions of the replaced store that the backup lacks. They are not made
     /// again. `None` if the decisions of the replaced store could not be read.
     pub undone: Option<Vec<UndoneDecision>>,
+}
+
+/// The files of a restored database may still hold the bytes of what was erased again.
+#[derive(Debug)]
+pub struct BytesLeft {
+    /// An erasure that was repeated, and its organization. Repeating it once more rewrites the files.
+    pub order: (OrgId, ErasureOrder),
+    /// Why the files could not be rewritten. `None` if readers still used the old state.
+    pub cause: Option<StoreError>,
 }
 
 /// Backs up a store into a new folder, along with the mirrors if their folder is given. Servers may
@@ -297,8 +295,7 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
 ///
 /// If the store is not empty and may not be replaced, if a file of the backup is damaged, or if
 /// `SHA256SUMS` does not match. Then the store is unchanged. After
-/// [`BackupError::NotErasedAgain`] and [`BackupError::MirrorNotRestored`] the store has been
-/// restored; they say what is missing.
+/// [`BackupError::MirrorNotRestored`] the store has been restored.
 pub fn restore(
     folder: &Path,
     url: &DatabaseUrl,
@@ -316,63 +313,62 @@ pub fn restore(
     check_files(folder, &manifest, mirrors.is_some(), watch)?;
     let erasures = of_replaced(url, |url| KeptErasures::of(url, &watch.deadline));
     let decisions = of_replaced(url, |url| Decisions::of(url, &watch.deadline));
-    let loaded = load(url, folder, &manifest.tables, replace, watch)?;
+    let nothing = KeptErasures::default();
+    let loading = Loading {
+        folder,
+        tables: &manifest.tables,
+        replace,
+        erasures: erasures.as_ref().unwrap_or(&nothing),
+    };
+    let loaded = loading.load(url, watch)?;
     let undone = decisions.and_then(|before| {
-        let left = Decisions::of(loaded.url(), &watch.deadline).ok()?;
+        let left = Decisions::of(url, &watch.deadline).ok()?;
         Some(before.undone(&left))
     });
-    let erased_again = match erasures {
-        Some(erasures) => {
-            (watch.progress)("erased_facts", 0);
-            // Before the file takes its place, so that what was erased comes back at no moment.
-            let erased = erasures.erase_again(loaded.url(), &watch.deadline);
-            let erased = erased.map_err(|source| {
-                if loaded.is_seen() {
-                    BackupError::NotErasedAgain {
-                        orders: erasures.orders(),
-                        undone: undone.clone().unwrap_or_default(),
-                        source,
-                    }
-                } else {
-                    CopyError::from(source).into()
-                }
-            })?;
-            Some(erased.facts.total())
-        }
-        None => None,
-    };
-    let replaced = loaded.place()?;
     let mut restored = Restored {
-        replaced,
-        erased_again,
+        replaced: loaded.replaced,
+        erased_again: erasures.map(|_| loaded.erased_again.facts),
+        bytes_left: bytes_left(loaded.compaction, loaded.erased_again.last),
         undone,
         mirrors_restored: 0,
         mirrors_kept: 0,
         manifest,
     };
-    let kept = restored.manifest.mirrors.iter().flatten();
-    for (root, file) in mirrors
-        .into_iter()
-        .flat_map(|root| kept.clone().map(move |kept| (root, kept)))
-    {
-        let none = || BackupError::NoBackup(folder.to_owned());
-        let lifetime = Lifetime::parse(&file.repository).ok_or_else(none)?;
-        let mirrors = MirrorFolder::new(root, file.org_id.clone());
+    let Some(root) = mirrors else {
+        return Ok(restored);
+    };
+    let kept = restored.manifest.mirrors.clone().unwrap_or_default();
+    for file in kept {
+        let lifetime = Lifetime::parse(&file.repository);
+        let lifetime = lifetime.ok_or_else(|| BackupError::NoBackup(folder.to_owned()))?;
+        let mirrors = MirrorFolder::new(root, file.org_id);
         (watch.progress)(MIRRORS, restored.mirrors_restored);
         let from = folder.join(&file.file);
-        let put = mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline);
-        let put = put.map_err(|error| BackupError::MirrorNotRestored {
-            repository: lifetime.to_string(),
-            undone: restored.undone.clone().unwrap_or_default(),
-            source: Box::new(error),
-        })?;
-        if put {
-            restored.mirrors_restored += 1;
-        } else {
-            restored.mirrors_kept += 1;
+        match mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline) {
+            Ok(true) => restored.mirrors_restored += 1,
+            Ok(false) => restored.mirrors_kept += 1,
+            Err(error) => {
+                return Err(BackupError::MirrorNotRestored {
+                    repository: lifetime.to_string(),
+                    restored: Box::new(restored),
+                    source: Box::new(error),
+                });
+            }
         }
     }
     Ok(restored)
+}
+
+fn bytes_left(
+    compaction: Result<Compaction, StoreError>,
+    order: Option<(OrgId, ErasureOrder)>,
+) -> Option<BytesLeft> {
+    let cause = match compaction {
+        Ok(Compaction::Done) => return None,
+        Ok(Compaction::InUse) => None,
+        Err(error) => Some(error),
+    };
+    order.map(|order| BytesLeft { order, cause })
 }
 
 /// Refuses a backup whose files do not match their digests, before anything of it is restored. The

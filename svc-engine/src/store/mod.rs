@@ -94,8 +94,8 @@ pub use content::{Encoded, Encoder};
 pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use edit_texts::HeldText;
 pub use erasure::{
-    Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
-    ErasureSubject, KeptErasures,
+    Compaction, Erased, ErasedAgain, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan,
+    ErasureRow, ErasureSubject, KeptErasures,
 };
 pub use error::{Obstacle, StoreError};
 pub use export::{StoredCall, StoredFact};

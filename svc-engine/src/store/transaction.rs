@@ -70,18 +70,7 @@ pub(super) fn write<T>(
     connection
         .begin_write(deadline)
         .map_err(Unwritten::Nothing)?;
-    let mut transaction = Transaction {
-        connection: &mut *connection,
-        org_id,
-        organization: None,
-        moments,
-        witness: None,
-    };
-    let worked = work(&mut transaction).and_then(|result| {
-        let changed = transaction.write_changes()?;
-        Ok((result, changed))
-    });
-    let written = match worked {
+    let written = match within(connection, org_id, moments, work) {
         Ok(result) => match connection.commit() {
             Ok(()) => Ok(result),
             Err(error) => Err(Unwritten::Unknown(error, result)),
@@ -98,4 +87,23 @@ pub(super) fn write<T>(
         );
     }
     written
+}
+
+/// Runs `work` as a part of the transaction that the connection is in.
+pub(super) fn within<T>(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    moments: Moments,
+    work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<(T, Changed), StoreError> {
+    let mut transaction = Transaction {
+        connection,
+        org_id,
+        organization: None,
+        moments,
+        witness: None,
+    };
+    let result = work(&mut transaction)?;
+    let changed = transaction.write_changes()?;
+    Ok((result, changed))
 }

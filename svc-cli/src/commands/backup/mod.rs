@@ -9,7 +9,7 @@ mod work;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use svc_engine::backup::{BackupError, Manifest, UndoneDecision};
+use svc_engine::backup::{BackupError, BytesLeft, Manifest, UndoneDecision};
 use svc_engine::store::StoreError;
 use svc_engine::store::backup::CopyError;
 
@@ -20,7 +20,7 @@ use crate::commands::erase;
 use crate::error::{CommandError, chain};
 use crate::output::Fields;
 
-/// Erasures, and undone decisions, that are named with a command each.
+/// Undone decisions that are named with a command each.
 const NAMED_MAX: usize = 10;
 
 /// Returns what a backup contains, for people.
@@ -78,6 +78,21 @@ fn hints(undone: &[UndoneDecision]) -> Vec<String> {
     hints
 }
 
+/// Returns a warning that the files of a restored database may still hold the bytes of what was
+/// erased again, and the command that rewrites them.
+fn bytes_left(left: &BytesLeft) -> (String, String) {
+    let cause = left.cause.as_ref().map_or_else(
+        || "a reader still used the old state".to_owned(),
+        |error| chain(error),
+    );
+    let warning = format!(
+        "what was erased again may have left bytes in the files of the database, which were not \
+         rewritten ({cause}); to rewrite them"
+    );
+    let (org_id, order) = &left.order;
+    (warning, erase::command(org_id, order))
+}
+
 pub(super) fn shown_bytes(bytes: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -114,28 +129,17 @@ impl From<BackupError> for CommandError {
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
             BackupError::NoBackup(_) => ("no_backup", None),
             BackupError::Mirror { .. } => ("mirror", None),
-            BackupError::NotErasedAgain {
-                ref orders,
-                ref undone,
-                ..
-            } => {
-                let again = orders.iter().take(NAMED_MAX);
-                let again = again.map(|(org_id, order)| {
-                    format!("erase it again: {}", erase::command(org_id, order))
-                });
-                let more = (orders.len() > NAMED_MAX).then_some(
-                    "and the other erasures of the log that you keep: svc erase log --json",
-                );
-                let refused = Self::refused("not_erased_again", chain(&error));
-                let refused = again.fold(refused, Self::hint);
-                let refused = more.into_iter().fold(refused, Self::hint);
-                return hints(undone).into_iter().fold(refused, Self::hint);
-            }
-            BackupError::MirrorNotRestored { ref undone, .. } => {
+            BackupError::MirrorNotRestored { ref restored, .. } => {
                 let refused = Self::refused("mirrors_not_restored", chain(&error)).hint(
                     "the service fetches them with the next push; sooner: svc mirror refresh OWNER/NAME",
                 );
-                return hints(undone).into_iter().fold(refused, Self::hint);
+                let bytes_left = restored.bytes_left.as_ref().map(|left| {
+                    let (warning, command) = bytes_left(left);
+                    format!("{warning}: {command}")
+                });
+                let undone = hints(restored.undone.as_deref().unwrap_or_default());
+                let hints = bytes_left.into_iter().chain(undone);
+                return hints.fold(refused, Self::hint);
             }
             BackupError::Mirrors { .. } => (
                 "mirror_path",
@@ -167,10 +171,7 @@ fn ended(error: BackupError, was_interrupted: bool, left: &str) -> CommandError 
     if was_interrupted && (stopped || matches!(error, BackupError::Mirror { .. })) {
         return CommandError::refused("interrupted", format!("interrupted; {left}"));
     }
-    let is_restored = matches!(
-        &error,
-        BackupError::NotErasedAgain { .. } | BackupError::MirrorNotRestored { .. }
-    );
+    let is_restored = matches!(&error, BackupError::MirrorNotRestored { .. });
     let ended = CommandError::from(error);
     if was_interrupted && is_restored {
         return ended.after("interrupted");
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_that_could_not_be_erased_again_is_named_with_its_command() {
+    fn bytes_that_were_left_are_named_with_the_command_that_rewrites_the_files() {
         let order = ErasureOrder {
             erasure_id: uuid::Uuid::nil(),
             subject: ErasureSubject::Session(SessionId::new("a b").unwrap()),
@@ -195,22 +196,22 @@ mod tests {
             recorded_at: Instant::parse("2026-01-31T09:30:00Z").unwrap(),
             client_id: "shell (ann)".to_owned(),
         };
-        let error = BackupError::NotErasedAgain {
-            orders: vec![(OrgId::new("acme").unwrap(), order)],
-            undone: Vec::new(),
-            source: StoreError::Deadline,
+        let mut left = BytesLeft {
+            order: (OrgId::new("acme").unwrap(), order),
+            cause: None,
         };
-        let error = ended(error, true, "everything written so far was removed");
+        let (warning, command) = bytes_left(&left);
         assert_eq!(
-            error.message(),
-            "interrupted: the store is restored, but what had been erased from the one before may be \
-             there again: the deadline has passed"
+            warning,
+            "what was erased again may have left bytes in the files of the database, which were not \
+             rewritten (a reader still used the old state); to rewrite them"
         );
         assert_eq!(
-            error.hints(),
-            [
-                r"erase it again: svc erase --session 'a b' --org acme --reason 'it'\''s asked for' --apply"
-            ]
+            command,
+            r"svc erase --session 'a b' --org acme --reason 'it'\''s asked for' --apply"
         );
+        left.cause = Some(StoreError::Deadline);
+        let (warning, _) = bytes_left(&left);
+        assert!(warning.contains("(the deadline has passed)"), "{warning}");
     }
 }

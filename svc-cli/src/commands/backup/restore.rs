@@ -4,7 +4,7 @@ use serde::Serialize;
 use svc_engine::backup::{Manifest, restore};
 use svc_engine::store::DatabaseUrl;
 
-use super::{NAMED_MAX, contents, folder, undone, work};
+use super::{NAMED_MAX, bytes_left, contents, folder, undone, work};
 use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -36,6 +36,9 @@ struct Done {
     /// Facts whose content was erased again, because it had been erased before.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_again: Option<u64>,
+    /// `in_use` if the files may still hold the bytes of what was erased again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
     /// The commands that repeat the operators' decisions that are not in the backup. `None` if the
     /// decisions of the replaced store could not be read.
     undone: Option<Vec<String>>,
@@ -59,8 +62,10 @@ impl Restore {
             _ => error,
         })?;
         let erased_again = restored.erased_again;
+        let bytes_left = restored.bytes_left.as_ref().map(bytes_left);
         let restored = Done {
             erased_again: erased_again.filter(|facts| *facts > 0),
+            space: bytes_left.is_some().then_some("in_use"),
             store: url.shown(),
             replaced: restored.replaced.map(|path| path.display().to_string()),
             mirrors_restored: restored.mirrors_restored,
@@ -94,22 +99,6 @@ impl Restore {
                  after the backup was made is there again",
             ),
         }
-        match restored.undone.as_deref() {
-            Some([]) => {}
-            Some(undone) => {
-                let (count, named) = (undone.len(), undone.len().min(NAMED_MAX));
-                let all = if count > named { " --json prints all." } else { "" };
-                output.warning(&format!(
-                    "{count} decisions of operators are not in the backup and no longer in force.{all} \
-                     To repeat them in this store:"
-                ));
-                output.next(&ServiceOptions::default(), &undone[..named]);
-            }
-            None => output.warning(
-                "the quarantine log and the grants of the store that was there could not be read; what \
-                 was quarantined, removed or revoked after the backup was made is as it was then",
-            ),
-        }
         if restored.mirrors_kept > 0 {
             output.note(&format!(
                 "{} mirrors already existed and were left unchanged",
@@ -127,6 +116,29 @@ impl Restore {
                 refresh_command(&first.repo)
             ));
         }
+        // Commands come last.
+        let mut next = Vec::new();
+        if let Some((warning, command)) = bytes_left {
+            output.warning(&format!("{warning}:"));
+            next.push(command);
+        }
+        match restored.undone.as_deref() {
+            Some([]) => {}
+            Some(undone) => {
+                let (count, named) = (undone.len(), undone.len().min(NAMED_MAX));
+                let all = if count > named { " --json prints all." } else { "" };
+                output.warning(&format!(
+                    "{count} decisions of operators are not in the backup and no longer in force.{all} \
+                     To repeat them in this store:"
+                ));
+                next.extend_from_slice(&undone[..named]);
+            }
+            None => output.warning(
+                "the quarantine log and the grants of the store that was there could not be read; what \
+                 was quarantined, removed or revoked after the backup was made is as it was then",
+            ),
+        }
+        output.next(&ServiceOptions::default(), &next);
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ use self::block::BlockWriter;
 pub use self::block::Written;
 pub(crate) use self::block::hexadecimal;
 pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
-pub use self::put::{Loaded, load};
+pub use self::put::{Loaded, Loading};
 use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
 pub use self::undone::{Decisions, Undone, UndoneDecision};

@@ -4,8 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::connection::Connection;
+use super::super::erasure::compact;
 use super::super::value::Value;
-use super::super::{DatabaseUrl, SchemaState, StoreError, migrate};
+use super::super::{
+    Compaction, DatabaseUrl, ErasedAgain, KeptErasures, SchemaState, StoreError, migrate,
+};
 use super::block::{Block, BlockReader, Next};
 use super::shape::{Shape, shapes};
 use super::{CopyError, TableFile, Watch};
@@ -16,119 +19,190 @@ const REPLACED_MAX: u32 = 10_000;
 /// What SQLite adds to the name of a database's file, its log and the index of the log.
 const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Loads the tables of a backup, as a whole or not at all.
-///
-/// SQLite: into a new file beside the database, which nobody else knows until it is
-/// [placed](Loaded::place). PostgreSQL: into the database, in one transaction.
-///
-/// # Errors
-///
-/// If the database has rows and `replace` is false, a file is damaged, or the store cannot be used.
-pub fn load(
-    url: &DatabaseUrl,
-    folder: &Path,
-    tables: &[TableFile],
-    replace: bool,
-    watch: &mut Watch<'_>,
-) -> Result<Loaded, CopyError> {
-    match url {
-        DatabaseUrl::Sqlite(path) => {
-            let beside = load_beside(path, folder, tables, replace, watch)?;
-            Ok(Loaded {
-                url: DatabaseUrl::sqlite(&beside.new),
-                beside: Some(beside),
-            })
+/// A backup to load.
+#[derive(Debug)]
+pub struct Loading<'b> {
+    /// The folder of the backup.
+    pub folder: &'b Path,
+    /// Its tables.
+    pub tables: &'b [TableFile],
+    /// Whether to replace a database that has rows.
+    pub replace: bool,
+    /// What had been erased from the replaced database, to be erased again.
+    pub erasures: &'b KeptErasures,
+}
+
+/// The result of loading a backup.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Where the replaced SQLite file is now.
+    pub replaced: Option<PathBuf>,
+    /// What was erased again.
+    pub erased_again: ErasedAgain,
+    /// Whether the files of the database still hold the bytes of what was erased again.
+    pub compaction: Result<Compaction, StoreError>,
+}
+
+impl Loading<'_> {
+    /// Loads the tables of a backup and erases again what had been erased, all of it or nothing.
+    ///
+    /// SQLite: into a new file beside the database, which takes its place at the end. PostgreSQL:
+    /// into the database, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// If the database has rows and may not be replaced, a file is damaged, or the store cannot be
+    /// used.
+    pub fn load(&self, url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+        match url {
+            DatabaseUrl::Sqlite(path) => self.load_beside(path, watch),
+            DatabaseUrl::Postgres(_) => self.load_in_place(url, watch),
         }
-        DatabaseUrl::Postgres(_) => {
-            load_in_place(url, folder, tables, replace, watch)?;
-            Ok(Loaded {
-                url: url.clone(),
-                beside: None,
-            })
+    }
+
+    fn load_in_place(&self, url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+        let mut connection = Connection::open(url)?;
+        migrate::upgrade(&mut connection)?;
+        match migrate::state(&mut connection)? {
+            SchemaState::AtHead(_) => {}
+            state => return Err(StoreError::Schema(state).into()),
         }
+        connection.begin_write(&watch.deadline)?;
+        let shapes = shapes(&mut connection)?;
+        // Others may read meanwhile: they see the old rows or the new ones. Nobody else writes.
+        let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
+        connection.batch(&format!(
+            "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
+            names.join(", ")
+        ))?;
+        for table in names {
+            let any = format!("SELECT /* every row */ CAST(1 AS BIGINT) FROM {table} LIMIT 1");
+            if connection.first(&any, &[], |_| Ok(()))?.is_none() {
+                continue;
+            }
+            if !self.replace {
+                return Err(CopyError::NotEmpty { place: url.shown() });
+            }
+            connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
+        }
+        self.load_tables(&mut connection, &shapes, watch)?;
+        for sql in shapes.iter().filter_map(Shape::drawing) {
+            connection.execute(&sql, &[])?;
+        }
+        let erased_again = self.erase_again(&mut connection, watch)?;
+        connection.commit()?;
+        Ok(Loaded {
+            replaced: None,
+            compaction: compacted(&mut connection, &erased_again),
+            erased_again,
+        })
+    }
+
+    fn load_beside(&self, path: &Path, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+        let is_there = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+        if is_there && !self.replace {
+            return Err(CopyError::NotEmpty {
+                place: path.display().to_string(),
+            });
+        }
+        // A link stays a link: the new file, and the log, must be where it leads. If that is
+        // nowhere, its disk may not be mounted.
+        let path = match std::fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) if path.is_symlink() => {
+                let text = format!("{} is a link that leads nowhere: {error}", path.display());
+                return Err(io::Error::new(error.kind(), text).into());
+            }
+            Err(_) => path.to_owned(),
+        };
+        // From here on, dropping this removes the new file unless it was placed.
+        let beside = Beside {
+            new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
+            path,
+            is_there,
+            is_placed: false,
+        };
+        let mut connection = Connection::open(&DatabaseUrl::sqlite(&beside.new))?;
+        migrate::upgrade(&mut connection)?;
+        // Nobody else knows the file, and an incomplete one is removed, so it need not survive a
+        // crash.
+        connection.batch(
+            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
+        )?;
+        let shapes = shapes(&mut connection)?;
+        connection.begin_write(&watch.deadline)?;
+        self.load_tables(&mut connection, &shapes, watch)?;
+        let erased_again = self.erase_again(&mut connection, watch)?;
+        connection.commit()?;
+        connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        let compaction = compacted(&mut connection, &erased_again)?;
+        drop(connection);
+        Ok(Loaded {
+            replaced: beside.place()?,
+            erased_again,
+            compaction: Ok(compaction),
+        })
+    }
+
+    fn erase_again(
+        &self,
+        connection: &mut Connection,
+        watch: &mut Watch<'_>,
+    ) -> Result<ErasedAgain, StoreError> {
+        (watch.progress)("erased_facts", 0);
+        self.erasures.erase_again(connection, &watch.deadline)
+    }
+
+    /// Loads the rows of all files into the tables, which are empty.
+    fn load_tables(
+        &self,
+        connection: &mut Connection,
+        shapes: &[Shape],
+        watch: &mut Watch<'_>,
+    ) -> Result<(), CopyError> {
+        let differ = |what: &str| CopyError::OtherTables {
+            what: what.to_owned(),
+        };
+        if let Some(shape) = shapes
+            .iter()
+            .find(|shape| self.tables.iter().all(|table| table.table != shape.table))
+        {
+            return Err(differ(&shape.table));
+        }
+        for table in self.tables {
+            let shape = shapes.iter().find(|shape| shape.table == table.table);
+            let shape = shape.ok_or_else(|| differ(&table.table))?;
+            if shape.columns != table.columns {
+                return Err(differ(&table.table));
+            }
+            let mut reading = Reading::open(self.folder, table)?;
+            let mut damaged = None;
+            let loaded = connection.load(&table.table, &shape.names(), &mut |values| match reading
+                .next(values, watch)
+            {
+                Ok(more) => Ok(more),
+                Err(CopyError::Store(error)) => Err(error),
+                Err(error) => {
+                    damaged = Some(error);
+                    Err(StoreError::Closed)
+                }
+            });
+            if let Some(error) = damaged {
+                return Err(error);
+            }
+            loaded?;
+            reading.finish()?;
+        }
+        Ok(())
     }
 }
 
-fn load_in_place(
-    url: &DatabaseUrl,
-    folder: &Path,
-    tables: &[TableFile],
-    replace: bool,
-    watch: &mut Watch<'_>,
-) -> Result<(), CopyError> {
-    let mut connection = Connection::open(url)?;
-    migrate::upgrade(&mut connection)?;
-    match migrate::state(&mut connection)? {
-        SchemaState::AtHead(_) => {}
-        state => return Err(StoreError::Schema(state).into()),
+/// Rewrites the files if something was erased.
+fn compacted(connection: &mut Connection, erased: &ErasedAgain) -> Result<Compaction, StoreError> {
+    if erased.facts == 0 {
+        return Ok(Compaction::Done);
     }
-    connection.begin_write(&watch.deadline)?;
-    let shapes = shapes(&mut connection)?;
-    // Others may read meanwhile: they see the old rows or the new ones. Nobody else writes.
-    let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
-    connection.batch(&format!(
-        "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
-        names.join(", ")
-    ))?;
-    for table in names {
-        let any = format!("SELECT /* every row */ CAST(1 AS BIGINT) FROM {table} LIMIT 1");
-        if connection.first(&any, &[], |_| Ok(()))?.is_none() {
-            continue;
-        }
-        if !replace {
-            return Err(CopyError::NotEmpty { place: url.shown() });
-        }
-        connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
-    }
-    load_tables(&mut connection, folder, tables, &shapes, watch)?;
-    for sql in shapes.iter().filter_map(Shape::drawing) {
-        connection.execute(&sql, &[])?;
-    }
-    Ok(connection.commit()?)
-}
-
-fn load_beside(
-    path: &Path,
-    folder: &Path,
-    tables: &[TableFile],
-    replace: bool,
-    watch: &mut Watch<'_>,
-) -> Result<Beside, CopyError> {
-    let is_there = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    if is_there && !replace {
-        return Err(CopyError::NotEmpty {
-            place: path.display().to_string(),
-        });
-    }
-    // A link stays a link: the new file, and the log, must be where it leads. If that is nowhere, its
-    // disk may not be mounted.
-    let path = match std::fs::canonicalize(path) {
-        Ok(path) => path,
-        Err(error) if path.is_symlink() => {
-            let text = format!("{} is a link that leads nowhere: {error}", path.display());
-            return Err(io::Error::new(error.kind(), text).into());
-        }
-        Err(_) => path.to_owned(),
-    };
-    // From here on, dropping this removes the new file unless it was placed.
-    let beside = Beside {
-        new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
-        path,
-        is_there,
-        is_placed: false,
-    };
-    let mut connection = Connection::open(&DatabaseUrl::sqlite(&beside.new))?;
-    migrate::upgrade(&mut connection)?;
-    // Nobody else knows the file, and an incomplete one is removed, so it need not survive a crash.
-    connection.batch(
-        "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
-    )?;
-    let shapes = shapes(&mut connection)?;
-    connection.begin_write(&watch.deadline)?;
-    load_tables(&mut connection, folder, tables, &shapes, watch)?;
-    connection.commit()?;
-    connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-    Ok(beside)
+    compact(connection)
 }
 
 /// Returns the path with a suffix added to the file's name.
@@ -136,36 +210,6 @@ fn named_beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(end);
     path.with_file_name(name)
-}
-
-/// The loaded tables. On SQLite nobody sees them until they are [placed](Loaded::place). They are
-/// removed if they never are.
-#[derive(Debug)]
-pub struct Loaded {
-    url: DatabaseUrl,
-    beside: Option<Beside>,
-}
-
-impl Loaded {
-    /// Returns where the tables are now.
-    pub const fn url(&self) -> &DatabaseUrl {
-        &self.url
-    }
-
-    /// Returns whether others can already see the tables.
-    pub const fn is_seen(&self) -> bool {
-        self.beside.is_none()
-    }
-
-    /// Moves the tables into place. If a SQLite file was there, it is kept beside the new one, and
-    /// its path is returned.
-    ///
-    /// # Errors
-    ///
-    /// If the files cannot be moved.
-    pub fn place(self) -> Result<Option<PathBuf>, CopyError> {
-        self.beside.map_or(Ok(None), Beside::place)
-    }
 }
 
 /// A new SQLite file, beside the database that it is to replace.
@@ -221,50 +265,6 @@ impl Drop for Beside {
             drop(std::fs::remove_file(named_beside(&self.new, end)));
         }
     }
-}
-
-/// Loads the rows of all files into the tables, which are empty.
-fn load_tables(
-    connection: &mut Connection,
-    folder: &Path,
-    tables: &[TableFile],
-    shapes: &[Shape],
-    watch: &mut Watch<'_>,
-) -> Result<(), CopyError> {
-    let differ = |what: &str| CopyError::OtherTables {
-        what: what.to_owned(),
-    };
-    if let Some(shape) = shapes
-        .iter()
-        .find(|shape| tables.iter().all(|table| table.table != shape.table))
-    {
-        return Err(differ(&shape.table));
-    }
-    for table in tables {
-        let shape = shapes.iter().find(|shape| shape.table == table.table);
-        let shape = shape.ok_or_else(|| differ(&table.table))?;
-        if shape.columns != table.columns {
-            return Err(differ(&table.table));
-        }
-        let mut reading = Reading::open(folder, table)?;
-        let mut damaged = None;
-        let loaded = connection.load(&table.table, &shape.names(), &mut |values| match reading
-            .next(values, watch)
-        {
-            Ok(more) => Ok(more),
-            Err(CopyError::Store(error)) => Err(error),
-            Err(error) => {
-                damaged = Some(error);
-                Err(StoreError::Closed)
-            }
-        });
-        if let Some(error) = damaged {
-            return Err(error);
-        }
-        loaded?;
-        reading.finish()?;
-    }
-    Ok(())
 }
 
 /// The rows of a table in a backup, up to the first damage.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant as Moment};
 
 use svc_model::facts::FactTable;
-use svc_model::id::{FactId, SessionId, UserId};
+use svc_model::id::{FactId, OrgId, SessionId, UserId};
 
 use super::plan::{ERASURES, ErasurePlan, needs_of};
-use super::select::{Call, Kept, Other};
+use super::select::{Call, Kept, Other, Selected};
 use super::{Erased, ErasureOrder, ErasureSubject};
 use crate::deadline::Deadline;
-use crate::store::connection::{Insert, Lookup, Sql};
+use crate::store::connection::{Connection, Insert, Lookup, Sql};
 use crate::store::error::corrupt;
 use crate::store::id_list::write_ids;
 use crate::store::organization::Moments;
@@ -76,6 +76,11 @@ enum Batch<'p> {
     Others(&'p [Other]),
 }
 
+fn batches<'p>(calls: &'p [Call], others: &'p [Other]) -> impl Iterator<Item = Batch<'p>> {
+    let calls = calls.chunks(FACTS_AT_ONCE).map(Batch::Calls);
+    calls.chain(others.chunks(FACTS_AT_ONCE).map(Batch::Others))
+}
+
 /// A fact to mark: its kind, its id, the index of its Session, and how many bytes it had.
 type Marked = (FactTable, FactId, u32, u64);
 
@@ -109,11 +114,8 @@ impl Ledger {
         }
         let mut connection = self.writing_at_head()?;
         connection.overwrite_what_is_deleted()?;
-        let calls = std::mem::take(&mut plan.selected.calls);
-        let others = std::mem::take(&mut plan.selected.others);
-        let batches = calls.chunks(FACTS_AT_ONCE).map(Batch::Calls);
-        let batches = batches.chain(others.chunks(FACTS_AT_ONCE).map(Batch::Others));
-        let mut batches = batches.peekable();
+        let (calls, others) = plan.take();
+        let mut batches = batches(&calls, &others).peekable();
         while let Some(batch) = batches.next() {
             deadline.check()?;
             let begun = Moment::now();
@@ -137,12 +139,7 @@ impl Ledger {
                     Err(error) => return Err(error),
                 }
             };
-            plan.erasures += 1;
-            for (content_id, count) in released {
-                if let Some(references) = plan.references.get_mut(&content_id) {
-                    *references -= count;
-                }
-            }
+            plan.settle(released);
             erased.add(&done);
             progress(&erased);
             if batches.peek().is_some() {
@@ -154,8 +151,46 @@ impl Ledger {
     }
 }
 
+/// Erases facts of a plan as a part of the transaction that the connection is in.
+pub(super) fn erase_within(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    plan: &mut ErasurePlan,
+    (calls, others): (&[Call], &[Other]),
+    order: &ErasureOrder,
+) -> Result<Erased, StoreError> {
+    let mut erased = Erased::default();
+    for batch in batches(calls, others) {
+        let written = transaction::within(connection, org_id, Moments::default(), |transaction| {
+            erase(transaction, plan, &batch, order)
+        });
+        let ((done, released), _) = written?;
+        plan.settle(released);
+        erased.add(&done);
+    }
+    Ok(erased)
+}
+
 /// How many of the erased calls needed each content.
 type Released = HashMap<i64, u32>;
+
+impl ErasurePlan {
+    /// Takes the facts to erase.
+    pub(super) fn take(&mut self) -> (Vec<Call>, Vec<Other>) {
+        let Selected { calls, others, .. } = &mut self.selected;
+        (std::mem::take(calls), std::mem::take(others))
+    }
+
+    /// Notes that a transaction of this plan was carried out.
+    fn settle(&mut self, released: Released) {
+        self.erasures += 1;
+        for (content_id, count) in released {
+            if let Some(references) = self.references.get_mut(&content_id) {
+                *references -= count;
+            }
+        }
+    }
+}
 
 fn erase(
     transaction: &mut Transaction<'_>,

@@ -1,5 +1,6 @@
 //! Rewrites the files of a database, so that they no longer hold the bytes of deleted content.
 
+use crate::store::connection::Connection;
 use crate::store::{Ledger, StoreError};
 
 /// The tables that hold captured content.
@@ -31,6 +32,11 @@ impl Ledger {
     ///
     /// If the schema is not at head, or the database cannot be rewritten. Then nothing is lost.
     pub fn compact(&self) -> Result<Compaction, StoreError> {
-        self.writing_at_head()?.compact(&TABLES)
+        compact(&mut self.writing_at_head()?)
     }
+}
+
+/// Does what [`Ledger::compact`] does.
+pub(in crate::store) fn compact(connection: &mut Connection) -> Result<Compaction, StoreError> {
+    connection.compact(&TABLES)
 }

@@ -12,6 +12,9 @@
 //! that were stored since the plan was made. After it, writers forget which contents they have
 //! stored ([`super::witness`]).
 //!
+//! The restore of a backup repeats the erasures of the store that it replaces ([`KeptErasures`]), all
+//! of them in the transaction that loads the tables.
+//!
 //! Deleted bytes stay in the files of a database until they are overwritten, so an erasure ends
 //! with [`Ledger::compact`](super::Ledger::compact).
 
@@ -26,8 +29,9 @@ use svc_model::id::{SessionId, UserId};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-pub use self::again::KeptErasures;
+pub use self::again::{ErasedAgain, KeptErasures};
 pub use self::compact::Compaction;
+pub(in crate::store) use self::compact::compact;
 pub use self::log::ErasureRow;
 pub use self::plan::ErasurePlan;
 pub(in crate::store) use self::select::erased_cell;

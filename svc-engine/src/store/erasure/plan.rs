@@ -12,7 +12,7 @@ use super::{ErasedFacts, ErasureForecast, ErasureSubject};
 use crate::deadline::Deadline;
 use crate::store::connection::{Connection, Lookup};
 use crate::store::value::Value;
-use crate::store::{Ledger, Snapshot, StoreError, id_list};
+use crate::store::{Ledger, StoreError, id_list};
 
 /// The calls after a number, and the contents that they need.
 const CALLS_AFTER: &str = "SELECT f.call_number, f.input_contents, f.output_contents
@@ -90,14 +90,38 @@ pub(super) fn needs_of(
     Ok(needs)
 }
 
+/// How far a store had come when others were kept from writing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reached {
+    /// The number of the last call.
+    seen: i64,
+    /// How often content had been erased.
+    erasures: i64,
+}
+
+impl Reached {
+    /// Reads it. Nobody else may write meanwhile.
+    pub(super) fn read(connection: &mut Connection) -> Result<Self, StoreError> {
+        let mut number = |sql| {
+            let number = connection.first(sql, &[], |row| row.integer(0))?;
+            Ok::<_, StoreError>(number.unwrap_or_default())
+        };
+        Ok(Self {
+            seen: number(LAST)?,
+            erasures: number(ERASURES)?,
+        })
+    }
+}
+
 /// Maximum number of calls whose contents are read at once.
 const CALLS_AT_ONCE: usize = 1_024;
 
 impl ErasurePlan {
-    fn new(
-        snapshot: &mut Snapshot<'_>,
+    /// Plans to erase the facts that the connection's transaction selected.
+    pub(super) fn new(
+        connection: &mut Connection,
         selected: Selected,
-        (seen, erasures): (i64, i64),
+        Reached { seen, erasures }: Reached,
     ) -> Result<Self, StoreError> {
         let mut plan = Self {
             selected,
@@ -109,7 +133,7 @@ impl ErasurePlan {
             forecast: ErasureForecast::default(),
         };
         for calls in plan.selected.calls.chunks(CALLS_AT_ONCE) {
-            for contents in needs_of(snapshot.connection()?, calls)?.into_values() {
+            for contents in needs_of(connection, calls)?.into_values() {
                 for content_id in contents {
                     *plan.references.entry(content_id).or_default() += 1;
                 }
@@ -117,9 +141,9 @@ impl ErasurePlan {
         }
         let own = plan.selected.calls.iter().map(|call| call.number);
         let own: HashSet<i64> = own.collect();
-        plan.look_at_others(snapshot.connection()?, 0, &own)?;
+        plan.look_at_others(connection, 0, &own)?;
         plan.late = own.into_iter().filter(|number| *number > seen).collect();
-        plan.forecast = plan.foresee(snapshot)?;
+        plan.forecast = plan.foresee(connection)?;
         Ok(plan)
     }
 
@@ -189,7 +213,7 @@ impl ErasurePlan {
         &self.forecast
     }
 
-    fn foresee(&self, snapshot: &mut Snapshot<'_>) -> Result<ErasureForecast, StoreError> {
+    fn foresee(&self, connection: &mut Connection) -> Result<ErasureForecast, StoreError> {
         let mut forecast = ErasureForecast {
             sessions: self.selected.sessions.len() as u64,
             facts: self.facts(),
@@ -198,7 +222,6 @@ impl ErasurePlan {
         };
         let mut contents: Vec<i64> = self.references.keys().copied().collect();
         contents.sort_unstable();
-        let connection = snapshot.connection()?;
         let keys: Vec<Value<'_>> = contents.into_iter().map(Value::Integer).collect();
         connection.lookup(&SIZES, &[], &keys, |row| {
             if !self.needed.contains(&row.integer(0)?) {
@@ -253,7 +276,8 @@ impl Ledger {
     ) -> Result<ErasureForecast, StoreError> {
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;
-        Ok(ErasurePlan::new(&mut snapshot, selected, (0, 0))?.forecast)
+        let connection = snapshot.connection()?;
+        Ok(ErasurePlan::new(connection, selected, Reached::default())?.forecast)
     }
 
     /// Plans an erasure for [`Ledger::erase`].
@@ -266,26 +290,13 @@ impl Ledger {
         subject: &ErasureSubject,
         deadline: &Deadline,
     ) -> Result<ErasurePlan, StoreError> {
-        self.plan(deadline, |snapshot| snapshot.selected_for_erasure(subject))
-    }
-
-    pub(super) fn plan(
-        &self,
-        deadline: &Deadline,
-        select: impl FnOnce(&mut Snapshot<'_>) -> Result<Selected, StoreError>,
-    ) -> Result<ErasurePlan, StoreError> {
         // Calls that are committed after this transaction have greater numbers than the last call.
-        let begun = self.write(|transaction| {
+        let reached = self.write(|transaction| {
             transaction.keep_others_out()?;
-            let connection = &mut *transaction.connection;
-            let number = |connection: &mut Connection, sql| {
-                let number = connection.first(sql, &[], |row| row.integer(0))?;
-                Ok::<_, StoreError>(number.unwrap_or_default())
-            };
-            Ok((number(connection, LAST)?, number(connection, ERASURES)?))
+            Reached::read(transaction.connection)
         })?;
         let mut snapshot = self.snapshot_until(deadline)?;
-        let selected = select(&mut snapshot)?;
-        ErasurePlan::new(&mut snapshot, selected, begun)
+        let selected = snapshot.selected_for_erasure(subject)?;
+        ErasurePlan::new(snapshot.connection()?, selected, reached)
     }
 }

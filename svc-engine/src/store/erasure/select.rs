@@ -1,12 +1,12 @@
 //! Selects the facts of an erasure, and knows where each kind keeps captured content.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use svc_model::facts::FactTable;
-use svc_model::id::{FactId, UserId};
+use svc_model::id::{FactId, OrgId, UserId};
 
 use super::ErasureSubject;
-use crate::store::connection::Lookup;
+use crate::store::connection::{Connection, Lookup};
 use crate::store::session_claims::{self, ClaimKind};
 use crate::store::value::{Row, Value};
 use crate::store::{Snapshot, StoreError, kind, packing, sessions};
@@ -299,41 +299,38 @@ impl Snapshot<'_> {
     }
 }
 
-impl Snapshot<'_> {
-    /// Returns the given facts that are stored and whose content is not erased.
-    pub(super) fn unerased_of(
-        &mut self,
-        facts: &BTreeSet<(FactTable, FactId)>,
-    ) -> Result<Selected, StoreError> {
-        let mut selected = Selected::default();
-        let shared = [self.org_id.as_str().into()];
-        let ids = |wanted: FactTable| {
-            let of_kind = facts.iter().filter(move |(kind, _)| *kind == wanted);
-            let ids = of_kind.map(|(_, id)| Value::from(*id));
-            ids.collect::<Vec<Value<'_>>>()
-        };
-        let calls = FactTable::InferenceCalls;
-        let id = kind::table(calls).id();
-        let text = unerased("", CALLS, OF_ORGANIZATION, calls, id) + &format!(" AND f.{id}");
+/// Returns the given facts that are stored and whose content is not erased.
+pub(super) fn unerased_of<'f>(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    facts: impl Iterator<Item = &'f (FactTable, FactId)> + Clone,
+) -> Result<Selected, StoreError> {
+    let mut selected = Selected::default();
+    let shared = [org_id.as_str().into()];
+    let ids = |wanted: FactTable| {
+        let of_kind = facts.clone().filter(move |(kind, _)| *kind == wanted);
+        let ids = of_kind.map(|(_, id)| Value::from(*id));
+        ids.collect::<Vec<Value<'_>>>()
+    };
+    let calls = FactTable::InferenceCalls;
+    let id = kind::table(calls).id();
+    let text = unerased("", CALLS, OF_ORGANIZATION, calls, id) + &format!(" AND f.{id}");
+    let lookup = Lookup {
+        select: &text,
+        then: "",
+    };
+    connection.lookup(&lookup, &shared, &ids(calls), |row| selected.add_call(row))?;
+    for kept in KEPT {
+        let id = kept.id();
+        let text = unerased("", &kept.selection(), OF_ORGANIZATION, kept.kind, id)
+            + &format!(" AND f.{id}");
         let lookup = Lookup {
             select: &text,
             then: "",
         };
-        let keys = ids(calls);
-        self.connection()?
-            .lookup(&lookup, &shared, &keys, |row| selected.add_call(row))?;
-        for kept in KEPT {
-            let id = kept.id();
-            let text = unerased("", &kept.selection(), OF_ORGANIZATION, kept.kind, id)
-                + &format!(" AND f.{id}");
-            let lookup = Lookup {
-                select: &text,
-                then: "",
-            };
-            let keys = ids(kept.kind);
-            self.connection()?
-                .lookup(&lookup, &shared, &keys, |row| selected.add_other(kept, row))?;
-        }
-        Ok(selected)
+        connection.lookup(&lookup, &shared, &ids(kept.kind), |row| {
+            selected.add_other(kept, row)
+        })?;
     }
+    Ok(selected)
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::deadline::Cancellation;
 use crate::fact::RawPayload;
 use crate::store::backup::{CopyError, Damage, Finding, Findings, Watch};
-use crate::store::backup::{TableFile, load, take, verify_store, verify_tables};
+use crate::store::backup::{Loading, TableFile, take, verify_store, verify_tables};
 
 fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
     work(&mut Watch {
@@ -110,7 +110,13 @@ pub(super) fn put(
     replace: bool,
     watch: &mut Watch<'_>,
 ) -> Result<Option<PathBuf>, CopyError> {
-    load(url, folder, tables, replace, watch)?.place()
+    let loading = Loading {
+        folder,
+        tables,
+        replace,
+        erasures: &KeptErasures::default(),
+    };
+    Ok(loading.load(url, watch)?.replaced)
 }
 
 fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {

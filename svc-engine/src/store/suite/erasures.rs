@@ -6,8 +6,9 @@ use svc_model::id::UserId;
 
 use super::backups::put;
 use super::*;
+use crate::deadline::Cancellation;
 use crate::fact::RawPayload;
-use crate::store::backup::{Watch, take, verify_store};
+use crate::store::backup::{Loading, Watch, take, verify_store};
 use crate::testing::builders::CallBuilder;
 
 const LONG: &str =
@@ -367,6 +368,100 @@ fn a_large_erasure_uses_several_transactions(
     assert_eq!(log.len(), 3);
     assert!(log.iter().all(|row| row.erasure_id == log[0].erasure_id));
     assert_eq!(everything(&store, &["t"]), before);
+    verified(&database);
+}
+
+#[rstest]
+fn a_restore_repeats_later_erasures_or_changes_nothing(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(
+        &store,
+        vec![
+            said(1, "s", "shared").user("ann").build(),
+            said(2, "t", "shared").user("bob").build(),
+            said(3, "u", "shared").user("bob").build(),
+        ],
+    );
+    append_one(&store, Append::EditObservation, edit(4, "c"));
+    append(
+        &database.open("other"),
+        vec![said(5, "s", "shared").user("ann").build()],
+    );
+    let before = everything(&store, &["t"]);
+    let folder = database.folder().join("copy");
+    std::fs::create_dir(&folder).unwrap();
+    let cancellation = Cancellation::default();
+    let mut progress = |_: &str, _: u64| {};
+    let mut watch = Watch {
+        deadline: deadline(),
+        progress: &mut progress,
+    };
+    let taken = take(database.url(), &folder, &mut watch).unwrap();
+    let bob = ErasureSubject::User(UserId::new("bob").unwrap());
+    for (org_id, subject) in [
+        ("acme", of_session("s")),
+        ("acme", ErasureSubject::Session(session("u"))),
+        ("other", of_session("s")),
+    ] {
+        let ledger = database.ledger(org_id);
+        let plan = ledger.plan_erasure(&subject, &deadline()).unwrap();
+        let erased = ledger.erase(plan, &order(&subject), &deadline(), &mut |_| {});
+        assert!(erased.unwrap().facts.total() > 0);
+    }
+    let log = |org_id: &str| {
+        let store = database.open(org_id);
+        let log = store.snapshot_now().erasure_log(9, None).unwrap();
+        let log = log.into_iter();
+        log.map(|row| (row.erasure_id, row.subject, row.erased, row.recorded_at))
+            .collect::<Vec<_>>()
+    };
+    let logs = (log("acme"), log("other"));
+    let erasures = KeptErasures::of(database.url(), &deadline()).unwrap();
+    let loading = Loading {
+        folder: &folder,
+        tables: &taken.tables,
+        replace: true,
+        erasures: &erasures,
+    };
+
+    let cancelled = loading.load(
+        database.url(),
+        &mut Watch {
+            deadline: deadline().cancelled_by(&cancellation),
+            progress: &mut |what, _| {
+                if what == "erased_facts" {
+                    cancellation.cancel();
+                }
+            },
+        },
+    );
+    assert!(cancelled.is_err(), "{cancelled:?}");
+    let lengths = |org_id: &str| {
+        let store = database.open(org_id);
+        ["s", "t", "u"].map(|session_id| {
+            let messages = messages(&store, session_id);
+            messages.first().map(|message| message.0.len())
+        })
+    };
+    assert_eq!(lengths("acme"), [Some(0), Some(2), Some(0)]);
+    assert_eq!(lengths("other"), [Some(0), None, None]);
+    assert_eq!((log("acme"), log("other")), logs);
+
+    let loaded = loading.load(database.url(), &mut watch).unwrap();
+    assert_eq!(loaded.erased_again.facts, 4);
+    assert_eq!(loaded.compaction.unwrap(), Compaction::Done);
+    assert_eq!(lengths("acme"), [Some(0), Some(2), Some(0)]);
+    assert_eq!(lengths("other"), [Some(0), None, None]);
+    assert_eq!((log("acme"), log("other")), logs);
+    assert_eq!(everything(&database.open("acme"), &["t"]), before);
+    verified(&database);
+    let (last, _) = loaded.erased_again.last.unwrap();
+    assert_eq!(last.as_str(), "other");
+    // What is still there can be erased.
+    assert_eq!(erase(&database, &bob).facts.inference_calls, 1);
     verified(&database);
 }
 
