@@ -20,7 +20,7 @@ pub async fn deliver(
         .id("call-1")
         .model("gpt-5")
         .model_provider("openai")
-        .said("user", "Why does the pager fire at night?")
+        .text_message("user", "Why does the pager fire at night?")
         .answered_text("A cron job restarts the queue.")
         .finish_reason("stop")
         .tokens(12, 7)
@@ -32,7 +32,7 @@ pub async fn deliver(
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let said = match deliver(&client, "fix-the-pager").await? {
+    let receipt = match deliver(&client, "fix-the-pager").await? {
         Open::Known(IngestReceipt::Fact(fact)) => {
             format!("{}, new: {}", fact.fact_id, fact.stored)
         }
@@ -40,5 +40,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // A newer service may return a receipt that this program does not know.
         newer => format!("{newer:?}"),
     };
-    Ok(writeln!(std::io::stdout(), "{said}")?)
+    Ok(writeln!(std::io::stdout(), "{receipt}")?)
 }

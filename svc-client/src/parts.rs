@@ -32,9 +32,11 @@ impl Reading {
         let mut seen = BTreeSet::new();
         let call = self.rest.front().map(|first| &first.inference_call_id);
         let next = self.rest.iter().take(self.at_once);
-        next.take_while(|it| Some(&it.inference_call_id) == call && seen.insert(*it))
-            .cloned()
-            .collect()
+        next.take_while(|reference| {
+            Some(&reference.inference_call_id) == call && seen.insert(*reference)
+        })
+        .cloned()
+        .collect()
     }
 }
 

@@ -40,7 +40,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn says_its_type(&self) -> bool {
+    fn has_content_type(&self) -> bool {
         self.headers
             .iter()
             .any(|(name, _)| *name == CONTENT_TYPE.as_str())
@@ -206,7 +206,7 @@ impl Client {
         }
         if let Some(body) = &prepared.body {
             request = request.body(body.clone());
-            if !prepared.says_its_type() {
+            if !prepared.has_content_type() {
                 request = request.header(CONTENT_TYPE, HeaderValue::from_static(JSON));
             }
         }

@@ -87,10 +87,10 @@ impl Background {
         let thread = thread::Builder::new()
             .name("svc-background".to_owned())
             .spawn(move || worker.run(&waiting))?;
-        let told = queue.clone();
+        let sender = queue.clone();
         let on_refreshed = OnRefreshed::new(move |pushes| {
             let task = Task::Refreshed(pushes.to_vec());
-            if let Err(TrySendError::Full(_)) = told.try_send(task) {
+            if let Err(TrySendError::Full(_)) = sender.try_send(task) {
                 not_derived(pushes, "too much waits for it");
             }
         });

@@ -180,9 +180,9 @@ mod tests {
         let clones = [deadline.clone(), deadline.within(Duration::from_secs(30))];
         assert!(clones.iter().all(|clone| clone.check().is_ok()));
         clones[0].cancel();
-        for it in clones.iter().chain([&deadline]) {
-            assert_eq!(it.check(), Err(Passed::Cancelled));
-            assert_eq!(it.remaining(), None);
+        for cancelled in clones.iter().chain([&deadline]) {
+            assert_eq!(cancelled.check(), Err(Passed::Cancelled));
+            assert_eq!(cancelled.remaining(), None);
         }
     }
 

@@ -141,9 +141,9 @@ impl Engine {
         let cache_bytes = config.cache_bytes;
         let (mirrors, background) = match &config.mirror {
             Some(mirror) => {
-                let (background, tell) =
+                let (background, on_refreshed) =
                     Background::start(&store, Arc::clone(&reports), clock.clone(), mirror.settle)?;
-                let mirrors = Mirrors::start(&store, mirror, &clock, &ids, &tell)?;
+                let mirrors = Mirrors::start(&store, mirror, &clock, &ids, &on_refreshed)?;
                 (Some(mirrors), Some(background))
             }
             None => (None, None),

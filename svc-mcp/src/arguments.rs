@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_unknown_argument_is_refused_by_name() {
-        for (tool, arguments, says) in [
+        for (tool, arguments, expected) in [
             (Tool::FindEvidence, json!({}), "query"),
             (
                 Tool::FindEvidence,
@@ -378,7 +378,7 @@ mod tests {
             let refusal = asked(tool, arguments.clone()).unwrap_err();
             assert_eq!(refusal.code, "invalid", "{arguments}");
             assert!(
-                refusal.message.contains(says),
+                refusal.message.contains(expected),
                 "{arguments}: {}",
                 refusal.message
             );

@@ -198,13 +198,13 @@ mod tests {
             ["uint", "uint64", "int32", "double"]
                 .map(is_of_number)
                 .iter()
-                .all(|it| *it)
+                .all(|is_number| *is_number)
         );
         assert!(
             !["uri", "uuid", "date-time"]
                 .map(is_of_number)
                 .iter()
-                .any(|it| *it)
+                .any(|is_number| *is_number)
         );
     }
 

@@ -107,7 +107,7 @@ impl Place {
             id.strip_suffix(ENDING)
         });
         id.is_some_and(|id| {
-            id.len() == ID_CHARACTERS && id.bytes().all(|it| it.is_ascii_hexdigit())
+            id.len() == ID_CHARACTERS && id.bytes().all(|byte| byte.is_ascii_hexdigit())
         })
     }
 

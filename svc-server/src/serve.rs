@@ -245,7 +245,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         // A server that cannot be found through its store can still be reached by its URL.
         let unfound = |error: &std::io::Error| tracing::debug!(%error, "server.address_file");
         let presence = presence.inspect_err(unfound).ok();
-        told_to_stop().await?;
+        stop_signal().await?;
         tracing::info!("server.stopping");
         if let Some(Err(error)) = presence.map(Presence::withdraw) {
             unfound(&error);
@@ -258,7 +258,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     served
 }
 
-async fn told_to_stop() -> Result<(), std::io::Error> {
+async fn stop_signal() -> Result<(), std::io::Error> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

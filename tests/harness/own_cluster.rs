@@ -119,11 +119,11 @@ impl OwnCluster {
         ] {
             command.args(["-c", setting]);
         }
-        let said = fs::File::create(self.folder.path().join("said")).expect("a file");
-        let copy = said.try_clone().expect("the file again");
+        let server_log = fs::File::create(self.folder.path().join("said")).expect("a file");
+        let copy = server_log.try_clone().expect("the file again");
         let holder = command
             .stdin(Stdio::piped())
-            .stdout(said)
+            .stdout(server_log)
             .stderr(copy)
             .spawn();
         self.holder = Some(holder.expect("sh starts"));
@@ -192,11 +192,11 @@ impl OwnCluster {
     /// Runs one statement and returns what it prints, one row per line.
     pub fn query(&self, statement: &str) -> String {
         let answer = self.cluster().try_query(statement);
-        answer.unwrap_or_else(|error| panic!("{statement}: {error}\n{}", self.said()))
+        answer.unwrap_or_else(|error| panic!("{statement}: {error}\n{}", self.server_log()))
     }
 
     /// Returns what the server logged.
-    pub fn said(&self) -> String {
+    pub fn server_log(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
 
@@ -255,7 +255,11 @@ impl OwnCluster {
     fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
-            assert!(start.elapsed() < PATIENCE, "{what}: no\n{}", self.said());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{what}: no\n{}",
+                self.server_log()
+            );
             thread::sleep(LOOK);
         }
     }
@@ -269,6 +273,6 @@ impl Drop for OwnCluster {
 
 fn run(command: &mut Command) {
     let output = command.stdin(Stdio::null()).output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {stderr}");
 }

@@ -206,7 +206,9 @@ mod tests {
         ] {
             let outcome = check("/a/1", status, body);
             assert!(
-                outcome.as_ref().is_err_and(|said| said.contains(reason)),
+                outcome
+                    .as_ref()
+                    .is_err_and(|message| message.contains(reason)),
                 "{body}: {outcome:?}"
             );
         }

@@ -43,9 +43,9 @@ impl SmallDisk {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let held = holder.spawn().ok().and_then(|mut holder| {
-            let mut said = String::new();
-            let read = BufReader::new(holder.stdout.take()?).read_line(&mut said);
-            let id = read.ok().and_then(|_| said.trim().parse().ok());
+            let mut line = String::new();
+            let read = BufReader::new(holder.stdout.take()?).read_line(&mut line);
+            let id = read.ok().and_then(|_| line.trim().parse().ok());
             if id.is_none() {
                 holder.wait().ok()?;
             }

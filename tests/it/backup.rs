@@ -111,26 +111,26 @@ fn a_restored_backup_gives_the_same_answers(backend: Backend) {
     };
     let _daemon = planted(&server);
     let folder = path(&server, "monday");
-    let said = done(&svc(&server, &["backup", &folder]));
-    let lines: Vec<&str> = said.lines().collect();
+    let report = done(&svc(&server, &["backup", &folder]));
+    let lines: Vec<&str> = report.lines().collect();
     assert!(
         lines[0].starts_with("backed up ") && lines[0].ends_with(&folder),
-        "{said}"
+        "{report}"
     );
     assert!(
-        !said.contains("@127.0.0.1") || !said.contains(":svc@"),
-        "no password: {said}"
+        !report.contains("@127.0.0.1") || !report.contains(":svc@"),
+        "no password: {report}"
     );
-    assert!(lines[1].starts_with("taken         20"), "{said}");
+    assert!(lines[1].starts_with("taken         20"), "{report}");
     assert!(
         lines[2].starts_with("organization  acme: 7 facts of 1 Sessions, up to 20"),
-        "{said}"
+        "{report}"
     );
-    assert_eq!(lines[3], "mirrors       1", "{said}");
-    assert!(lines[4].starts_with("size          0."), "{said}");
+    assert_eq!(lines[3], "mirrors       1", "{report}");
+    assert!(lines[4].starts_with("size          0."), "{report}");
     assert!(
-        said.ends_with(&format!("\nnext:\n  svc verify {folder}\n")),
-        "{said}"
+        report.ends_with(&format!("\nnext:\n  svc verify {folder}\n")),
+        "{report}"
     );
     assert_eq!(
         modes(Path::new(&folder)),
@@ -142,10 +142,10 @@ fn a_restored_backup_gives_the_same_answers(backend: Backend) {
         ]
     );
     for of in [&["verify", &folder][..], &["verify"]] {
-        let said = done(&svc(&server, of));
+        let report = done(&svc(&server, of));
         assert!(
-            said.starts_with("no damage found in ") && said.ends_with(" tables\n"),
-            "{said}"
+            report.starts_with("no damage found in ") && report.ends_with(" tables\n"),
+            "{report}"
         );
     }
 
@@ -162,15 +162,15 @@ fn a_restored_backup_gives_the_same_answers(backend: Backend) {
             continue;
         };
         let mirrors = path(&server, &format!("mirrors-{to:?}"));
-        let said = done(&svc_on(
+        let report = done(&svc_on(
             &server,
             &store,
             Path::new(&mirrors),
             &["restore", &folder],
         ));
         assert!(
-            said.starts_with(&format!("restored {folder} into ")),
-            "{said}"
+            report.starts_with(&format!("restored {folder} into ")),
+            "{report}"
         );
         let mut configuration = Configuration::default();
         configuration
@@ -351,8 +351,8 @@ fn a_running_server_notices_a_restore_of_its_store(backend: Backend) {
             while deliver(lost) != 200 {
                 assert!(start.elapsed() < COMMAND_MAX);
             }
-            let said = done(&svc(&server, &["transcript", "later"]));
-            assert!(said.contains("c-1"), "{said}");
+            let transcript = done(&svc(&server, &["transcript", "later"]));
+            assert!(transcript.contains("c-1"), "{transcript}");
             done(&svc(&server, &["verify"]));
         }
     }
@@ -399,7 +399,7 @@ fn a_restore_gives_the_commands_that_repeat_the_decisions_it_undid(backend: Back
         let restored = json(&svc(&server, &["restore", &folder, "--replace", "--json"]));
         let commands = dig(&restored, "undone").and_then(Json::as_array);
         let commands = commands.expect("a list").iter();
-        let commands = commands.map(|it| it.as_str().expect("a command").to_owned());
+        let commands = commands.map(|command| command.as_str().expect("a command").to_owned());
         commands.collect::<Vec<_>>()
     };
     let undone = restore();
@@ -450,11 +450,11 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     let output = run(&elsewhere, &["backup", &folder]);
     // The backup is made anyway, so its contents are printed too.
     assert_eq!(output.status.code(), Some(1));
-    let said = output.stderr_text();
-    shows_no_secret(&said);
+    let stderr = output.stderr_text();
+    shows_no_secret(&stderr);
     assert!(
-        said.contains(&format!("not in {elsewhere}: own/repo\n")),
-        "{said}"
+        stderr.contains(&format!("not in {elsewhere}: own/repo\n")),
+        "{stderr}"
     );
     assert!(
         output
@@ -478,10 +478,10 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
         Path::new(&elsewhere),
         &["restore", &folder],
     );
-    let said = restored.stderr_text();
+    let stderr = restored.stderr_text();
     assert!(
-        said.contains("not in the backup (1)") && said.contains("svc mirror refresh own/repo"),
-        "{said}"
+        stderr.contains("not in the backup (1)") && stderr.contains("svc mirror refresh own/repo"),
+        "{stderr}"
     );
 
     // Leaving out all mirrors gives a message, and the backup that was asked for.
@@ -506,8 +506,11 @@ fn mirrors_that_are_gone_are_named(backend: Backend) {
     // A file is not a folder of mirrors, whatever the command.
     let file = path(&server, "file");
     fs::write(&file, "").expect("it can be written");
-    let said = refused(&run(&file, &["backup", &path(&server, "none")]), 1);
-    assert!(said.contains("SVC_MIRROR_PATH must be a folder"), "{said}");
+    let error = refused(&run(&file, &["backup", &path(&server, "none")]), 1);
+    assert!(
+        error.contains("SVC_MIRROR_PATH must be a folder"),
+        "{error}"
+    );
 
     let status = run(&elsewhere, &["mirror", "status"]);
     assert!(

@@ -25,8 +25,8 @@ fn ask(server: &Server, token: &str, path: &str) -> Reply {
     server.send(&Request::get(path).bearer(token))
 }
 
-fn deliver(server: &Server, session: &str, name: &str, said: &str) -> String {
-    let message = json!({"role": "user", "content": said});
+fn deliver(server: &Server, session: &str, name: &str, content: &str) -> String {
+    let message = json!({"role": "user", "content": content});
     let call = Call::new(session, name).messages(vec![message]);
     let mut reply = server.deliver("/ingest/gateway", call.body());
     if reply.status == 503 {
@@ -134,13 +134,16 @@ fn every_answer_says_that_content_was_erased(backend: Backend) {
     assert_eq!(reply["inference_calls"][0]["content_erased_at"], erased_at);
 
     // In the shell.
-    let said = done(&svc(&server, &["transcript", "s"]));
-    assert!(said.contains("what was said was erased at "), "{said}");
-    assert!(!said.contains("Vandelay"), "{said}");
-    let said = done(&svc(&server, &["session", "s"]));
-    assert!(said.contains("content erased  of 2 facts"), "{said}");
-    let said = done(&svc(&server, &["evidence", "inventory", "s"]));
-    assert!(said.contains("(content erased)"), "{said}");
+    let printed = done(&svc(&server, &["transcript", "s"]));
+    assert!(
+        printed.contains("what was said was erased at "),
+        "{printed}"
+    );
+    assert!(!printed.contains("Vandelay"), "{printed}");
+    let printed = done(&svc(&server, &["session", "s"]));
+    assert!(printed.contains("content erased  of 2 facts"), "{printed}");
+    let printed = done(&svc(&server, &["evidence", "inventory", "s"]));
+    assert!(printed.contains("(content erased)"), "{printed}");
     let exported = done(&svc(&server, &["export", "--content"]));
     assert!(exported.contains("content_erased_at"), "{exported}");
     let of_s = exported.lines().filter(|line| line.contains(&call));
@@ -160,10 +163,10 @@ fn every_answer_says_that_content_was_erased(backend: Backend) {
             "{of}"
         );
     }
-    let said = done(&svc(&server, &model));
-    assert!(said.contains("(0 of 1; "), "{said}");
+    let printed = done(&svc(&server, &model));
+    assert!(printed.contains("(0 of 1; "), "{printed}");
     let left_out = "gpt-4o: calls left out of attribution_rate: content_erased 1";
-    assert!(said.contains(left_out), "{said}");
+    assert!(printed.contains(left_out), "{printed}");
     let log = done(&svc(&server, &["erase", "log"]));
     assert!(log.contains("Session s") && log.contains("asked"), "{log}");
     let verified = done(&svc(&server, &["verify"]));
@@ -188,17 +191,17 @@ fn an_erasure_needs_a_reason_and_a_dry_run_changes_nothing(backend: Backend) {
     };
     let call = deliver(&server, "s", "one", SECRET);
     let seen = svc(&server, &["erase", "--user", "dev-1"]);
-    let said = done(&seen);
+    let printed = done(&seen);
     assert!(
-        said.starts_with("would be erased (dry run; add --apply and --reason)"),
-        "{said}"
+        printed.starts_with("would be erased (dry run; add --apply and --reason)"),
+        "{printed}"
     );
-    assert!(said.contains("model calls         1\n"), "{said}");
+    assert!(printed.contains("model calls         1\n"), "{printed}");
     let next = seen.stderr_text();
     assert!(
-        said.contains("svc erase --user dev-1 --apply --reason WHY")
+        printed.contains("svc erase --user dev-1 --apply --reason WHY")
             || next.contains("svc erase --user dev-1 --apply --reason WHY"),
-        "{said}{next}"
+        "{printed}{next}"
     );
     let reason = "Ann's wish";
     let seen = svc(&server, &["erase", "--user", "dev-1", "--reason", reason]);
@@ -225,11 +228,11 @@ fn an_erasure_needs_a_reason_and_a_dry_run_changes_nothing(backend: Backend) {
         "{nobody}"
     );
     let url = server.base_url();
-    let said = refused(
+    let error = refused(
         &svc(&server, &["erase", "--session", "s", "--url", &url]),
         2,
     );
-    assert!(said.contains("--url"), "{said}");
+    assert!(error.contains("--url"), "{error}");
     refused(&svc(&server, &["gc", "--older-than", "2261-01-01"]), 1);
     assert!(
         read(&server, OPERATOR_TOKEN, "s", &call)

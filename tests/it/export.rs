@@ -64,11 +64,11 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
         check(line);
     }
     let content = at(&with_content[0], &["content"]);
-    let said = |name| match at(content, &[name]) {
+    let count = |name| match at(content, &[name]) {
         Json::Array(messages) => messages.len(),
         other => panic!("{other:?}"),
     };
-    assert!(said("input_messages") > 0 && said("output_messages") > 0);
+    assert!(count("input_messages") > 0 && count("output_messages") > 0);
     assert!(at(content, &["raw"]).as_object().is_some());
 
     assert_eq!(

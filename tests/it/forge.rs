@@ -261,7 +261,7 @@ fn a_form_encoded_delivery_is_refused_and_the_log_names_the_setting() {
         )
     };
     let body = "payload=%7B%22zen%22%3A%22calm%22%7D";
-    let told = || server.log().matches("webhook.form_body").count();
+    let warnings = || server.log().matches("webhook.form_body").count();
     let malformed = r#"{"detail":"Malformed JSON body"}"#;
     let mut forms = 0;
     for path in ROUTES.into_iter().map(|(path, _)| path).chain([ANY]) {
@@ -270,7 +270,7 @@ fn a_form_encoded_delivery_is_refused_and_the_log_names_the_setting() {
         assert_eq!(reply.status, 400, "{path}");
         assert_eq!(reply.text(), malformed, "{path}");
         forms += 1;
-        assert_eq!(told(), forms, "{path}");
+        assert_eq!(warnings(), forms, "{path}");
 
         let forged = Webhook::unnamed(body)
             .header("x-github-event", "push")
@@ -282,7 +282,7 @@ fn a_form_encoded_delivery_is_refused_and_the_log_names_the_setting() {
         assert_eq!(server.send(&ping).status, 200, "{path}");
         let broken = Webhook::unnamed("{").header("x-github-event", "push");
         assert_eq!(server.send(&broken.to(path)).text(), malformed, "{path}");
-        assert_eq!(told(), forms, "{path}: only for a signed form");
+        assert_eq!(warnings(), forms, "{path}: only for a signed form");
     }
     assert!(server.log().contains("application/json"));
 }
@@ -532,10 +532,10 @@ fn the_log_shows_the_result_of_a_delivery_but_none_of_its_content() {
 
     let log = server.log();
     for parts in wanted {
-        let said = log
+        let is_logged = log
             .lines()
             .any(|line| parts.iter().all(|part| line.contains(part.as_str())));
-        assert!(said, "{parts:?} is not in:\n{log}");
+        assert!(is_logged, "{parts:?} is not in:\n{log}");
     }
     for content in ["hunter2", "private", "Pager", "pager", "refs/heads"] {
         assert!(!log.contains(content), "{content} is in:\n{log}");

@@ -77,7 +77,7 @@ fn examples(folder: &Path) -> Vec<Example> {
 
 fn every_published_webhook_example_and_its_repetition_are_answered(backend: Backend) {
     let Some(folder) = folder() else {
-        return say("the published webhook examples are skipped: they are not there");
+        return print_line("the published webhook examples are skipped: they are not there");
     };
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
@@ -102,7 +102,7 @@ fn every_published_webhook_example_and_its_repetition_are_answered(backend: Back
         }
         all
     });
-    say(&format!(
+    print_line(&format!(
         "{backend:?}: {} published examples sent to {} routes twice: {answers:?}",
         examples.len(),
         paths.len()
@@ -160,6 +160,6 @@ fn kind(reply: &Reply) -> String {
 }
 
 /// Prints directly to standard error, past the test runner, which hides what a passing test prints.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ignored = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -93,11 +93,11 @@ pub(crate) fn nothing_is_written(server: &Server, cause: &str) {
     reads_go_on(server, 1);
     refuses_grants(server);
     assert!(server.log().contains(cause), "{}", server.log());
-    let said = refused(
+    let error = refused(
         &svc(server, &["grant", "add", "ci", "s", "--reason", "r"]),
         1,
     );
-    assert!(said.contains(cause), "{said}");
+    assert!(error.contains(cause), "{error}");
 }
 
 /// Sends everything that was acknowledged again. Nothing of it is new.
@@ -143,10 +143,10 @@ fn a_full_disk_prevents_only_storing() {
     done(&svc(&server, &["verify", &path(&server, "elsewhere")]));
     let folder = Path::new(store.url().trim_start_matches("sqlite://"));
     let beside = folder.with_file_name("backup").display().to_string();
-    let said = refused(&svc(&server, &["backup", &beside]), 1);
+    let error = refused(&svc(&server, &["backup", &beside]), 1);
     assert!(
-        said.contains("No space left") && said.contains("another disk"),
-        "{said}"
+        error.contains("No space left") && error.contains("another disk"),
+        "{error}"
     );
     let doctor = svc(&server, &["doctor"]).stdout_text();
     assert!(doctor.contains("free some space on the disk"), "{doctor}");
@@ -179,9 +179,9 @@ fn an_erasure_on_a_full_disk_reports_what_is_erased_and_what_remains() {
     // There is room for a transaction, but not for the whole file again.
     disk.resize(3 * 1024);
     let erase = &["erase", "--session", "other", "--reason", "r", "--apply"];
-    let said = refused(&svc(&server, erase), 1);
+    let error = refused(&svc(&server, erase), 1);
     for part in ["the content is erased", "run the same command again"] {
-        assert!(said.contains(part), "{said}");
+        assert!(error.contains(part), "{error}");
     }
     disk.resize(16 * 1024);
     done(&svc(&server, erase));
@@ -203,11 +203,11 @@ fn a_restore_on_a_full_disk_leaves_the_store_unchanged() {
     done(&svc(&server, &["backup", &path(&server, "kept")]));
     server.stop();
     disk.fill();
-    let said = refused(
+    let error = refused(
         &svc(&server, &["restore", &path(&server, "kept"), "--replace"]),
         1,
     );
-    assert!(said.contains(FULL), "{said}");
+    assert!(error.contains(FULL), "{error}");
     disk.make_room();
     done(&svc(&server, &["verify"]));
     let restored = svc(&server, &["restore", &path(&server, "kept"), "--replace"]);
@@ -241,14 +241,14 @@ fn a_restore_without_space_to_erase_again_leaves_the_store_unchanged() {
     assert!(server.stop().success());
     // There is room for the new file, but not for rewriting it without what is erased again.
     disk.resize(7 * 512);
-    let said = refused(&svc(&server, &restore), 1);
-    assert!(said.contains(FULL), "{said}");
+    let error = refused(&svc(&server, &restore), 1);
+    assert!(error.contains(FULL), "{error}");
     let log = done(&svc(&server, &["erase", "log"]));
     assert!(log.contains("Session other"), "{log}");
     disk.resize(64 * 1024);
     let restored = svc(&server, &restore);
-    let said = restored.stderr_text();
-    assert!(said.contains("is erased again, of 1 facts"), "{said}");
+    let stderr = restored.stderr_text();
+    assert!(stderr.contains("is erased again, of 1 facts"), "{stderr}");
     let log = done(&svc(&server, &["erase", "log"]));
     assert!(log.contains("Session other"), "{log}");
     done(&svc(&server, &["verify"]));
@@ -272,16 +272,16 @@ fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
     done(&svc(&server, &["facts"]));
     done(&svc(&server, &["verify"]));
     done(&svc(&server, &["backup", &path(&server, "rescued")]));
-    let said = refused(
+    let error = refused(
         &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
         1,
     );
-    assert!(said.contains(READ_ONLY), "{said}");
+    assert!(error.contains(READ_ONLY), "{error}");
     let doctor = svc(&server, &["doctor"]).stdout_text();
     assert!(doctor.contains(READ_ONLY), "{doctor}");
-    let said = Server::try_start_on(&store, &Configuration::default());
-    let said = said.expect_err("it cannot write");
-    assert!(said.contains(READ_ONLY), "{said}");
+    let outcome = Server::try_start_on(&store, &Configuration::default());
+    let error = outcome.expect_err("it cannot write");
+    assert!(error.contains(READ_ONLY), "{error}");
     disk.set_writable(true);
     let server = Server::start_on(&store, &Configuration::default());
     all_is_there(&server, &calls);

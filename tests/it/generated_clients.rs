@@ -41,11 +41,11 @@ fn program(name: &str) -> Option<PathBuf> {
         let place = folder.display();
         assert!(!is_given, "{name} is not in {place}");
         let mut err = std::io::stderr();
-        let said = writeln!(
+        let result = writeln!(
             err,
             "skipped: {name} is not in {place}; see tests/clients/README.md"
         );
-        said.expect("standard error");
+        result.expect("standard error");
     }
     found
 }
@@ -60,10 +60,10 @@ fn run(folder: &Path, program: &Path, arguments: &[&str]) -> String {
         .env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
         .output()
         .expect("the program can be run");
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(output.status.success(), "{}: {said}", program.display());
-    said
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    assert!(output.status.success(), "{}: {printed}", program.display());
+    printed
 }
 
 fn scratch() -> TempDir {
@@ -84,25 +84,25 @@ fn a_client_of_openapi_python_client_posts_discovers_and_reads() {
     let folder = scratch();
     let document = document();
     let document = document.to_str().expect("UTF-8");
-    let said = run(
+    let printed = run(
         folder.path(),
         &generator,
         &["generate", "--meta", "none", "--path", document],
     );
     for lost in ["Unable to process schema", "Error(s) encountered"] {
-        assert!(!said.contains(lost), "{said}");
+        assert!(!printed.contains(lost), "{printed}");
     }
     let server = start();
     let script = workspace().join("tests/clients/first_hour.py");
     // A script finds modules in its own folder.
     fs::copy(script, folder.path().join("first_hour.py")).expect("a copy");
     let base_url = server.base_url();
-    let said = run(
+    let printed = run(
         folder.path(),
         &python,
         &["first_hour.py", &base_url, OPERATOR_TOKEN, INGEST_TOKEN],
     );
-    assert_eq!(said, "posted, found, read\n");
+    assert_eq!(printed, "posted, found, read\n");
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn a_client_of_hey_api_posts_discovers_and_reads() {
     run(folder.path(), &compiler, &options);
     let server = start();
     let base_url = server.base_url();
-    let said = run(
+    let printed = run(
         folder.path(),
         Path::new("node"),
         &["js/first_hour.js", &base_url, OPERATOR_TOKEN, INGEST_TOKEN],
     );
-    assert_eq!(said, "posted, found, read\n");
+    assert_eq!(printed, "posted, found, read\n");
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn redocly_reports_no_problem_in_the_document() {
     let document = document();
     let document = document.to_str().expect("UTF-8");
     let lint = ["lint", "--format=json", document];
-    let said = run(scratch().path(), &linter, &lint);
+    let printed = run(scratch().path(), &linter, &lint);
     for nothing in ["\"errors\": 0", "\"warnings\": 0"] {
-        assert!(said.contains(nothing), "{said}");
+        assert!(printed.contains(nothing), "{printed}");
     }
 }
 

@@ -125,7 +125,7 @@ fn questions(server: &Server) -> Vec<Request> {
 }
 
 /// Text that is in the Session and nowhere else.
-const SAID: &str = "src/pager.rs";
+const SESSION_TEXT: &str = "src/pager.rs";
 
 fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
     let Some(server) = start(backend) else { return };
@@ -143,13 +143,13 @@ fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
         assert_eq!(*status, 200, "{} {text}", question.path);
         assert!(!text.contains("isError\":true"), "{text}");
     }
-    assert!(before.iter().any(|(_, text)| text.contains(SAID)));
+    assert!(before.iter().any(|(_, text)| text.contains(SESSION_TEXT)));
 
     let remove = json!({"grant_id": id, "reason": "done"});
     change(&server, "/v1/grants/remove", &remove);
     for (question, (status, text)) in questions.iter().zip(answers()) {
-        let (path, said) = (&question.path, question.body.as_deref().unwrap_or_default());
-        let question = String::from_utf8_lossy(said);
+        let (path, content) = (&question.path, question.body.as_deref().unwrap_or_default());
+        let question = String::from_utf8_lossy(content);
         let is_search = path.ends_with("/discover") || question.contains("find_evidence");
         match (&**path, is_search) {
             // It learns that it may read nothing.
@@ -160,7 +160,7 @@ fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
             ("/mcp", false) => assert!(text.contains("outside_grant"), "{question} {text}"),
             (_, false) => assert_eq!(status, 403, "{path} {text}"),
         }
-        assert!(!text.contains(SAID), "{path} {text}");
+        assert!(!text.contains(SESSION_TEXT), "{path} {text}");
     }
     grant(&server);
     let again: Vec<u16> = answers().iter().map(|(status, _)| *status).collect();
@@ -181,7 +181,10 @@ fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
     let Some(server) = start(backend) else { return };
     grant(&server);
     let questions = questions(&server);
-    let whole: Vec<String> = questions.iter().map(|it| server.send(it).text()).collect();
+    let whole: Vec<String> = questions
+        .iter()
+        .map(|question| server.send(question).text())
+        .collect();
     let token = json!({"token": "review", "reason": "a storm"});
     for _ in 0..REVOCATIONS {
         let (ended, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -217,7 +220,7 @@ fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
             ended.store(true, Ordering::Relaxed);
             let asked = askers
                 .into_iter()
-                .flat_map(|it| it.join().expect("an asker"));
+                .flat_map(|asker| asker.join().expect("an asker"));
             (acknowledged, asked.collect::<Vec<_>>())
         });
         let mut later = 0;
@@ -227,8 +230,8 @@ fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
                     assert!(began < acknowledged, "{number} {text}");
                     // There are few search slots, and tools report that in band, as they report
                     // what happened after the token was checked.
-                    let said = ["busy", "unauthorized"].map(|it| format!("\"code\":\"{it}\""));
-                    let is_refused = said.iter().any(|it| text.contains(it));
+                    let codes = ["busy", "unauthorized"].map(|code| format!("\"code\":\"{code}\""));
+                    let is_refused = codes.iter().any(|code| text.contains(code));
                     assert!(is_refused || text == whole[number], "{text}");
                 }
                 503 => assert!(text.contains("capacity"), "{text}"),

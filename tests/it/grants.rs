@@ -527,8 +527,8 @@ fn an_invalid_change_of_grants_is_explained(backend: Backend) {
     let url = server.base_url();
     for place in [&[][..], &["--url", &url]] {
         let fails = |arguments: &[&str], status, word: &str| {
-            let said = refused(&svc(&server, &[arguments, place].concat()), status);
-            assert!(said.contains(word), "{arguments:?} {said}");
+            let error = refused(&svc(&server, &[arguments, place].concat()), status);
+            assert!(error.contains(word), "{arguments:?} {error}");
         };
         let add = ["grant", "add", "review"];
         let because = ["--reason", "x"];
@@ -563,24 +563,24 @@ fn an_invalid_change_of_grants_is_explained(backend: Backend) {
     }
     // The names that exist, at the server and in the store.
     let mistyped = ["grant", "revoke", "review agent", "--reason", "x"];
-    let said = refused(
+    let error = refused(
         &svc(&server, &[&mistyped[..], &["--url", &url]].concat()),
         1,
     );
     assert!(
-        said.contains("tokens of the server: review, triage"),
-        "{said}"
+        error.contains("tokens of the server: review, triage"),
+        "{error}"
     );
-    let said = refused(&svc(&server, &mistyped), 1);
+    let error = refused(&svc(&server, &mistyped), 1);
     assert!(
-        said.contains("tokens with grants in this store: none"),
-        "{said}"
+        error.contains("tokens with grants in this store: none"),
+        "{error}"
     );
     grant(&server, &json!({"session_id": "s"}));
-    let said = refused(&svc(&server, &mistyped), 1);
+    let error = refused(&svc(&server, &mistyped), 1);
     assert!(
-        said.contains("tokens with grants in this store: review"),
-        "{said}"
+        error.contains("tokens with grants in this store: review"),
+        "{error}"
     );
     let reply = server.ask(
         "/v1/grants/add",

@@ -57,17 +57,17 @@ fn an_agent_that_follows_the_guide_reads_exact_parts(backend: Backend) {
         })
         .map(|answer| answer.expect("an answer in JSON"))
         .collect();
-    let says = |place: usize, what: &str| {
+    let check_answer = |place: usize, what: &str| {
         let answer = String::from_utf8(answers[place].to_canonical()).expect("ASCII");
         assert!(answer.contains(what), "{answer}");
     };
     assert_eq!(answers.len(), 6, "one per question of the guide");
-    says(0, "\"retrieval\"");
-    says(1, SESSION);
-    says(2, &receipt.fact);
-    says(3, &receipt.fact);
-    says(4, "\"message_index\"");
-    says(5, "fix the pager in src/pager.rs");
+    check_answer(0, "\"retrieval\"");
+    check_answer(1, SESSION);
+    check_answer(2, &receipt.fact);
+    check_answer(3, &receipt.fact);
+    check_answer(4, "\"message_index\"");
+    check_answer(5, "fix the pager in src/pager.rs");
 }
 
 /// Returns the targets of a text's links: a path and an anchor, either of which may be empty.

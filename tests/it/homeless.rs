@@ -26,12 +26,12 @@ fn a_token_from_the_environment_needs_no_home_folder() {
     let server = server.expect("SQLite is never skipped");
     let url = server.base_url();
     let operator = variables(&url, OPERATOR_TOKEN);
-    let told = done(&svc_with(&server, &operator, &["me"]));
-    assert!(told.contains("operator"), "{told}");
-    let told = done(&svc_with(&server, &operator, &["outbox", "status"]));
+    let printed = done(&svc_with(&server, &operator, &["me"]));
+    assert!(printed.contains("operator"), "{printed}");
+    let printed = done(&svc_with(&server, &operator, &["outbox", "status"]));
     assert!(
-        told.contains("nothing is waiting to be delivered"),
-        "{told}"
+        printed.contains("nothing is waiting to be delivered"),
+        "{printed}"
     );
 }
 
@@ -58,10 +58,10 @@ fn without_a_home_folder_edits_are_sent_and_losses_are_reported() {
     let facts = server.read_json("/v1/facts").to_canonical();
     let facts: Value = serde_json::from_slice(&facts).expect("JSON");
     assert_eq!(facts["tables"]["developer_decisions"]["total"], 1);
-    let said = hook("http://127.0.0.1:1");
-    assert!(said.contains("/dev/null/"), "{said}");
+    let stderr = hook("http://127.0.0.1:1");
+    assert!(stderr.contains("/dev/null/"), "{stderr}");
     assert!(
-        said.contains("so it is lost: the service cannot be reached"),
-        "{said}"
+        stderr.contains("so it is lost: the service cannot be reached"),
+        "{stderr}"
     );
 }

@@ -218,8 +218,11 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     let answer = server.read_json("/query/session/s");
     let sessions = at(&investigated, &["sessions"]);
     for part in ["timeline", "attributed_commits", "pushes", "coverage"] {
-        let told = dig(sessions, &format!("0.dossier.{part}"));
-        assert!(told.is_some() && told == dig(&answer, part), "{part}");
+        let fragment = dig(sessions, &format!("0.dossier.{part}"));
+        assert!(
+            fragment.is_some() && fragment == dig(&answer, part),
+            "{part}"
+        );
     }
     assert_eq!(
         at(&investigated, &["commit", "attributed"]),
@@ -554,7 +557,7 @@ fn a_run_shows_the_sessions_of_its_whole_push_and_pull_request(backend: Backend)
 
 fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Backend) {
     let Some(server) = start(backend) else { return };
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (&["investigate", "41"][..], "no visible run 41 is stored\n"),
         (&["ci", "outcome", "41"], "no visible run 41 is stored\n"),
         (&["session", "nobody"], "Session nobody is not known\n"),
@@ -563,7 +566,7 @@ fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Bac
             "no fact mentions a repository own/repo: is the name right, and did anything from it arrive?\n",
         ),
     ] {
-        assert_eq!(done(&svc(&server, arguments)), said);
+        assert_eq!(done(&svc(&server, arguments)), expected);
     }
     // Two systems number their runs alike.
     let commit = "c".repeat(40);
@@ -589,8 +592,8 @@ fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Bac
     ));
     assert_eq!(at(&first, &["outcome", "result"]), &Json::from("failed"));
     report(&server, "buildkite", "41", &commit, &["--result", "failed"]);
-    let said = refused(&svc(&server, &["investigate", "41"]), 1);
-    assert!(said.contains("--system"), "{said}");
+    let error = refused(&svc(&server, &["investigate", "41"]), 1);
+    assert!(error.contains("--system"), "{error}");
     let none = svc(&server, &["investigate", "41", "--provider", "ci_d"]);
     let (shown, beside) = (none.stdout_text(), none.stderr_text());
     assert!(shown.contains("Sessions  none observed"), "{shown}");
@@ -600,6 +603,6 @@ fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Bac
     );
     let next = beside.split("next:\n").nth(1).expect("what to run next");
     assert!(!next.contains("mirror"), "it works elsewhere too: {next}");
-    let said = refused(&svc(&server, &["ci", "failures"]), 1);
-    assert!(said.contains("--repo OWNER/NAME"), "{said}");
+    let error = refused(&svc(&server, &["ci", "failures"]), 1);
+    assert!(error.contains("--repo OWNER/NAME"), "{error}");
 }

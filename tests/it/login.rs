@@ -111,9 +111,9 @@ fn a_failed_login_stores_nothing() {
         let mut arguments = vec!["login", url, "--with-token", "--json"];
         arguments.extend(capture.then_some("--capture"));
         let output = svc(&server, folder.path(), &arguments, token);
-        let said = refused(&output, 1);
-        let said = Json::parse(said.as_bytes()).expect("JSON");
-        at(&said, &["error", "code"]).as_str().unwrap().to_owned()
+        let error = refused(&output, 1);
+        let error = Json::parse(error.as_bytes()).expect("JSON");
+        at(&error, &["error", "code"]).as_str().unwrap().to_owned()
     };
     for (url, capture, token, code) in [
         (&*url, false, UNKNOWN_TOKEN, "unauthorized"),

@@ -298,8 +298,8 @@ fn a_protobuf_sender_is_answered_in_protobuf(backend: Backend) {
     let large = known(vec![0; BODY_BYTES_MAX + 1]);
     check(large, 413, status("request body too large"));
     // JSON is read according to its content type, and answered in the same form.
-    let said = known(export()).header("content-type", "application/json");
-    assert!(server.try_send(&said).is_ok());
+    let request = known(export()).header("content-type", "application/json");
+    assert!(server.try_send(&request).is_ok());
     let request = in_json(logs(&allowed_edit("s-1", "tu2")).to_string()).bearer(INGEST_TOKEN);
     assert_eq!(server.send(&request).text(), "{}");
 }
@@ -350,9 +350,9 @@ fn a_body_that_contradicts_its_content_encoding_is_400() {
         let wanted = r#"{"detail":"body is neither uncompressed nor complete gzip"}"#;
         assert_eq!(reply.text(), wanted);
     }
-    let unsaid = deliver(&server, in_json(packed.clone()));
+    let reply = deliver(&server, in_json(packed.clone()));
     assert_eq!(
-        (unsaid.status, unsaid.text().as_str()),
+        (reply.status, reply.text().as_str()),
         (400, r#"{"detail":"Malformed JSON body"}"#)
     );
     // Other routes ignore the header.

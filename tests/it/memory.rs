@@ -177,10 +177,10 @@ fn hostile() -> Vec<(String, Request)> {
         "tool calls",
         call(r#"{"role":"assistant","content":["#, used, "]}"),
     );
-    let said = r#"{"text":"x"},"#;
+    let summary = r#"{"text":"x"},"#;
     add(
         "summaries",
-        call(r#"{"type":"reasoning","summary":["#, said, "]}"),
+        call(r#"{"type":"reasoning","summary":["#, summary, "]}"),
     );
     let result = r#"{"role":"tool","tool_call_id":"t","content":"#;
     add(

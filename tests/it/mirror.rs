@@ -139,10 +139,10 @@ fn a_push_is_answered_at_once_and_leads_to_observations(backend: Backend) {
     );
     eventually("every refresh is logged", || {
         let log = server.log();
-        let said = log
+        let refreshes = log
             .lines()
             .filter(|line| line.contains("session_commit_observations_captured"));
-        said.filter(|line| line.contains("own/repo")).count() == 3
+        refreshes.filter(|line| line.contains("own/repo")).count() == 3
     });
     assert!(processes::folder_is_left(mirrors_of(&server)));
 }

@@ -57,13 +57,13 @@ fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
     let (first, is_new) = stored(&deliver());
     assert!(is_new);
     assert_eq!(stored(&deliver()), (first, false), "it has its own name");
-    let told = done(&svc(&server, &["transcript", "fix-the-pager"]));
+    let transcript = done(&svc(&server, &["transcript", "fix-the-pager"]));
     for text in [
         "openai/gpt-5",
         "    Why does the pager fire at night?\n",
         "  assistant, stop\n    A cron job restarts the queue.\n",
     ] {
-        assert!(told.contains(text), "{text}\n{told}");
+        assert!(transcript.contains(text), "{text}\n{transcript}");
     }
 }
 

@@ -254,12 +254,12 @@ fn reports_of_the_shell_alone_satisfy_their_published_schemas(backend: Backend) 
             // Programs too are told what is missing, beside the report.
             assert!(warning.is_empty() || !mirrors.is_empty(), "{warning}");
             let printed: Value = serde_json::from_str(&printed).expect("JSON");
-            let faults = schema.iter_errors(&printed).map(|it| it.to_string());
+            let faults = schema.iter_errors(&printed).map(|fault| fault.to_string());
             let faults: Vec<_> = faults.collect();
             assert!(faults.is_empty(), "{name}: {faults:#?}\n{printed}");
             if name == "AttributionShareReport" {
-                let is_told = printed.get("attribution_skips").is_some();
-                assert_eq!(is_told, !mirrors.is_empty(), "{printed}");
+                let has_skips = printed.get("attribution_skips").is_some();
+                assert_eq!(has_skips, !mirrors.is_empty(), "{printed}");
             }
         }
     }
@@ -400,21 +400,21 @@ fn a_report_of_the_service_equals_that_of_its_store_and_mirrors(backend: Backend
         let served: Value = serde_json::from_str(&served).expect("JSON");
         assert_eq!(served, of_store, "{report}");
         assert_eq!(done(&ask(&arguments)), done(&svc(&server, &arguments)));
-        let said = refused(&ask(&["report", report]), 1);
-        assert!(said.contains("--since-days 31"), "{said}");
-        let said = refused(&ask(&["report", report, "--since-days", "32"]), 1);
-        assert!(said.contains("31 days at most"), "{said}");
+        let error = refused(&ask(&["report", report]), 1);
+        assert!(error.contains("--since-days 31"), "{error}");
+        let error = refused(&ask(&["report", report, "--since-days", "32"]), 1);
+        assert!(error.contains("31 days at most"), "{error}");
         let another = ["report", report, "--since-days", "1", "--org", "other"];
-        let said = refused(&ask(&another), 1);
-        assert!(said.contains("--database-url"), "{said}");
+        let error = refused(&ask(&another), 1);
+        assert!(error.contains("--database-url"), "{error}");
     }
     for arguments in [
         &["abandonment"][..],
         &["attribution-share", "--target-margin", "0.1"],
         &["merge-retention"],
     ] {
-        let said = refused(&ask(&[&["report"], arguments].concat()), 1);
-        assert!(said.contains("--database-url"), "{said}");
+        let error = refused(&ask(&[&["report"], arguments].concat()), 1);
+        assert!(error.contains("--database-url"), "{error}");
     }
 }
 
@@ -457,18 +457,18 @@ fn every_report_names_lost_mirrors(backend: Backend) {
 
             let arguments = ["report", command, "--since-days", "7", "--as-of", &soon];
             assert_eq!(read(&server, &arguments)["lost_mirrors"], lost);
-            for said in [
+            for text in [
                 done(&svc(&server, &arguments)),
                 done(&svc_with(&server, &NO_STORE, &arguments)),
                 open(&server, &cookies, &format!("/console/{page}")).text(),
             ] {
-                let is_told = said.contains("Mirrors that cannot be found now: 1.");
-                assert_eq!(is_told, is_lost, "{said}");
+                let is_shown = text.contains("Mirrors that cannot be found now: 1.");
+                assert_eq!(is_shown, is_lost, "{text}");
             }
         }
         let compared = open(&server, &cookies, "/console/comparison").text();
-        let is_told = compared.contains("Mirrors that cannot be found now: 1.");
-        assert_eq!(is_told, is_lost, "{compared}");
+        let is_shown = compared.contains("Mirrors that cannot be found now: 1.");
+        assert_eq!(is_shown, is_lost, "{compared}");
     }
 }
 
@@ -479,12 +479,12 @@ fn a_report_without_mirrors_says_that_no_call_is_attributed() {
     let arguments = ["report", "model", "--database-url", &store];
     let output = svc_with(&server, &[("SVC_MIRROR_PATH", "")], &arguments);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = output.stderr_text();
+    let stderr = output.stderr_text();
     assert!(
-        said.starts_with("warning: without mirrors, no call is linked to a commit"),
-        "{said}"
+        stderr.starts_with("warning: without mirrors, no call is linked to a commit"),
+        "{stderr}"
     );
-    assert!(said.contains("--mirror-path"), "{said}");
+    assert!(stderr.contains("--mirror-path"), "{stderr}");
 }
 
 #[test]

@@ -23,23 +23,26 @@ fn refusal(grant: Grant, variables: &[(&str, &str)]) -> String {
     };
     match Server::try_start_on(&store, &configuration) {
         Ok(server) => panic!("it started:\n{}", server.log()),
-        Err(said) => {
-            assert!(said.starts_with("exit status: 1\n"), "{said}");
-            said
+        Err(message) => {
+            assert!(message.starts_with("exit status: 1\n"), "{message}");
+            message
         }
     }
 }
 
-fn names(said: &str, settings: &[&str]) {
+fn names(message: &str, settings: &[&str]) {
     for setting in settings {
-        assert!(said.contains(setting), "{setting} is not named in:\n{said}");
+        assert!(
+            message.contains(setting),
+            "{setting} is not named in:\n{message}"
+        );
     }
 }
 
 #[test]
 fn every_mistake_is_named_at_once_and_no_value_is_shown() {
     let short = "short-and-secret";
-    let said = refusal(
+    let message = refusal(
         Grant::None,
         &[
             ("SVC_OPERATOR_TOKEN", short),
@@ -48,7 +51,7 @@ fn every_mistake_is_named_at_once_and_no_value_is_shown() {
         ],
     );
     names(
-        &said,
+        &message,
         &[
             "SVC_OPERATOR_TOKEN",
             "SVC_INGEST_TOKENS",
@@ -56,7 +59,7 @@ fn every_mistake_is_named_at_once_and_no_value_is_shown() {
         ],
     );
     for value in [short, "change-me", "hush"] {
-        assert!(!said.contains(value), "{value} is shown in:\n{said}");
+        assert!(!message.contains(value), "{value} is shown in:\n{message}");
     }
 }
 
@@ -72,14 +75,14 @@ fn equal_secrets_are_refused_including_the_webhook_secret() {
         &refusal(Grant::None, &[("SVC_INGEST_TOKENS", &twice)]),
         &["SVC_INGEST_TOKENS"],
     );
-    let said = refusal(Grant::None, &[("SVC_OPERATOR_TOKEN", FORGE_SECRET)]);
-    names(&said, &["SVC_OPERATOR_TOKEN"]);
+    let message = refusal(Grant::None, &[("SVC_OPERATOR_TOKEN", FORGE_SECRET)]);
+    names(&message, &["SVC_OPERATOR_TOKEN"]);
     let granted = Grant::Single("s".into());
-    let said = refusal(granted, &[("SVC_RETRIEVAL_TOKEN", OPERATOR_TOKEN)]);
-    names(&said, &["SVC_RETRIEVAL_TOKEN"]);
+    let message = refusal(granted, &[("SVC_RETRIEVAL_TOKEN", OPERATOR_TOKEN)]);
+    names(&message, &["SVC_RETRIEVAL_TOKEN"]);
     assert!(
-        !said.contains(OPERATOR_TOKEN),
-        "a secret is shown in:\n{said}"
+        !message.contains(OPERATOR_TOKEN),
+        "a secret is shown in:\n{message}"
     );
 }
 
@@ -101,8 +104,8 @@ fn a_grant_is_a_token_and_exactly_one_set_of_sessions() {
     ];
     for (grant, variables) in sessions {
         let what = format!("{grant:?}");
-        let said = refusal(grant, variables);
-        assert!(said.contains("SVC_RETRIEVAL"), "{what}: {said}");
+        let message = refusal(grant, variables);
+        assert!(message.contains("SVC_RETRIEVAL"), "{what}: {message}");
     }
 }
 
@@ -136,7 +139,7 @@ fn an_invalid_setting_is_refused_by_name() {
 
 #[test]
 fn each_unknown_setting_is_refused_on_its_own_line() {
-    let said = refusal(
+    let message = refusal(
         Grant::None,
         &[
             ("SVC_LISTN", "127.0.0.1:1"),
@@ -149,9 +152,12 @@ fn each_unknown_setting_is_refused_on_its_own_line() {
         "  SVC_LISTN is unknown; did you mean SVC_LISTEN?",
         "  SVC_REDACTION must be on or off",
     ] {
-        assert!(said.lines().any(|said| said == line), "{line}:\n{said}");
+        assert!(
+            message.lines().any(|shown| shown == line),
+            "{line}:\n{message}"
+        );
     }
-    assert!(!said.contains("maybe"), "{said}");
+    assert!(!message.contains("maybe"), "{message}");
 }
 
 #[test]
@@ -206,17 +212,17 @@ fn the_server_refuses_all_arguments_except_help_and_version() {
         &["--token=s3cr3t"],
         &[""],
     ] {
-        let (code, answer, said) = run(home.path(), arguments, &[]);
+        let (code, answer, stderr) = run(home.path(), arguments, &[]);
         assert_eq!(code, Some(2), "{arguments:?}");
         assert_eq!(answer, "");
-        assert!(said.contains("takes no argument"), "{said}");
-        assert!(!said.contains("s3cr3t"), "{said}");
+        assert!(stderr.contains("takes no argument"), "{stderr}");
+        assert!(!stderr.contains("s3cr3t"), "{stderr}");
     }
-    let (code, help, said) = run(home.path(), &["--help"], &[]);
-    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let (code, help, stderr) = run(home.path(), &["--help"], &[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(help.contains("SVC_LISTEN\n"), "{help}");
-    let (code, version, said) = run(home.path(), &["--version"], &[]);
-    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let (code, version, stderr) = run(home.path(), &["--version"], &[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(version.starts_with("svc-server "), "{version}");
     let left = std::fs::read_dir(home.path()).expect("the home").count();
     assert_eq!(left, 0, "no server was started");
@@ -229,7 +235,7 @@ fn mistakes_in_the_file_and_the_environment_are_reported_together() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("config.toml");
     std::fs::write(&file, "read_slots = 3\nlistn = \"a:1\"\n[log]\nlevel = 1\n").expect("a file");
-    let (code, _, said) = run(home.path(), &[], &[("SVC_LOG_FORMAT", "xml")]);
+    let (code, _, stderr) = run(home.path(), &[], &[("SVC_LOG_FORMAT", "xml")]);
     assert_eq!(code, Some(1));
     for line in [
         "config.toml, line 2: listn is unknown; did you mean listen?",
@@ -237,12 +243,12 @@ fn mistakes_in_the_file_and_the_environment_are_reported_together() {
         "  SVC_LOG_FORMAT must be text or json",
     ] {
         assert!(
-            said.lines().any(|said| said.ends_with(line)),
-            "{line}:\n{said}"
+            stderr.lines().any(|shown| shown.ends_with(line)),
+            "{line}:\n{stderr}"
         );
     }
     std::fs::write(&file, "read_slots = 3\nlisten = \n").expect("a file");
-    let (code, _, said) = run(home.path(), &[], &[]);
+    let (code, _, stderr) = run(home.path(), &[], &[]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("config.toml, line 2: "), "{said}");
+    assert!(stderr.contains("config.toml, line 2: "), "{stderr}");
 }

@@ -41,8 +41,8 @@ fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
         run(&["db", "status", "--json"]),
         "{\"state\":\"absent\",\"revision\":null,\"head\":1}\n"
     );
-    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
-    assert!(said.contains("svc db upgrade"), "{said}");
+    let error = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    assert!(error.contains("svc db upgrade"), "{error}");
     assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
     assert_eq!(run(&["db", "upgrade"]), "database schema is already at 1\n");
     assert_eq!(run(&["db", "status"]), "database schema: at_head (1)\n");
@@ -103,12 +103,12 @@ fn quarantine_and_release_append_to_a_log(backend: Backend) {
     assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
 
     let typo = ["quarantine", "pushes", LAST_CALL, "--reason", "typo"];
-    let said = refused(&svc(&server, &typo), 1);
+    let error = refused(&svc(&server, &typo), 1);
     assert!(
-        said.contains(&format!("there is no pushes/{LAST_CALL} in ")),
-        "{said}"
+        error.contains(&format!("there is no pushes/{LAST_CALL} in ")),
+        "{error}"
     );
-    assert!(said.contains("organization acme"), "{said}");
+    assert!(error.contains("organization acme"), "{error}");
     let log = done(&svc(&server, &["quarantine-log"]));
     assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
 
@@ -142,15 +142,15 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
              release inference_calls {LAST_CALL} --reason REASON --url {url})\n"
         )
     );
-    let said = refused(&hide("00000000-0000-0000-0000-000000000001"), 1);
+    let error = refused(&hide("00000000-0000-0000-0000-000000000001"), 1);
     assert!(
-        said.contains(&format!(
+        error.contains(&format!(
             "in {url}, organization acme: nothing was recorded"
         )),
-        "{said}"
+        "{error}"
     );
-    let said = refused(&remote(&["quarantine-log", "--org", "other"]), 1);
-    assert!(said.contains("organization acme"), "{said}");
+    let error = refused(&remote(&["quarantine-log", "--org", "other"]), 1);
+    assert!(error.contains("organization acme"), "{error}");
     assert!(done(&remote(&["facts"])).contains("inference_calls                   4        3\n"));
 
     let show = [
@@ -363,14 +363,14 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
 
     // A database that no service has used: each command says so, and what to do.
     for asked in [&["quarantine-log"][..], &["report", "model"], &["verify"]] {
-        let said = refused(&svc_with(&server, &variables, asked), 1);
+        let error = refused(&svc_with(&server, &variables, asked), 1);
         assert!(
-            said.starts_with("error: no service has used this database yet\n"),
-            "{said}"
+            error.starts_with("error: no service has used this database yet\n"),
+            "{error}"
         );
         assert!(
-            said.contains("hint: to create the schema: svc db upgrade\n"),
-            "{said}"
+            error.contains("hint: to create the schema: svc db upgrade\n"),
+            "{error}"
         );
     }
 
@@ -384,8 +384,8 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
     assert!(run(&["facts"]).contains("pushes                            0        0\n"));
     assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
     for change in [&quarantine[..], &bulk] {
-        let said = refused(&svc_with(&server, &variables, change), 1);
-        assert!(said.contains("the schema is ahead"), "{said}");
+        let error = refused(&svc_with(&server, &variables, change), 1);
+        assert!(error.contains("the schema is ahead"), "{error}");
     }
 
     // An earlier version of the schema: what it lacks is not shown as zero.
@@ -407,8 +407,8 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
     let facts = run(&["facts"]);
     assert_eq!(facts.matches("unavailable").count(), 13, "{facts}");
     assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
-    let said = refused(&svc_with(&server, &variables, &quarantine), 1);
-    assert!(said.contains("svc db upgrade"), "{said}");
+    let error = refused(&svc_with(&server, &variables, &quarantine), 1);
+    assert!(error.contains("svc db upgrade"), "{error}");
 }
 
 /// A command for an organization without facts succeeds, so a forgotten setting would go unnoticed.
@@ -433,18 +433,18 @@ fn an_organization_unknown_to_the_store_is_reported(backend: Backend) {
             "{command:?}"
         );
         let other = svc(&server, &[command, &["--org", "default"]].concat());
-        let said = other.stderr_text();
-        assert!(said.contains(warning), "{command:?}: {said}");
+        let stderr = other.stderr_text();
+        assert!(stderr.contains(warning), "{command:?}: {stderr}");
     }
     let dates = ["--between", "2026-01-15", "2026-01-16", "--reason", "x"];
-    let said = refused(
+    let error = refused(
         &svc(
             &server,
             &[&["quarantine-inference-calls"][..], &dates].concat(),
         ),
         1,
     );
-    assert!(said.contains("2026-01-15T00:00:00Z"), "{said}");
+    assert!(error.contains("2026-01-15T00:00:00Z"), "{error}");
 }
 
 /// Asking again does not help.
@@ -463,8 +463,8 @@ fn a_missing_or_refusing_database_is_reported_with_who_can_fix_it() {
         (unnamed, "is it running where SVC_DATABASE_URL says?"),
     ] {
         let variables = [("SVC_DATABASE_URL", &*url)];
-        let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
-        assert!(said.contains(mend), "{said}");
+        let error = refused(&svc_with(&server, &variables, &["facts"]), 1);
+        assert!(error.contains(mend), "{error}");
         let doctor = svc_with(&server, &variables, &["doctor"]).stdout_text();
         assert!(doctor.contains(mend), "{doctor}");
     }
@@ -479,10 +479,10 @@ fn an_inaccessible_database_is_not_reported_as_absent() {
     // Nobody can look beneath a file, not even an administrator.
     let hidden = format!("{}/svc.db", server.store().url());
     let variables = [("SVC_DATABASE_URL", &*hidden)];
-    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    let error = refused(&svc_with(&server, &variables, &["facts"]), 1);
     assert!(
-        !said.contains("no service has used this database"),
-        "{said}"
+        !error.contains("no service has used this database"),
+        "{error}"
     );
     let doctor = svc_with(&server, &variables, &["doctor"]).stdout_text();
     assert!(!doctor.contains("there is no file"), "{doctor}");

@@ -33,7 +33,7 @@ fn deliver(server: &Server, id: &str, messages: &[Value], answer: &str) -> Strin
     fact.unwrap_or_else(|| panic!("{}", reply.text()))
 }
 
-fn said(role: &str, text: &str) -> Value {
+fn message(role: &str, text: &str) -> Value {
     json!({"role": role, "content": text})
 }
 
@@ -66,18 +66,18 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     // More parts than one request reads. One is an image, and one contains terminal control
     // characters.
     let mut history: Vec<Value> = (0..40)
-        .map(|n| said("user", &format!("word-{n:02}.")))
+        .map(|n| message("user", &format!("word-{n:02}.")))
         .collect();
     history.push(json!({"role": "user", "content": [
         {"type": "text", "text": "look \u{1b}[31m here "},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     ]}));
     let first = deliver(&server, "one", &history, "answer-one.");
-    history.push(said("assistant", "answer-one."));
-    history.push(said("user", "go on."));
+    history.push(message("assistant", "answer-one."));
+    history.push(message("user", "go on."));
     let second = deliver(&server, "two", &history, "answer-two.");
 
-    let told = done(&svc(&server, &["transcript", SESSION]));
+    let transcript = done(&svc(&server, &["transcript", SESSION]));
     let words: Vec<String> = (0..40).map(|n| format!("    word-{n:02}.\n")).collect();
     let left_out =
         "\nleft out by the capture: 1 of a kind that is not kept (images, files, searches)\n";
@@ -94,9 +94,9 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
         "    go on.\n",
         "    answer-two.\n",
     ]);
-    in_order(&told, &expected);
+    in_order(&transcript, &expected);
     for once in ["word-07.", "answer-one.", "go on."] {
-        assert_eq!(told.matches(once).count(), 1, "{once}\n{told}");
+        assert_eq!(transcript.matches(once).count(), 1, "{once}\n{transcript}");
     }
     let all = done(&svc(&server, &["transcript", SESSION, "--all"]));
     assert_eq!(all.matches("word-07.").count(), 2);
@@ -105,7 +105,7 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     let agent = [("SVC_TOKEN", RETRIEVAL_TOKEN)];
     assert_eq!(
         done(&svc_with(&server, &agent, &["transcript", SESSION])),
-        told
+        transcript
     );
     let lines = done(&svc(&server, &["transcript", SESSION, "--json"]));
     let parts: Vec<Value> = lines
@@ -134,13 +134,13 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
 
     // The suggested command can be pasted.
     let absent = format!("{first}:input:9:9");
-    let told = refused(&svc(&server, &["evidence", "read", SESSION, &absent]), 1);
+    let error = refused(&svc(&server, &["evidence", "read", SESSION, &absent]), 1);
     let manifest = format!("svc evidence manifest {SESSION} {first}");
-    in_order(&told, &["reference 0", &manifest, &absent]);
-    let told = refused(&svc(&server, &["evidence", "manifest", SESSION, "none"]), 1);
+    in_order(&error, &["reference 0", &manifest, &absent]);
+    let error = refused(&svc(&server, &["evidence", "manifest", SESSION, "none"]), 1);
     assert!(
-        told.contains(&format!("svc evidence inventory {SESSION}")),
-        "{told}"
+        error.contains(&format!("svc evidence inventory {SESSION}")),
+        "{error}"
     );
 }
 
@@ -150,14 +150,17 @@ fn a_large_call_is_printed_completely(backend: Backend) {
     };
     // Each fits into a reply, but no two of them do.
     let large = ["a", "b", "c"].map(|letter| letter.repeat(700_000));
-    let messages: Vec<Value> = large.iter().map(|text| said("user", text)).collect();
+    let messages: Vec<Value> = large.iter().map(|text| message("user", text)).collect();
     let call = deliver(&server, "large", &messages, "yes.");
-    deliver(&server, "other", &[said("user", "apart.")], "no.");
+    deliver(&server, "other", &[message("user", "apart.")], "no.");
 
     // A call can also be named by the beginning of its id.
-    let told = done(&svc(&server, &["transcript", SESSION, &call[..24]]));
-    in_order(&told, &[&large[0], &large[1], &large[2], "    yes.\n"]);
-    assert!(!told.contains("apart."), "another call");
+    let transcript = done(&svc(&server, &["transcript", SESSION, &call[..24]]));
+    in_order(
+        &transcript,
+        &[&large[0], &large[1], &large[2], "    yes.\n"],
+    );
+    assert!(!transcript.contains("apart."), "another call");
     let none = refused(&svc(&server, &["transcript", SESSION, "no-such"]), 1);
     assert!(none.contains("no visible call"), "{none}");
 }

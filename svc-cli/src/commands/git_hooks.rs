@@ -393,8 +393,8 @@ exit 0
                 (&by_path, "by path"),
                 (&installed, "installed"),
             ] {
-                let said = format!("#!/bin/sh\necho '{word}' \"$1 $2\" >&2\nexit 1\n");
-                script(program, said.as_bytes());
+                let content = format!("#!/bin/sh\necho '{word}' \"$1 $2\" >&2\nexit 1\n");
+                script(program, content.as_bytes());
             }
             let run = |program: &Path, variable: Option<&Path>, path: &Path| {
                 script(&file, &hook.text(program));
@@ -412,7 +412,7 @@ exit 0
                 assert!(output.stdout.is_empty());
                 String::from_utf8(output.stderr).unwrap()
             };
-            let starts = |said: String, word: &str| assert!(said.starts_with(word), "{said}");
+            let starts = |stderr: String, word: &str| assert!(stderr.starts_with(word), "{stderr}");
             starts(run(&installed, Some(&named), &on_path), "named note");
             starts(run(&installed, Some(&named), &absent), "named note");
             starts(run(&installed, None, &on_path), "by path note");
@@ -420,7 +420,7 @@ exit 0
             starts(run(&installed, None, &absent), "installed note");
             let nothing = Path::new("");
             starts(run(&installed, Some(nothing), &absent), "installed note");
-            for (said, program) in [
+            for (stderr, program) in [
                 (run(&absent, None, &absent), &absent),
                 (run(&installed, Some(&absent), &on_path), &absent),
             ] {
@@ -429,7 +429,7 @@ exit 0
                     hook.undone,
                     program.display()
                 );
-                assert_eq!(said, line);
+                assert_eq!(stderr, line);
             }
         }
     }

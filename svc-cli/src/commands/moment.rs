@@ -154,17 +154,17 @@ mod tests {
     #[test]
     fn an_invalid_duration_names_the_valid_units() {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
-        let said = |text| {
+        let message = |text| {
             let error = moment("--since", text, now).unwrap_err();
             error.message().to_owned()
         };
         for text in ["30x", "-30x", "-7", "-d"] {
             assert_eq!(
-                said(text),
+                message(text),
                 "--since must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w"
             );
         }
-        assert_eq!(said("3000w"), "--since must not be before 1970");
+        assert_eq!(message("3000w"), "--since must not be before 1970");
     }
 
     #[test]

@@ -153,15 +153,15 @@ fn status(output: &mut Output) -> Result<(), CommandError> {
 }
 
 fn render(shown: &[Shown]) -> String {
-    let is_empty = |it: &Shown| it.known().is_some_and(Known::is_empty);
+    let is_empty = |outbox: &Shown| outbox.known().is_some_and(Known::is_empty);
     let mut blocks = if shown.iter().all(is_empty) {
         vec!["nothing is waiting to be delivered\n".to_owned()]
     } else {
         vec![table(shown)]
     };
-    for it in shown {
-        let service = escape(&it.service);
-        let known = match &it.content {
+    for outbox in shown {
+        let service = escape(&outbox.service);
+        let known = match &outbox.content {
             Content::Known(known) => known,
             Content::Unknown { error } => {
                 let error = escape(error);
@@ -170,7 +170,7 @@ fn render(shown: &[Shown]) -> String {
             }
         };
         if !known.in_use.is_empty() {
-            let users: Vec<_> = known.in_use.iter().map(User::said).collect();
+            let users: Vec<_> = known.in_use.iter().map(User::description).collect();
             let users = users.join(", ");
             blocks.push(format!("the outbox of {service} is in use: {users}\n"));
         }
@@ -182,7 +182,8 @@ fn render(shown: &[Shown]) -> String {
         }
         for refused in &known.refused {
             let reason = refused.reason.as_ref();
-            let reason = reason.map_or_else(|| "unknown".to_owned(), |it| escape(&it.message));
+            let reason =
+                reason.map_or_else(|| "unknown".to_owned(), |reason| escape(&reason.message));
             blocks.push(format!(
                 "{service} refused {}: {reason}\n",
                 escape(&refused.path)
@@ -195,21 +196,21 @@ fn render(shown: &[Shown]) -> String {
 fn table(shown: &[Shown]) -> String {
     let mut table =
         Table::new(["service", "waiting", "bytes", "oldest", "refused"]).numbers(&[1, 2, 4]);
-    for it in shown {
-        let of = |cell: fn(&Known) -> String| it.known().map_or_else(|| "?".to_owned(), cell);
+    for outbox in shown {
+        let of = |cell: fn(&Known) -> String| outbox.known().map_or_else(|| "?".to_owned(), cell);
         table.row([
-            escape(&it.service),
-            of(|it| it.waiting.to_string()),
-            of(|it| it.waiting_bytes.to_string()),
-            of(|it| it.oldest_seconds.map_or_else(|| "-".to_owned(), age)),
-            of(|it| it.refused.len().to_string()),
+            escape(&outbox.service),
+            of(|known| known.waiting.to_string()),
+            of(|known| known.waiting_bytes.to_string()),
+            of(|known| known.oldest_seconds.map_or_else(|| "-".to_owned(), age)),
+            of(|known| known.refused.len().to_string()),
         ]);
     }
     table.render()
 }
 
 impl User {
-    fn said(&self) -> String {
+    fn description(&self) -> String {
         let Self { work, process } = self;
         match process {
             Some(process) => format!("process {process} is {work}"),

@@ -20,14 +20,14 @@ fn ask(variables: &[(&str, &str)]) -> String {
 #[test]
 fn plain_http_to_another_machine_has_to_be_allowed() {
     for refused in [&[][..], &[("SVC_ALLOW_PLAIN_HTTP", "0")]] {
-        let said = ask(refused);
-        assert!(said.contains("must be https"), "{said}");
-        assert!(said.contains("SVC_ALLOW_PLAIN_HTTP=1"), "{said}");
+        let output = ask(refused);
+        assert!(output.contains("must be https"), "{output}");
+        assert!(output.contains("SVC_ALLOW_PLAIN_HTTP=1"), "{output}");
     }
-    let said = ask(&[("SVC_ALLOW_PLAIN_HTTP", "1")]);
-    assert!(said.contains("cannot be reached"), "{said}");
-    let said = ask(&[("SVC_ALLOW_PLAIN_HTTP", "perhaps")]);
-    assert!(said.contains("must be 1, true, 0 or false"), "{said}");
+    let output = ask(&[("SVC_ALLOW_PLAIN_HTTP", "1")]);
+    assert!(output.contains("cannot be reached"), "{output}");
+    let output = ask(&[("SVC_ALLOW_PLAIN_HTTP", "perhaps")]);
+    assert!(output.contains("must be 1, true, 0 or false"), "{output}");
 }
 
 #[test]

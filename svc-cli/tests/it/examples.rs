@@ -118,7 +118,7 @@ async fn the_follow_example_shows_each_new_session_once() {
     let ids = |found: Vec<SessionSummary>| -> Vec<String> {
         let ids = found
             .into_iter()
-            .map(|it| it.session_id.as_str().to_owned());
+            .map(|session| session.session_id.as_str().to_owned());
         ids.collect()
     };
     assert_eq!(ids(follower.look().await.unwrap()), [""; 0]);

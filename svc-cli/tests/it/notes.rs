@@ -413,8 +413,8 @@ fn existing_hooks_run_first_and_decide_the_result() {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(hooks.join(name), executable).expect("its mode");
     }
-    let said = person.ok(&["install", "git-hooks"]);
-    assert!(said.contains("the existing hook runs first"), "{said}");
+    let output = person.ok(&["install", "git-hooks"]);
+    assert!(output.contains("the existing hook runs first"), "{output}");
     let again = person.ok(&["install", "git-hooks"]);
     assert!(again.contains("unchanged"), "{again}");
     person.remember("one");
@@ -439,8 +439,8 @@ fn hooks_that_git_does_not_run_are_kept_and_not_claimed_to_run() {
     fs::create_dir_all(&hooks).expect("a folder");
     fs::write(hooks.join("post-commit"), "#!/bin/sh\nexit 1\n").expect("a hook");
     std::os::unix::fs::symlink("/nowhere/hook", hooks.join("pre-push")).expect("a link");
-    let said = person.ok(&["install", "git-hooks"]);
-    assert!(!said.contains("the existing hook runs first"), "{said}");
+    let output = person.ok(&["install", "git-hooks"]);
+    assert!(!output.contains("the existing hook runs first"), "{output}");
     let kept = fs::read_link(hooks.join("pre-push.before-svc")).expect("the link");
     assert_eq!(kept, Path::new("/nowhere/hook"));
     assert!(hooks.join("post-commit.before-svc").exists());
@@ -501,16 +501,16 @@ fn a_shell_with_another_path_runs_the_svc_that_installed_the_hooks() {
     };
     warned("commits are stamped");
     fs::remove_file(&program).expect("it was there");
-    let said = run(git, &commit);
+    let stderr = run(git, &commit);
     assert!(
-        said.starts_with("svc: the commit is not stamped: "),
-        "{said}"
+        stderr.starts_with("svc: the commit is not stamped: "),
+        "{stderr}"
     );
-    assert_eq!(said.lines().count(), 1, "{said}");
-    let said = run(git, &["push", "-q", "origin", "main"]);
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    let stderr = run(git, &["push", "-q", "origin", "main"]);
     assert!(
-        said.starts_with("svc: the notes are not pushed: "),
-        "{said}"
+        stderr.starts_with("svc: the notes are not pushed: "),
+        "{stderr}"
     );
     warned("there is no program");
     person.ok(&["install", "git-hooks"]);

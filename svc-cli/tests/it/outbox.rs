@@ -61,8 +61,8 @@ fn a_locked_outbox_is_reported_as_in_use_and_does_not_hide_others() {
 
     let shown = printed(&run(home.path(), &["outbox", "status"]));
     assert!(shown.contains(SERVICES[1].0), "{shown}");
-    let said = "the outbox of https://a.example is in use: ";
-    assert!(shown.contains(said), "{shown}");
+    let line = "the outbox of https://a.example is in use: ";
+    assert!(shown.contains(line), "{shown}");
 }
 
 #[test]
@@ -97,6 +97,6 @@ fn an_empty_outbox_that_has_stopped_says_so() {
     let reason = r#"{"code":"unauthorized","status":401,"message":"the token is unknown","at":"2026-11-20T12:00:00Z"}"#;
     fs::write(folder(home.path(), 0).join("stopped"), reason).expect("a file");
     let shown = status();
-    let said = "deliveries to https://a.example have stopped: the token is unknown\n";
-    assert!(shown.contains(said), "{shown}");
+    let line = "deliveries to https://a.example have stopped: the token is unknown\n";
+    assert!(shown.contains(line), "{shown}");
 }

@@ -83,10 +83,10 @@ fn the_shell_refuses_a_reply_that_lacks_a_requested_part() {
     for read in [read(&[]), read(&["--output", file])] {
         assert_eq!(read.status.code(), Some(1), "{read:?}");
         assert_eq!(read.stdout, b"", "{read:?}");
-        let said = String::from_utf8_lossy(&read.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&read.stderr).into_owned();
         assert!(
-            said.contains("\"incomplete\"") && said.contains("r-17"),
-            "{said}"
+            stderr.contains("\"incomplete\"") && stderr.contains("r-17"),
+            "{stderr}"
         );
     }
     assert!(!kept.exists(), "half a reply is not evidence");
@@ -117,7 +117,7 @@ fn an_agent_is_refused_a_reply_that_lacks_a_requested_part() {
         writeln!(input, "{message}").expect("it reads");
     }
     let mut output = std::io::BufReader::new(agent.stdout.take().expect("an output"));
-    let said = loop {
+    let reply = loop {
         let mut line = String::new();
         let read = std::io::BufRead::read_line(&mut output, &mut line).expect("text");
         assert!(read > 0, "it has ended");
@@ -128,7 +128,7 @@ fn an_agent_is_refused_a_reply_that_lacks_a_requested_part() {
     };
     drop(input);
     agent.wait().expect("it ends");
-    assert_eq!(said["result"]["isError"], true, "{said}");
-    let refusal = &said["result"]["_meta"]["svc/refusal"];
-    assert_eq!(refusal["code"], "incomplete", "{said}");
+    assert_eq!(reply["result"]["isError"], true, "{reply}");
+    let refusal = &reply["result"]["_meta"]["svc/refusal"];
+    assert_eq!(refusal["code"], "incomplete", "{reply}");
 }

@@ -44,8 +44,8 @@ fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let pages = folder.path().join("man1");
     let name = pages.to_str().expect("a name in Unicode");
-    let said = printed(&["man", name], &[]);
-    assert!(said.ends_with(&format!("pages in {name}\n")), "{said}");
+    let stdout = printed(&["man", name], &[]);
+    assert!(stdout.ends_with(&format!("pages in {name}\n")), "{stdout}");
     for (page, words) in [
         ("svc.1", &["svc serve", "investigate"][..]),
         ("svc-ci-report.1", &["soft", "whole"]),
@@ -69,8 +69,8 @@ fn colours_can_be_turned_on_and_off() {
     ] {
         let output = run(&[&wrong[..], choice].concat(), variables);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(said.contains('\u{1b}'), coloured, "{choice:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(stderr.contains('\u{1b}'), coloured, "{choice:?}: {stderr}");
     }
     let usage = run(&["nonsense", "--color", "always"], &[]);
     assert_eq!(usage.status.code(), Some(2));
@@ -122,9 +122,12 @@ fn a_snippet_is_printed_with_and_without_the_print_flag() {
 fn a_json_error_contains_hints() {
     let output = run(&["me", "--json"], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.starts_with(r#"{"error":{"code":"no_token""#), "{said}");
-    assert!(said.contains(r#""hints":["set SVC_TOKEN"#), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        stderr.starts_with(r#"{"error":{"code":"no_token""#),
+        "{stderr}"
+    );
+    assert!(stderr.contains(r#""hints":["set SVC_TOKEN"#), "{stderr}");
 }
 
 /// Runs a command with a document on its standard input.
@@ -167,12 +170,12 @@ fn the_published_schemas_are_listed_and_shown_as_they_are_in_their_files() {
     }
     let unknown = run(&["schema", "show", "GatewayPayloads"], &[]);
     assert_eq!(unknown.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(
-        said.contains("there is no schema GatewayPayloads"),
-        "{said}"
+        stderr.contains("there is no schema GatewayPayloads"),
+        "{stderr}"
     );
-    assert!(said.contains("did you mean GatewayPayload"), "{said}");
+    assert!(stderr.contains("did you mean GatewayPayload"), "{stderr}");
 }
 
 #[test]
@@ -201,9 +204,9 @@ fn a_document_is_checked_against_a_published_schema() {
         places.contains(&"(document)") && places.contains(&"/sessions/0/session_id"),
         "{shown}"
     );
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("2 violations of CommitNote"), "{said}");
-    assert!(said.contains("svc schema show CommitNote"), "{said}");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("2 violations of CommitNote"), "{stderr}");
+    assert!(stderr.contains("svc schema show CommitNote"), "{stderr}");
 
     let json = given(&[&check[..], &["--json"]].concat(), &wrong);
     let json = String::from_utf8_lossy(&json.stdout).into_owned();
@@ -255,9 +258,9 @@ fn unusable_arguments_and_addresses_are_refused() {
         (&["facts", "--url", "https://svc.example/?a"], 1, "query"),
     ] {
         let output = run(arguments, &[]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(words), "{arguments:?}: {said}");
-        assert!(!said.contains("svc login"), "{arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("svc login"), "{arguments:?}: {stderr}");
     }
 }

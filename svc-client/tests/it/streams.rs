@@ -86,12 +86,12 @@ fn reference(call: &str, message_index: u64) -> Reference {
 fn parts(references: &[Reference]) -> Answer {
     let items: Vec<String> = references
         .iter()
-        .map(|it| {
+        .map(|part| {
             format!(
                 r#"{{"reference":{{"inference_call_id":"{}","side":"input","message_index":{},"part_index":0}},
                 "observed_at":"2026-01-01T00:00:00Z","role":"user","finish_reason":null,
                 "part":{{"type":"text","content":"x"}}}}"#,
-                it.inference_call_id, it.message_index
+                part.inference_call_id, part.message_index
             )
         })
         .collect();

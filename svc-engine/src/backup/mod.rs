@@ -242,9 +242,9 @@ fn keep_mirrors(
 fn missing(mut fetched: Vec<FetchedMirror>, kept: &[MirrorFile]) -> Vec<FetchedMirror> {
     let kept: HashSet<_> = kept
         .iter()
-        .map(|it| (&it.org_id, &*it.repository))
+        .map(|mirror| (&mirror.org_id, &*mirror.repository))
         .collect();
-    fetched.retain(|it| !kept.contains(&(&it.org_id, &*it.repository)));
+    fetched.retain(|mirror| !kept.contains(&(&mirror.org_id, &*mirror.repository)));
     fetched
 }
 
@@ -428,8 +428,8 @@ fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<b
         .deadline
         .check()
         .map_err(|error| CopyError::from(StoreError::from(error)))?;
-    Ok(matches!(&read, Ok(Some(it))
-        if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256)))
+    Ok(matches!(&read, Ok(Some(written))
+        if (written.rows, written.bytes, &written.sha256) == (file.rows, file.bytes, &file.sha256)))
 }
 
 /// Reads something of the store that a backup replaces. A store without a schema has nothing. `None`
@@ -462,8 +462,8 @@ pub fn verify_backup(
         Unconfirmed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
         Unconfirmed::Files(files) => {
             for file in files {
-                let said = "SHA256SUMS says otherwise";
-                findings.add(&file, None, Damage::FileDamaged, said);
+                let detail = "SHA256SUMS says otherwise";
+                findings.add(&file, None, Damage::FileDamaged, detail);
             }
         }
     }
@@ -471,8 +471,8 @@ pub fn verify_backup(
     let missing = manifest.mirrors.as_ref().map(|_| &manifest.mirrors_missing);
     for missing in missing.into_iter().flatten() {
         let id = Some(&*missing.repository);
-        let said = "its folder was absent when the backup was made";
-        findings.add(MIRRORS, id, Damage::MirrorAbsent, said);
+        let detail = "its folder was absent when the backup was made";
+        findings.add(MIRRORS, id, Damage::MirrorAbsent, detail);
     }
     for file in manifest.mirrors.iter().flatten() {
         if !is_whole(folder, file, watch)? {

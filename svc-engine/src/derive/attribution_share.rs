@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn a_decline_raises_an_alert_if_there_are_enough_commits() {
         let (current, baseline) = ([row(2, 0, 8)], [row(9, 1, 0)]);
-        let told = alerts(&current, &baseline, cases_for_margin(0.5));
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].kind, AttributionAlertKind::SustainedDecline);
-        assert_eq!(told[0].baseline.as_ref(), Some(&baseline[0]));
+        let raised = alerts(&current, &baseline, cases_for_margin(0.5));
+        assert_eq!(raised.len(), 1);
+        assert_eq!(raised[0].kind, AttributionAlertKind::SustainedDecline);
+        assert_eq!(raised[0].baseline.as_ref(), Some(&baseline[0]));
         assert_eq!(cases_for_margin(0.1), DECLINE_CASES_MIN);
         assert_eq!(alerts(&current, &baseline, DECLINE_CASES_MIN), []);
         assert_eq!(alerts(&current, &[], 1), []);
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn a_share_of_zero_raises_an_alert_even_without_a_baseline() {
-        let told = alerts(&[row(0, 1, 0)], &[], 1_000);
-        assert_eq!(told[0].kind, AttributionAlertKind::ZeroShare);
-        assert_eq!(told[0].baseline, None);
-        let told = alerts(&[row(0, 0, 9)], &[row(9, 1, 0)], 1);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].kind, AttributionAlertKind::ZeroShare);
-        assert_eq!(told[0].baseline, Some(row(9, 1, 0)));
+        let raised = alerts(&[row(0, 1, 0)], &[], 1_000);
+        assert_eq!(raised[0].kind, AttributionAlertKind::ZeroShare);
+        assert_eq!(raised[0].baseline, None);
+        let raised = alerts(&[row(0, 0, 9)], &[row(9, 1, 0)], 1);
+        assert_eq!(raised.len(), 1);
+        assert_eq!(raised[0].kind, AttributionAlertKind::ZeroShare);
+        assert_eq!(raised[0].baseline, Some(row(9, 1, 0)));
     }
 
     #[test]

@@ -182,14 +182,18 @@ impl CiResolution {
         // compared first because they are cheaper than the texts that distinguish runs.
         let hasher = FixedState::default();
         let hash = |attempt: &CiAttempt| hasher.hash_one(attempt.run());
-        let mut hashed: Vec<(u64, &CiAttempt)> = attempts.iter().map(|it| (hash(it), it)).collect();
+        let mut hashed: Vec<(u64, &CiAttempt)> = attempts
+            .iter()
+            .map(|attempt| (hash(attempt), attempt))
+            .collect();
         hashed.sort_unstable_by(|(hash, first), (other, second)| {
-            let place = |it: &CiAttempt| (it.number, it.outcome_id);
+            let place = |attempt: &CiAttempt| (attempt.number, attempt.outcome_id);
             hash.cmp(other)
                 .then_with(|| first.run().cmp(&second.run()))
                 .then_with(|| place(first).cmp(&place(second)))
         });
-        let mut attempts: Vec<&CiAttempt> = hashed.into_iter().map(|(_, it)| it).collect();
+        let mut attempts: Vec<&CiAttempt> =
+            hashed.into_iter().map(|(_, attempt)| attempt).collect();
         attempts.dedup_by_key(|attempt| attempt.outcome_id);
         let mut resolution = Self::default();
         for run in attempts.chunk_by(|first, second| first.run() == second.run()) {

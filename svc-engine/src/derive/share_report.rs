@@ -99,7 +99,11 @@ impl Renderer<'_> {
             min_cases_for_decline_verdict: report.cases_min,
             current: report.current.iter().map(|row| self.row(row)).collect(),
             baseline: report.baseline.iter().map(|row| self.row(row)).collect(),
-            alerts: report.alerts.iter().map(|it| self.alert(it)).collect(),
+            alerts: report
+                .alerts
+                .iter()
+                .map(|alert| self.alert(alert))
+                .collect(),
             attribution_skips: report.attribution_skips,
         }
     }

@@ -104,7 +104,11 @@ impl Engine {
     pub async fn captured(&self) -> Result<CaptureTotals, Error> {
         let pending = match self.0.store.write_counts().await {
             Ok(()) => CaptureTotals::default(),
-            Err(error) if error.obstacle().is_some_and(|it| it != Obstacle::NoAnswer) => {
+            Err(error)
+                if error
+                    .obstacle()
+                    .is_some_and(|obstacle| obstacle != Obstacle::NoAnswer) =>
+            {
                 self.0.store.uncounted()
             }
             Err(error) => return Err(error.into()),

@@ -58,10 +58,10 @@ impl Lifetime {
 impl fmt::Display for Lifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Identified(it) => write!(
+            Self::Identified(identity) => write!(
                 f,
                 "{}/{}/{}",
-                it.repository_provider, it.repository_host, it.repository_id
+                identity.repository_provider, identity.repository_host, identity.repository_id
             ),
             Self::Named(name) => name.fmt(f),
         }

@@ -171,7 +171,7 @@ impl<'g> Mirror<'g> {
     /// Prepares a fetch. The caller adds the refspecs.
     fn fetching(&self, remote: &Remote, options: &[&str]) -> Call {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let tolerated = TOLERATED.map(|it| (format!("fetch.fsck.{it}"), "ignore".to_owned()));
+        let tolerated = TOLERATED.map(|flaw| (format!("fetch.fsck.{flaw}"), "ignore".to_owned()));
         self.git
             .on("fetch", &self.path)
             .settings(FETCH_SETTINGS.map(own))
@@ -399,9 +399,9 @@ impl PrepareError {
     }
 
     /// Returns whether git's or the remote's error output contains one of these words.
-    pub(super) fn says(&self, words: &[&str]) -> bool {
+    pub(super) fn mentions(&self, words: &[&str]) -> bool {
         match self {
-            Self::Git(error) => error.says(words),
+            Self::Git(error) => error.mentions(words),
             Self::Folder(_) => false,
         }
     }

@@ -43,7 +43,9 @@ impl MirrorFailure {
 
     /// Returns the failure that a word names, or `None` if the word is from a later version.
     pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|failure| failure.as_str() == word)
     }
 
     /// Returns what an operator can do about it. `refresh` is the command that refreshes the

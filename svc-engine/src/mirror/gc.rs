@@ -223,9 +223,14 @@ mod tests {
             let mut snapshot = store.snapshot_now();
             let apply = apply.then_some(&ledger);
             let collected = collect(&folder, &mut snapshot, retention, apply).unwrap();
-            let shown = |it: Collected| {
-                let repo = it.repo.map(String::from);
-                (it.lifetime.to_string(), repo, it.last_push_at, it.action)
+            let shown = |mirror: Collected| {
+                let repo = mirror.repo.map(String::from);
+                (
+                    mirror.lifetime.to_string(),
+                    repo,
+                    mirror.last_push_at,
+                    mirror.action,
+                )
             };
             collected.into_iter().map(shown).collect::<Vec<_>>()
         };

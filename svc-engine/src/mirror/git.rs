@@ -115,11 +115,11 @@ impl GitError {
 
     /// Returns whether git reported a full disk.
     pub(super) fn lacked_space(&self) -> bool {
-        self.says(&NO_SPACE)
+        self.mentions(&NO_SPACE)
     }
 
     /// Returns whether git's or the remote's error output contains one of these words.
-    pub(super) fn says(&self, words: &[&str]) -> bool {
+    pub(super) fn mentions(&self, words: &[&str]) -> bool {
         match &self.cause {
             ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),
             ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,

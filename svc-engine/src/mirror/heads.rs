@@ -184,7 +184,7 @@ impl Heads {
                             self.keep(&mut kept, mirror)?;
                             return Err(HeadsError::Prepare(error));
                         }
-                        if error.says(&LACKING) {
+                        if error.mentions(&LACKING) {
                             asked.absent += 1;
                         } else {
                             asked.failed += 1;

@@ -133,7 +133,7 @@ impl Reading<'_> {
     fn pushed_commits(&self, pushes: &[WaitingPush]) -> Result<Vec<(ObjectId, usize)>, GitError> {
         let ends: Vec<ObjectId> = pushes
             .iter()
-            .flat_map(|it| [&it.push.before_sha, &it.push.after_sha])
+            .flat_map(|waiting| [&waiting.push.before_sha, &waiting.push.after_sha])
             .map(ObjectId::of)
             .collect();
         let objects = self.mirror.objects(&ends, self.allowance)?;
@@ -211,7 +211,7 @@ impl Reading<'_> {
         let noted = self.mirror.notes_of(tip, &reached, self.allowance)?;
         let noted: Vec<_> = noted.into_iter().map(|noted| (noted, None)).collect();
         let read = self.read(notes, &noted)?;
-        let unread: HashSet<ObjectId> = noted[read..].iter().map(|(it, _)| it.commit).collect();
+        let unread: HashSet<ObjectId> = noted[read..].iter().map(|(note, _)| note.commit).collect();
         self.observed.more |= !unread.is_empty();
         // A note that has been removed no longer waits either.
         let done: HashSet<ObjectId> = reached.into_iter().collect();

@@ -376,7 +376,7 @@ mod tests {
         }
         mirrors.wake();
         eventually("all are refreshed", || {
-            let done = |it: &&MirrorStatus| it.last_success_at.is_some();
+            let done = |status: &&MirrorStatus| status.last_success_at.is_some();
             stage.states().iter().filter(done).count() == 6
         });
         assert!(matches!(stage.states()[0].state, JobState::Running(_)));
@@ -410,7 +410,7 @@ mod tests {
             stage.deliver_to_silence(number, "again");
         }
         let mirrors = stage.start(|config| config.deadline = Duration::from_mins(10));
-        let running = |it: &MirrorStatus| matches!(it.state, JobState::Running(_));
+        let running = |status: &MirrorStatus| matches!(status.state, JobState::Running(_));
         eventually("one hangs again", || stage.states().iter().any(running));
         stage.deliver(9, "main", &stage.forge.url());
         mirrors.wake();

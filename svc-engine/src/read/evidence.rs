@@ -288,9 +288,9 @@ mod tests {
     fn digests_of_different_messages_differ_for_any_numbers() {
         let of = |json| digest(&result(json, None)).unwrap();
         let all = ["1", "2", "NaN", "[NaN,1]", "Infinity", "1e400"].map(of);
-        for (index, one) in all.iter().enumerate() {
-            assert_eq!(one.len(), DIGEST_CHARACTERS);
-            assert!(!all[..index].contains(one), "{index}");
+        for (index, digest) in all.iter().enumerate() {
+            assert_eq!(digest.len(), DIGEST_CHARACTERS);
+            assert!(!all[..index].contains(digest), "{index}");
         }
         let stopped = digest(&result("1", Some("stop"))).unwrap();
         assert_eq!(stopped, all[0], "the finish reason does not count");

@@ -136,7 +136,7 @@ fn delivery(
         let is_of_run = [&base, &head]
             .into_iter()
             .flatten()
-            .any(|it| it == repository);
+            .any(|side| side == repository);
         if !is_of_run || !pull_requests.insert(found.pr_number) {
             continue;
         }

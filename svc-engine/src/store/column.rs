@@ -155,7 +155,7 @@ macro_rules! columns {
 
 columns! {
     String: Value::OwnText, |columns| columns.take(|row, place| row.text(place).map(Some));
-    Arc<str>: |it| Value::OwnText((*it).to_owned()),
+    Arc<str>: |text| Value::OwnText((*text).to_owned()),
         |columns| columns.text(|text| Some(text.into()));
     i64: Value::Integer, |columns| columns.take(|row, place| row.integer(place).map(Some));
     f64: Value::Real, |columns| columns.take(|row, place| row.real(place).map(Some));
@@ -167,21 +167,23 @@ columns! {
     Instant: Value::from,
         |columns| columns.take(|row, place| Ok(Self::from_microseconds(row.integer(place)?)));
     FactId: Value::from, |columns| columns.bytes(|bytes| Ok(value::fact_id(bytes)));
-    SessionId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
-    UserId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
-    AgentHarness: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    InteractionMode: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    CiProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    CiResult: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    GatewayProvider: |it| gateway_letter(it).into(), |columns| columns.text(gateway_of_letter);
-    RepositoryProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
-    RepositoryHost: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
-    RepositoryId: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
-    RepositoryName: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
-    CommitSha: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
-    Branch: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    SessionId: |id| Value::OwnText(id.into()), |columns| columns.text(|text| Self::new(text).ok());
+    UserId: |id| Value::OwnText(id.into()), |columns| columns.text(|text| Self::new(text).ok());
+    AgentHarness: |harness| harness.as_str().into(), |columns| columns.text(Self::from_wire);
+    InteractionMode: |mode| mode.as_str().into(), |columns| columns.text(Self::from_wire);
+    CiProvider: |provider| provider.as_str().into(), |columns| columns.text(Self::from_wire);
+    CiResult: |result| result.as_str().into(), |columns| columns.text(Self::from_wire);
+    GatewayProvider: |provider| gateway_letter(provider).into(),
+        |columns| columns.text(gateway_of_letter);
+    RepositoryProvider: |provider| provider.as_str().into(),
+        |columns| columns.text(Self::from_wire);
+    RepositoryHost: |host| Value::OwnText(host.into()), |columns| columns.text(Self::new);
+    RepositoryId: |id| Value::OwnText(id.into()), |columns| columns.text(Self::new);
+    RepositoryName: |name| Value::OwnText(name.into()), |columns| columns.text(Self::new);
+    CommitSha: |sha| Value::OwnText(sha.into()), |columns| columns.text(Self::new);
+    Branch: |branch| Value::OwnText(branch.into()), |columns| columns.text(Self::new);
     // A text that may contain NUL or a surrogate is stored as its escaped JSON string.
-    Text: |it| Value::OwnText(String::from_utf8(it.document()).expect("escaped JSON is ASCII")),
+    Text: |text| Value::OwnText(String::from_utf8(text.document()).expect("escaped JSON is ASCII")),
         |columns| columns.text(|text| Self::of_document(text.as_bytes()));
 }
 

@@ -219,7 +219,10 @@ impl<'k> References<'k> {
             Scope::Global => (None, self.known.shared(&hash)),
             Scope::Session => {
                 let known = self.known_session.as_ref();
-                (Some(self.session), known.and_then(|it| it.get(&hash)))
+                (
+                    Some(self.session),
+                    known.and_then(|contents| contents.get(&hash)),
+                )
             }
         };
         match stored {
@@ -357,7 +360,9 @@ pub(super) fn store(
     // Shared ones come first.
     let shared = contents.partition_point(|content| content.key.session.is_none());
     let digests = contents[..shared].iter();
-    let digests: Vec<Value<'_>> = digests.map(|it| Value::Blob(&it.key.hash)).collect();
+    let digests: Vec<Value<'_>> = digests
+        .map(|content| Value::Blob(&content.key.hash))
+        .collect();
     let mut found = 0;
     connection.lookup(&SHARED_BY_DIGEST, &[], &digests, |row| {
         let digest = row.blob(1)?;
@@ -381,10 +386,10 @@ pub(super) fn verify(
     calls: &[&Encoded],
     generation: u64,
 ) -> Result<(), StoreError> {
-    let outdated = calls.iter().filter(|it| it.generation != generation);
+    let outdated = calls.iter().filter(|call| call.generation != generation);
     let known = outdated
-        .flat_map(|it| it.contents())
-        .filter_map(|it| match it {
+        .flat_map(|call| call.contents())
+        .filter_map(|content| match content {
             ContentRef::Known(content_id) => Some(*content_id),
             ContentRef::New(_) => None,
         });

@@ -98,28 +98,28 @@ impl StoredFact {
     /// Returns the id of the fact.
     pub fn id(&self) -> FactId {
         match self {
-            Self::InferenceCall(it) => it.inference_call_id,
-            Self::DeveloperDecision(it) => it.decision_id,
-            Self::CiOutcome(it) => it.outcome_id,
-            Self::Push(it) => it.push_id,
-            Self::PullRequestMerge(it) => it.merge_id,
-            Self::PullRequestRevision(it) => it.revision_id,
-            Self::EditObservation(it) => it.observation_id,
-            Self::RejectedEdit(it) => it.rejection_id,
-            Self::RetryLinkage(it) => it.retry_linkage_id,
-            Self::SessionCommitObservation(it) => it.observation_id,
-            Self::RepositoryRename(it) => it.rename_id,
+            Self::InferenceCall(call) => call.inference_call_id,
+            Self::DeveloperDecision(decision) => decision.decision_id,
+            Self::CiOutcome(outcome) => outcome.outcome_id,
+            Self::Push(push) => push.push_id,
+            Self::PullRequestMerge(merge) => merge.merge_id,
+            Self::PullRequestRevision(revision) => revision.revision_id,
+            Self::EditObservation(edit) => edit.observation_id,
+            Self::RejectedEdit(rejection) => rejection.rejection_id,
+            Self::RetryLinkage(linkage) => linkage.retry_linkage_id,
+            Self::SessionCommitObservation(observation) => observation.observation_id,
+            Self::RepositoryRename(rename) => rename.rename_id,
         }
     }
 
     /// Returns the Session of a fact that may contain captured content.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::InferenceCall(it) => Some(&it.session_id),
-            Self::DeveloperDecision(it) => Some(&it.session_id),
-            Self::EditObservation(it) => Some(&it.session_id),
-            Self::RejectedEdit(it) => Some(&it.session_id),
-            Self::RetryLinkage(it) => Some(&it.session_id),
+            Self::InferenceCall(call) => Some(&call.session_id),
+            Self::DeveloperDecision(decision) => Some(&decision.session_id),
+            Self::EditObservation(edit) => Some(&edit.session_id),
+            Self::RejectedEdit(rejection) => Some(&rejection.session_id),
+            Self::RetryLinkage(linkage) => Some(&linkage.session_id),
             Self::CiOutcome(_)
             | Self::Push(_)
             | Self::PullRequestMerge(_)

@@ -102,7 +102,7 @@ impl KnownContents {
 
     /// Returns a Session's contents, if they are remembered.
     pub(super) fn session(&self, session: &SessionKey) -> Option<KnownSession> {
-        self.sessions.get(session).map(|it| it.contents)
+        self.sessions.get(session).map(|weighed| weighed.contents)
     }
 
     /// Returns the id of a content.
@@ -115,7 +115,7 @@ impl KnownContents {
 
     /// Returns the mark of a remembered Session when its contents were up to date.
     pub(super) fn mark(&self, session: &SessionKey) -> Option<i64> {
-        self.session(session).map(|it| it.read().mark)
+        self.session(session).map(|contents| contents.read().mark)
     }
 
     /// Remembers a shared content that a committed transaction stored.
@@ -188,7 +188,10 @@ mod tests {
         known.remember(SESSION, 1, [(hash(1), 1)], true);
         known.remember(SESSION, 2, [(hash(2), 2)], false);
         let session = known.session(&SESSION).unwrap();
-        assert_eq!([1, 2].map(|it| session.get(&hash(it))), [Some(1), Some(2)]);
+        assert_eq!(
+            [1, 2].map(|number| session.get(&hash(number))),
+            [Some(1), Some(2)]
+        );
         known.touched(&SESSION, 7);
         let mark = sessions::next_mark(Some(2), 7);
         assert_eq!(known.mark(&SESSION), Some(mark));
@@ -211,7 +214,7 @@ mod tests {
             known.remember(session, 1, contents(), true);
         }
         let remembered: Vec<SessionKey> = sessions()
-            .filter(|it| known.session(it).is_some())
+            .filter(|session| known.session(session).is_some())
             .collect();
         assert!((1..=14).contains(&remembered.len()), "{}", remembered.len());
         for session in remembered {

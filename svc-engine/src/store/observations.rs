@@ -33,7 +33,7 @@ impl Fact for SessionCommitObservation {
 /// Returns the condition that an observation `f` is of a repository, according to both itself and
 /// its push `p`, if that is visible. It decides as
 /// [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation) does.
-pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
+pub(super) fn is_of(statement: &mut Statement<'_>, repository: &Lifetime) -> String {
     match repository {
         Lifetime::Identified(identity) => {
             let RepositoryIdentity {
@@ -41,9 +41,9 @@ pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
                 repository_host,
                 repository_id,
             } = identity.clone();
-            let provider = it.value(repository_provider.as_str());
-            let host = it.own(repository_host.into());
-            let id = it.own(repository_id.into());
+            let provider = statement.value(repository_provider.as_str());
+            let host = statement.own(repository_host.into());
+            let id = statement.own(repository_id.into());
             let is = |row: &str| {
                 format!(
                     "{row}.repository_provider = {provider} AND {row}.repository_host = {host} \
@@ -54,7 +54,7 @@ pub(super) fn is_of(it: &mut Statement<'_>, repository: &Lifetime) -> String {
             format!("(f.repository_id IS NULL OR {own}) AND {pushed}")
         }
         Lifetime::Named(name) => {
-            let name = it.own(name.clone().into());
+            let name = statement.own(name.clone().into());
             format!(
                 "f.repository_id IS NULL AND f.repo = {name} \
                 AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"

@@ -114,7 +114,7 @@ impl Snapshot<'_> {
                 None => self.owners_among(IdOf::ToolCall, ids, observed_by)?,
             });
             let mut found: HashMap<&str, usize, RandomState> = HashMap::default();
-            let is_told: Vec<bool> = owned
+            let is_passed_on: Vec<bool> = owned
                 .iter()
                 .map(|owned| {
                     let owners = found.entry(&owned.call_id).or_default();
@@ -122,8 +122,8 @@ impl Snapshot<'_> {
                     *owners <= OWNERS_MAX
                 })
                 .collect();
-            for (owned, is_told) in owned.into_iter().zip(is_told) {
-                if is_told {
+            for (owned, is_passed_on) in owned.into_iter().zip(is_passed_on) {
+                if is_passed_on {
                     each(owned)?;
                 }
             }

@@ -179,7 +179,7 @@ pub(super) fn first_use(connection: &mut Connection, sql: &str) {
     }
     let is_planned = ["SELECT", "UPDATE", "DELETE"]
         .iter()
-        .any(|it| sql.starts_with(it));
+        .any(|keyword| sql.starts_with(keyword));
     if !is_planned || UNCHECKED.get() {
         return;
     }
@@ -292,11 +292,11 @@ fn conditions(line: &str) -> Option<Vec<String>> {
 /// Returns whether a search reads few facts of an organization: those that share a value, those in
 /// a range, or only the latest.
 fn is_bounded(sql: &str, conditions: &[String]) -> bool {
-    let is_whole = |it: &String| {
-        let column = it.trim_start_matches('(');
+    let is_whole = |condition: &String| {
+        let column = condition.trim_start_matches('(');
         column.starts_with("<expr>") || column.starts_with("org_id || ")
     };
-    let is_range = |it: &String| it.contains("_at_us") && it.contains('>');
+    let is_range = |condition: &String| condition.contains("_at_us") && condition.contains('>');
     if conditions.first().is_some_and(is_whole) {
         return conditions.iter().any(is_range) || sql.contains("LIMIT 1");
     }

@@ -74,7 +74,7 @@ struct Transaction {
     /// The time after which its statements fail.
     deadline: Deadline,
     /// The statement timeout that was last set on the server.
-    told: Duration,
+    statement_timeout: Duration,
 }
 
 impl PostgresConnection {
@@ -124,12 +124,12 @@ impl PostgresConnection {
     }
 
     fn begin(&mut self, how: &str, deadline: &Deadline) -> Result<(), StoreError> {
-        let told = left(deadline)?;
+        let statement_timeout = left(deadline)?;
         self.transaction = Some(Transaction {
             deadline: deadline.clone(),
-            told,
+            statement_timeout,
         });
-        self.batch(&format!("{how}; {}", timeout(told)))
+        self.batch(&format!("{how}; {}", timeout(statement_timeout)))
     }
 
     /// Gives another connection the state of this one. The other connection has begun a read
@@ -315,10 +315,10 @@ impl PostgresConnection {
             return Ok(());
         };
         let left = left(&transaction.deadline)?;
-        if left > transaction.told / 2 {
+        if left > transaction.statement_timeout / 2 {
             return Ok(());
         }
-        transaction.told = left;
+        transaction.statement_timeout = left;
         self.batch(&timeout(left))
     }
 

@@ -241,7 +241,8 @@ fn append_one(
         )?
         .ok_or(corrupt("quarantine_log", "no revision was given"))?;
     let is_quarantined = |action: &str| i64::from(action == QuarantineAction::Quarantine.as_str());
-    let change = is_quarantined(entry.action.as_str()) - latest.map_or(0, |it| is_quarantined(&it));
+    let change =
+        is_quarantined(entry.action.as_str()) - latest.map_or(0, |action| is_quarantined(&action));
     if target_found {
         transaction.add_quarantined(entry.table, change)?;
     } else {

@@ -160,8 +160,8 @@ pub(super) fn judge(
         .ok_or(corrupt(table.name, "a retained fact is absent"))?;
     let identifies = |column: &&str| {
         let beside = NAMES.iter().find(|(name, _)| name == column);
-        let says_something = beside.is_none_or(|(_, id)| !row.given(table, id));
-        says_something && identity.split(", ").any(|name| name == *column)
+        let is_decisive = beside.is_none_or(|(_, id)| !row.given(table, id));
+        is_decisive && identity.split(", ").any(|name| name == *column)
     };
     if difference.columns.iter().any(identifies) {
         return Ok(Outcome::Conflict(Code::RepositoryIdentityConflict));

@@ -90,7 +90,7 @@ pub struct OutcomeWorkflow {
 
 /// The shared values of the outcomes that were read so far.
 #[derive(Default)]
-struct Said {
+struct Interned {
     places: Alike<OutcomePlace>,
     workflows: Alike<OutcomeWorkflow>,
 }
@@ -133,9 +133,9 @@ impl<T> Alike<T> {
         if let Some(known) = self.known.get(&self.key) {
             return Ok(Arc::clone(known));
         }
-        let said = Arc::new(read()?);
-        self.known.insert(self.key.clone(), Arc::clone(&said));
-        Ok(said)
+        let shared = Arc::new(read()?);
+        self.known.insert(self.key.clone(), Arc::clone(&shared));
+        Ok(shared)
     }
 }
 
@@ -193,7 +193,7 @@ const PLACE: Range<usize> = 4..10;
 const WORKFLOW: Range<usize> = 10..13;
 
 impl CohortOutcome {
-    fn read(row: &Row<'_>, said: &mut Said) -> Result<Self, StoreError> {
+    fn read(row: &Row<'_>, interned: &mut Interned) -> Result<Self, StoreError> {
         let columns_from = |place| Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS).behind(place);
         let mut columns = columns_from(0);
         let mut last = columns_from(WORKFLOW.end);
@@ -202,7 +202,7 @@ impl CohortOutcome {
             provider: columns.next()?,
             run_id: columns.next()?,
             run_attempt: OrZero::read(&mut columns)?,
-            place: said.places.read(row, PLACE, || {
+            place: interned.places.read(row, PLACE, || {
                 Ok(OutcomePlace {
                     repo: columns.next()?,
                     repository: columns.next()?,
@@ -210,7 +210,7 @@ impl CohortOutcome {
                     branch: columns.next()?,
                 })
             })?,
-            workflow: said.workflows.read(row, WORKFLOW, || {
+            workflow: interned.workflows.read(row, WORKFLOW, || {
                 let mut columns = columns_from(WORKFLOW.start);
                 Ok(OutcomeWorkflow {
                     name: columns.next()?,
@@ -301,10 +301,10 @@ impl Snapshot<'_> {
             .iter()
             .map(|commit| commit.as_str().into())
             .collect();
-        let mut said = Said::default();
+        let mut interned = Interned::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
-                each(CohortOutcome::read(row, &mut said)?)
+                each(CohortOutcome::read(row, &mut interned)?)
             })
     }
 
@@ -335,14 +335,14 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
-        let mut said = Said::default();
+        let mut interned = Interned::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_RUNS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);
                 if known.contains(&columns.next()?) {
                     return Ok(());
                 }
-                each(CohortOutcome::read(row, &mut said)?)
+                each(CohortOutcome::read(row, &mut interned)?)
             })
     }
 

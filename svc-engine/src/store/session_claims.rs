@@ -344,7 +344,7 @@ fn proven_places(
     let mut values = vec![org_id.as_str().into()];
     let mut selects = Vec::new();
     // A claim that is asked for twice is found once.
-    let asked = (0..claims.len().next_power_of_two()).map(|it| it.min(claims.len() - 1));
+    let asked = (0..claims.len().next_power_of_two()).map(|place| place.min(claims.len() - 1));
     for place in asked {
         let (session_id, value) = &claims[place];
         let number = values.len();
@@ -353,7 +353,7 @@ fn proven_places(
             value.as_str().into(),
             Value::Integer(i64::try_from(place).unwrap_or(i64::MAX)),
         ]);
-        let [session_id, value, place] = [1, 2, 3].map(|it| format!("${}", number + it));
+        let [session_id, value, place] = [1, 2, 3].map(|offset| format!("${}", number + offset));
         let proof = kind.proof("$1", &session_id, &value);
         selects.push(format!("SELECT CAST({place} AS BIGINT) WHERE {proof}"));
     }

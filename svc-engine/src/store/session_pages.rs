@@ -77,28 +77,28 @@ const COLUMNS: [&str; 6] = [
 
 /// Returns the statement of a page, along one value of the first condition if there is one.
 fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
-    let mut it = Statement::default();
-    let org = it.value(org_id);
-    let from = it.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
+    let mut statement = Statement::default();
+    let org = statement.value(org_id);
+    let from = statement.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
     let (before, id) = page.before.unzip();
-    let before = it.value(before.map_or(i64::MAX, Instant::microseconds));
+    let before = statement.value(before.map_or(i64::MAX, Instant::microseconds));
     let number = match id.flatten() {
-        None => it.value(i64::MIN),
+        None => statement.value(i64::MIN),
         // A database that was set back may have lost the Session. Then all of the moment follow.
         Some(id) => {
-            let (id, all) = (it.value(id.as_str()), it.value(i64::MAX));
+            let (id, all) = (statement.value(id.as_str()), statement.value(i64::MAX));
             format!(
                 "COALESCE((SELECT n.session_number FROM sessions n \
                 WHERE n.session_id = {id} AND n.org_id = {org}), {all})"
             )
         }
     };
-    let rows = it.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
+    let rows = statement.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
     // The table whose index is read.
     let (row, along) = match (page.conditions.first(), value) {
         (Some(condition), Some(value)) => {
-            let kind = it.value(condition.kind().letter());
-            let value = it.value(value);
+            let kind = statement.value(condition.kind().letter());
+            let value = statement.value(value);
             let along = format!(
                 "session_claims c JOIN sessions s ON s.session_number = c.session_number \
                 WHERE c.value = {value} AND c.kind = {kind} AND c.org_id = {org}"
@@ -111,11 +111,11 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
     for condition in page.conditions {
         proofs.push(match condition {
             SessionCondition::Claim(kind, value) => {
-                let value = it.value(*value);
+                let value = statement.value(*value);
                 kind.proof("s.org_id", "s.session_id", &value)
             }
             SessionCondition::Repository { repository, .. } => {
-                let is_of = observations::is_of(&mut it, repository);
+                let is_of = observations::is_of(&mut statement, repository);
                 observations::some("s", &is_of)
             }
         });
@@ -123,7 +123,7 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
     if proofs.is_empty() {
         proofs.push(exists("s"));
     }
-    it.text = format!(
+    statement.text = format!(
         "SELECT s.session_id, s.session_number, s.captured_at_us, s.first_observed_at_us, \
         s.last_observed_at_us, \
         CASE WHEN {} THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END FROM {along} \
@@ -132,7 +132,7 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         ORDER BY {row}.captured_at_us DESC, {row}.session_number DESC LIMIT {rows}",
         proofs.join(" AND "),
     );
-    it
+    statement
 }
 
 impl<'a> SessionCondition<'a> {

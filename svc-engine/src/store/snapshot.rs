@@ -303,7 +303,10 @@ impl<'s> Snapshot<'s> {
         sessions: &[SessionId],
     ) -> Result<HashMap<String, i64>, StoreError> {
         let org_id = self.org_id;
-        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
         sessions::marks(self.connection()?, org_id, &keys)
     }
 

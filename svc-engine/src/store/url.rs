@@ -94,7 +94,7 @@ impl DatabaseUrl {
                 text.parse().map_err(|_| DatabaseUrlError::Malformed)?;
             let options = match options.get_ssl_mode() {
                 // Without a setting, the network is not trusted.
-                PgSslMode::Prefer if !says_ssl_mode(text) && !is_local(&options) => {
+                PgSslMode::Prefer if !sets_ssl_mode(text) && !is_local(&options) => {
                     options.ssl_mode(PgSslMode::Require)
                 }
                 _ => options,
@@ -144,7 +144,7 @@ fn is_known(name: &str) -> bool {
     PARAMETERS.contains(&name) || name.starts_with("options[") || name.starts_with("options%5B")
 }
 
-fn says_ssl_mode(text: &str) -> bool {
+fn sets_ssl_mode(text: &str) -> bool {
     parameters(text).any(|(name, _)| matches!(name, "sslmode" | "ssl-mode"))
 }
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_url_may_choose_the_tls_mode() {
-        let mode = |said: &str| ssl_mode(&format!("postgres://svc@db.internal/svc?{said}"));
+        let mode = |query: &str| ssl_mode(&format!("postgres://svc@db.internal/svc?{query}"));
         assert!(matches!(mode("sslmode=disable"), PgSslMode::Disable));
         assert!(matches!(mode("sslmode=prefer"), PgSslMode::Prefer));
         assert!(matches!(

@@ -91,7 +91,7 @@ impl Epoch {
     ) -> Result<Self, StoreError> {
         let stored = connection.first(LATEST, &[], |row| Ok((row.integer(0)?, row.integer(1)?)))?;
         let (stored, erasures) = stored.unwrap_or_default();
-        let latest = previous.map_or(stored, |it| stored.max(it.witness.epoch));
+        let latest = previous.map_or(stored, |epoch| stored.max(epoch.witness.epoch));
         Ok(Self {
             witness: Witness {
                 epoch: after(latest, Ids::random().fresh().as_u128()),

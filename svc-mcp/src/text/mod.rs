@@ -362,7 +362,7 @@ fn messages(body: &Object) -> String {
         let parts = list(message, "parts");
         let kind = |part: &Json| part.as_object().map(|part| plain(part, "type"));
         let first = parts.iter().take(ENTRIES_MAX);
-        let mut kinds: Vec<String> = first.map(|it| kind(it).unwrap_or_default()).collect();
+        let mut kinds: Vec<String> = first.map(|part| kind(part).unwrap_or_default()).collect();
         if parts.len() > ENTRIES_MAX {
             kinds.push(format!("and {} more", parts.len() - ENTRIES_MAX));
         }

@@ -174,13 +174,13 @@ mod tests {
         fs::write(directory.join("openapi.json"), "{}").unwrap();
         fs::write(directory.join("Former.json"), "{}").unwrap();
         fs::write(directory.join("notes.md"), "kept").unwrap();
-        let mut said = Vec::new();
-        assert_eq!(check(&directory, &mut said).unwrap(), ExitCode::FAILURE);
-        let said = String::from_utf8(said).unwrap();
+        let mut report = Vec::new();
+        assert_eq!(check(&directory, &mut report).unwrap(), ExitCode::FAILURE);
+        let report = String::from_utf8(report).unwrap();
         assert!(
-            said.starts_with("extra: Former.json\nmissing: index.json\ndiffers: openapi.json\n")
+            report.starts_with("extra: Former.json\nmissing: index.json\ndiffers: openapi.json\n")
         );
-        assert!(said.contains("cargo schemas write"));
+        assert!(report.contains("cargo schemas write"));
 
         write(&directory, &mut io::sink()).unwrap();
         assert_eq!(

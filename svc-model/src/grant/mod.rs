@@ -46,15 +46,15 @@ closed_set! {
         /// No visible fact names the Session.
         NothingVisible = "nothing_visible",
         /// No visible fact of the Session names the user of the rule.
-        UserNotSaid = "user_not_said",
+        UserNotNamed = "user_not_named",
         /// A visible fact of the Session names another user.
         OtherUser = "other_user",
         /// No visible fact of the Session is from the agent of the rule.
-        HarnessNotSaid = "harness_not_said",
+        HarnessNotNamed = "harness_not_named",
         /// A visible fact of the Session is from another agent.
         OtherHarness = "other_harness",
         /// No visible note links the Session to a commit of the repository of the rule.
-        RepositoryNotSaid = "repository_not_said",
+        RepositoryNotNamed = "repository_not_named",
         /// A visible note links the Session to a commit of another repository, or of one that
         /// cannot be determined.
         OtherRepository = "other_repository",

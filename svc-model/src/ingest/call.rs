@@ -113,7 +113,7 @@ impl GatewayCallBuilder {
 
     /// Appends an input message with one text part.
     #[must_use]
-    pub fn said(self, role: &str, text: &str) -> Self {
+    pub fn text_message(self, role: &str, text: &str) -> Self {
         self.message(Message {
             role: role.into(),
             parts: vec![Part::Text {
@@ -275,7 +275,7 @@ mod tests {
         GatewayCall::builder()
             .session(SessionId::new("s").unwrap())
             .id(" c ")
-            .said("user", "why?")
+            .text_message("user", "why?")
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     if !endpoint.parameters.is_empty() {
         let parameters = endpoint.parameters.iter().zip(&route.parameters);
         operation["parameters"] = parameters
-            .map(|(it, schema)| parameter(it, schema, example))
+            .map(|(declared, schema)| parameter(declared, schema, example))
             .collect();
     }
     if let Some(body) = request_body(route) {

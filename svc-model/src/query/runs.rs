@@ -37,7 +37,7 @@ impl RunUrl {
         }
         if !["https://", "http://"]
             .iter()
-            .any(|it| text.starts_with(it))
+            .any(|scheme| text.starts_with(scheme))
         {
             return Err("must begin with https:// or http://");
         }

@@ -165,7 +165,7 @@ fn show(page: &Page, caller: &Caller) -> Response {
     };
     let mut response = document(status, referrer, markup);
     if let Some(problem) = &page.problem {
-        say_when(&mut response, problem);
+        add_retry_after(&mut response, problem);
     }
     response
 }
@@ -175,11 +175,11 @@ pub(super) fn refusal(problem: &Problem, caller: Option<&Caller>) -> Response {
     let page = Page::refused(problem);
     let markup = layout::page(&page, caller);
     let mut response = document(problem::status(problem), Referrer::Never, markup);
-    say_when(&mut response, problem);
+    add_retry_after(&mut response, problem);
     response
 }
 
-fn say_when(response: &mut Response, problem: &Problem) {
+fn add_retry_after(response: &mut Response, problem: &Problem) {
     if *problem == Problem::CapacityExceeded {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -100,7 +100,7 @@ impl KnownBrowsers {
     }
 
     /// Returns whether the cookies belong to a known browser.
-    pub(super) fn tell(&self, cookies: &[&str]) -> Browser {
+    pub(super) fn recognise(&self, cookies: &[&str]) -> Browser {
         if cookies.iter().any(|cookie| self.is_signed(cookie)) {
             Browser::Known
         } else {
@@ -146,7 +146,7 @@ mod tests {
     fn only_a_signed_cookie_identifies_a_browser() {
         let known = KnownBrowsers::new(b"operator");
         let cookie = known.fresh();
-        assert_eq!(known.tell(&["x", &cookie]), Browser::Known);
+        assert_eq!(known.recognise(&["x", &cookie]), Browser::Known);
         assert_ne!(cookie, known.fresh());
         let (id, signature) = cookie.split_once('.').unwrap();
         for wrong in [
@@ -158,9 +158,9 @@ mod tests {
             &format!("{id}.{}", &signature[2..]),
             &format!("{id}.+1{}", &signature[2..]),
         ] {
-            assert_eq!(known.tell(&[wrong]), Browser::Strange, "{wrong}");
+            assert_eq!(known.recognise(&[wrong]), Browser::Strange, "{wrong}");
         }
         let other = KnownBrowsers::new(b"another");
-        assert_eq!(other.tell(&[&cookie]), Browser::Strange);
+        assert_eq!(other.recognise(&[&cookie]), Browser::Strange);
     }
 }

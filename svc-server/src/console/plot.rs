@@ -129,8 +129,8 @@ pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
     )
 }
 
-fn difference(it: &Difference) -> Markup {
-    let (Some(at), Some((low, high))) = (it.at, it.interval) else {
+fn difference(drawn: &Difference) -> Markup {
+    let (Some(at), Some((low, high))) = (drawn.at, drawn.interval) else {
         return frame("no line, since there is nothing to compare", &html! {});
     };
     let place = |difference: f64| place(f64::midpoint(difference, 1.0));
@@ -144,7 +144,7 @@ fn difference(it: &Difference) -> Markup {
                 line.whisker x1=(place(end)) y1="5" x2=(place(end)) y2="15" vector-effect="non-scaling-stroke" {}
             }
             line.event x1=(place(at)) y1="2" x2=(place(at)) y2="18" vector-effect="non-scaling-stroke" {}
-            @if let Some(threshold) = it.threshold {
+            @if let Some(threshold) = drawn.threshold {
                 line.mean x1=(place(threshold)) y1="0" x2=(place(threshold)) y2="20" vector-effect="non-scaling-stroke" {}
             }
         },

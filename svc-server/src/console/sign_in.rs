@@ -135,7 +135,7 @@ pub(super) async fn sign_in(asked: Asked) -> Response {
             _ => {}
         }
     }
-    let browser = console.known.tell(&cookies(&asked.headers, &KNOWN));
+    let browser = console.known.recognise(&cookies(&asked.headers, &KNOWN));
     if let Err(wait) = console.attempts.take(browser, asked.now) {
         return too_often(wait.as_secs() + 1, to.as_ref());
     }

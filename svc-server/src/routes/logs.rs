@@ -122,7 +122,7 @@ fn note(
 pub(super) fn handler() -> Handler {
     let inner = bind::<Logs, _, _>(logs);
     Arc::new(move |app, request: HttpRequest| {
-        let speaks_protobuf = says_protobuf(request.headers());
+        let speaks_protobuf = sends_protobuf(request.headers());
         let answer = inner(app, request);
         Box::pin(async move {
             let response = answer.await;
@@ -135,7 +135,7 @@ pub(super) fn handler() -> Handler {
     })
 }
 
-fn says_protobuf(headers: &HeaderMap) -> bool {
+fn sends_protobuf(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE);
     content_type.is_some_and(|value| value.to_str().is_ok_and(is_protobuf))
 }

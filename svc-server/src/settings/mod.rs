@@ -337,7 +337,7 @@ mod tests {
             "config.toml, line 3: ingest_tokens[ci] must have at least 24",
             "SVC_FORGE_WEBHOOK_SECRET must be set",
         ] {
-            let is_there = mistakes.iter().any(|it| it.starts_with(expected));
+            let is_there = mistakes.iter().any(|mistake| mistake.starts_with(expected));
             assert!(is_there, "{expected}: {mistakes:?}");
         }
     }

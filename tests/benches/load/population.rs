@@ -494,9 +494,9 @@ mod tests {
     fn every_kind_of_repository_has_pushes() {
         let population = Population::new(0.01).unwrap();
         for wanted in [
-            |it: &Named| it.identity.is_none(),
-            |it: &Named| it.name.as_str().contains("former"),
-            |it: &Named| it.name.as_str().ends_with("service-0"),
+            |repository: &Named| repository.identity.is_none(),
+            |repository: &Named| repository.name.as_str().contains("former"),
+            |repository: &Named| repository.name.as_str().ends_with("service-0"),
         ] {
             assert!(population.nearest(0, wanted).is_some());
         }

@@ -113,10 +113,10 @@ fn the_configuration_means_the_same_to_every_command() {
         asked.contains("inference_calls                   4        3\n"),
         "{asked}"
     );
-    let said = refused(&configured(&stored, &nowhere, &["facts"]), 1);
+    let error = refused(&configured(&stored, &nowhere, &["facts"]), 1);
     assert!(
-        said.contains("svc db upgrade") && said.contains("svc login URL"),
-        "{said}"
+        error.contains("svc db upgrade") && error.contains("svc login URL"),
+        "{error}"
     );
     let both = ["facts", "--url", &url, "--database-url", &store];
     refused(&configured("", &token, &both), 1);

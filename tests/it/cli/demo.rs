@@ -186,8 +186,8 @@ fn the_demo_plants_no_organization_among_the_evidence_of_others() {
 #[test]
 fn the_demo_stays_on_this_machine() {
     let server = start(&Configuration::default());
-    let said = refused(&svc(&server, &["demo", "--url", "https://svc.example"]), 1);
-    assert!(said.contains("--force"), "{said}");
+    let error = refused(&svc(&server, &["demo", "--url", "https://svc.example"]), 1);
+    assert!(error.contains("--force"), "{error}");
 }
 
 #[test]

@@ -49,8 +49,8 @@ fn discovered_context_leads_to_the_exact_part() {
     ));
     assert!(nothing.starts_with("no_match: 0 of 40 parts"), "{nothing}");
     // The service has several Sessions configured, so one must be named.
-    let said = refused(&svc(&server, &["context", "retrieve", "pager"]), 1);
-    assert!(said.contains("--session"), "{said}");
+    let error = refused(&svc(&server, &["context", "retrieve", "pager"]), 1);
+    assert!(error.contains("--session"), "{error}");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn evidence_goes_from_the_inventory_to_the_exact_bytes() {
         &["evidence", "read", DEMO, &reference, "--json"],
     ));
     assert_eq!(fs::read_to_string(&reply).unwrap() + "\n", exact);
-    let said = refused(&svc(&server, &arguments), 1);
-    assert!(said.contains("never overwritten"), "{said}");
+    let error = refused(&svc(&server, &arguments), 1);
+    assert!(error.contains("never overwritten"), "{error}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_retrieval_token_reads_within_its_grant() {
         &retrieval,
         &["evidence", "inventory", "foreign", "--json"],
     );
-    let said = refused(&foreign, 1);
-    let said = Json::parse(said.as_bytes()).unwrap();
-    assert_eq!(at(&said, &["error", "code"]), &Json::from("outside_grant"));
+    let error = refused(&foreign, 1);
+    let error = Json::parse(error.as_bytes()).unwrap();
+    assert_eq!(at(&error, &["error", "code"]), &Json::from("outside_grant"));
 }

@@ -11,11 +11,11 @@ use super::{COMMAND_MAX, at, refused, start, svc, svc_with};
 #[test]
 fn an_unknown_command_is_a_usage_error_on_stderr() {
     let server = start(&Configuration::default());
-    let said = refused(&svc(&server, &["no-such-command"]), 2);
-    assert!(said.contains("no-such-command"), "{said}");
-    let said = refused(&svc(&server, &["no-such-command", "--json"]), 2);
+    let error = refused(&svc(&server, &["no-such-command"]), 2);
+    assert!(error.contains("no-such-command"), "{error}");
+    let error = refused(&svc(&server, &["no-such-command", "--json"]), 2);
     assert_eq!(
-        at(&Json::parse(said.as_bytes()).unwrap(), &["error", "code"]),
+        at(&Json::parse(error.as_bytes()).unwrap(), &["error", "code"]),
         &Json::from("usage")
     );
 }
@@ -87,20 +87,20 @@ fn every_refusal_says_what_to_do_next() {
             "",
         ),
     ] {
-        let said = refused(&svc_with(&server, variables, arguments), 1);
-        assert!(said.starts_with("error: "), "{said}");
+        let error = refused(&svc_with(&server, variables, arguments), 1);
+        assert!(error.starts_with("error: "), "{error}");
         assert!(
             hint.is_empty()
-                || said
+                || error
                     .lines()
                     .any(|line| line.starts_with("hint: ") && line.contains(hint)),
-            "{said}"
+            "{error}"
         );
         let arguments = [arguments, &["--json"]].concat();
-        let said = refused(&svc_with(&server, variables, &arguments), 1);
-        let said = Json::parse(said.as_bytes()).expect("JSON");
-        assert_eq!(at(&said, &["error", "code"]), &Json::from(code));
-        assert!(at(&said, &["error", "message"]).as_str().is_some());
+        let error = refused(&svc_with(&server, variables, &arguments), 1);
+        let error = Json::parse(error.as_bytes()).expect("JSON");
+        assert_eq!(at(&error, &["error", "code"]), &Json::from(code));
+        assert!(at(&error, &["error", "message"]).as_str().is_some());
     }
 }
 
@@ -114,7 +114,7 @@ fn the_notes_commands_report_a_missing_repository() {
         let mut command = Command::new(programs::path(programs::SHELL));
         command.env("HOME", home.path()).current_dir(home.path());
         let output = process::run(command.args(arguments), b"", COMMAND_MAX).unwrap();
-        let said = refused(&output, 1);
-        assert!(said.contains("not a git repository"), "{said}");
+        let error = refused(&output, 1);
+        assert!(error.contains("not a git repository"), "{error}");
     }
 }

@@ -35,7 +35,9 @@ const FLOW_MAX: Duration = Duration::from_mins(8);
 
 /// Returns the browser, and the folder with the driver and axe.
 fn installed() -> Result<(&'static str, PathBuf), String> {
-    let program = PROGRAMS.into_iter().find(|it| Path::new(it).exists());
+    let program = PROGRAMS
+        .into_iter()
+        .find(|program| Path::new(program).exists());
     let program = program.ok_or("there is no Chromium (apt-get install chromium)")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("console-browser");
     let done = folder.join("installed");
@@ -53,8 +55,11 @@ fn installed() -> Result<(&'static str, PathBuf), String> {
         npm.args(arguments).current_dir(&folder);
         let output = process::run(&mut npm, b"", INSTALL_MAX)?;
         if !output.status.success() {
-            let said = output.stderr_text();
-            return Err(format!("npm: {}", said.lines().last().unwrap_or_default()));
+            let stderr = output.stderr_text();
+            return Err(format!(
+                "npm: {}",
+                stderr.lines().last().unwrap_or_default()
+            ));
         }
     }
     fs::write(done, wanted).map_err(|error| error.to_string())?;
@@ -109,8 +114,8 @@ fn every_page_is_reachable_and_axe_reports_no_violation() {
         .args([program, &server.base_url(), OPERATOR_TOKEN])
         .current_dir(folder);
     let output = process::run(&mut flow, b"", FLOW_MAX).expect("the browser ends");
-    let said = output.stderr_text();
-    assert!(output.status.success(), "{said}");
+    let stderr = output.stderr_text();
+    assert!(output.status.success(), "{stderr}");
     let seen: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for nothing in ["violations", "wide", "foreign", "errors"] {
         assert_eq!(seen[nothing], json!([]), "{nothing}");
@@ -136,7 +141,11 @@ fn every_page_is_reachable_and_axe_reports_no_violation() {
     let pages = seen["pages"].as_object().expect("pages");
     assert!(pages.values().all(|status| status == 200), "{pages:?}");
     for route in svc_server::console_routes() {
-        let is_it = |page: &String| page.split('?').next() == Some(route.path);
-        assert!(route.is_open || pages.keys().any(is_it), "{}", route.path);
+        let is_of_route = |page: &String| page.split('?').next() == Some(route.path);
+        assert!(
+            route.is_open || pages.keys().any(is_of_route),
+            "{}",
+            route.path
+        );
     }
 }

@@ -81,7 +81,7 @@ fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: B
         std::thread::sleep(Duration::from_millis(50));
         shown = words(&page(&server, &cookies, "/console"));
     }
-    for said in [
+    for expected in [
         "Organization acme",
         "inference calls 1 0 1",
         "ci outcomes 1 0 1",
@@ -92,7 +92,7 @@ fn the_overview_shows_what_is_stored_what_arrives_and_what_is_missing(backend: B
         "gateway skipped no_session 1",
         "acme/pager github/github.com/77",
     ] {
-        assert!(shown.contains(said), "{said}\n{shown}");
+        assert!(shown.contains(expected), "{expected}\n{shown}");
     }
 }
 
@@ -134,9 +134,9 @@ fn pages_of_sessions_are_linked_and_keep_the_filter(backend: Backend) {
     let other = format!("/console/sessions?model=b&limit=2&cursor={cursor}");
     let reply = open(&server, &cookies, &other);
     assert_eq!(reply.status, 422);
-    let said = words(&reply.text());
-    assert!(said.contains("Reason: session_cursor_mismatch"), "{said}");
-    assert!(said.contains("Start again from the first page."), "{said}");
+    let text = words(&reply.text());
+    assert!(text.contains("Reason: session_cursor_mismatch"), "{text}");
+    assert!(text.contains("Start again from the first page."), "{text}");
 }
 
 fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend) {
@@ -152,12 +152,12 @@ fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend)
         .iter()
         .find(|link| link.contains("repo=acme%2Fpager"));
     let failures = page(&server, &cookies, chosen.expect("a known repository"));
-    let said = words(&failures);
+    let text = words(&failures);
     for expected in [
         "run-1/1",
         "jenkins build main aaaaaaaaaa all 12 jobs passed",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(text.contains(expected), "{expected}\n{text}");
     }
     let all = links(&failures);
     let commit = all.iter().find(|link| link.starts_with("/console/commit?"));
@@ -171,7 +171,7 @@ fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend)
         &cookies,
         "/console/session?session_id=fix%2Fthe%20pager",
     );
-    let said = words(&session);
+    let text = words(&session);
     for expected in [
         "Session fix/the pager",
         "1 (gpt-4o 1; 11 tokens in, 2 out)",
@@ -182,7 +182,7 @@ fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend)
         "Events 1 to",
         "No commit of this Session was observed, but there may be one.",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(text.contains(expected), "{expected}\n{text}");
     }
     let calls = page(
         &server,
@@ -259,8 +259,8 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
         ),
     ] {
         let shown = words(&page(&server, &cookies, path));
-        for said in expected {
-            assert!(shown.contains(said), "{path}: {said}\n{shown}");
+        for sentence in expected {
+            assert!(shown.contains(sentence), "{path}: {sentence}\n{shown}");
         }
     }
     // The same numbers as the route's.
@@ -309,7 +309,7 @@ fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
         compared.contains(r#"name="margin" value="0.1""#),
         "{compared}"
     );
-    let said = words(&compared);
+    let text = words(&compared);
     for expected in [
         "(7 days)",
         "A: b 0.0 % (0 of 2; 0.0 % to 65.8 %)",
@@ -325,7 +325,7 @@ fn a_comparison_of_models_shows_its_cases_and_caveats(backend: Backend) {
         "Is B at most 0.1 worse than A?",
         "Not shown is not the same as worse",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(text.contains(expected), "{expected}\n{text}");
     }
     let without = words(&page(&server, &cookies, &link));
     assert!(!without.contains("worse than A?"), "{without}");
@@ -353,7 +353,7 @@ fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend
         .collect();
     server.deliver("/v1/logs", logs(&records).to_string());
     let first = page(&server, &cookies, address);
-    let said = words(&first);
+    let text = words(&first);
     for expected in [
         "committed 0.0 % (0 of 103;",
         "attribution unavailable 100.0 % (103 of 103;",
@@ -363,7 +363,7 @@ fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend
         "Sessions 1 to 100 of 103",
         "s/000 attribution unavailable 1 1",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(text.contains(expected), "{expected}\n{text}");
     }
     let next = links(&first);
     let next = next.iter().find(|link| link.contains("from=100"));
@@ -416,15 +416,15 @@ fn hidden_facts_are_listed_with_who_when_and_why(backend: Backend) {
     }
     let log = page(&server, &cookies, address);
     assert!(log.contains("&lt;b&gt;customer\\u{202e} data"), "{log}");
-    let said = words(&log);
-    let released = said
+    let text = words(&log);
+    let released = text
         .find("operator release inference calls")
         .expect("a row");
-    let hidden = said
+    let hidden = text
         .find("operator quarantine inference calls")
         .expect("a row");
-    assert!(released < hidden, "the latest first\n{said}");
-    assert!(said.contains(&call) && said.contains("cleared"), "{said}");
+    assert!(released < hidden, "the latest first\n{text}");
+    assert!(text.contains(&call) && text.contains("cleared"), "{text}");
     let first = page(&server, &cookies, &format!("{address}?limit=1"));
     let earlier = links(&first);
     let earlier = earlier.iter().find(|link| link.contains("before="));
@@ -437,7 +437,7 @@ fn hidden_facts_are_listed_with_who_when_and_why(backend: Backend) {
 }
 
 fn without_mirrors_a_report_page_says_that_it_cannot_attribute(backend: Backend) {
-    let said = "This server keeps no mirrors, so no call can be tied to a commit";
+    let notice = "This server keeps no mirrors, so no call can be tied to a commit";
     for is_without in [true, false] {
         let mut configuration = configured();
         if is_without {
@@ -451,7 +451,7 @@ fn without_mirrors_a_report_page_says_that_it_cannot_attribute(backend: Backend)
         let cookies = signed_in(&server);
         for page_of in ["models", "comparison", "lifecycle", "retention", "share"] {
             let shown = words(&page(&server, &cookies, &format!("/console/{page_of}")));
-            assert_eq!(shown.contains(said), is_without, "{page_of}\n{shown}");
+            assert_eq!(shown.contains(notice), is_without, "{page_of}\n{shown}");
         }
     }
 }
@@ -540,14 +540,14 @@ fn a_refusal_page_shows_its_reason_and_what_to_do(backend: Backend) {
         ("/console/assets/x", 404, "not_found", "overview"),
     ] {
         let reply = open(&server, &cookies, path);
-        let said = words(&reply.text());
-        assert_eq!(reply.status, status, "{path}: {said}");
-        assert!(said.contains("Nothing is shown:"), "{said}");
+        let text = words(&reply.text());
+        assert_eq!(reply.status, status, "{path}: {text}");
+        assert!(text.contains("Nothing is shown:"), "{text}");
         assert!(
-            said.contains(&format!("Reason: {reason}")),
-            "{path}: {said}"
+            text.contains(&format!("Reason: {reason}")),
+            "{path}: {text}"
         );
-        assert!(said.contains(next), "{path}: {said}");
+        assert!(text.contains(next), "{path}: {text}");
     }
     // The request id is returned as everywhere, and the path is counted without its parameters.
     let request = Request::get("/console/session?session_id=x").header("cookie", &cookies);

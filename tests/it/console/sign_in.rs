@@ -182,12 +182,18 @@ fn signing_out_takes_effect_at_once_here_or_everywhere() {
     };
     let status = |cookies: &str| open(&server, cookies, "/console").status;
     out(&one, "here");
-    assert_eq!([&one, &two, &three].map(|it| status(it)), [303, 200, 200]);
+    assert_eq!(
+        [&one, &two, &three].map(|cookies| status(cookies)),
+        [303, 200, 200]
+    );
     // Somebody who has not signed in cannot sign anybody out.
     out("svc-console=x", "everywhere");
     assert_eq!(status(&two), 200);
     out(&two, "everywhere");
-    assert_eq!([&one, &two, &three].map(|it| status(it)), [303, 303, 303]);
+    assert_eq!(
+        [&one, &two, &three].map(|cookies| status(cookies)),
+        [303, 303, 303]
+    );
 }
 
 #[test]

@@ -210,8 +210,8 @@ fn the_pipeline_snippets_report_the_pipeline_they_run_in() {
         let job = Job::new(jobs()[job].1).with(&token).with(&url);
         // What Jenkins itself fills in.
         let command = command.replace("${currentBuild.currentResult}", "FAILURE");
-        let said = done(&job.bash(&command));
-        assert!(said.starts_with(reported), "{said}");
+        let printed = done(&job.bash(&command));
+        assert!(printed.starts_with(reported), "{printed}");
     }
     assert_eq!(ci_outcomes(&server), 4);
 }

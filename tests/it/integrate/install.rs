@@ -82,7 +82,7 @@ fn a_cursor_write_becomes_a_decision_and_never_fails_the_editor() {
         .unwrap()
     );
 
-    for (job, input, said) in [
+    for (job, input, expected) in [
         (&job, "no JSON", "not a JSON object"),
         (&job, &*WRITTEN.replace("c-1", " "), "conversation_id"),
         (&Job::new(&[]), WRITTEN, "no token"),
@@ -102,7 +102,7 @@ fn a_cursor_write_becomes_a_decision_and_never_fails_the_editor() {
     ] {
         let complaint = hook(job, input);
         assert!(
-            complaint.starts_with("error: ") && complaint.contains(said),
+            complaint.starts_with("error: ") && complaint.contains(expected),
             "{complaint}"
         );
         assert!(!complaint.contains(UNKNOWN_TOKEN), "{complaint}");

@@ -93,18 +93,21 @@ fn an_incomplete_report_is_not_sent_and_names_what_is_missing() {
     let server = start(&Configuration::default());
     let job = Job::new(&[("GITLAB_CI", "true"), ("CI_PROJECT_PATH", "group/sub/shop")]);
     let job = job.of(&server);
-    let said = refused(&job.svc(&["ci", "report", "--soft-fail"]), 1);
+    let error = refused(&job.svc(&["ci", "report", "--soft-fail"]), 1);
     for line in [
         "error: the report is incomplete",
         "  no run id: give --run-id (looked at CI_PIPELINE_ID, CI_JOB_NAME)",
         r#"  the repository "group/sub/shop" of CI_PROJECT_PATH must be owner/name: give --repo"#,
         "  no result: give --result or --status (looked at CI_JOB_STATUS, set in after_script)",
     ] {
-        assert!(said.lines().any(|said| said == line), "{line} in\n{said}");
+        assert!(
+            error.lines().any(|shown| shown == line),
+            "{line} in\n{error}"
+        );
     }
     let nobody = Job::new(&[]).of(&server);
-    let said = refused(&nobody.svc(&["ci", "report", "--result", "passed"]), 1);
-    assert!(said.contains("--system"), "{said}");
+    let error = refused(&nobody.svc(&["ci", "report", "--result", "passed"]), 1);
+    assert!(error.contains("--system"), "{error}");
     refused(&nobody.svc(&["ci", "report", "--result", "good"]), 2);
     refused(
         &nobody.svc(&["ci", "report", "--result", "passed", "--status", "x"]),
@@ -127,7 +130,7 @@ fn a_pipeline_continues_if_the_service_is_down_but_not_on_an_invalid_report() {
     let job = |url: &str, token: &str| {
         Job::new(jobs()[1].1).with(&[("SVC_URL", url), ("SVC_TOKEN", token)])
     };
-    for (url, token, said) in [
+    for (url, token, warning) in [
         (
             "http://127.0.0.1:1",
             INGEST_TOKEN,
@@ -140,10 +143,10 @@ fn a_pipeline_continues_if_the_service_is_down_but_not_on_an_invalid_report() {
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(output.stdout_text(), "");
         let beside = output.stderr_text();
-        assert!(beside.starts_with(said), "{beside}");
-        let said = json(&away.svc(&[&report[..], &["--json"]].concat()));
-        assert_eq!(at(&said, &["delivered"]), &Json::from(false));
-        assert!(at(&said, &["error", "code"]).as_str().is_some());
+        assert!(beside.starts_with(warning), "{beside}");
+        let answer = json(&away.svc(&[&report[..], &["--json"]].concat()));
+        assert_eq!(at(&answer, &["delivered"]), &Json::from(false));
+        assert!(at(&answer, &["error", "code"]).as_str().is_some());
         refused(&away.svc(&["ci", "report"]), 1);
     }
     for token in [UNKNOWN_TOKEN, RETRIEVAL_TOKEN] {
@@ -152,10 +155,10 @@ fn a_pipeline_continues_if_the_service_is_down_but_not_on_an_invalid_report() {
     let first = job(&server.base_url(), INGEST_TOKEN);
     done(&first.svc(&report));
     let other = first.with(&[("CI_COMMIT_SHA", &"a".repeat(40))]);
-    let said = refused(&other.svc(&report), 1);
+    let error = refused(&other.svc(&report), 1);
     assert!(
-        said.contains("repository_identity_conflict") && said.contains("--run-id"),
-        "{said}"
+        error.contains("repository_identity_conflict") && error.contains("--run-id"),
+        "{error}"
     );
 }
 
@@ -164,9 +167,9 @@ fn waiting(job: &Job) -> Vec<(String, u64)> {
     let status = json(&job.svc(&["outbox", "status", "--json"]));
     let services = status.as_array().expect("a list").iter();
     services
-        .map(|it| {
-            let service = at(it, &["service"]).as_str().expect("a URL").to_owned();
-            let waiting = match at(it, &["waiting"]) {
+        .map(|outbox| {
+            let service = at(outbox, &["service"]).as_str().expect("a URL").to_owned();
+            let waiting = match at(outbox, &["waiting"]) {
                 Json::Number(number) => number.as_str().parse().expect("a number"),
                 other => panic!("{other:?}"),
             };
@@ -202,9 +205,12 @@ fn reports_of_pipelines_and_editors_are_kept_while_the_service_is_down() {
     assert_eq!(waiting(&job), [(away.to_owned(), 2)]);
     let shown = done(&job.svc(&["outbox", "status"]));
     assert!(shown.contains("\nnext:\n  svc outbox drain\n"), "{shown}");
-    let said = job.svc(&["outbox", "drain"]);
-    assert_eq!(said.status.code(), Some(1), "{said:?}");
-    assert!(said.stdout_text().contains("2 still waiting"), "{said:?}");
+    let output = job.svc(&["outbox", "drain"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        output.stdout_text().contains("2 still waiting"),
+        "{output:?}"
+    );
 
     // Each service has its own outbox. What waits for one never goes to another.
     let job = job.with(&[("SVC_URL", &url)]);

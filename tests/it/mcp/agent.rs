@@ -151,9 +151,12 @@ impl Agent {
         assert_eq!(result.structured_content, None);
         let meta = result.meta.clone().expect("a refusal in parts");
         let parts = meta.0.get("svc/refusal").cloned().expect("a refusal");
-        let said = text(&result);
+        let message = text(&result);
         for part in ["code", "hint"] {
-            assert!(said.contains(parts[part].as_str().expect(part)), "{said}");
+            assert!(
+                message.contains(parts[part].as_str().expect(part)),
+                "{message}"
+            );
         }
         parts
     }

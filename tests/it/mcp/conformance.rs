@@ -118,8 +118,8 @@ fn run_suite(server: &Server, folder: &Path, revision: &str) -> Found {
         .arg(folder.join(format!("found-{revision}-{}", std::process::id())))
         .current_dir(folder);
     let output = process::run(&mut suite, b"", SUITE_MAX).expect("the suite ends");
-    let said = output.stderr_text();
-    assert!(output.status.success(), "{said}");
+    let stderr = output.stderr_text();
+    assert!(output.status.success(), "{stderr}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
@@ -193,8 +193,8 @@ fn the_inspector_reads_on_both_transports() {
                 .env("HOME", &folder)
                 .current_dir(&folder);
             let output = process::run(&mut inspector, b"", INSPECTOR_MAX).expect("it ends");
-            let said = output.stderr_text();
-            assert!(output.status.success(), "{arguments:?}: {said}");
+            let stderr = output.stderr_text();
+            assert!(output.status.success(), "{arguments:?}: {stderr}");
             serde_json::from_slice(&output.stdout).expect("JSON")
         };
         let tools = ask(&["--method", "tools/list"]);

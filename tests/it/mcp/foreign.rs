@@ -56,10 +56,10 @@ fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String>
         command.args(arguments).current_dir(folder);
         let output = process::run(&mut command, b"", INSTALL_MAX)?;
         if !output.status.success() {
-            let said = output.stderr_text();
+            let stderr = output.stderr_text();
             return Err(format!(
                 "{client}: {}",
-                said.lines().last().unwrap_or_default()
+                stderr.lines().last().unwrap_or_default()
             ));
         }
     }
@@ -89,8 +89,8 @@ fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport)
         .args([mode, word, &target, SESSION, RETRIEVAL_TOKEN])
         .env("SVC_URL", server.base_url());
     let output = process::run(&mut client, b"", CLIENT_MAX).expect("the client ends");
-    let said = output.stderr_text();
-    assert!(output.status.success(), "{mode} {transport:?}:\n{said}");
+    let stderr = output.stderr_text();
+    assert!(output.status.success(), "{mode} {transport:?}:\n{stderr}");
     let got: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let question = json!({"schema_version": 1, "query": "pager window"});
     let found = ask(

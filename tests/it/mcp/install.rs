@@ -46,8 +46,8 @@ fn run(server: &Server, folder: &Path, line: &str) -> String {
         .env_remove("SVC_TOKEN")
         .current_dir(folder);
     let output = process::run(&mut command, b"", COMMAND_MAX).expect("the line ends");
-    let said = output.stderr_text();
-    assert!(output.status.success(), "{line}\n{said}");
+    let stderr = output.stderr_text();
+    assert!(output.status.success(), "{line}\n{stderr}");
     output.stdout_text()
 }
 

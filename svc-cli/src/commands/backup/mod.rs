@@ -64,8 +64,8 @@ fn contents(manifest: &Manifest) -> Fields {
 fn hints(undone: &[UndoneDecision]) -> Vec<String> {
     let named = undone.iter().take(NAMED_MAX);
     let mut hints: Vec<String> = named
-        .map(|it| {
-            let command = undone::command(it);
+        .map(|decision| {
+            let command = undone::command(decision);
             format!("the restore undid a later decision; to repeat it: {command}")
         })
         .collect();

@@ -105,8 +105,8 @@ impl Restore {
                 restored.mirrors_kept
             ));
         }
-        let in_it = restored.manifest.mirrors.as_ref().map_or(0, Vec::len);
-        if mirrors.is_none() && in_it > 0 {
+        let in_backup = restored.manifest.mirrors.as_ref().map_or(0, Vec::len);
+        if mirrors.is_none() && in_backup > 0 {
             output.note("the mirrors were not restored; name their folder: --mirror-path");
         }
         if let (Some(first), Some(_)) = (restored.manifest.mirrors_missing.first(), mirrors) {

@@ -75,7 +75,7 @@ fn without(missing: &[FetchedMirror], folder: &Path) -> CommandError {
     let mut names: Vec<String> = missing
         .iter()
         .take(NAMED_MAX)
-        .map(|it| it.repo.clone())
+        .map(|mirror| mirror.repo.clone())
         .collect();
     match missing.len().saturating_sub(NAMED_MAX) {
         0 => {}

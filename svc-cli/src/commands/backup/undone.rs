@@ -76,6 +76,9 @@ fn options(rule: &GrantRule) -> String {
         add("repository-host", Some(identity.repository_host.as_str()));
         add("repository-id", Some(identity.repository_id.as_str()));
     }
-    add("since", rule.since.map(|it| it.to_string()).as_deref());
+    add(
+        "since",
+        rule.since.map(|since| since.to_string()).as_deref(),
+    );
     options.concat()
 }

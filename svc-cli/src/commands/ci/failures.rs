@@ -227,7 +227,7 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
             text
         }
     };
-    let said = outcome.reason.as_ref().or(outcome.error_type.as_ref());
+    let reason = outcome.reason.as_ref().or(outcome.error_type.as_ref());
     [
         relative(outcome.captured_at, now),
         product(&outcome.provider),
@@ -239,7 +239,7 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
         known(one_line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)),
         known(escape(outcome.branch.as_str())),
         commits.short(outcome.commit_sha.as_str()),
-        known(said.map_or_else(String::new, |text| one_line(text, TEXT_CHARACTERS_MAX))),
+        known(reason.map_or_else(String::new, |text| one_line(text, TEXT_CHARACTERS_MAX))),
     ]
 }
 

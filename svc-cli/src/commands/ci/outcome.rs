@@ -32,8 +32,8 @@ impl Outcome {
         let reply = found.run;
         output.reply(&reply, |answer| {
             let others = others(&found.others, now);
-            let told = std::iter::once(render(self.run.run(), answer, now)).chain(others);
-            told.collect::<Vec<_>>().join("\n")
+            let blocks = std::iter::once(render(self.run.run(), answer, now)).chain(others);
+            blocks.collect::<Vec<_>>().join("\n")
         })?;
         let Some(outcome) = &reply.value.outcome else {
             return Ok(());

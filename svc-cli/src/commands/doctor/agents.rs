@@ -127,8 +127,8 @@ mod tests {
                 "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
             ),
         ] {
-            let said = obstacle(variables).expect("an obstacle");
-            assert!(said.starts_with(&format!("{name} is ")), "{said}");
+            let message = obstacle(variables).expect("an obstacle");
+            assert!(message.starts_with(&format!("{name} is ")), "{message}");
         }
         assert_eq!(of_claude_code("no JSON"), None);
     }

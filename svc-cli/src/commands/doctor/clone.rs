@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_fault_of_both_hooks_is_reported_once() {
         let gone = |path: &str| Fault::ProgramGone(PathBuf::from(path));
-        for (first, second, said) in [
+        for (first, second, expected) in [
             (
                 Fault::Missing,
                 Fault::Missing,
@@ -90,7 +90,7 @@ mod tests {
             ),
         ] {
             let faults = [("post-commit", first), ("pre-push", second)];
-            assert_eq!(found(&faults), said);
+            assert_eq!(found(&faults), expected);
         }
     }
 }

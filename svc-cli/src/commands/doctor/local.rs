@@ -178,7 +178,10 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
             "SVC_MIRROR_PATH=FOLDER svc serve",
         );
     }
-    let failing: Vec<&MirrorStatus> = mirrors.iter().filter(|it| it.is_failing()).collect();
+    let failing: Vec<&MirrorStatus> = mirrors
+        .iter()
+        .filter(|mirror| mirror.is_failing())
+        .collect();
     if let Some(first) = failing.first() {
         let names = failing.iter().map(|mirror| match &mirror.last_failure {
             Some(reason) => format!("{} ({reason})", mirror.repo),
@@ -212,7 +215,10 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
             ),
         );
     }
-    let waiting = mirrors.iter().filter(|it| it.waiting_pushes > 0).count();
+    let waiting = mirrors
+        .iter()
+        .filter(|mirror| mirror.waiting_pushes > 0)
+        .count();
     let found = match waiting {
         0 => "all up to date".to_owned(),
         count => format!("{count} of {} wait for a refresh", mirrors.len()),

@@ -136,7 +136,10 @@ impl How {
 /// Warns of the databases that restores have put aside or left, which no erasure reaches.
 fn warn_of_copies(opened: &Opened, output: &mut Output) {
     let replaced = opened.replaced();
-    let replaced: Vec<String> = replaced.iter().map(|it| it.display().to_string()).collect();
+    let replaced: Vec<String> = replaced
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     if !replaced.is_empty() {
         output.warning(&format!(
             "databases that `svc restore` put aside, or left when it was killed, still have their \

@@ -8,31 +8,31 @@ use crate::output::{clock, escape};
 
 /// Returns what a grant reaches.
 pub(super) fn text(scope: &GrantScope) -> String {
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     if let Some(session_id) = &scope.session_id {
-        said.push(format!("Session {}", escape(session_id.as_str())));
+        parts.push(format!("Session {}", escape(session_id.as_str())));
     }
     if let Some(user_id) = &scope.user_id {
-        said.push(format!("user {}", escape(user_id.as_str())));
+        parts.push(format!("user {}", escape(user_id.as_str())));
     }
     if let Some(agent_harness) = &scope.agent_harness {
-        said.push(format!("agent {agent_harness}"));
+        parts.push(format!("agent {agent_harness}"));
     }
     match (&scope.repo, &scope.repository) {
         (None, None) => {}
-        (Some(repo), identity) => said.push(format!(
+        (Some(repo), identity) => parts.push(format!(
             "repository {}",
             repository::named(repo.as_str(), identity.as_ref())
         )),
-        (None, Some(identity)) => said.push(format!(
+        (None, Some(identity)) => parts.push(format!(
             "repository {}/{}/{}",
             identity.provider, identity.host, identity.repository_id
         )),
     }
     if let Some(since) = scope.since {
-        said.push(format!("since {}", clock(since)));
+        parts.push(format!("since {}", clock(since)));
     }
-    said.join(", ")
+    parts.join(", ")
 }
 
 /// Returns why a grant does not reach a Session.
@@ -41,11 +41,11 @@ pub(super) fn obstacle(obstacle: &Open<GrantObstacle>) -> String {
         Open::Known(obstacle) => match obstacle {
             GrantObstacle::OtherSession => "the grant is for another Session",
             GrantObstacle::NothingVisible => "no visible fact belongs to the Session",
-            GrantObstacle::UserNotSaid => "no visible fact names the user",
+            GrantObstacle::UserNotNamed => "no visible fact names the user",
             GrantObstacle::OtherUser => "a visible fact names another user",
-            GrantObstacle::HarnessNotSaid => "no visible fact is from the agent",
+            GrantObstacle::HarnessNotNamed => "no visible fact is from the agent",
             GrantObstacle::OtherHarness => "a visible fact is from another agent",
-            GrantObstacle::RepositoryNotSaid => {
+            GrantObstacle::RepositoryNotNamed => {
                 "no visible note links the Session to the repository"
             }
             GrantObstacle::OtherRepository => {

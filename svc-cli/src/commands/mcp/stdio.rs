@@ -137,7 +137,7 @@ fn read(line: Line) -> Result<Option<Message>, Refusal> {
         return Ok(Some(message));
     }
     match serde_json::from_slice::<Notification>(line) {
-        Ok(it) if it.jsonrpc == "2.0" && !it.has_id => Ok(None),
+        Ok(notification) if notification.jsonrpc == "2.0" && !notification.has_id => Ok(None),
         _ => {
             // `IgnoredAny` also ignores bytes that are not text, so those are checked here.
             let text = std::str::from_utf8(line).map(serde_json::from_str::<IgnoredAny>);
@@ -186,7 +186,7 @@ mod tests {
     use crate::output::Sink;
 
     /// Returns how many messages these bytes contain, and the errors that answer the rest.
-    fn said(input: impl Into<Vec<u8>>) -> (usize, Vec<Value>) {
+    fn received(input: impl Into<Vec<u8>>) -> (usize, Vec<Value>) {
         let output = Sink::default();
         let (mut stdio, writing) = Stdio::new(io::Cursor::new(input.into()), output.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -225,7 +225,7 @@ mod tests {
         ] {
             let shown = &line[..line.len().min(50)];
             let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-            let (messages, errors) = said(format!("{line}\n{ping}\n"));
+            let (messages, errors) = received(format!("{line}\n{ping}\n"));
             assert_eq!(messages, 1, "{shown}: the next is read");
             let [error] = &*errors else {
                 panic!("{shown}: {errors:?}");
@@ -234,25 +234,25 @@ mod tests {
             assert_eq!(error.get("id"), Some(&Value::Null), "{shown}");
             assert_eq!(error["jsonrpc"], "2.0", "{shown}");
         }
-        let (_, errors) = said(b"\"\xff\"\n");
+        let (_, errors) = received(b"\"\xff\"\n");
         assert_eq!(errors[0]["error"]["code"], -32_700);
     }
 
     #[test]
     fn the_last_line_needs_no_line_break() {
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        assert_eq!(said(format!("{ping}\r\n{ping}")), (2, Vec::new()));
-        assert_eq!(said("{").1.len(), 1);
-        assert_eq!(said(""), (0, Vec::new()));
+        assert_eq!(received(format!("{ping}\r\n{ping}")), (2, Vec::new()));
+        assert_eq!(received("{").1.len(), 1);
+        assert_eq!(received(""), (0, Vec::new()));
     }
 
     #[test]
     fn blank_lines_and_unknown_notifications_are_passed_over() {
         let known = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let (messages, errors) = said(format!("\n \r\n\u{feff}{known}\n"));
+        let (messages, errors) = received(format!("\n \r\n\u{feff}{known}\n"));
         assert_eq!((messages, errors), (1, Vec::new()));
         let (_, errors) =
-            said("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":5}\n");
+            received("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":5}\n");
         assert_eq!(errors, Vec::<Value>::new());
     }
 }

@@ -93,8 +93,11 @@ fn render(rows: &[Row]) -> String {
         let dash = || "-".to_owned();
         table.row([
             row.repo.as_deref().map_or_else(dash, escape),
-            identity.map_or_else(dash, |it| {
-                format!("{}/{}/{}", it.provider, it.host, it.repository_id)
+            identity.map_or_else(dash, |identity| {
+                format!(
+                    "{}/{}/{}",
+                    identity.provider, identity.host, identity.repository_id
+                )
             }),
             row.action.to_owned(),
             row.last_push_captured_at

@@ -34,13 +34,13 @@ impl Push {
             pushed: push(&self.remote)?,
             remote: self.remote,
         };
-        output.value(&pushed, |it| {
-            let word = if it.pushed {
+        output.value(&pushed, |pushed| {
+            let word = if pushed.pushed {
                 "notes pushed to"
             } else {
                 "no new notes for"
             };
-            format!("{word} {}\n", escape(&it.remote))
+            format!("{word} {}\n", escape(&pushed.remote))
         })
     }
 }

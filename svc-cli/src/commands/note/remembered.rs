@@ -316,12 +316,12 @@ mod tests {
         ];
         let expected = [1, 3, 4, 5].map(|at| entries[at].clone());
         assert_eq!(kept(entries, now), expected);
-        let many = |count| (0..count).map(|it| entry("s", Some(&format!("{it}")), None));
+        let many = |count| (0..count).map(|number| entry("s", Some(&format!("{number}")), None));
         let entries = kept(many(ENTRIES_MAX + 1).collect(), now);
         assert_eq!(entries.len(), ENTRIES_MAX);
         assert_eq!(entries[0], entry("s", Some("1"), None));
         let long = "x".repeat(PATH_BYTES_MAX - 4);
-        let large = (0..300).map(|it| entry("s", Some(&format!("{it:04}{long}")), None));
+        let large = (0..300).map(|number| entry("s", Some(&format!("{number:04}{long}")), None));
         let entries = kept(large.collect(), now);
         let bytes: usize = entries.iter().map(|entry| entry.line().len()).sum();
         assert!(entries.len() > 200 && bytes as u64 <= FILE_BYTES_MAX);

@@ -77,9 +77,17 @@ impl Remember {
             tool: call.stamp.tool,
             session_id: call.stamp.session_id.into(),
         };
-        output.value(&remembered, |it| {
-            let word = if it.added { "remembered" } else { "known" };
-            format!("{word}: {} {}\n", escape(&it.tool), escape(&it.session_id))
+        output.value(&remembered, |remembered| {
+            let word = if remembered.added {
+                "remembered"
+            } else {
+                "known"
+            };
+            format!(
+                "{word}: {} {}\n",
+                escape(&remembered.tool),
+                escape(&remembered.session_id)
+            )
         })
     }
 }

@@ -53,7 +53,10 @@ impl Stamp {
         } else {
             None
         };
-        if let Some(trouble) = pending.as_ref().and_then(|it| it.trouble.as_ref()) {
+        if let Some(trouble) = pending
+            .as_ref()
+            .and_then(|pending| pending.trouble.as_ref())
+        {
             let trouble = trouble.message();
             output.warning(&format!("remembered Sessions may be left out: {trouble}"));
         }

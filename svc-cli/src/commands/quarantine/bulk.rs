@@ -120,7 +120,10 @@ impl Bulk {
         let session_id = session_id.map(SessionId::new).transpose();
         let gateway_provider = self.provider.as_deref().map(|name| {
             GatewayProvider::named(name).ok_or_else(|| {
-                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.product()).collect();
+                let known: Vec<_> = GatewayProvider::ALL
+                    .iter()
+                    .map(|provider| provider.product())
+                    .collect();
                 CommandError::argument("--provider", format!("must be one of {}", known.join(", ")))
             })
         });

@@ -185,7 +185,9 @@ mod tests {
                 let mut page = log(
                     2_500,
                     2_500,
-                    (first..end).map(|it| row(it, "release", "r")).collect(),
+                    (first..end)
+                        .map(|revision| row(revision, "release", "r"))
+                        .collect(),
                 );
                 page.next_before = (first > 1).then_some(first);
                 Ok(page)

@@ -130,7 +130,10 @@ fn explain(
 
 /// Adds the scores at the final head and at the merge.
 pub(super) fn scores(page: &mut Page, sides: [(&str, &RetentionScores); 2]) {
-    if sides.iter().all(|(_, it)| it.distribution.count == 0) {
+    if sides
+        .iter()
+        .all(|(_, scores)| scores.distribution.count == 0)
+    {
         page.line("  scores: no data");
         return;
     }

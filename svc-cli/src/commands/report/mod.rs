@@ -225,7 +225,7 @@ fn warn_of_mirrors(
         return Ok(());
     }
     let mirrors = snapshot.mirrors(Clock::system().now())?;
-    let behind = mirrors.iter().filter(|it| it.is_behind()).count();
+    let behind = mirrors.iter().filter(|mirror| mirror.is_behind()).count();
     if behind > 0 {
         output.caveat(&format!(
             "{behind} of {} mirrors are behind their pushes, so more calls may have reached a \

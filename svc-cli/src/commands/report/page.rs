@@ -139,8 +139,11 @@ pub(super) fn number(number: Option<f64>) -> String {
 pub(super) fn repository(name: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
         None => escape(name),
-        Some(it) => {
-            let identity = format!("{}/{}/{}", it.provider, it.host, it.repository_id);
+        Some(identity) => {
+            let identity = format!(
+                "{}/{}/{}",
+                identity.provider, identity.host, identity.repository_id
+            );
             format!("{} [{}]", escape(name), escape(&identity))
         }
     }

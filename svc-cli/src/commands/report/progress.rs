@@ -24,7 +24,7 @@ impl Progress {
         }
         let (end, ended) = channel();
         let begun = Instant::now();
-        let say = move || {
+        let show = move || {
             let mut is_shown = false;
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 is_shown = true;
@@ -36,7 +36,7 @@ impl Progress {
             }
         };
         let thread = thread::Builder::new().name("svc-progress".to_owned());
-        Self(thread.spawn(say).ok().map(|thread| (end, thread)))
+        Self(thread.spawn(show).ok().map(|thread| (end, thread)))
     }
 }
 

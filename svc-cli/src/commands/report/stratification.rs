@@ -122,7 +122,7 @@ mod tests {
             "    a - b: +0.3000 over all (8 of 10 and 5 of 10), +0.1000 within 2 repositories",
             "    a - b: the other way round in own/app: -0.2500 (1 of 4 and 2 of 4), +0.3000 over all (8 of 10 and 5 of 10)",
         ] {
-            assert!(page.lines().any(|it| it == line), "{line} in {page}");
+            assert!(page.lines().any(|shown| shown == line), "{line} in {page}");
         }
     }
 }

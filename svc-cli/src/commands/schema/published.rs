@@ -143,7 +143,10 @@ mod tests {
         let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         let mut files: BTreeSet<String> = files.collect();
         assert!(files.remove("index.json") && files.remove("openapi.json"));
-        let named: BTreeSet<String> = ALL.iter().map(|it| format!("{}.json", it.name)).collect();
+        let named: BTreeSet<String> = ALL
+            .iter()
+            .map(|schema| format!("{}.json", schema.name))
+            .collect();
         assert_eq!(named, files);
     }
 

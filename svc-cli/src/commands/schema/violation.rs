@@ -61,7 +61,7 @@ pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violati
 fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
     // A closed set lists its words twice, the second time with their descriptions.
     if error.schema_path().as_str().ends_with("/oneOf")
-        && found.iter().any(|it| it.is_of_the_set(error))
+        && found.iter().any(|violation| violation.is_of_the_set(error))
     {
         return;
     }
@@ -106,7 +106,9 @@ mod tests {
         let validator = validator(find(schema).unwrap()).unwrap();
         let document = plain(&Json::parse(document.as_bytes()).unwrap());
         let found = violations(&validator, &document);
-        let found = found.into_iter().map(|it| (it.pointer, it.message));
+        let found = found
+            .into_iter()
+            .map(|violation| (violation.pointer, violation.message));
         found.collect()
     }
 
@@ -153,12 +155,12 @@ mod tests {
         for place in ["", "/v", "/sessions/0", "/sessions/0/session_id"] {
             assert!(places.contains(&place), "{place} in {found:?}");
         }
-        let said = format!("{found:?}");
+        let text = format!("{found:?}");
         assert!(
-            said.contains("stamped_at") && said.contains("'more'"),
-            "{said}"
+            text.contains("stamped_at") && text.contains("'more'"),
+            "{text}"
         );
-        assert!(!said.contains("secret"), "{said}");
+        assert!(!text.contains("secret"), "{text}");
     }
 
     #[test]

@@ -240,8 +240,12 @@ fn next(dossier: &SessionDossier) -> Vec<String> {
         .attributed_commits
         .iter()
         .rfind(|commit| pushed.is_none_or(|push| push.after_sha == commit.commit_sha));
-    let commit = commit.map(|it| {
-        super::commit::command(&it.commit_sha, &it.repo, it.repository_identity.as_ref())
+    let commit = commit.map(|commit| {
+        super::commit::command(
+            &commit.commit_sha,
+            &commit.repo,
+            commit.repository_identity.as_ref(),
+        )
     });
     let calls = dossier.coverage.inference_calls.visible > 0;
     let calls = calls.then(|| {

@@ -18,7 +18,7 @@ const URL: &str = "SVC_TEST_OUTBOX_URL";
 /// This test program, started again in one of the roles below.
 struct Process {
     child: Child,
-    said: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Process {
@@ -34,15 +34,18 @@ impl Process {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
-        Self { child, said }
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout }
     }
 
     /// Returns the next line that the child printed, as a number.
     fn next_number(&mut self) -> usize {
         loop {
             let mut line = String::new();
-            assert!(self.said.read_line(&mut line).unwrap() > 0, "it has ended");
+            assert!(
+                self.stdout.read_line(&mut line).unwrap() > 0,
+                "it has ended"
+            );
             if let Some(number) = line.trim().strip_prefix("put ") {
                 return number.parse().unwrap();
             }
@@ -98,7 +101,7 @@ async fn completed_puts_survive_a_kill_and_incomplete_ones_leave_nothing() {
         // It is killed at an arbitrary point. What it printed until then is what it had put.
         writer.child.kill().unwrap();
         writer.child.wait().unwrap();
-        let rest = writer.said.lines().map_while(Result::ok);
+        let rest = writer.stdout.lines().map_while(Result::ok);
         put.extend(rest.filter_map(|line| line.strip_prefix("put ")?.parse::<usize>().ok()));
     }
 

@@ -86,12 +86,7 @@ fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
         .attributes
         .text("tool_input")
         .and_then(embedded::object);
-    let member = |name| {
-        input
-            .as_ref()?
-            .get(name)
-            .filter(|value| says_something(value))
-    };
+    let member = |name| input.as_ref()?.get(name).filter(|value| is_truthy(value));
     match member("file_path").or_else(|| member("notebook_path")) {
         Some(Json::String(text)) => path(text.as_str().ok_or(LogSkip::InvalidFact)?),
         _ => Ok(String::new()),
@@ -99,7 +94,7 @@ fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
 }
 
 /// Returns whether a value is not null, false, empty or zero.
-fn says_something(value: &Json) -> bool {
+fn is_truthy(value: &Json) -> bool {
     match value {
         Json::Null => false,
         Json::Bool(value) => *value,

@@ -129,7 +129,7 @@ pub(super) fn skips(captured: &CapturedLogs) -> Vec<(String, u64)> {
 
 /// Checks that a record is skipped for this reason.
 pub(super) fn check_skip(resource: &str, record: Json, expected: &str) {
-    let said = written(&record);
+    let text = written(&record);
     let captured = captured(export(resource, [record]));
-    assert_eq!(skips(&captured), [(expected.to_owned(), 1)], "{said}");
+    assert_eq!(skips(&captured), [(expected.to_owned(), 1)], "{text}");
 }

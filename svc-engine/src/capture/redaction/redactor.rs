@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_clean_text_is_remembered_only_for_the_same_secrets() {
         let clean = "Nothing of any interest stands in this sentence. ".repeat(20);
-        let told = format!("{clean} operator-operator-operator");
+        let tainted = format!("{clean} operator-operator-operator");
         let redacted = |secrets: &Secrets, text: &str| {
             let mut redactor = Redactor::new(secrets);
             let mut text = text.to_owned();
@@ -294,10 +294,10 @@ mod tests {
         );
         for _ in 0..2 {
             assert_eq!(redacted(&one, &clean).0, clean);
-            let (text, counts) = redacted(&one, &told);
+            let (text, counts) = redacted(&one, &tainted);
             assert_eq!(text, format!("{clean} {MARKER}"));
             assert_eq!(counts.configured_secret, 1, "it is counted each time");
-            assert_eq!(redacted(&other, &told).0, told);
+            assert_eq!(redacted(&other, &tainted).0, tainted);
         }
     }
 
@@ -365,18 +365,18 @@ mod tests {
         let body = r#"{"db_password":"monkey","passphrase":"open sesame please"}"#;
         let redacted =
             r#"{"db_password":"[REDACTED_CREDENTIAL]","passphrase":"[REDACTED_CREDENTIAL]"}"#;
-        let mut told = body.to_owned();
+        let mut input = body.to_owned();
         let mut expected = redacted.to_owned();
         // As the arguments of a tool, and as one argument among them.
         for _ in 0..3 {
-            let mut leaf = Json::from(told.as_str());
+            let mut leaf = Json::from(input.as_str());
             Redactor::default().json(&mut leaf);
             assert_eq!(leaf, Json::from(expected.as_str()));
             let wrapped = |text: &str| {
                 let value = Json::from(Object::from_iter([("arguments", text)]));
                 String::from_utf8(value.to_canonical()).unwrap()
             };
-            (told, expected) = (wrapped(&told), wrapped(&expected));
+            (input, expected) = (wrapped(&input), wrapped(&expected));
         }
     }
 

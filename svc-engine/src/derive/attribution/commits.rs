@@ -130,7 +130,10 @@ impl Commits {
     /// Returns the commits whose diffs are needed, per repository in the order of the pushes.
     pub fn wanted(&self) -> BTreeMap<&Lifetime, Vec<&CommitSha>> {
         let mut wanted: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let open = self.pushed.iter().filter(|it| it.state == State::Wanted);
+        let open = self
+            .pushed
+            .iter()
+            .filter(|commit| commit.state == State::Wanted);
         for commit in open {
             wanted
                 .entry(&commit.repository)
@@ -155,7 +158,7 @@ impl Commits {
         let place = self
             .places
             .get(repository)
-            .and_then(|it| it.get(commit_sha));
+            .and_then(|commits| commits.get(commit_sha));
         let Some(place) = place.copied() else {
             return Ok(());
         };
@@ -192,7 +195,10 @@ impl Commits {
 
     /// Ends this step. Commits that were not added count as unreadable.
     pub fn with_files(mut self) -> Texts {
-        let unread = self.pushed.iter().filter(|it| it.state == State::Wanted);
+        let unread = self
+            .pushed
+            .iter()
+            .filter(|commit| commit.state == State::Wanted);
         let unread = unread.count();
         let reason = AttributionSkip::CommitDiffUnavailable;
         self.skipped.add(reason, unread as u64);

@@ -121,7 +121,7 @@ impl Tied {
         let mut sources = self.files.iter().map(|file| file.source);
         let notes = AttributionSource::GitNotes;
         let first = sources.next()?;
-        Some(if first == notes || sources.any(|it| it == notes) {
+        Some(if first == notes || sources.any(|source| source == notes) {
             notes
         } else {
             first

@@ -397,7 +397,7 @@ impl Pool {
             };
             let postings = &self.postings[postings.start as usize..postings.end as usize];
             let of = |number: u32| &self.groups[number as usize];
-            let from = |size: u32| postings.partition_point(|it| of(*it).set.size < size);
+            let from = |size: u32| postings.partition_point(|posting| of(*posting).set.size < size);
             let mut at = from(smallest);
             // Groups of one size are adjacent, ordered by their first calls.
             let mut larger = 0;
@@ -411,7 +411,7 @@ impl Pool {
                     bound = search.bound(group.set.size, left);
                     larger = group.larger;
                     if !search.is_open(&bound, self.members[group.members.start]) {
-                        at += postings[at..].partition_point(|it| *it < larger);
+                        at += postings[at..].partition_point(|posting| *posting < larger);
                         continue;
                     }
                 }
@@ -503,7 +503,7 @@ impl Search<'_> {
         }
         let members = &members[group.members.clone()];
         let first = members.partition_point(|place| *place < self.places.start);
-        let Some(call) = members.get(first).filter(|it| **it < self.places.end) else {
+        let Some(call) = members.get(first).filter(|place| **place < self.places.end) else {
             return;
         };
         let match_of = |common| Match {

@@ -54,7 +54,10 @@ fn added(path: &str, added: &str) -> FileDiff {
 }
 
 fn words(numbers: impl IntoIterator<Item = u32>) -> String {
-    let words: Vec<String> = numbers.into_iter().map(|it| format!("w{it}")).collect();
+    let words: Vec<String> = numbers
+        .into_iter()
+        .map(|number| format!("w{number}"))
+        .collect();
     words.join(" ")
 }
 

@@ -57,7 +57,11 @@ impl Texts {
         with_files.dedup();
         let mut near = Marks::new(calls.all.len());
         let of_session = |calls: &[u32]| Marks::new(calls.len());
-        let mut noted: Vec<Marks> = calls.of_session.iter().map(|it| of_session(it)).collect();
+        let mut noted: Vec<Marks> = calls
+            .of_session
+            .iter()
+            .map(|places| of_session(places))
+            .collect();
         for commit in with_files.into_iter().map(|place| &commits[place]) {
             let places = calls.near(commit.pushed_at);
             near.add(places.start as usize..places.end as usize);

@@ -112,7 +112,9 @@ impl Candidates {
             });
         }
         for pull_requests in merges.values_mut() {
-            pull_requests.sort_by_key(|it| (it.merge.pr_number, it.merge.merge_id));
+            pull_requests.sort_by_key(|pull_request| {
+                (pull_request.merge.pr_number, pull_request.merge.merge_id)
+            });
         }
         let mut ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>> = BTreeMap::new();
         for membership in inputs.ci {

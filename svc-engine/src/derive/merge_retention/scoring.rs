@@ -187,7 +187,9 @@ pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
         (Left::Odd(head, _), Left::Share { .. }) => [Some(head), None],
         (Left::Share { .. }, Left::Odd(_, merge)) => [None, Some(merge)],
     };
-    let first = ORDER.into_iter().find(|it| reasons.contains(&Some(*it)));
+    let first = ORDER
+        .into_iter()
+        .find(|reason| reasons.contains(&Some(*reason)));
     Err(first.unwrap_or(ScoringSkip::FileReadFailed))
 }
 

@@ -78,7 +78,7 @@ fn join(inputs: Inputs, reached: &[(u32, u32)], unknown: &[u32]) -> MergeRetenti
     let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
         let commit = commit.clone();
         Box::new(move |tip| {
-            if unknown.iter().any(|it| sha(*it) == *tip) {
+            if unknown.iter().any(|number| sha(*number) == *tip) {
                 return None;
             }
             let is = |(ancestor, of): &(u32, u32)| {
@@ -114,7 +114,10 @@ fn a_commit_belongs_to_the_pull_request_whose_head_but_not_base_reaches_it() {
     ] {
         let result = join(one_file(vec![merge(5, 10)]), reached, unknown);
         assert_eq!(reason(&result), expected, "{reached:?} {unknown:?}");
-        let unchecked = result.unchecked.get(&lifetime(1)).map(|it| it.contains(&5));
+        let unchecked = result
+            .unchecked
+            .get(&lifetime(1))
+            .map(|numbers| numbers.contains(&5));
         assert_eq!(unchecked, (expected == unsure).then_some(true));
     }
     // The head is reached from itself.
@@ -134,7 +137,10 @@ fn every_earlier_head_of_a_pull_request_makes_its_commits_members() {
     inputs.revisions = vec![revision(5)];
     for head in [10, 11, 12] {
         assert_eq!(reason(&join(inputs.clone(), &[(1, head)], &[])), None);
-        let others: Vec<u32> = [10, 11, 12].into_iter().filter(|it| *it != head).collect();
+        let others: Vec<u32> = [10, 11, 12]
+            .into_iter()
+            .filter(|other| *other != head)
+            .collect();
         let unknown = join(inputs.clone(), &[(1, head)], &others);
         assert_eq!(reason(&unknown), None, "one head is enough");
     }
@@ -288,7 +294,7 @@ fn text(path: &str, text: &str) -> FileAt {
 #[test]
 fn added_text_is_searched_for_at_the_head_and_at_the_merge() {
     let ten: Vec<String> = (0..10)
-        .map(|it| format!("value_{it} = compute({it})"))
+        .map(|number| format!("value_{number} = compute({number})"))
         .collect();
     let first = |lines: usize| text("a.py", &(ten[..lines].join("\n") + "\n"));
     let scores = scored(&ten.join("\n"), &first(8), &first(5)).unwrap();
@@ -451,7 +457,8 @@ fn rows_are_summed_up_in_a_fixed_order() {
     );
     let evidence = result.evidence();
     assert_eq!((evidence.candidates, evidence.joined.len()), (4, 4));
-    let scored = |file: &lifecycle::JoinedFile| file.scores.map(|it| (it.head, it.merge));
+    let scored =
+        |file: &lifecycle::JoinedFile| file.scores.map(|scores| (scores.head, scores.merge));
     let scores: Vec<_> = evidence.joined.iter().map(scored).collect();
     assert_eq!(scores, [Some((0.5, 1.0)), None, None, Some((1.0, 1.0))]);
 }

@@ -531,7 +531,7 @@ fn an_erased_call_leaves_its_rates_and_never_becomes_a_failure() {
             erased.erase(call.inference_call_id);
             let after = erased.model_report();
             let is_tied = |world: &World| {
-                let of_call = |it: &Attribution| it.inference_call_id == call.inference_call_id;
+                let of_call = |file: &Attribution| file.inference_call_id == call.inference_call_id;
                 u64::from(world.files.iter().any(of_call))
             };
             let both = before.rows.iter().zip(&before.signal_funnel);

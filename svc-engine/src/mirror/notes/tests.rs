@@ -9,7 +9,7 @@ fn notes_are_found_at_every_depth_of_folders() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
     let commits: Vec<String> = (0..4)
-        .map(|it| repository.commit(&it.to_string()))
+        .map(|number| repository.commit(&number.to_string()))
         .collect();
     let blob = repository.run_with(&["hash-object", "-w", "--stdin"], "n");
     let mut lines = vec![format!(
@@ -50,7 +50,7 @@ fn only_new_and_changed_notes_are_new() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
     let commits: Vec<String> = (0..4)
-        .map(|it| repository.commit(&it.to_string()))
+        .map(|number| repository.commit(&number.to_string()))
         .collect();
     for commit in &commits[..3] {
         repository.stamp(commit, &["s"]);

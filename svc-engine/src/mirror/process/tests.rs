@@ -152,10 +152,10 @@ fn a_program_ends_with_its_server_even_if_that_is_killed() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let said = folder.path().join("group");
+    let path = folder.path().join("group");
     let start = Instant::now();
     let group = loop {
-        let text = std::fs::read_to_string(&said).unwrap_or_default();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
         if let Ok(group) = text.trim().parse::<u32>() {
             break group;
         }

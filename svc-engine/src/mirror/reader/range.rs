@@ -225,7 +225,7 @@ impl MirrorReader {
                 let Some(link) = self.link(parent)? else {
                     return Ok(None);
                 };
-                let Some(earlier) = link.committed_at.filter(|it| *it <= moment) else {
+                let Some(earlier) = link.committed_at.filter(|earlier| *earlier <= moment) else {
                     return Ok(None);
                 };
                 if met.len() == VISITED_MAX {
@@ -241,7 +241,7 @@ impl MirrorReader {
                 met.insert(parent, state);
             }
         }
-        let is_new = |(_, id): &(i64, ObjectId)| met.get(id).is_some_and(|it| !it.is_before);
+        let is_new = |(_, id): &(i64, ObjectId)| met.get(id).is_some_and(|state| !state.is_before);
         let newest = passed.into_iter().filter(is_new).map(|(_, id)| id);
         Ok(Some(newest.take(PUSH_COMMITS_MAX).collect()))
     }

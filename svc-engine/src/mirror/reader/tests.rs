@@ -124,7 +124,7 @@ impl Stage {
     fn commit_tree(&self, parent: Option<&CommitSha>, entries: &str) -> CommitSha {
         let tree = self.forge.run_with(&["mktree", "-z", "--missing"], entries);
         let mut arguments = vec!["commit-tree", "-m", "tree"];
-        arguments.extend(parent.iter().flat_map(|it| ["-p", it.as_str()]));
+        arguments.extend(parent.iter().flat_map(|parent| ["-p", parent.as_str()]));
         arguments.push(&tree);
         let commit = self.forge.run(&arguments);
         self.forge.run(&[

@@ -315,6 +315,10 @@ fn odd_names_in_a_repository_are_only_names() {
     let daemon = Daemon::start(service.forge.folder());
     let outcome = refresh_from(&service, &daemon.url("forge.git"), &odd);
     assert_eq!(outcome, refreshed(2, 0));
-    let sessions: Vec<String> = service.seen().into_iter().map(|(_, it)| it).collect();
+    let sessions: Vec<String> = service
+        .seen()
+        .into_iter()
+        .map(|(_, session)| session)
+        .collect();
     assert!(sessions.contains(&"odd \u{1b}[2J".to_owned()));
 }

@@ -38,7 +38,10 @@ impl Additions {
         if diff.malformed + diff.unsupported > 0 {
             return;
         }
-        let changes: HashMap<&[u8], &Change> = changes.iter().map(|it| (&*it.path, it)).collect();
+        let changes: HashMap<&[u8], &Change> = changes
+            .iter()
+            .map(|change| (&*change.path, change))
+            .collect();
         let tokens = files.files.iter().map(|file| (&*file.path, &file.tokens));
         let tokens: HashMap<&str, &Arc<CodeTokens>> = tokens.collect();
         for file in &diff.files {
@@ -46,13 +49,13 @@ impl Additions {
                 continue;
             };
             // A renamed file is compared with a file at another path.
-            let is_it = match file.change {
+            let is_same = match file.change {
                 FileChange::Added => change.kind == ChangeKind::Added,
                 FileChange::Modified => change.kind == ChangeKind::Modified,
                 FileChange::Deleted => change.kind == ChangeKind::Deleted,
                 FileChange::Renamed { .. } => false,
             };
-            if is_it {
+            if is_same {
                 let known = self.0.entry(change.contents);
                 let known = known.or_insert(Addition::Unseen);
                 if matches!(known, Addition::Unseen) && is_code(&file.path) {

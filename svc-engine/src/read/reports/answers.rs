@@ -44,7 +44,7 @@ impl<'a> Answers<'a> {
             .collect();
         wanted.sort_unstable_by_key(|call| (call.observed_at, call.inference_call_id));
         wanted.dedup_by_key(|call| call.inference_call_id);
-        let sessions: BTreeSet<&SessionId> = wanted.iter().map(|it| &it.session_id).collect();
+        let sessions: BTreeSet<&SessionId> = wanted.iter().map(|call| &call.session_id).collect();
         let erased = snapshot.erased_facts(FactTable::InferenceCalls, sessions)?;
         wanted.retain(|call| {
             let is_erased = erased.contains_key(&call.inference_call_id);
@@ -67,7 +67,7 @@ impl<'a> Answers<'a> {
                 let sets = call.answer.contents.iter().filter_map(|id| tokens.get(id));
                 let sets: Vec<&CodeTokens> = sets.map(|set| &**set).collect();
                 match sets[..] {
-                    [one] => texts.add(call.inference_call_id, one)?,
+                    [set] => texts.add(call.inference_call_id, set)?,
                     _ => texts.add(call.inference_call_id, &CodeTokens::union(sets))?,
                 }
             }

@@ -83,7 +83,7 @@ pub(super) fn read<'c>(
         HashMap::default();
     for outcome in &at {
         let key = Arc::as_ptr(&outcome.place);
-        if !is_attributed.get(&key).is_some_and(|it| *it) {
+        if !is_attributed.get(&key).is_some_and(|verdict| *verdict) {
             continue;
         }
         if let Err(decline) = &place(outcome).repository {
@@ -111,8 +111,8 @@ pub(super) fn read<'c>(
             run_id: Arc::clone(&outcome.run_id),
             number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
             place: place(outcome),
-            workflow: workflows.of(&outcome.workflow, |it| {
-                Workflow::of(it.id.clone(), it.path.clone(), &it.name)
+            workflow: workflows.of(&outcome.workflow, |workflow| {
+                Workflow::of(workflow.id.clone(), workflow.path.clone(), &workflow.name)
             }),
             result: outcome.result,
         })
@@ -136,8 +136,8 @@ impl<T, M> Default for Made<T, M> {
 impl<T, M> Made<T, M> {
     /// Returns what is made from a value. The value must outlive `self`, because values are
     /// identified by their addresses.
-    fn of(&mut self, thing: &Arc<T>, make: impl FnOnce(&T) -> M) -> Arc<M> {
-        let made = self.0.entry(Arc::as_ptr(thing));
-        Arc::clone(made.or_insert_with(|| Arc::new(make(thing))))
+    fn of(&mut self, shared: &Arc<T>, make: impl FnOnce(&T) -> M) -> Arc<M> {
+        let made = self.0.entry(Arc::as_ptr(shared));
+        Arc::clone(made.or_insert_with(|| Arc::new(make(shared))))
     }
 }

@@ -133,7 +133,7 @@ impl<'h> History<'h> {
                 Some(ranges) => self.ranges.extend(push_ids.into_iter().zip(ranges)),
                 None => self
                     .ranges
-                    .extend(push_ids.into_iter().map(|it| (it, None))),
+                    .extend(push_ids.into_iter().map(|push_id| (push_id, None))),
             }
         }
         Ok(())
@@ -170,10 +170,10 @@ impl<'h> History<'h> {
         // Even if everything is remembered, a repository without a mirror has no answer.
         let read = self.mirrors.with(repository, |mirror| {
             if !missing.is_empty() {
-                mirror.read(|it| it.prepare(missing.iter().map(|(_, push)| *push)))?;
+                mirror.read(|reader| reader.prepare(missing.iter().map(|(_, push)| *push)))?;
             }
             for (place, push) in missing {
-                let Some(brought) = mirror.read(|it| it.pushed(push))? else {
+                let Some(brought) = mirror.read(|reader| reader.pushed(push))? else {
                     continue;
                 };
                 let commits: Arc<[CommitSha]> = brought.commits.into();
@@ -239,7 +239,8 @@ impl<'h> History<'h> {
             let (asked, others) = split(&changes);
             let mut additions = Additions::default();
             let mut ask = |places: &[usize], additions: &mut Additions| {
-                let asked: Vec<CommitSha> = places.iter().map(|it| missing[*it].clone()).collect();
+                let asked: Vec<CommitSha> =
+                    places.iter().map(|place| missing[*place].clone()).collect();
                 mirror.diffs(&asked, QUESTION, |at, diff| {
                     if let Ok(Some(diff)) = diff {
                         let place = places[at];

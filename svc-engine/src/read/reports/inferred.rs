@@ -198,7 +198,7 @@ impl<'i> Inference<'i> {
         let KnownCommit {
             repository, names, ..
         } = commit;
-        let Some(Some(written)) = mirror.read(|it| it.commit(commit.commit_sha))? else {
+        let Some(Some(written)) = mirror.read(|reader| reader.commit(commit.commit_sha))? else {
             return Ok(if commit.is_named {
                 Bringing::Skip(InferenceSkip::CommitDiffUnavailable)
             } else {
@@ -219,7 +219,7 @@ impl<'i> Inference<'i> {
             let brings = push.after_sha == *commit.commit_sha
                 || !push.forced
                     && mirror
-                        .read(|it| it.pushed(range))?
+                        .read(|reader| reader.pushed(range))?
                         .is_some_and(|brought| brought.commits.contains(commit.commit_sha));
             if brings {
                 return Ok(Bringing::Push(Box::new(push)));

@@ -104,15 +104,23 @@ pub(super) fn read(
         Ok(())
     })?;
     drop(take);
-    let numbers: BTreeSet<i64> = merges.iter().map(|it| it.pull_request.pr_number).collect();
+    let numbers: BTreeSet<i64> = merges
+        .iter()
+        .map(|merge| merge.pull_request.pr_number)
+        .collect();
     let mut revisions = Vec::new();
     let mut take = up_to(&mut revisions, REPORT_FACTS_MAX);
-    snapshot.revisions_of_repositories(&of_ids, &names, boundary, |it: PullRequestRevision| {
-        if numbers.contains(&it.pull_request.pr_number) {
-            take(it)?;
-        }
-        Ok(())
-    })?;
+    snapshot.revisions_of_repositories(
+        &of_ids,
+        &names,
+        boundary,
+        |revision: PullRequestRevision| {
+            if numbers.contains(&revision.pull_request.pr_number) {
+                take(revision)?;
+            }
+            Ok(())
+        },
+    )?;
     drop(take);
     for merge in &merges {
         reader.resolving.touch(of_base(&merge.pull_request));
@@ -199,11 +207,11 @@ impl Unresolved<'_> {
             return Some(repository);
         }
         for (repository, names) in self.borne {
-            let is_it = match mention.identity {
+            let is_mentioned = match mention.identity {
                 Some(identity) => repository.identity() == Some(identity),
                 None => names.iter().any(|name| name.as_str() == mention.name),
             };
-            if is_it {
+            if is_mentioned {
                 let numbers = self.found.entry((*repository).clone()).or_default();
                 numbers.extend(pr_number);
             }
@@ -246,11 +254,11 @@ fn ancestry(
             if let Some(known) = remembered.get(&asked) {
                 return Ok(Some(known));
             }
-            let read = mirror.read(|it| it.ancestry(&question.commits, &question.tips))?;
+            let read = mirror.read(|reader| reader.ancestry(&question.commits, &question.tips))?;
             let answer = read.map(Arc::new);
             if let Some(answer) = answer
                 .as_ref()
-                .filter(|it| it.is_final(question.tips.len()))
+                .filter(|answer| answer.is_final(question.tips.len()))
             {
                 remembered.insert(asked, Arc::clone(answer));
             }

@@ -68,7 +68,10 @@ impl<'m> OpenMirrors<'m> {
 
     fn take(&self, repository: &Lifetime) -> Result<Option<OpenMirror>, Error> {
         let mut idle = lock(&self.idle);
-        if let Some(place) = idle.iter().rposition(|it| it.repository == *repository) {
+        if let Some(place) = idle
+            .iter()
+            .rposition(|mirror| mirror.repository == *repository)
+        {
             return Ok(Some(idle.remove(place)));
         }
         drop(idle);

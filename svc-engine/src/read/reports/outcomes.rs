@@ -80,13 +80,18 @@ impl RememberedOutcomes {
         let mut current = self.end();
         if *current == earlier {
             match changed {
-                Some(changed) => changed.iter().for_each(|it| self.commits.remove(it)),
+                Some(changed) => changed
+                    .iter()
+                    .for_each(|commit| self.commits.remove(commit)),
                 None => self.commits.clear(),
             }
             *current = end.clone();
         }
         let known = if *current == end {
-            commits.iter().map(|it| self.commits.get(it)).collect()
+            commits
+                .iter()
+                .map(|commit| self.commits.get(commit))
+                .collect()
         } else {
             vec![None; commits.len()]
         };
@@ -280,6 +285,6 @@ fn others_of_runs(
 
 fn run(outcome: &CohortOutcome) -> RunKey<'_> {
     let forge = outcome.place.repository.as_ref();
-    let forge = forge.map(|it| (it.repository_provider, &it.repository_host));
+    let forge = forge.map(|identity| (identity.repository_provider, &identity.repository_host));
     (outcome.provider, forge, &outcome.run_id)
 }

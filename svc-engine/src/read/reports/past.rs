@@ -37,7 +37,10 @@ pub fn abandonment(
         resolving.touch_observed(observed);
     }
     resolving.read(snapshot, boundary)?;
-    let observations: Vec<_> = observed.iter().map(|it| resolving.observed(it)).collect();
+    let observations: Vec<_> = observed
+        .iter()
+        .map(|observed| resolving.observed(observed))
+        .collect();
     let revision = snapshot.quarantine_revision()?;
     let statuses = SessionStatuses::new(&decisions, &observations);
     Ok(statuses.report(snapshot.org_id(), as_of, revision))
@@ -54,7 +57,7 @@ fn last_considered(
 ) -> Result<Option<Instant>, Error> {
     let decided = decisions
         .iter()
-        .map(|it| it.occurred_at.max(it.captured_at));
+        .map(|decision| decision.occurred_at.max(decision.captured_at));
     let Some(decided) = decided.max() else {
         return Ok(None);
     };
@@ -62,7 +65,7 @@ fn last_considered(
     let of_repository = snapshot.latest_repository_fact(boundary)?;
     let last = of_call
         .max(of_repository)
-        .map_or(decided, |it| it.max(decided));
+        .map_or(decided, |moment| moment.max(decided));
     Ok(Some(last.min(extent.as_of)))
 }
 

@@ -171,7 +171,7 @@ fn sessions_of<'c>(
     if extent.is_all() {
         return every_session(snapshot);
     }
-    let sessions: HashSet<&SessionId, RandomState> = calls.map(|it| &it.session_id).collect();
+    let sessions: HashSet<&SessionId, RandomState> = calls.map(|call| &call.session_id).collect();
     let mut sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
     sessions.sort_unstable();
     Ok(sessions)
@@ -238,7 +238,9 @@ pub(super) fn decided(decision: CohortDecision) -> Decision {
 /// Returns the call ids that decisions name, sorted.
 pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
     let ids = decisions.iter();
-    let mut ids: Vec<Arc<str>> = ids.filter_map(|it| it.call_id.clone()).collect();
+    let mut ids: Vec<Arc<str>> = ids
+        .filter_map(|decision| decision.call_id.clone())
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     if ids.len() > REPORT_CALL_IDS_MAX {

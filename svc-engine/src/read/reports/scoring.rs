@@ -186,7 +186,7 @@ impl<'s> Scoring<'s> {
     ) -> Result<Option<BTreeSet<&'c CommitSha>>, Error> {
         let wanted: Vec<&CommitSha> = wanted.iter().copied().collect();
         self.history.mirrors.with(repository, |mirror| {
-            let held = mirror.read(|it| it.holds(&wanted))?;
+            let held = mirror.read(|reader| reader.holds(&wanted))?;
             let held = held.unwrap_or_else(|| vec![false; wanted.len()]);
             let held = wanted.iter().zip(held).filter(|(_, is_held)| *is_held);
             Ok(held.map(|(commit, _)| *commit).collect())
@@ -211,14 +211,18 @@ impl<'s> Scoring<'s> {
         if missing.is_empty() {
             return Ok(diffs);
         }
-        let wanted: Vec<CommitSha> = missing.iter().map(|it| (*it).clone()).collect();
+        let wanted: Vec<CommitSha> = missing.iter().map(|commit| (*commit).clone()).collect();
         let mut bytes = 0;
         let read = self.history.mirrors.with(self.repository, |mirror| {
             mirror.diffs(&wanted, QUESTION, |at, diff| {
                 let diff = match diff {
                     Ok(Some(diff)) if bytes < ADDED_BYTES_MAX => {
                         let diff = CommitDiff::parse(&diff.bytes);
-                        bytes += diff.files.iter().map(|it| it.added.len()).sum::<usize>();
+                        bytes += diff
+                            .files
+                            .iter()
+                            .map(|file| file.added.len())
+                            .sum::<usize>();
                         Ok(Arc::new(diff))
                     }
                     // There is no room left; it is read again with the rest.
@@ -433,7 +437,7 @@ fn find(mirror: &mut OpenMirror, wanted: &[Wanted<'_>]) -> Result<Vec<FoundAt>, 
             path: wanted.path.as_bytes(),
         })
         .collect();
-    let Some(places) = mirror.read(|it| it.find_files(&files))? else {
+    let Some(places) = mirror.read(|reader| reader.find_files(&files))? else {
         return Ok(vec![FoundAt::odd(FileAt::ReadFailed); wanted.len()]);
     };
     let mut found = Vec::with_capacity(wanted.len());
@@ -454,13 +458,13 @@ fn find(mirror: &mut OpenMirror, wanted: &[Wanted<'_>]) -> Result<Vec<FoundAt>, 
 }
 
 fn find_moved(mirror: &mut OpenMirror, wanted: Wanted<'_>) -> Result<FoundAt, Error> {
-    let renames = mirror.read(|it| it.renames(wanted.from, wanted.at))?;
+    let renames = mirror.read(|reader| reader.renames(wanted.from, wanted.at))?;
     let Some(renames) = renames.flatten() else {
         return Ok(FoundAt::odd(FileAt::PathUnresolved));
     };
     let pairs = renames
         .iter()
-        .map(|it| (it.from.as_slice(), it.to.as_slice()));
+        .map(|rename| (rename.from.as_slice(), rename.to.as_slice()));
     let Some(to) = renamed_to(pairs, wanted.path) else {
         return Ok(FoundAt::odd(FileAt::PathUnresolved));
     };
@@ -468,7 +472,7 @@ fn find_moved(mirror: &mut OpenMirror, wanted: Wanted<'_>) -> Result<FoundAt, Er
         commit: wanted.at,
         path: to,
     };
-    let found = mirror.read(|it| it.find_files(&[file]))?;
+    let found = mirror.read(|reader| reader.find_files(&[file]))?;
     let content = match found.and_then(|mut found| found.pop()) {
         Some(Ok(Some(content))) => Ok(content),
         Some(Ok(None)) => Err(FileAt::Absent),

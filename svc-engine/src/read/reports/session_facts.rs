@@ -189,7 +189,7 @@ impl Facts {
     /// Returns whether they are complete, and no fact outside the Session can change them: a link
     /// without its push might still get it.
     fn is_final(&self) -> bool {
-        self.retries.is_some() && self.observed.iter().all(|it| it.push.is_some())
+        self.retries.is_some() && self.observed.iter().all(|observed| observed.push.is_some())
     }
 }
 

@@ -68,7 +68,11 @@ pub(super) fn read(
         .since_days
         .map(|since| Window::days_before(extent.as_of, days(since)));
     let before = window.map(|window| Window::days_before(window.start, BASELINE_DAYS));
-    let pushes = pushes(snapshot, reader, before.map_or(first(), |it| it.start))?;
+    let pushes = pushes(
+        snapshot,
+        reader,
+        before.map_or(first(), |window| window.start),
+    )?;
     if pushes.is_empty() {
         return Ok(Shares::default());
     }
@@ -80,7 +84,9 @@ pub(super) fn read(
     let earlier = reach.pushes(|push| is_earlier(push.captured_at));
     let pushes_declined = declined(&now);
     let now = reach.assess(snapshot, reader, population, now, extent.as_of)?;
-    let current = shares(&now.commits, |it| window.or_else(|| spans.get(it).copied()));
+    let current = shares(&now.commits, |repository| {
+        window.or_else(|| spans.get(repository).copied())
+    });
     let earlier = reach.assess(snapshot, reader, population, earlier, extent.as_of)?;
     // The baseline ends just before the window begins.
     let baseline = shares(&earlier.commits, |_| before);
@@ -123,7 +129,7 @@ pub(super) fn report(
     let mut take = up_to(&mut pushes, REPORT_FACTS_MAX);
     snapshot.pushes_captured(from..just_after(reader.boundary.max(from)), |push| {
         let at = push.captured_at;
-        let is_in = |it: Window| it.holds(at) || it.is_baseline(at);
+        let is_in = |window: Window| window.holds(at) || window.is_baseline(at);
         match reader.resolving.of_push(&push) {
             Ok(repository) if window(&repository).is_some_and(is_in) => take(push)?,
             Ok(_) => {}
@@ -352,7 +358,9 @@ fn observations(
         reader.resolving.touch_observed(observed);
     }
     reader.resolving.read(snapshot, reader.boundary)?;
-    let resolved = observed.iter().map(|it| reader.resolving.observed(it));
+    let resolved = observed
+        .iter()
+        .map(|observed| reader.resolving.observed(observed));
     Ok(resolved.collect())
 }
 
@@ -373,7 +381,10 @@ fn calls(
     if let (Some(first), Some(last)) = (captured().min(), captured().max()) {
         let weeks = minutes_later(first, -NOTE_MINUTES_BEFORE)
             ..just_after(minutes_later(last, MINUTES_AFTER));
-        let sessions: BTreeSet<&SessionId> = observations.iter().map(|it| &it.session_id).collect();
+        let sessions: BTreeSet<&SessionId> = observations
+            .iter()
+            .map(|observation| &observation.session_id)
+            .collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
         for weeks in beside(&weeks, cohort) {
             snapshot.calls_of_sessions(&sessions, weeks, &mut take)?;
@@ -387,7 +398,9 @@ fn calls(
 fn beside(time: &Range<Instant>, other: &Range<Instant>) -> impl Iterator<Item = Range<Instant>> {
     let before = time.start..time.end.min(other.start);
     let after = time.start.max(other.end)..time.end;
-    [before, after].into_iter().filter(|it| it.start < it.end)
+    [before, after]
+        .into_iter()
+        .filter(|range| range.start < range.end)
 }
 
 /// Returns the times near pushes, as disjoint ranges in order.

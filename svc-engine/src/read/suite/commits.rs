@@ -17,13 +17,17 @@ fn within(repository: RepositorySelector) -> CommitRequest {
 fn entries(evidence: &CommitEvidence) -> Vec<(String, usize, Vec<FactId>)> {
     let repositories = evidence.repos.iter().flatten();
     repositories
-        .map(|it| {
-            let outcomes = it
+        .map(|repository| {
+            let outcomes = repository
                 .ci_outcomes
                 .iter()
                 .map(|ci_outcome| ci_outcome.outcome_id)
                 .collect();
-            (it.repo.clone(), it.observed_sessions.len(), outcomes)
+            (
+                repository.repo.clone(),
+                repository.observed_sessions.len(),
+                outcomes,
+            )
         })
         .collect()
 }

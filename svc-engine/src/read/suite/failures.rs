@@ -91,10 +91,12 @@ fn a_page_can_be_filtered_by_result_workflow_and_pull_request(
     };
     stage.add([
         different(1, "a", |_| ()),
-        different(2, "b", |it| it.result = CiResult::TimedOut),
-        different(3, "c", |it| it.workflow_name = Text::from("")),
-        different(4, "d", |it| it.workflow_name = Text::from("CI\0\u{e9}")),
-        different(5, "e", |it| it.pr_number = Some(12)),
+        different(2, "b", |outcome| outcome.result = CiResult::TimedOut),
+        different(3, "c", |outcome| outcome.workflow_name = Text::from("")),
+        different(4, "d", |outcome| {
+            outcome.workflow_name = Text::from("CI\0\u{e9}");
+        }),
+        different(5, "e", |outcome| outcome.pr_number = Some(12)),
     ]);
     let found = |change: fn(&mut CiFailuresRequest)| {
         let mut request = ask(by_name("own/repo"));
@@ -102,18 +104,24 @@ fn a_page_can_be_filtered_by_result_workflow_and_pull_request(
         ids(&stage.failures(&request).unwrap())
     };
     assert_eq!(found(|_| ()), [id(5), id(4), id(3), id(1)]);
-    assert_eq!(found(|it| it.result = CiResult::TimedOut), [id(2)]);
-    assert_eq!(found(|it| it.workflow_name = Some(String::new())), [id(3)]);
     assert_eq!(
-        found(|it| it.workflow_name = Some("CI\0\u{e9}".to_owned())),
+        found(|request| request.result = CiResult::TimedOut),
+        [id(2)]
+    );
+    assert_eq!(
+        found(|request| request.workflow_name = Some(String::new())),
+        [id(3)]
+    );
+    assert_eq!(
+        found(|request| request.workflow_name = Some("CI\0\u{e9}".to_owned())),
         [id(4)]
     );
     assert_eq!(
-        found(|it| it.workflow_name = Some("CI".to_owned())),
+        found(|request| request.workflow_name = Some("CI".to_owned())),
         [id(5), id(1)]
     );
-    assert_eq!(found(|it| it.pr_number = Some(12)), [id(5)]);
-    assert_eq!(found(|it| it.pr_number = Some(13)), []);
+    assert_eq!(found(|request| request.pr_number = Some(12)), [id(5)]);
+    assert_eq!(found(|request| request.pr_number = Some(13)), []);
 }
 
 #[rstest]
@@ -257,9 +265,9 @@ fn paging_returns_in_order_what_was_stored_at_the_first_page() {
             // Each run has a repository of its own, with two names if it has an identity.
             let first = next.get();
             let repository_id = u32::try_from(first).unwrap();
-            let insert = |seconds: i64, which: u8| {
+            let insert = |seconds: i64, kind: u8| {
                 let number = next.replace(next.get() + 1);
-                let repo = match which {
+                let repo = match kind {
                     0 if identified => format!("law/former-{first}"),
                     _ => format!("law/repo-{first}"),
                 };
@@ -269,7 +277,7 @@ fn paging_returns_in_order_what_was_stored_at_the_first_page() {
                 let outcome = CiOutcome {
                     outcome_id: FactId::new(fact),
                     repo,
-                    result: if which == 2 {
+                    result: if kind == 2 {
                         CiResult::Passed
                     } else {
                         CiResult::Failed
@@ -287,9 +295,9 @@ fn paging_returns_in_order_what_was_stored_at_the_first_page() {
                 (seconds, fact)
             };
             let mut expected = Vec::new();
-            for (seconds, which) in stored {
-                let stored = insert(seconds, which);
-                if which != 2 {
+            for (seconds, kind) in stored {
+                let stored = insert(seconds, kind);
+                if kind != 2 {
                     expected.push(stored);
                 }
             }

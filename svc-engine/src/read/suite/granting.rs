@@ -172,10 +172,10 @@ fn the_decision_of_a_rule_is_remembered_while_it_holds(
     let is_reached = || {
         // As first decided, as remembered, and as decided by a process that has seen nothing.
         let anew = SeenGrants::default();
-        let checked = [&seen, &seen, &anew].map(|it| stage.check(it, &reach, "a").is_ok());
+        let checked = [&seen, &seen, &anew].map(|grants| stage.check(grants, &reach, "a").is_ok());
         let anew = SeenGrants::default();
         let found = [&seen_by_discovery, &seen_by_discovery, &anew, &seen]
-            .map(|it| stage.reached_sessions(it, &reach).0 == [session_id("a")]);
+            .map(|grants| stage.reached_sessions(grants, &reach).0 == [session_id("a")]);
         assert_eq!(checked, [checked[2]; 3]);
         assert_eq!(found, [checked[2]; 4]);
         checked[0]
@@ -252,7 +252,12 @@ fn a_discovery_applies_the_rules_again_to_changed_sessions(
         let encoded = stage.store.encode(call, at(0));
         stage.add([Append::InferenceCall(Box::new(encoded))]);
     };
-    let sessions = |names: &[&str]| names.iter().map(|it| session_id(it)).collect::<Vec<_>>();
+    let sessions = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| session_id(name))
+            .collect::<Vec<_>>()
+    };
     stage.grant(&GrantRequest {
         user_id: UserId::new("ann").ok(),
         ..ask()

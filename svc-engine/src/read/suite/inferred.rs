@@ -118,7 +118,7 @@ fn a_dossier_leads_to_its_call_even_if_the_senders_clock_was_ahead(
     let (forge, sources) = (Forge::new(), Sources::new());
     sources.mirror(&forge.repository, NUMBER);
     let facts = forge.facts(&stage).into_iter();
-    stage.add(facts.filter(|it| !matches!(it, Append::InferenceCall(_))));
+    stage.add(facts.filter(|fact| !matches!(fact, Append::InferenceCall(_))));
     let last = stage.snapshot().boundary(None).unwrap();
     let ahead = at(2_300);
     assert!(last < ahead);
@@ -328,25 +328,25 @@ impl World {
                 repository.run(&["merge", "-q", "--no-commit", "--no-ff", "-s", "ours", other]);
             }
             let words: Vec<&str> = WORDS.into_iter().filter(|_| dice.below(2) == 0).collect();
-            let said = format!("{} w{number}\n", words.join(" "));
+            let text = format!("{} w{number}\n", words.join(" "));
             let path = format!("f{}.py", dice.below(4));
-            fs::write(repository.folder().join("work").join(path), &said).unwrap();
+            fs::write(repository.folder().join("work").join(path), &text).unwrap();
             repository.run(&["add", "-A"]);
             let moment = start + i64::try_from(number * 60).unwrap();
             let commit = repository.commit_at("one", moment);
             repository.run(&["branch", &format!("b{number}")]);
             commits.push(CommitSha::new(&commit).unwrap());
-            texts.push(said);
+            texts.push(text);
         }
         let mut facts = Vec::new();
         for number in 0..20_u64 {
             let place = usize::try_from(dice.below(14)).unwrap();
-            let spoken = call(u128::from(1_000 + number))
+            let call = call(u128::from(1_000 + number))
                 .session(["s", "t", "u"][usize::try_from(dice.below(3)).unwrap()])
                 .observed(i64::try_from(dice.below(12_000)).unwrap())
                 .output(vec![text("assistant", &texts[place])]);
-            let spoken = stage.store.encode(spoken.build(), at(20_000));
-            facts.push(Append::InferenceCall(Box::new(spoken)));
+            let call = stage.store.encode(call.build(), at(20_000));
+            facts.push(Append::InferenceCall(Box::new(call)));
         }
         let mut pushes = Vec::new();
         for number in 0..10_u64 {
@@ -409,7 +409,9 @@ fn the_calls_found_for_each_commit_equal_those_of_all_pushes(
         sources.mirror(&repository, NUMBER);
         // Two observations at one commit may be of the same Session.
         facts.dedup_by_key(|fact| match fact {
-            Append::SessionCommitObservation(it) => format!("{}{:?}", it.commit_sha, it.session_id),
+            Append::SessionCommitObservation(observation) => {
+                format!("{}{:?}", observation.commit_sha, observation.session_id)
+            }
             fact => format!("{fact:?}"),
         });
         stage.store.append_now(facts).unwrap();

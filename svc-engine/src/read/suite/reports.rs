@@ -109,7 +109,7 @@ impl Stage {
         erased.unwrap()
     }
 
-    pub(super) fn said(&self, number: u128, session: &str, answer: &str) -> Append {
+    pub(super) fn call_with_answer(&self, number: u128, session: &str, answer: &str) -> Append {
         let mut call: InferenceCall = call(number)
             .session(session)
             .observed(1_000)
@@ -190,8 +190,8 @@ impl Forge {
         merge.pull_request.head_sha = guessed.clone();
         merge.pull_request.base_sha = base.clone();
         vec![
-            stage.said(1, "s", NOTED),
-            stage.said(2, "t", GUESSED),
+            stage.call_with_answer(1, "s", NOTED),
+            stage.call_with_answer(2, "t", GUESSED),
             pushed(pushed_to),
             observed(seen),
             Append::DeveloperDecision(Box::new(decided)),
@@ -374,7 +374,7 @@ fn facts_made_ambiguous_by_a_reused_name_are_counted(
         ..checked(31, "run", None, 2_002)
     };
     stage.add([
-        stage.said(1, "s", NOTED),
+        stage.call_with_answer(1, "s", NOTED),
         pushed(legacy),
         observed(seen),
         ci(outcome),
@@ -410,7 +410,7 @@ fn facts_made_ambiguous_by_a_reused_name_are_counted(
 fn decisions_naming_more_calls_than_the_limit_are_declined() {
     let stage = Stage::open(Backend::Sqlite).expect("SQLite is never skipped");
     let sources = Sources::new();
-    stage.add([stage.said(1, "s", NOTED)]);
+    stage.add([stage.call_with_answer(1, "s", NOTED)]);
     let decided = |number: usize| {
         let mut decided = decision(100 + number as u128);
         decided.call_id = Some(format!("t{number}"));

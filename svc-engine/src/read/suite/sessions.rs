@@ -411,11 +411,11 @@ fn pushes_and_outcomes_at_a_commit_are_explained_on_request(
         let answer = session_dossier(&mut stage.snapshot(), request, at(9)).unwrap();
         answer.dossier().unwrap()
     };
-    let told = explained();
-    assert_eq!(path(&told).as_deref(), Some("src/a.rs"));
-    let commit_told = &told.attributed_commits[0];
-    assert_eq!(commit_told.delivered_by_push_ids, Some(vec![id(1)]));
-    let pushes = told.delivering_pushes.unwrap();
+    let dossier = explained();
+    assert_eq!(path(&dossier).as_deref(), Some("src/a.rs"));
+    let attributed = &dossier.attributed_commits[0];
+    assert_eq!(attributed.delivered_by_push_ids, Some(vec![id(1)]));
+    let pushes = dossier.delivering_pushes.unwrap();
     assert_eq!(
         (
             pushes[0].push_id,
@@ -428,8 +428,8 @@ fn pushes_and_outcomes_at_a_commit_are_explained_on_request(
             svc_model::query::PushMatch::Brought.into()
         )
     );
-    assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
-    assert_eq!(told.gaps, plain.gaps, "the explanation changes no gap");
+    assert_eq!(dossier.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
+    assert_eq!(dossier.gaps, plain.gaps, "the explanation changes no gap");
 
     // Quarantined facts deliver nothing.
     stage.quarantine(FactTable::CiOutcomes, id(3));

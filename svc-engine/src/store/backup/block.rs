@@ -226,13 +226,13 @@ impl BlockReader {
             self.is_over = true;
             return Ok(Next::Damaged(None));
         }
-        let said = self.take(32)?;
+        let expected = self.take(32)?;
         let bytes = self.take(stored as usize)?;
         if bytes.len() < stored as usize {
             self.is_over = true;
         }
         let digest = Sha256::new_with_prefix(head).chain_update(&bytes);
-        if digest.finalize().as_slice() != said {
+        if digest.finalize().as_slice() != expected {
             return Ok(Next::Damaged((!self.is_over).then_some(rows)));
         }
         Ok(match zstd::bulk::decompress(&bytes, plain as usize) {

@@ -8,7 +8,7 @@ use super::super::error::corrupt;
 use super::super::model_call_id::ModelCallId;
 use super::super::session_claims::ClaimKind;
 use super::super::{StoreError, column, id_list, packing, skeleton};
-use super::finding::{Damage, Findings, said};
+use super::finding::{Damage, Findings, error_text};
 use super::known::KnownCall;
 use super::laws::{Laws, moment};
 
@@ -63,12 +63,12 @@ impl Laws<'_, '_, '_> {
                 is_erased,
             });
             let (user_id, model) = (row.optional_text(5)?, row.optional_text(6)?);
-            let said = [
+            let claims = [
                 (ClaimKind::User, user_id.as_deref()),
                 (ClaimKind::Model, model.as_deref()),
             ];
             let is_read = known.session_number(table, &id, &org_id, session_number, found);
-            for (kind, value) in said {
+            for (kind, value) in claims {
                 if let Some(value) = value
                     && is_read
                 {
@@ -117,7 +117,7 @@ impl Laws<'_, '_, '_> {
             }
             let unreadable = |error: StoreError, found: &mut Findings| {
                 let damage = Damage::RowUnreadable;
-                found.add("raw_payloads", Some(&id), damage, said(&error));
+                found.add("raw_payloads", Some(&id), damage, error_text(&error));
             };
             let contents = match id_list::read_ids(&row.blob(3)?) {
                 Ok(contents) => contents,
@@ -147,10 +147,10 @@ impl Laws<'_, '_, '_> {
             let id = call.id.to_string();
             let of = FactTable::InferenceCalls.as_str();
             let found = &mut self.found;
-            let is_untold = [("raw_payloads", &number), ("erased_facts", &id)]
+            let is_undecided = [("raw_payloads", &number), ("erased_facts", &id)]
                 .iter()
                 .any(|(table, id)| self.known.cannot_tell(table, Some(id), of, found));
-            if !is_untold {
+            if !is_undecided {
                 let damage = Damage::RawPayloadAbsent;
                 self.found.add("raw_payloads", Some(&id), damage, "");
             }
@@ -177,14 +177,14 @@ impl Laws<'_, '_, '_> {
         for call in &self.known.calls {
             let least = call.aliases.saturating_sub(u32::from(call.has_own));
             if !(least..=call.aliases).contains(&call.aliases_found) {
-                let said = format!("{} of {}", call.aliases_found, call.aliases);
+                let detail = format!("{} of {}", call.aliases_found, call.aliases);
                 let (id, damage) = (call.id.to_string(), Damage::AliasAbsent);
                 let of = FactTable::InferenceCalls.as_str();
                 let found = &mut self.found;
-                let is_untold = call.aliases_found < least
+                let is_undecided = call.aliases_found < least
                     && self.known.cannot_tell("call_aliases", Some(&id), of, found);
-                if !is_untold {
-                    found.add("call_aliases", Some(&id), damage, said);
+                if !is_undecided {
+                    found.add("call_aliases", Some(&id), damage, detail);
                 }
             }
         }

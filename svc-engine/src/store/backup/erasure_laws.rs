@@ -88,8 +88,13 @@ impl Laws<'_, '_, '_> {
             if !revisions.contains(&(org_id, revision))
                 && !known.cannot_tell("erasure_log", Some(&id), "erased_facts", found)
             {
-                let said = format!("erasure_log: {revision}");
-                found.add("erased_facts", Some(&fact_id), Damage::ErasureAbsent, said);
+                let detail = format!("erasure_log: {revision}");
+                found.add(
+                    "erased_facts",
+                    Some(&fact_id),
+                    Damage::ErasureAbsent,
+                    detail,
+                );
             }
             known.marks.facts.insert(key, (kind, fact_id, false));
             Ok(())
@@ -103,10 +108,10 @@ impl Laws<'_, '_, '_> {
         absent.sort();
         for (kind, fact_id, _) in absent {
             let (table, found) = (kind.as_str(), &mut self.found);
-            let is_untold = self
+            let is_undecided = self
                 .known
                 .cannot_tell(table, Some(fact_id), "erased_facts", found);
-            if !is_untold {
+            if !is_undecided {
                 found.add("erased_facts", Some(fact_id), Damage::FactAbsent, table);
             }
         }

@@ -110,7 +110,7 @@ pub struct Findings {
     pub rows: BTreeMap<String, u64>,
     /// How many rows were not found but may be among the unreadable rows of a table, by that table
     /// and by the table that refers to them.
-    pub(super) untold: BTreeMap<(String, String), u64>,
+    pub(super) undecided: BTreeMap<(String, String), u64>,
 }
 
 impl Findings {
@@ -136,16 +136,16 @@ impl Findings {
     /// Counts a row that was not found but may be among the unreadable rows of `lost`.
     pub(super) fn cannot_tell(&mut self, lost: &str, of: &str) {
         let place = (lost.to_owned(), of.to_owned());
-        *self.untold.entry(place).or_default() += 1;
+        *self.undecided.entry(place).or_default() += 1;
     }
 
-    /// Adds a finding for each pair of tables in `untold`.
-    pub(super) fn tell(&mut self) {
-        for ((lost, of), count) in std::mem::take(&mut self.untold) {
-            let said = format!(
+    /// Adds a finding for each pair of tables in `undecided`.
+    pub(super) fn add_undecided(&mut self) {
+        for ((lost, of), count) in std::mem::take(&mut self.undecided) {
+            let detail = format!(
                 "of {of}: {count} not found, which may be among the rows of {lost} that cannot be read"
             );
-            self.add(&lost, None, Damage::CannotTell, said);
+            self.add(&lost, None, Damage::CannotTell, detail);
         }
     }
 }
@@ -162,7 +162,7 @@ pub(super) fn is_of_rows(error: &StoreError) -> bool {
 }
 
 /// Returns the text of an error about stored data.
-pub(super) fn said(error: &StoreError) -> String {
+pub(super) fn error_text(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { what, .. } => (*what).to_owned(),
         StoreError::Sqlite(error) => error.to_string(),

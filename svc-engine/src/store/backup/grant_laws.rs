@@ -79,27 +79,27 @@ impl Laws<'_, '_, '_> {
             if !rows.is_some_and(|rows| rows.remove(&revision))
                 && !known.cannot_tell("grant_log", None, "grants_in_force", found)
             {
-                let said = format!("revision {revision} is kept, and ended by the log");
+                let detail = format!("revision {revision} is kept, and ended by the log");
                 found.add(
                     "grants_in_force",
                     Some(&owner.0),
                     Damage::GrantDiffers,
-                    said,
+                    detail,
                 );
             }
             Ok(())
         })?;
         for ((token, _), rows) in &amount.rows {
             for revision in rows {
-                let said = format!("revision {revision} of the log is not kept");
+                let detail = format!("revision {revision} of the log is not kept");
                 let damage = Damage::GrantDiffers;
                 // What ended it may be among the rows of the log that cannot be read.
                 let found = &mut self.found;
-                let is_untold = ["grants_in_force", "grant_log"]
+                let is_undecided = ["grants_in_force", "grant_log"]
                     .iter()
                     .any(|lost| self.known.cannot_tell(lost, None, "grant_log", found));
-                if !is_untold {
-                    found.add("grants_in_force", Some(token), damage, said);
+                if !is_undecided {
+                    found.add("grants_in_force", Some(token), damage, detail);
                 }
             }
         }

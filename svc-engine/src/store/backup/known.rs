@@ -182,13 +182,15 @@ impl Known {
         content_id: i64,
         found: &mut Findings,
     ) -> Option<u64> {
-        let place = self.contents.binary_search_by_key(&content_id, |it| it.0);
+        let place = self
+            .contents
+            .binary_search_by_key(&content_id, |content| content.0);
         if let Ok(place) = place {
             return Some(u64::from(self.contents[place].1));
         }
         if !self.cannot_tell("content", Some(&content_id.to_string()), table, found) {
-            let said = format!("content {content_id}");
-            found.add(table, Some(fact_id), Damage::ContentAbsent, said);
+            let detail = format!("content {content_id}");
+            found.add(table, Some(fact_id), Damage::ContentAbsent, detail);
         }
         None
     }
@@ -243,8 +245,8 @@ impl Known {
         if is_of != Some(&key(&[org_id]))
             && (is_of.is_some() || !self.cannot_tell("sessions", None, table, found))
         {
-            let said = format!("number {number}");
-            found.add(table, Some(fact_id), Damage::SessionAbsent, said);
+            let detail = format!("number {number}");
+            found.add(table, Some(fact_id), Damage::SessionAbsent, detail);
         }
         is_of.is_some()
     }
@@ -278,8 +280,8 @@ impl Known {
                 found.cannot_tell(place, table);
             }
         } else {
-            let said = format!("session_claims: {} {value}", kind.as_str());
-            found.add(table, Some(fact_id), Damage::ClaimAbsent, said);
+            let detail = format!("session_claims: {} {value}", kind.as_str());
+            found.add(table, Some(fact_id), Damage::ClaimAbsent, detail);
         }
     }
 }

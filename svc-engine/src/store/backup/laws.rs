@@ -21,7 +21,7 @@ use super::super::traces::Traces;
 use super::super::value::{self, Row, Value};
 use super::super::{StoreError, content, kind, packing, quarantine, witness};
 use super::erasure_laws;
-use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
+use super::finding::{Damage, Finding, Findings, error_text, is_of_one_row};
 use super::known::{Known, Word, key};
 use super::source::Source;
 use super::{CellKind, Watch};
@@ -74,7 +74,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         self.organizations()?;
         self.others()?;
         self.erased_facts_are_there();
-        self.found.tell();
+        self.found.add_undecided();
         Ok(self.found)
     }
 
@@ -107,7 +107,12 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
                 Err(error) if is_of_one_row(&error) => {
                     let id = named(row, kind);
                     known.lose(table, id.as_deref());
-                    added.add(table, id.as_deref(), Damage::RowUnreadable, said(&error));
+                    added.add(
+                        table,
+                        id.as_deref(),
+                        Damage::RowUnreadable,
+                        error_text(&error),
+                    );
                     Ok(())
                 }
                 other => other,
@@ -120,8 +125,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         if found.total > before {
             known.lose(table, None);
         }
-        for ((lost, of), count) in added.untold {
-            *found.untold.entry((lost, of)).or_default() += count;
+        for ((lost, of), count) in added.undecided {
+            *found.undecided.entry((lost, of)).or_default() += count;
         }
         for finding in added.findings {
             let Finding {
@@ -174,8 +179,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             if !known.epochs.contains(&epoch) && without_writer.insert(epoch) {
                 let id = epoch.to_string();
                 if !known.cannot_tell("writers", Some(&id), "content", found) {
-                    let said = format!("of content {content_id}");
-                    found.add("writers", Some(&id), Damage::WriterAbsent, said);
+                    let detail = format!("of content {content_id}");
+                    found.add("writers", Some(&id), Damage::WriterAbsent, detail);
                 }
             }
             let bytes = row.with_blob(4, |bytes| {
@@ -240,13 +245,13 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             let table = "session_claims";
             let id = number.to_string();
             let is_of = known.organizations_of_sessions.get(&number);
-            if is_of.is_some_and(|it| *it != key(&[&org_id])) {
+            if is_of.is_some_and(|organization| *organization != key(&[&org_id])) {
                 found.add(table, Some(&id), Damage::SessionAbsent, org_id);
             } else if !known.claims_in_rows.contains(&claim)
                 && (is_of.is_some() || !known.cannot_tell("sessions", None, table, found))
             {
-                let said = format!("sessions: {kind} {value}");
-                found.add(table, Some(&id), Damage::ClaimAbsent, said);
+                let detail = format!("sessions: {kind} {value}");
+                found.add(table, Some(&id), Damage::ClaimAbsent, detail);
             }
             Ok(())
         })?;
@@ -322,8 +327,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
                 if !known.claims.contains(&key(&claim))
                     && !known.cannot_tell("repository_claims", Some(name), table.name, found)
                 {
-                    let said = format!("repository_claims: {name}");
-                    found.add(table.name, Some(&id), Damage::ClaimAbsent, said);
+                    let detail = format!("repository_claims: {name}");
+                    found.add(table.name, Some(&id), Damage::ClaimAbsent, detail);
                 }
             }
             Ok(())
@@ -359,8 +364,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
                 if let Some(lost) = lost {
                     found.cannot_tell(lost, "organizations");
                 } else {
-                    let said = format!("{what}: {kept} are kept, {is} are there");
-                    found.add("organizations", Some(&org_id), Damage::CountDiffers, said);
+                    let detail = format!("{what}: {kept} are kept, {is} are there");
+                    found.add("organizations", Some(&org_id), Damage::CountDiffers, detail);
                 }
             };
             let is_lost = |table: &&str| known.may_be_lost(table, None);
@@ -400,12 +405,12 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         })?;
         for org_id in counted.keys() {
             let (of, found) = ("sessions and facts", &mut self.found);
-            let is_untold = self
+            let is_undecided = self
                 .known
                 .cannot_tell("organizations", Some(org_id), of, found);
-            if !is_untold {
-                let said = "the row is absent";
-                found.add("organizations", Some(org_id), Damage::CountDiffers, said);
+            if !is_undecided {
+                let detail = "the row is absent";
+                found.add("organizations", Some(org_id), Damage::CountDiffers, detail);
             }
         }
         Ok(())

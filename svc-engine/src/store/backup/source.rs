@@ -8,7 +8,7 @@ use super::super::error::corrupt;
 use super::super::value::{self, Row, Value};
 use super::TableFile;
 use super::block::{BlockReader, Next};
-use super::finding::{Damage, Findings, is_of_rows, said};
+use super::finding::{Damage, Findings, error_text, is_of_rows};
 use super::shape::{ColumnShape, Shape};
 use crate::deadline::Deadline;
 
@@ -52,7 +52,7 @@ impl Source for Live {
         let sql = shape.selection(columns);
         match self.connection.each(&sql, &[], each) {
             Err(error) if is_of_rows(&error) => {
-                findings.add(table, None, Damage::RowsUnreadable, said(&error));
+                findings.add(table, None, Damage::RowsUnreadable, error_text(&error));
                 // On PostgreSQL, an error ends the use of the transaction.
                 drop(self.connection.rollback());
                 self.connection.begin_read(&self.deadline)
@@ -88,7 +88,7 @@ impl Source for Kept<'_> {
         findings: &mut Findings,
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
-        let Some(kept) = self.tables.iter().find(|it| it.table == table) else {
+        let Some(kept) = self.tables.iter().find(|file| file.table == table) else {
             findings.add(table, None, Damage::FileDamaged, "there is no file of it");
             return Ok(());
         };
@@ -100,8 +100,8 @@ impl Source for Kept<'_> {
         let mut reader = match BlockReader::open(&self.folder.join(&kept.file)) {
             Ok(reader) => reader,
             Err(error) => {
-                let said = format!("{}: {error}", kept.file);
-                findings.add(table, None, Damage::FileDamaged, said);
+                let detail = format!("{}: {error}", kept.file);
+                findings.add(table, None, Damage::FileDamaged, detail);
                 return Ok(());
             }
         };
@@ -135,11 +135,11 @@ impl Source for Kept<'_> {
         }
         let (bytes, sha256) = reader.finish()?;
         if (rows, bytes, &sha256) != (kept.rows, kept.bytes, &kept.sha256) {
-            let said = format!(
+            let detail = format!(
                 "{} has {rows} rows of {}, {bytes} bytes of {}",
                 kept.file, kept.rows, kept.bytes
             );
-            findings.add(table, None, Damage::FileDamaged, said);
+            findings.add(table, None, Damage::FileDamaged, detail);
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Source for Kept<'_> {
     }
 
     fn columns(&self, table: &str) -> Vec<ColumnShape> {
-        let kept = self.tables.iter().find(|it| it.table == table);
+        let kept = self.tables.iter().find(|file| file.table == table);
         kept.map_or_else(Vec::new, |kept| kept.columns.clone())
     }
 }

@@ -80,15 +80,20 @@ impl Decisions {
         let is_hidden = |row: &LogEntry| row.action == QuarantineAction::Quarantine.as_str();
         let mut undone = Vec::new();
         for before in self.0 {
-            let after = left.0.iter().find(|it| it.org_id == before.org_id);
+            let after = left
+                .0
+                .iter()
+                .find(|organization| organization.org_id == before.org_id);
             let facts = before.facts.into_iter().filter_map(|(fact, row)| {
                 let is_hidden_after = after
-                    .and_then(|it| it.facts.get(&fact))
+                    .and_then(|organization| organization.facts.get(&fact))
                     .is_some_and(is_hidden);
                 (is_hidden(&row) != is_hidden_after).then_some(Undone::Fact(row))
             });
             let mut what: Vec<Undone> = facts.collect();
-            let back = after.into_iter().flat_map(|it| it.grants.values());
+            let back = after
+                .into_iter()
+                .flat_map(|organization| organization.grants.values());
             let back = back.filter(|row| !before.grants.contains_key(&row.grant_id));
             what.extend(in_order(back.cloned()).map(Undone::GrantBack));
             let is_missing = |row: &GrantRow| {

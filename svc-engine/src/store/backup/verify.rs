@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::{DatabaseUrl, StoreError};
-use super::finding::{Damage, Findings, is_of_rows, said};
+use super::finding::{Damage, Findings, error_text, is_of_rows};
 use super::laws::Laws;
 use super::shape::shapes;
 use super::source::{Kept, Live};
@@ -29,7 +29,7 @@ pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings
                 }
             }
             Err(error) if is_of_rows(&error) => {
-                findings.add("pages", None, Damage::Structure, said(&error));
+                findings.add("pages", None, Damage::Structure, error_text(&error));
             }
             Err(error) => return Err(error),
         }

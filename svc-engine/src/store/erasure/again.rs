@@ -113,7 +113,7 @@ impl OfOrganization {
         deadline: &Deadline,
         erased: &mut ErasedAgain,
     ) -> Result<(), StoreError> {
-        let selected = unerased_of(connection, &self.org_id, self.facts.keys())?;
+        let selected = unerased_of(connection, &self.org_id, &self.facts)?;
         let reached = Reached::read(connection)?;
         // One plan for all of them, because a plan reads every call.
         let mut plan = ErasurePlan::new(connection, selected, reached)?;

@@ -291,7 +291,7 @@ fn erase_others(
         let connection = &mut *transaction.connection;
         connection.lookup(&lookup, &values, ids, |_| Ok(()))?;
     }
-    let marked = |it: &Other| (it.kept.kind, it.id, it.session, it.bytes);
+    let marked = |other: &Other| (other.kept.kind, other.id, other.session, other.bytes);
     Ok(others.iter().map(marked).collect())
 }
 

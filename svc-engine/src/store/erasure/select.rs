@@ -1,6 +1,6 @@
 //! Selects the facts of an erasure, and knows where each kind keeps captured content.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId, UserId};
@@ -144,7 +144,9 @@ impl Selected {
 
     /// Returns the Session at an index.
     pub(super) fn session_at(&self, place: u32) -> &str {
-        self.sessions.get(place as usize).map_or("", |it| it)
+        self.sessions
+            .get(place as usize)
+            .map_or("", |session_id| session_id)
     }
 }
 
@@ -300,15 +302,15 @@ impl Snapshot<'_> {
 }
 
 /// Returns the given facts that are stored and whose content is not erased.
-pub(super) fn unerased_of<'f>(
+pub(super) fn unerased_of<T>(
     connection: &mut Connection,
     org_id: &OrgId,
-    facts: impl Iterator<Item = &'f (FactTable, FactId)> + Clone,
+    facts: &BTreeMap<(FactTable, FactId), T>,
 ) -> Result<Selected, StoreError> {
     let mut selected = Selected::default();
     let shared = [org_id.as_str().into()];
     let ids = |wanted: FactTable| {
-        let of_kind = facts.clone().filter(move |(kind, _)| *kind == wanted);
+        let of_kind = facts.keys().filter(move |(kind, _)| *kind == wanted);
         let ids = of_kind.map(|(_, id)| Value::from(*id));
         ids.collect::<Vec<Value<'_>>>()
     };

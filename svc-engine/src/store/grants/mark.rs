@@ -99,29 +99,30 @@ impl Snapshot<'_> {
             found.grants = self.grant_log_end()?;
             return Ok(found);
         }
-        let mut it = Statement::default();
-        let org = it.value(self.org_id.as_str());
+        let mut statement = Statement::default();
+        let org = statement.value(self.org_id.as_str());
         let runs = rules.iter().enumerate().map(|(number, rule)| {
-            let run = reach::run(&mut it, &org, rule, &[]);
+            let run = reach::run(&mut statement, &org, rule, &[]);
             format!("SELECT CAST({number} AS BIGINT) AS rule, k.session_id, k.mark FROM ({run}) k")
         });
         let runs: Vec<String> = runs.collect();
-        it.text = format!("{OF_CANDIDATES} ({}) c ON 1 = 1", runs.join(" UNION ALL "));
+        statement.text = format!("{OF_CANDIDATES} ({}) c ON 1 = 1", runs.join(" UNION ALL "));
         let mut revisions = Revisions::default();
         let mut looked_at = LookedAt::by(rules);
-        self.connection()?.each(&it.text, &it.values, |row| {
-            revisions = Revisions::of(row)?;
-            let mark = GrantMark::of(row)?;
-            found.grants.clone_from(&mark.grants);
-            let Some(session_id) = row.optional_text(AFTER_REVISIONS + 3)? else {
-                return Ok(());
-            };
-            looked_at.count(row.integer(AFTER_REVISIONS + 4)?);
-            let session_id = SessionId::new(&session_id);
-            let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
-            found.sessions.push((session_id, mark));
-            Ok(())
-        })?;
+        self.connection()?
+            .each(&statement.text, &statement.values, |row| {
+                revisions = Revisions::of(row)?;
+                let mark = GrantMark::of(row)?;
+                found.grants.clone_from(&mark.grants);
+                let Some(session_id) = row.optional_text(AFTER_REVISIONS + 3)? else {
+                    return Ok(());
+                };
+                looked_at.count(row.integer(AFTER_REVISIONS + 4)?);
+                let session_id = SessionId::new(&session_id);
+                let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+                found.sessions.push((session_id, mark));
+                Ok(())
+            })?;
         self.learn_revisions(revisions);
         // Several rules, or several names of a repository, may lead to the same Session.
         found.sessions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));

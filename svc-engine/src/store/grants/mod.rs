@@ -108,11 +108,11 @@ pub enum NoGrant {
 /// The obstacles between a rule and a Session, in the order of their bits.
 const OBSTACLES: [GrantObstacle; 8] = [
     GrantObstacle::NothingVisible,
-    GrantObstacle::UserNotSaid,
+    GrantObstacle::UserNotNamed,
     GrantObstacle::OtherUser,
-    GrantObstacle::HarnessNotSaid,
+    GrantObstacle::HarnessNotNamed,
     GrantObstacle::OtherHarness,
-    GrantObstacle::RepositoryNotSaid,
+    GrantObstacle::RepositoryNotNamed,
     GrantObstacle::OtherRepository,
     GrantObstacle::BeforeSince,
 ];

@@ -29,7 +29,7 @@ pub struct Reached {
 }
 
 /// Returns the condition that a visible fact of the Session of `row` proves a value.
-fn said(kind: ClaimKind, row: &str, value: &str) -> String {
+fn proof(kind: ClaimKind, row: &str, value: &str) -> String {
     let (org_id, session_id) = (format!("{row}.org_id"), format!("{row}.session_id"));
     kind.proof(&org_id, &session_id, value)
 }
@@ -51,56 +51,56 @@ fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     let facts: Vec<String> = facts.collect();
     let facts = facts.join(" OR ");
     let length = letter.len() + 1;
-    let said = said(kind, row, value);
+    let proof = proof(kind, row, value);
     format!(
         "EXISTS (SELECT 1 FROM sessions z WHERE z.session_id = {row}.session_id \
         AND z.org_id = {row}.org_id \
         AND LENGTH(z.claims) - LENGTH(REPLACE(z.claims, '{letter}:', '')) \
-        > CASE WHEN {said} THEN {length} ELSE 0 END AND ({facts}))"
+        > CASE WHEN {proof} THEN {length} ELSE 0 END AND ({facts}))"
     )
 }
 
 /// Returns what may keep a rule from the Session of `row`: the conditions, each with its bit.
-fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, String)> {
+fn obstacles(statement: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     let mut add = |obstacle: GrantObstacle, condition: String| {
-        let bit = OBSTACLES.iter().position(|it| *it == obstacle);
+        let bit = OBSTACLES.iter().position(|listed| *listed == obstacle);
         found.extend(bit.map(|bit| (1 << bit, condition)));
     };
     if let Some(since) = rule.since {
-        let since = it.value(since);
+        let since = statement.value(since);
         add(
             GrantObstacle::BeforeSince,
             format!("{row}.captured_at_us < {since}"),
         );
     }
     if let Some(user_id) = &rule.user_id {
-        let value = it.own(user_id.as_str().to_owned());
-        let said = said(ClaimKind::User, row, &value);
-        add(GrantObstacle::UserNotSaid, format!("NOT {said}"));
+        let value = statement.own(user_id.as_str().to_owned());
+        let proof = proof(ClaimKind::User, row, &value);
+        add(GrantObstacle::UserNotNamed, format!("NOT {proof}"));
         add(
             GrantObstacle::OtherUser,
             another(ClaimKind::User, row, &value),
         );
     }
     if let Some(agent_harness) = rule.agent_harness {
-        let value = it.value(agent_harness.as_str());
-        let said = said(ClaimKind::Harness, row, &value);
-        add(GrantObstacle::HarnessNotSaid, format!("NOT {said}"));
+        let value = statement.value(agent_harness.as_str());
+        let proof = proof(ClaimKind::Harness, row, &value);
+        add(GrantObstacle::HarnessNotNamed, format!("NOT {proof}"));
         add(
             GrantObstacle::OtherHarness,
             another(ClaimKind::Harness, row, &value),
         );
     }
     if let Some(repository) = rule.lifetime() {
-        let is_of = observations::is_of(it, &repository);
+        let is_of = observations::is_of(statement, &repository);
         // An observation whose repository cannot be told counts as one of another repository.
         let observed = |truth: &str| {
             let condition = format!("CASE WHEN {is_of} THEN 1 ELSE 0 END = {truth}");
             observations::some(row, &condition)
         };
-        let said = observed("1");
-        add(GrantObstacle::RepositoryNotSaid, format!("NOT {said}"));
+        let proof = observed("1");
+        add(GrantObstacle::RepositoryNotNamed, format!("NOT {proof}"));
         add(GrantObstacle::OtherRepository, observed("0"));
     }
     if rule.user_id.is_none() && rule.agent_harness.is_none() && rule.lifetime().is_none() {
@@ -116,13 +116,13 @@ fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, S
 /// Session that the rule can reach has a row. `among` limits them to some Sessions, unless it is
 /// empty.
 pub(super) fn run(
-    it: &mut Statement<'_>,
+    statement: &mut Statement<'_>,
     org: &str,
     rule: &GrantRule,
     among: &[SessionId],
 ) -> String {
-    let along = |it: &mut Statement<'_>, kind: ClaimKind, values: String| {
-        let kind = it.value(kind.letter());
+    let along = |statement: &mut Statement<'_>, kind: ClaimKind, values: String| {
+        let kind = statement.value(kind.letter());
         let run = format!(
             "session_claims c JOIN sessions s ON s.session_number = c.session_number \
             WHERE c.value {values} AND c.kind = {kind} AND c.org_id = {org}"
@@ -131,31 +131,31 @@ pub(super) fn run(
     };
     // The table whose index is read.
     let (row, run) = if let Some(identity) = &rule.repository {
-        let provider = it.value(identity.repository_provider.as_str());
-        let host = it.own(identity.repository_host.clone().into());
-        let id = it.own(identity.repository_id.clone().into());
+        let provider = statement.value(identity.repository_provider.as_str());
+        let host = statement.own(identity.repository_host.clone().into());
+        let id = statement.own(identity.repository_id.clone().into());
         let names = format!(
             "IN (SELECT r.name FROM repository_claims r WHERE r.repository_id = {id} \
             AND r.repository_host = {host} AND r.repository_provider = {provider} \
             AND r.org_id = {org})"
         );
-        along(it, ClaimKind::Repository, names)
+        along(statement, ClaimKind::Repository, names)
     } else if let Some(repo) = rule.repo.clone() {
-        let name = it.own(repo.into());
-        along(it, ClaimKind::Repository, format!("= {name}"))
+        let name = statement.own(repo.into());
+        along(statement, ClaimKind::Repository, format!("= {name}"))
     } else if let Some(user_id) = rule.user_id.clone() {
-        let user = it.own(user_id.into());
-        along(it, ClaimKind::User, format!("= {user}"))
+        let user = statement.own(user_id.into());
+        along(statement, ClaimKind::User, format!("= {user}"))
     } else if let Some(agent_harness) = rule.agent_harness {
-        let harness = it.value(agent_harness.as_str());
-        along(it, ClaimKind::Harness, format!("= {harness}"))
+        let harness = statement.value(agent_harness.as_str());
+        along(statement, ClaimKind::Harness, format!("= {harness}"))
     } else {
         ("s", format!("sessions s WHERE (s.org_id || '') = {org}"))
     };
-    let since = it.value(rule.since.map_or(i64::MIN, Instant::microseconds));
+    let since = statement.value(rule.since.map_or(i64::MIN, Instant::microseconds));
     let among: Vec<String> = among
         .iter()
-        .map(|session_id| it.own(session_id.as_str().to_owned()))
+        .map(|session_id| statement.own(session_id.as_str().to_owned()))
         .collect();
     let among = if among.is_empty() {
         String::new()
@@ -176,14 +176,14 @@ pub(super) fn run(
 
 /// Selects, for each row of a run, whether the rule reaches its Session.
 fn candidates(
-    it: &mut Statement<'_>,
+    statement: &mut Statement<'_>,
     org: &str,
     number: usize,
     rule: &GrantRule,
     among: &[SessionId],
 ) -> String {
-    let run = run(it, org, rule, among);
-    let found = obstacles(it, "candidates", rule);
+    let run = run(statement, org, rule, among);
+    let found = obstacles(statement, "candidates", rule);
     let found: Vec<String> = found.into_iter().map(|(_, condition)| condition).collect();
     let found = found.join(" OR ");
     format!(
@@ -231,31 +231,32 @@ impl Snapshot<'_> {
         rules: &[&GrantRule],
         session_id: &SessionId,
     ) -> Result<Option<Vec<Vec<GrantObstacle>>>, StoreError> {
-        let mut it = Statement::default();
-        let org = it.value(self.org_id.as_str());
-        let session = it.value(session_id.as_str());
+        let mut statement = Statement::default();
+        let org = statement.value(self.org_id.as_str());
+        let session = statement.value(session_id.as_str());
         let mut columns = vec!["CAST(0 AS BIGINT)".to_owned()];
         for rule in rules {
-            let found = obstacles(&mut it, "s", rule);
+            let found = obstacles(&mut statement, "s", rule);
             let bits = found
                 .into_iter()
                 .map(|(bit, condition)| format!("CASE WHEN {condition} THEN {bit} ELSE 0 END"));
             let bits: Vec<String> = bits.collect();
             columns.push(format!("CAST({} AS BIGINT)", bits.join(" + ")));
         }
-        it.text = format!(
+        statement.text = format!(
             "SELECT {} FROM sessions s WHERE s.session_id = {session} AND s.org_id = {org}",
             columns.join(", ")
         );
-        self.connection()?.first(&it.text, &it.values, |row| {
-            let of_rules = (1..=rules.len()).map(|column| {
-                let bits = row.integer(column)?;
-                let named = OBSTACLES.into_iter().enumerate();
-                let met = named.filter(|(place, _)| bits & (1 << place) != 0);
-                Ok(met.map(|(_, obstacle)| obstacle).collect())
-            });
-            of_rules.collect()
-        })
+        self.connection()?
+            .first(&statement.text, &statement.values, |row| {
+                let of_rules = (1..=rules.len()).map(|column| {
+                    let bits = row.integer(column)?;
+                    let named = OBSTACLES.into_iter().enumerate();
+                    let met = named.filter(|(place, _)| bits & (1 << place) != 0);
+                    Ok(met.map(|(_, obstacle)| obstacle).collect())
+                });
+                of_rules.collect()
+            })
     }
 
     /// Returns the Sessions that rules reach, of those in `among`, or of all if it is empty.
@@ -268,24 +269,25 @@ impl Snapshot<'_> {
         if rules.is_empty() {
             return Ok(reached);
         }
-        let mut it = Statement::default();
-        let org = it.value(self.org_id.as_str());
+        let mut statement = Statement::default();
+        let org = statement.value(self.org_id.as_str());
         let selects: Vec<String> = rules
             .iter()
             .enumerate()
-            .map(|(number, rule)| candidates(&mut it, &org, number, rule, among))
+            .map(|(number, rule)| candidates(&mut statement, &org, number, rule, among))
             .collect();
-        it.text = selects.join(" UNION ALL ");
+        statement.text = selects.join(" UNION ALL ");
         let mut looked_at = LookedAt::by(rules);
-        self.connection()?.each(&it.text, &it.values, |row| {
-            looked_at.count(row.integer(0)?);
-            if row.integer(2)? != 0 {
-                let session_id = SessionId::new(&row.text(1)?);
-                let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
-                reached.sessions.push(session_id);
-            }
-            Ok(())
-        })?;
+        self.connection()?
+            .each(&statement.text, &statement.values, |row| {
+                looked_at.count(row.integer(0)?);
+                if row.integer(2)? != 0 {
+                    let session_id = SessionId::new(&row.text(1)?);
+                    let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+                    reached.sessions.push(session_id);
+                }
+                Ok(())
+            })?;
         // Several rules, or several names of a repository, may lead to one Session.
         reached.sessions.sort_unstable();
         reached.sessions.dedup();

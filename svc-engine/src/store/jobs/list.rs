@@ -127,12 +127,12 @@ pub(in super::super) fn last_push_at(
 ) -> Result<Option<Instant>, StoreError> {
     let read = |row: &super::super::value::Row<'_>| row.optional_integer(0);
     let last = match lifetime {
-        Lifetime::Identified(it) => {
+        Lifetime::Identified(identity) => {
             let keys = [
                 org_id.as_str().into(),
-                it.repository_provider.as_str().into(),
-                it.repository_host.as_str().into(),
-                it.repository_id.as_str().into(),
+                identity.repository_provider.as_str().into(),
+                identity.repository_host.as_str().into(),
+                identity.repository_id.as_str().into(),
             ];
             connection.first(LAST_IDENTIFIED, &keys, read)?
         }

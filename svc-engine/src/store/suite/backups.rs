@@ -20,14 +20,15 @@ fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
 /// Stores facts of every kind that refer to each other.
 pub(super) fn filled(database: &TestStore) -> Store {
     let store = database.open("acme");
-    let said = "a long question that every call of this Session repeats, so that it is kept once. ";
+    let question =
+        "a long question that every call of this Session repeats, so that it is kept once. ";
     let conversation = |number: u128, session_id: &str| {
         let mut call = call(number)
             .session(session_id)
             .model_call(&format!("model-{number}"))
             .input(vec![
                 text("system", "be brief"),
-                text("user", &said.repeat(3)),
+                text("user", &question.repeat(3)),
             ])
             .output(vec![text("assistant", &format!("answer {number}"))])
             .raw(RawPayload::from(
@@ -174,9 +175,9 @@ fn a_restored_database_under_a_running_server_is_noticed(
     let (folder, tables) = taken(&database, "copy");
     append(&store, vec![call(41).session("lost").build()]);
     watched(|watch| put(database.url(), &folder, &tables, true, watch)).unwrap();
-    let mut said = call(42).session("lost").build();
-    said.input_messages = call(41).build().input_messages;
-    let fact = Append::InferenceCall(Box::new(store.encode(said.clone(), at(0))));
+    let mut new_call = call(42).session("lost").build();
+    new_call.input_messages = call(41).build().input_messages;
+    let fact = Append::InferenceCall(Box::new(store.encode(new_call.clone(), at(0))));
     match backend {
         // The open file was replaced: nothing is stored in a file that nobody would find.
         Backend::Sqlite => {
@@ -188,7 +189,7 @@ fn a_restored_database_under_a_running_server_is_noticed(
         Backend::Postgres => {
             // The contents that it relies on are lost. Encoded again, the same call is stored.
             drop(store.append_now(vec![fact]));
-            let fact = Append::InferenceCall(Box::new(store.encode(said, at(0))));
+            let fact = Append::InferenceCall(Box::new(store.encode(new_call, at(0))));
             let again = store.append_now(vec![fact]).unwrap();
             assert!(!matches!(again[0], Outcome::Conflict(_)), "{again:?}");
             let found = watched(|watch| verify_store(database.url(), watch)).unwrap();

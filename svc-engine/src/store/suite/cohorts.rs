@@ -70,7 +70,8 @@ fn the_calls_of_each_hour_are_counted_up_to_a_bound(
         let counts = snapshot.calls_by_hour(seconds(range), calls_max).unwrap()?;
         let first = at(0).microseconds() / HOUR_MICROSECONDS;
         let counts = counts.into_iter();
-        let mut counts: Vec<(i64, u64)> = counts.map(|(hour, it)| (hour - first, it)).collect();
+        let mut counts: Vec<(i64, u64)> =
+            counts.map(|(hour, count)| (hour - first, count)).collect();
         counts.sort_unstable();
         Some(counts)
     };
@@ -90,13 +91,17 @@ fn calls_are_read_with_the_contents_of_their_answers(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    let said = |number: u128, what: &[&str]| {
-        let said = what.iter().map(|what| text("assistant", what));
-        call(number).observed(1).output(said.collect()).build()
+    let answered = |number: u128, what: &[&str]| {
+        let answers = what.iter().map(|what| text("assistant", what));
+        call(number).observed(1).output(answers.collect()).build()
     };
     append(
         &store,
-        vec![said(1, &["a", "b"]), said(2, &["a"]), said(3, &[])],
+        vec![
+            answered(1, &["a", "b"]),
+            answered(2, &["a"]),
+            answered(3, &[]),
+        ],
     );
     let mut found = Vec::new();
     let mut snapshot = store.snapshot_now();
@@ -236,20 +241,20 @@ fn decisions_and_edits_are_read_by_session(
     let sessions = [session("s"), session("t")];
     let mut found = Vec::new();
     snapshot
-        .decisions_of_sessions(&sessions, at(8), |it| {
-            found.push(it.decision_id);
+        .decisions_of_sessions(&sessions, at(8), |decision| {
+            found.push(decision.decision_id);
             Ok(())
         })
         .unwrap();
     snapshot
-        .edits_of_sessions(&sessions, at(8), |it| {
-            found.push(it.observation_id);
+        .edits_of_sessions(&sessions, at(8), |edit| {
+            found.push(edit.observation_id);
             Ok(())
         })
         .unwrap();
     snapshot
-        .retries_of_sessions(&sessions, at(8), |it| {
-            found.push(it.retry_linkage_id);
+        .retries_of_sessions(&sessions, at(8), |linkage| {
+            found.push(linkage.retry_linkage_id);
             Ok(())
         })
         .unwrap();

@@ -15,7 +15,7 @@ const LONG: &str =
     "what is said in every call of a Session, again and again, so that it is kept once";
 
 /// Returns a call of a Session, with its own payload.
-fn said(number: u128, session_id: &str, asked: &str) -> CallBuilder {
+fn call_with_payload(number: u128, session_id: &str, asked: &str) -> CallBuilder {
     let raw = format!(r#"{{"number":{number},"said":"only call {number} has said this"}}"#);
     call(number)
         .session(session_id)
@@ -116,9 +116,12 @@ fn erasing_a_session_removes_its_content_and_keeps_its_facts(
     append(
         &store,
         vec![
-            said(1, "s", "first").user("ann").model_call("m-1").build(),
-            said(2, "s", "second").build(),
-            said(3, "t", "first").build(),
+            call_with_payload(1, "s", "first")
+                .user("ann")
+                .model_call("m-1")
+                .build(),
+            call_with_payload(2, "s", "second").build(),
+            call_with_payload(3, "t", "first").build(),
         ],
     );
     append_one(&store, Append::DeveloperDecision, {
@@ -199,11 +202,16 @@ fn erasing_a_session_removes_its_content_and_keeps_its_facts(
     // A redelivery brings nothing back. A new call with the same messages is stored whole.
     let again = append(
         &store,
-        vec![said(1, "s", "first").user("ann").model_call("m-1").build()],
+        vec![
+            call_with_payload(1, "s", "first")
+                .user("ann")
+                .model_call("m-1")
+                .build(),
+        ],
     );
     assert_eq!(again, [Outcome::Redelivered(id(1))]);
     assert!(messages(&store, "s")[0].0.is_empty());
-    append(&store, vec![said(4, "s", "first").build()]);
+    append(&store, vec![call_with_payload(4, "s", "first").build()]);
     assert_eq!(messages(&store, "s")[2].0.len(), 2);
     verified(&database);
 }
@@ -217,18 +225,18 @@ fn erasing_a_user_includes_nameless_calls_of_sessions_without_another_user(
     append(
         &store,
         vec![
-            said(1, "alone", "a").user("ann").build(),
-            said(2, "alone", "b").build(),
-            said(3, "both", "c").user("ann").build(),
-            said(4, "both", "d").user("bob").build(),
-            said(5, "both", "e").build(),
-            said(6, "other", "f").user("bob").build(),
-            said(7, "nobody", "g").build(),
+            call_with_payload(1, "alone", "a").user("ann").build(),
+            call_with_payload(2, "alone", "b").build(),
+            call_with_payload(3, "both", "c").user("ann").build(),
+            call_with_payload(4, "both", "d").user("bob").build(),
+            call_with_payload(5, "both", "e").build(),
+            call_with_payload(6, "other", "f").user("bob").build(),
+            call_with_payload(7, "nobody", "g").build(),
         ],
     );
     append(
         &database.open("foreign"),
-        vec![said(8, "alone", "a").user("ann").build()],
+        vec![call_with_payload(8, "alone", "a").user("ann").build()],
     );
     let subject = ErasureSubject::User(UserId::new("ann").unwrap());
     assert_eq!(erase(&database, &subject).facts.inference_calls, 3);
@@ -255,7 +263,7 @@ fn content_older_than_a_moment_is_erased(
     let database = database!(backend);
     let store = database.open("acme");
     for number in 1..=4 {
-        let call = said(number, "s", "again").build();
+        let call = call_with_payload(number, "s", "again").build();
         let moment = at(i64::try_from(number).unwrap());
         store
             .append_now(vec![Append::InferenceCall(Box::new(
@@ -294,10 +302,10 @@ fn a_server_stores_remembered_content_again_after_its_erasure(
 ) {
     let database = database!(backend);
     let (store, another) = (database.open("acme"), database.open("acme"));
-    append(&store, vec![said(1, "s", "once").build()]);
-    append(&another, vec![said(2, "t", "twice").build()]);
+    append(&store, vec![call_with_payload(1, "s", "once").build()]);
+    append(&another, vec![call_with_payload(2, "t", "twice").build()]);
     let prepared = |store: &Store, number, session_id: &str, asked: &str| {
-        let call = said(number, session_id, asked).build();
+        let call = call_with_payload(number, session_id, asked).build();
         Append::InferenceCall(Box::new(store.encode(call, at(0))))
     };
     let relies_on_it = prepared(&store, 3, "s", "once");
@@ -312,7 +320,7 @@ fn a_server_stores_remembered_content_again_after_its_erasure(
     let stored = another.append_now(vec![relies_on_what_stays]).unwrap();
     assert_eq!(stored, [Outcome::Stored(id(4))]);
     for (store, number) in [(&store, 5), (&another, 6)] {
-        let stored = append(store, vec![said(number, "s", "once").build()]);
+        let stored = append(store, vec![call_with_payload(number, "s", "once").build()]);
         assert_eq!(stored, [Outcome::Stored(id(number))]);
     }
     let lengths: Vec<usize> = messages(&store, "s")
@@ -329,11 +337,11 @@ fn an_erasure_keeps_content_that_a_later_call_shares(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    append(&store, vec![said(1, "s", "once").build()]);
+    append(&store, vec![call_with_payload(1, "s", "once").build()]);
     let ledger = database.ledger("acme");
     let plan = ledger.plan_erasure(&of_session("s"), &deadline()).unwrap();
     let late = ledger.plan_erasure(&of_session("s"), &deadline()).unwrap();
-    append(&store, vec![said(2, "s", "once").build()]);
+    append(&store, vec![call_with_payload(2, "s", "once").build()]);
     let before = messages(&store, "s")[1].clone();
     let erased = try_erase(&database, plan).unwrap();
     assert_eq!(erased.facts.inference_calls, 1);
@@ -358,9 +366,9 @@ fn a_large_erasure_uses_several_transactions(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    let calls = (1..=600).map(|number| said(number, "s", "again").build());
+    let calls = (1..=600).map(|number| call_with_payload(number, "s", "again").build());
     append(&store, calls.collect());
-    append(&store, vec![said(1_000, "t", "again").build()]);
+    append(&store, vec![call_with_payload(1_000, "t", "again").build()]);
     let before = everything(&store, &["t"]);
     let forecast = erase(&database, &of_session("s"));
     assert_eq!(forecast.facts.inference_calls, 600);
@@ -380,15 +388,15 @@ fn a_restore_repeats_later_erasures_or_changes_nothing(
     append(
         &store,
         vec![
-            said(1, "s", "shared").user("ann").build(),
-            said(2, "t", "shared").user("bob").build(),
-            said(3, "u", "shared").user("bob").build(),
+            call_with_payload(1, "s", "shared").user("ann").build(),
+            call_with_payload(2, "t", "shared").user("bob").build(),
+            call_with_payload(3, "u", "shared").user("bob").build(),
         ],
     );
     append_one(&store, Append::EditObservation, edit(4, "c"));
     append(
         &database.open("other"),
-        vec![said(5, "s", "shared").user("ann").build()],
+        vec![call_with_payload(5, "s", "shared").user("ann").build()],
     );
     let before = everything(&store, &["t"]);
     let folder = database.folder().join("copy");
@@ -492,7 +500,8 @@ fn content_that_is_not_erased_is_read_back_unchanged(
     let result = runner.run(&(calls, which), |(calls, which)| {
         let calls = calls.into_iter().map(|(of, user, asked, answered)| {
             let number = next.replace(next.get() + 1);
-            let mut call = said(number, sessions[usize::from(of)], &format!("ask {asked}"));
+            let mut call =
+                call_with_payload(number, sessions[usize::from(of)], &format!("ask {asked}"));
             if user > 0 {
                 call = call.user(["", "ann", "bob"][usize::from(user)]);
             }
@@ -523,11 +532,11 @@ fn content_that_is_not_erased_is_read_back_unchanged(
         }
         drop(snapshot);
         let erased: Vec<String> = erased.keys().map(ToString::to_string).collect();
-        for (id, said) in everything(&store, &sessions) {
+        for (id, contents) in everything(&store, &sessions) {
             if erased.contains(&id) {
-                prop_assert_eq!(said, ((vec![], vec![]), None));
+                prop_assert_eq!(contents, ((vec![], vec![]), None));
             } else {
-                prop_assert_eq!(Some(&said), before.get(&id));
+                prop_assert_eq!(Some(&contents), before.get(&id));
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use svc_model::facts::AgentHarness;
 use svc_model::grant::GrantObstacle::{
-    self, BeforeSince, HarnessNotSaid, NothingVisible, OtherHarness, OtherRepository, OtherUser,
-    RepositoryNotSaid, UserNotSaid,
+    self, BeforeSince, HarnessNotNamed, NothingVisible, OtherHarness, OtherRepository, OtherUser,
+    RepositoryNotNamed, UserNotNamed,
 };
 use svc_model::id::UserId;
 use svc_model::limit::{GRANT_RULE_ROWS_MAX, TOKEN_GRANTS_MAX};
@@ -76,7 +76,7 @@ fn reached(store: &Store, rule: &GrantRule) -> Vec<String> {
         let is_reached = obstacles == Some(vec![Vec::new()]);
         assert_eq!(
             is_reached,
-            names.iter().any(|it| it == name),
+            names.iter().any(|session_id| session_id == name),
             "{name} {rule:?}"
         );
     }
@@ -369,16 +369,16 @@ fn a_rule_grants_exactly_the_sessions_whose_facts_match(
     assert_eq!(obstacles(&store, &user("ann"), "b"), [OtherUser]);
     assert_eq!(
         obstacles(&store, &user("eve"), "a"),
-        [UserNotSaid, OtherUser]
+        [UserNotNamed, OtherUser]
     );
-    assert_eq!(obstacles(&store, &user("ann"), "d"), [UserNotSaid]);
+    assert_eq!(obstacles(&store, &user("ann"), "d"), [UserNotNamed]);
     assert_eq!(
         obstacles(&store, &harness(AgentHarness::Codex), "b"),
         [OtherHarness]
     );
     assert_eq!(
         obstacles(&store, &harness(AgentHarness::Codex), "c"),
-        [HarnessNotSaid]
+        [HarnessNotNamed]
     );
     assert_eq!(obstacles(&store, &since(3), "b"), [BeforeSince]);
 
@@ -469,7 +469,7 @@ fn a_rule_about_a_repository_matches_under_all_its_names(
     assert_eq!(obstacles(&store, &in_repository(7), "e"), [OtherRepository]);
     assert_eq!(
         obstacles(&store, &in_repository(7), "d"),
-        [RepositoryNotSaid, OtherRepository]
+        [RepositoryNotNamed, OtherRepository]
     );
     // Without its push, the repository of an observation is unknown.
     set(

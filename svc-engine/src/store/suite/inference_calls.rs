@@ -467,7 +467,7 @@ fn concurrent_servers_give_a_new_session_one_number(
         let mut calls: Vec<FactId> = calls
             .unwrap()
             .iter()
-            .map(|it| it.inference_call_id)
+            .map(|call| call.inference_call_id)
             .collect();
         calls.sort();
         assert_eq!(

@@ -41,14 +41,16 @@ fn a_claude_code_call_has_one_decision_for_any_path(
         decision
     };
     for other in [
-        other(11, |it| it.accepted = false),
-        other(12, |it| it.explicit = false),
-        other(13, |it| it.interaction_mode = InteractionMode::Inline),
-        other(14, |it| it.occurred_at = at(3)),
-        other(15, |it| it.call_id = Some("d".to_owned())),
-        other(16, |it| it.call_id = None),
-        other(17, |it| it.session_id = session("other")),
-        other(18, |it| it.agent_harness = AgentHarness::Codex),
+        other(11, |decision| decision.accepted = false),
+        other(12, |decision| decision.explicit = false),
+        other(13, |decision| {
+            decision.interaction_mode = InteractionMode::Inline;
+        }),
+        other(14, |decision| decision.occurred_at = at(3)),
+        other(15, |decision| decision.call_id = Some("d".to_owned())),
+        other(16, |decision| decision.call_id = None),
+        other(17, |decision| decision.session_id = session("other")),
+        other(18, |decision| decision.agent_harness = AgentHarness::Codex),
     ] {
         let expected = Outcome::Stored(other.decision_id);
         assert_eq!(deliver(other.clone()), expected, "{other:?}");
@@ -78,18 +80,18 @@ fn other_agents_have_one_decision_per_path_call_and_delay(
         change(&mut decision);
         decision
     };
-    let mut without_delay = other(15, |it| it.call_id = Some("c".to_owned()));
+    let mut without_delay = other(15, |decision| decision.call_id = Some("c".to_owned()));
     for other in [
-        other(11, |it| it.file_path = "src/b.rs".to_owned()),
+        other(11, |decision| decision.file_path = "src/b.rs".to_owned()),
         // A path of the maximum length, which is too long for an index of PostgreSQL.
-        other(12, |it| it.file_path = long("x")),
-        other(13, |it| it.file_path = long("y")),
-        other(14, |it| it.observation_delay_ms = Some(0)),
+        other(12, |decision| decision.file_path = long("x")),
+        other(13, |decision| decision.file_path = long("y")),
+        other(14, |decision| decision.observation_delay_ms = Some(0)),
         without_delay.clone(),
         // Members are kept apart, even if their texts joined together are equal.
-        other(16, |it| {
-            it.call_id = Some("csrc".to_owned());
-            it.file_path = "/a.rs".to_owned();
+        other(16, |decision| {
+            decision.call_id = Some("csrc".to_owned());
+            decision.file_path = "/a.rs".to_owned();
         }),
     ] {
         let expected = Outcome::Stored(other.decision_id);
@@ -102,7 +104,9 @@ fn other_agents_have_one_decision_per_path_call_and_delay(
 /// Returns a path of 4,096 bytes that does not compress and ends with `end`.
 fn long(end: &str) -> String {
     let block = |number: u32| Uuid::new_v5(&Uuid::nil(), &number.to_be_bytes());
-    let path: String = (0..128).map(|it| block(it).simple().to_string()).collect();
+    let path: String = (0..128)
+        .map(|number| block(number).simple().to_string())
+        .collect();
     path[..4_095].to_owned() + end
 }
 

@@ -55,7 +55,7 @@ impl Network {
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 let bytes = &buffer[..count];
-                let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
+                let is_commit = bytes.windows(7).any(|window| window == b"COMMIT\0");
                 let lost = match network.load(Ordering::SeqCst) {
                     COMMIT if is_question && is_commit => true,
                     NEXT_ANSWER if !is_question => true,

@@ -96,7 +96,10 @@ fn grants_of_other_tokens_add_no_statements_to_a_question(
     assert!(!plans.is_empty());
     for (sql, plan) in plans {
         let by_token = ["(token=? AND org_id=?", "grants_in_force_pkey"];
-        assert!(by_token.iter().any(|it| plan.contains(it)), "{sql}\n{plan}");
+        assert!(
+            by_token.iter().any(|condition| plan.contains(condition)),
+            "{sql}\n{plan}"
+        );
     }
 }
 
@@ -153,7 +156,7 @@ fn as_many_rules_as_a_token_may_have_are_one_statement(
         obstacles.unwrap().unwrap()
     });
     assert_eq!((obstacles.len(), statements), (TOKEN_GRANTS_MAX, 1));
-    let without = obstacles.iter().filter(|it| it.is_empty());
+    let without = obstacles.iter().filter(|of_rule| of_rule.is_empty());
     assert_eq!(without.count(), 1);
 }
 
@@ -200,7 +203,7 @@ fn many_concurrent_revocations_leave_what_the_last_row_says(
     }
     assert_eq!(log.len() - of_token.len(), 1, "granted once");
     let in_force = snapshot.grants_of(&token("ci")).unwrap();
-    let is_revoked = in_force.iter().any(|it| it.action == GrantAction::Revoke);
+    let is_revoked = in_force.iter().any(|row| row.action == GrantAction::Revoke);
     let last = of_token.last().unwrap();
     assert_eq!(is_revoked, last.action == GrantAction::Revoke);
     assert_eq!(in_force.len(), 1 + usize::from(is_revoked));

@@ -124,8 +124,14 @@ fn all_keys_of_a_report_are_found_without_a_scan(
     let texts: Vec<String> = (0..KEYS).map(|number| format!("{number:040x}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let ids: Vec<FactId> = (0..KEYS).map(id).collect();
-    let sessions: Vec<SessionId> = texts.iter().map(|it| SessionId::new(it).unwrap()).collect();
-    let commits: Vec<CommitSha> = texts.iter().map(|it| CommitSha::new(it).unwrap()).collect();
+    let sessions: Vec<SessionId> = texts
+        .iter()
+        .map(|text| SessionId::new(text).unwrap())
+        .collect();
+    let commits: Vec<CommitSha> = texts
+        .iter()
+        .map(|text| CommitSha::new(text).unwrap())
+        .collect();
     let commits: Vec<&CommitSha> = commits.iter().collect();
     let session_id = SessionId::new("s").unwrap();
     snapshot.marks_of_sessions(&sessions).unwrap();

@@ -54,7 +54,7 @@ fn two_connections_see_one_state_and_work_in_parallel(
     append(&store, vec![call(1).build()]);
     let mut snapshot = store.snapshot_of_two_now();
     append(&store, vec![call(2).build()]);
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let calls = |snapshot: &mut Snapshot<'_>| {
         let count = snapshot.fact_counts().unwrap().inference_calls;
         count.total
@@ -63,12 +63,12 @@ fn two_connections_see_one_state_and_work_in_parallel(
         let both = snapshot.both(
             |snapshot| {
                 // If the two ran one after the other, this would never arrive.
-                told.recv_timeout(Duration::from_secs(30)).unwrap();
+                receiver.recv_timeout(Duration::from_secs(30)).unwrap();
                 // While the other connection is in use, this one does both.
                 snapshot.both(calls, calls)
             },
             |snapshot| {
-                tell.send(()).unwrap();
+                sender.send(()).unwrap();
                 calls(snapshot)
             },
         );

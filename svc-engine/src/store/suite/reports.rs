@@ -199,8 +199,8 @@ fn outcomes_are_found_by_commits_and_by_runs(
     let mut snapshot = store.snapshot_now();
     let mut found = Vec::new();
     snapshot
-        .ci_outcomes_of_commits(&[&commit('b'), &commit('f')], at(8), |it| {
-            found.push((it.outcome_id, it.run_attempt));
+        .ci_outcomes_of_commits(&[&commit('b'), &commit('f')], at(8), |outcome| {
+            found.push((outcome.outcome_id, outcome.run_attempt));
             Ok(())
         })
         .unwrap();
@@ -212,8 +212,8 @@ fn outcomes_are_found_by_commits_and_by_runs(
             &["one", "two"],
             at(8),
             &std::collections::HashSet::default(),
-            |it| {
-                found.push(it.outcome_id);
+            |outcome| {
+                found.push(outcome.outcome_id);
                 Ok(())
             },
         )
@@ -257,14 +257,14 @@ fn pull_requests_are_found_by_the_id_of_their_repository_or_by_a_name_without_on
     let (repositories, names) = ([&seven, &nine, &named], [&name("own/old")]);
     let mut found = Vec::new();
     snapshot
-        .merges_of_repositories(&repositories, &names, at(8), |it| {
-            found.push(it.merge_id);
+        .merges_of_repositories(&repositories, &names, at(8), |merge| {
+            found.push(merge.merge_id);
             Ok(())
         })
         .unwrap();
     snapshot
-        .revisions_of_repositories(&repositories, &names, at(8), |it| {
-            found.push(it.revision_id);
+        .revisions_of_repositories(&repositories, &names, at(8), |revision| {
+            found.push(revision.revision_id);
             Ok(())
         })
         .unwrap();

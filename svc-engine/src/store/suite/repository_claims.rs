@@ -32,8 +32,9 @@ fn claims(
 }
 
 fn read(claim: &RepositoryClaim) -> (String, String, Option<i64>) {
-    let second =
-        |it: svc_model::time::Instant| (it.microseconds() - at(0).microseconds()) / 1_000_000;
+    let second = |moment: svc_model::time::Instant| {
+        (moment.microseconds() - at(0).microseconds()) / 1_000_000
+    };
     (
         claim.name.to_string(),
         claim.repository.repository_id.to_string(),

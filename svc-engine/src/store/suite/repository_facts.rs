@@ -35,23 +35,23 @@ fn there_is_one_ci_outcome_per_run_and_attempt_of_a_forge(
         Outcome::Stored(id(2)),
         "with an identity it is another fact"
     );
-    let elsewhere = changed(identified(3), |it| {
+    let elsewhere = changed(identified(3), |outcome| {
         let mut repository = repository(7);
         repository.repository_host =
             svc_model::repository::RepositoryHost::new("forge.example").unwrap();
-        it.repository = Some(repository);
+        outcome.repository = Some(repository);
     });
     assert_eq!(deliver(elsewhere), Outcome::Stored(id(3)), "another forge");
     let redeliveries: [Change<CiOutcome>; 4] = [
-        |it| it.result = CiResult::Failed,
-        |it| it.branch = svc_model::repository::Branch::new("other").unwrap(),
-        |it| it.reason = Some(Text::from("flaky")),
-        |it| it.captured_at = at(50),
+        |outcome| outcome.result = CiResult::Failed,
+        |outcome| outcome.branch = svc_model::repository::Branch::new("other").unwrap(),
+        |outcome| outcome.reason = Some(Text::from("flaky")),
+        |outcome| outcome.captured_at = at(50),
     ];
     let conflicts: [Change<CiOutcome>; 3] = [
-        |it| it.commit_sha = commit('d'),
-        |it| it.workflow_id = Some("w".to_owned()),
-        |it| it.workflow_path = Some("w.yml".to_owned()),
+        |outcome| outcome.commit_sha = commit('d'),
+        |outcome| outcome.workflow_id = Some("w".to_owned()),
+        |outcome| outcome.workflow_path = Some("w.yml".to_owned()),
     ];
     for (sent, first) in [(named as fn(u128) -> CiOutcome, 1), (identified, 2)] {
         for change in redeliveries {
@@ -62,17 +62,19 @@ fn there_is_one_ci_outcome_per_run_and_attempt_of_a_forge(
             assert_eq!(deliver(changed(sent(10), change)), CONFLICT);
         }
     }
-    let renamed: Change<CiOutcome> = |it| it.repo = "own/renamed".to_owned();
+    let renamed: Change<CiOutcome> = |outcome| outcome.repo = "own/renamed".to_owned();
     assert_eq!(deliver(changed(named(10), renamed)), CONFLICT);
     assert_eq!(
         deliver(changed(identified(10), renamed)),
         Outcome::Redelivered(id(2)),
         "the name does not matter if there is an identity"
     );
-    let another = changed(identified(10), |it| it.repository = Some(repository(8)));
+    let another = changed(identified(10), |outcome| {
+        outcome.repository = Some(repository(8));
+    });
     assert_eq!(deliver(another), CONFLICT);
     for (number, attempt) in [(11, 1), (12, 2)] {
-        let fact = changed(named(number), |it| it.run_attempt = Some(attempt));
+        let fact = changed(named(number), |outcome| outcome.run_attempt = Some(attempt));
         assert_eq!(deliver(fact), Outcome::Stored(id(number)));
     }
     assert_eq!(count(&store, FactTable::CiOutcomes).total, 5);
@@ -91,25 +93,25 @@ fn a_push_never_conflicts(#[values(Backend::Sqlite, Backend::Postgres)] backend:
     };
     assert_eq!(deliver(push(1)), Outcome::Stored(id(1)));
     assert_eq!(deliver(identified(2)), Outcome::Stored(id(2)));
-    let altered = |it: &mut Push| {
-        it.clone_url = "https://forge.example/x".to_owned();
-        it.forced = true;
-        it.captured_at = at(9);
+    let altered = |push: &mut Push| {
+        push.clone_url = "https://forge.example/x".to_owned();
+        push.forced = true;
+        push.captured_at = at(9);
     };
     assert_eq!(
         deliver(changed(push(3), altered)),
         Outcome::Redelivered(id(1))
     );
-    let renamed = changed(identified(4), |it| it.repo = "own/renamed".to_owned());
+    let renamed = changed(identified(4), |push| push.repo = "own/renamed".to_owned());
     assert_eq!(deliver(renamed), Outcome::Redelivered(id(2)));
     let others: [Change<Push>; 5] = [
-        |it| it.r#ref = "refs/heads/other".to_owned(),
-        |it| it.before_sha = commit('0'),
-        |it| it.after_sha = commit('d'),
-        |it| it.repository = Some(repository(8)),
-        |it| {
-            it.repository = None;
-            it.repo = "own/other".to_owned();
+        |push| push.r#ref = "refs/heads/other".to_owned(),
+        |push| push.before_sha = commit('0'),
+        |push| push.after_sha = commit('d'),
+        |push| push.repository = Some(repository(8)),
+        |push| {
+            push.repository = None;
+            push.repo = "own/other".to_owned();
         },
     ];
     for (number, change) in (10..).zip(others) {
@@ -126,38 +128,43 @@ fn there_is_one_revision_per_pair_of_commits_and_another_head_repository_conflic
     let store = database.open("acme");
     let deliver = |fact| append_one(&store, Append::PullRequestRevision, fact);
     let of = |number, change: fn(&mut PullRequest)| {
-        changed(revision(number), |it| change(&mut it.pull_request))
+        changed(revision(number), |revision| {
+            change(&mut revision.pull_request);
+        })
     };
     assert_eq!(deliver(revision(1)), Outcome::Stored(id(1)));
-    let same = changed(of(2, |it| it.head_ref = branch("other")), |it| {
-        it.previous_head_sha = Some(commit('e'));
-        it.source_event_id = Some("again".to_owned());
-    });
+    let same = changed(
+        of(2, |pull_request| pull_request.head_ref = branch("other")),
+        |revision| {
+            revision.previous_head_sha = Some(commit('e'));
+            revision.source_event_id = Some("again".to_owned());
+        },
+    );
     assert_eq!(deliver(same), Outcome::Redelivered(id(1)));
     let conflicts: [Change<PullRequest>; 3] = [
-        |it| it.head_repo = Some("fork/other".to_owned()),
-        |it| it.head_repo = None,
-        |it| it.head_repository = Some(repository(9)),
+        |pull_request| pull_request.head_repo = Some("fork/other".to_owned()),
+        |pull_request| pull_request.head_repo = None,
+        |pull_request| pull_request.head_repository = Some(repository(9)),
     ];
     for change in conflicts {
         assert_eq!(deliver(of(3, change)), CONFLICT);
     }
     let others: [Change<PullRequest>; 5] = [
-        |it| it.pr_number = 8,
-        |it| it.head_sha = commit('d'),
-        |it| it.base_sha = commit('d'),
-        |it| it.repo = "own/other".to_owned(),
-        |it| it.repository = Some(repository(7)),
+        |pull_request| pull_request.pr_number = 8,
+        |pull_request| pull_request.head_sha = commit('d'),
+        |pull_request| pull_request.base_sha = commit('d'),
+        |pull_request| pull_request.repo = "own/other".to_owned(),
+        |pull_request| pull_request.repository = Some(repository(7)),
     ];
     for (number, change) in (10..).zip(others) {
         assert_eq!(deliver(of(number, change)), Outcome::Stored(id(number)));
     }
     let with_head = |number, head: Option<u32>, name: &str| {
-        changed(revision(number), |it: &mut PullRequestRevision| {
-            it.pull_request.repository = Some(repository(7));
-            it.pull_request.pr_number = 9;
-            it.pull_request.head_repository = head.map(repository);
-            it.pull_request.head_repo = Some(name.to_owned());
+        changed(revision(number), |revision: &mut PullRequestRevision| {
+            revision.pull_request.repository = Some(repository(7));
+            revision.pull_request.pr_number = 9;
+            revision.pull_request.head_repository = head.map(repository);
+            revision.pull_request.head_repo = Some(name.to_owned());
         })
     };
     assert_eq!(
@@ -183,20 +190,21 @@ fn there_is_one_merge_per_pull_request_and_other_commits_conflict(
     let database = database!(backend);
     let store = database.open("acme");
     let deliver = |fact| append_one(&store, Append::PullRequestMerge, fact);
-    let identify: Change<PullRequestMerge> = |it| it.pull_request.repository = Some(repository(7));
+    let identify: Change<PullRequestMerge> =
+        |merge| merge.pull_request.repository = Some(repository(7));
     assert_eq!(deliver(merge(1)), Outcome::Stored(id(1)));
     assert_eq!(deliver(changed(merge(2), identify)), Outcome::Stored(id(2)));
     let redeliveries: [Change<PullRequestMerge>; 3] = [
-        |it| it.merged_at = at(9),
-        |it| it.pull_request.base_ref = branch("other"),
-        |it| it.source_event_id = Some("again".to_owned()),
+        |merge| merge.merged_at = at(9),
+        |merge| merge.pull_request.base_ref = branch("other"),
+        |merge| merge.source_event_id = Some("again".to_owned()),
     ];
     let conflicts: [Change<PullRequestMerge>; 5] = [
-        |it| it.merge_commit_sha = commit('d'),
-        |it| it.pull_request.head_sha = commit('d'),
-        |it| it.pull_request.base_sha = commit('d'),
-        |it| it.pull_request.head_repo = None,
-        |it| it.pull_request.head_repository = Some(repository(9)),
+        |merge| merge.merge_commit_sha = commit('d'),
+        |merge| merge.pull_request.head_sha = commit('d'),
+        |merge| merge.pull_request.base_sha = commit('d'),
+        |merge| merge.pull_request.head_repo = None,
+        |merge| merge.pull_request.head_repository = Some(repository(9)),
     ];
     let as_it_is: Change<PullRequestMerge> = |_| {};
     for (first, base) in [(1, as_it_is), (2, identify)] {
@@ -208,11 +216,11 @@ fn there_is_one_merge_per_pull_request_and_other_commits_conflict(
             assert_eq!(deliver(changed(changed(merge(3), base), change)), CONFLICT);
         }
     }
-    let renamed = changed(changed(merge(3), identify), |it| {
-        it.pull_request.repo = "own/renamed".to_owned();
+    let renamed = changed(changed(merge(3), identify), |merge| {
+        merge.pull_request.repo = "own/renamed".to_owned();
     });
     assert_eq!(deliver(renamed), Outcome::Redelivered(id(2)));
-    let other = changed(merge(4), |it| it.pull_request.pr_number = 8);
+    let other = changed(merge(4), |merge| merge.pull_request.pr_number = 8);
     assert_eq!(deliver(other), Outcome::Stored(id(4)));
 }
 
@@ -223,16 +231,16 @@ fn a_merge_whose_head_repository_is_gone_is_stored(
     let database = database!(backend);
     let store = database.open("acme");
     let gone = |number| {
-        changed(merge(number), |it: &mut PullRequestMerge| {
-            it.pull_request.repository = Some(repository(7));
-            it.pull_request.head_repo = None;
+        changed(merge(number), |merge: &mut PullRequestMerge| {
+            merge.pull_request.repository = Some(repository(7));
+            merge.pull_request.head_repo = None;
         })
     };
     let deliver = |fact| append_one(&store, Append::PullRequestMerge, fact);
     assert_eq!(deliver(gone(1)), Outcome::Stored(id(1)));
     assert_eq!(deliver(gone(2)), Outcome::Redelivered(id(1)));
-    let back = changed(gone(3), |it| {
-        it.pull_request.head_repo = Some("fork/repo".to_owned());
+    let back = changed(gone(3), |merge| {
+        merge.pull_request.head_repo = Some("fork/repo".to_owned());
     });
     assert_eq!(deliver(back), CONFLICT);
 }
@@ -249,13 +257,13 @@ fn there_is_one_rename_per_named_delivery(
         ..rename(number, repository(7))
     };
     assert_eq!(deliver(sent(1, Some("k1"))), Outcome::Stored(id(1)));
-    let later = changed(sent(2, Some("k1")), |it| it.captured_at = at(9));
+    let later = changed(sent(2, Some("k1")), |rename| rename.captured_at = at(9));
     assert_eq!(deliver(later), Outcome::Redelivered(id(1)));
     let conflicts: [Change<RepositoryRename>; 4] = [
-        |it| it.old_repo = name("own/zed"),
-        |it| it.new_repo = name("own/zed"),
-        |it| it.repository = repository(8),
-        |it| it.occurred_at = Some(at(1)),
+        |rename| rename.old_repo = name("own/zed"),
+        |rename| rename.new_repo = name("own/zed"),
+        |rename| rename.repository = repository(8),
+        |rename| rename.occurred_at = Some(at(1)),
     ];
     for change in conflicts {
         assert_eq!(deliver(changed(sent(3, Some("k1")), change)), CONFLICT);
@@ -278,20 +286,20 @@ fn there_is_one_observation_per_session_and_commit_for_any_push_and_ref(
     };
     assert_eq!(deliver(observation(1, id(1))), Outcome::Stored(id(1)));
     assert_eq!(deliver(identified(2)), Outcome::Stored(id(2)));
-    let again = changed(identified(3), |it| {
-        it.source_push_id = id(9);
-        it.notes_ref = "refs/notes/other".to_owned();
-        it.repo = name("own/renamed");
-        it.captured_at = at(99);
+    let again = changed(identified(3), |observation| {
+        observation.source_push_id = id(9);
+        observation.notes_ref = "refs/notes/other".to_owned();
+        observation.repo = name("own/renamed");
+        observation.captured_at = at(99);
     });
     assert_eq!(deliver(again), Outcome::Known);
     let others: [Change<SessionCommitObservation>; 4] = [
-        |it| it.commit_sha = commit('d'),
-        |it| it.session_id = session("t"),
-        |it| it.repository = Some(repository(8)),
-        |it| {
-            it.repository = None;
-            it.repo = name("own/other");
+        |observation| observation.commit_sha = commit('d'),
+        |observation| observation.session_id = session("t"),
+        |observation| observation.repository = Some(repository(8)),
+        |observation| {
+            observation.repository = None;
+            observation.repo = name("own/other");
         },
     ];
     for (number, change) in (10..).zip(others) {
@@ -350,12 +358,16 @@ fn a_differing_redelivery_is_reported_with_its_columns(
             .map(|difference| difference.columns().join(" "))
             .collect()
     };
-    let other_result = changed(identified(2), |it| {
-        it.result = CiResult::Failed;
-        it.reason = Some(Text::from("flaky"));
+    let other_result = changed(identified(2), |outcome| {
+        outcome.result = CiResult::Failed;
+        outcome.reason = Some(Text::from("flaky"));
     });
-    let renamed = changed(identified(3), |it| it.repo = "own/renamed".to_owned());
-    let in_conflict = changed(other_result.clone(), |it| it.commit_sha = commit('d'));
+    let renamed = changed(identified(3), |outcome| {
+        outcome.repo = "own/renamed".to_owned();
+    });
+    let in_conflict = changed(other_result.clone(), |outcome| {
+        outcome.commit_sha = commit('d');
+    });
     assert_eq!(
         deliver(vec![
             identified(1),

@@ -4,7 +4,7 @@
 use super::*;
 use crate::read::ContentCache;
 
-fn said(number: u128, session_id: &str, content: &str) -> InferenceCall {
+fn call_with_input(number: u128, session_id: &str, content: &str) -> InferenceCall {
     let mut call = call(number).session(session_id).build();
     call.input_messages = vec![text("user", content)];
     call
@@ -31,11 +31,11 @@ fn after_a_set_back_no_session_reads_the_text_of_another(
 ) {
     let database = database!(backend);
     let (store, cache) = (database.open("acme"), ContentCache::new(1_000_000));
-    append(&store, vec![said(1, "mine", "before")]);
+    append(&store, vec![call_with_input(1, "mine", "before")]);
     database.back_up();
-    append(&store, vec![said(2, "mine", "of mine alone")]);
+    append(&store, vec![call_with_input(2, "mine", "of mine alone")]);
     assert_eq!(asked(&store, &cache, "mine").len(), 2);
-    let relies_on_what_is_lost = prepared(&store, said(3, "mine", "of mine alone"));
+    let relies_on_what_is_lost = prepared(&store, call_with_input(3, "mine", "of mine alone"));
     database.restore();
 
     let lost = |delivery: Append| {
@@ -46,7 +46,10 @@ fn after_a_set_back_no_session_reads_the_text_of_another(
         );
     };
     let other = |store: &Store| {
-        let stored = append(store, vec![said(4, "other", "of the other alone")]);
+        let stored = append(
+            store,
+            vec![call_with_input(4, "other", "of the other alone")],
+        );
         assert_eq!(stored, [Outcome::Stored(id(4))]);
     };
     if begins_with_what_is_lost {
@@ -58,7 +61,10 @@ fn after_a_set_back_no_session_reads_the_text_of_another(
     }
     // The same call, encoded again, and once more with what is known by now.
     for number in [3, 5] {
-        let stored = append(&store, vec![said(number, "mine", "of mine alone")]);
+        let stored = append(
+            &store,
+            vec![call_with_input(number, "mine", "of mine alone")],
+        );
         assert_eq!(stored, [Outcome::Stored(id(number))]);
     }
     let user = |content| text("user", content);
@@ -78,10 +84,10 @@ fn after_a_set_back_content_that_is_still_there_is_used(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    append(&store, vec![said(1, "mine", "before")]);
+    append(&store, vec![call_with_input(1, "mine", "before")]);
     database.back_up();
-    append(&store, vec![said(2, "mine", "after")]);
-    let relies_on_what_is_there = prepared(&store, said(3, "mine", "before"));
+    append(&store, vec![call_with_input(2, "mine", "after")]);
+    let relies_on_what_is_there = prepared(&store, call_with_input(3, "mine", "before"));
     database.restore();
     let stored = store.append_now(vec![relies_on_what_is_there]).unwrap();
     assert_eq!(stored, [Outcome::Stored(id(3))]);
@@ -126,15 +132,15 @@ fn after_a_set_back_no_content_id_is_reused(
             .collect::<std::collections::BTreeSet<_>>()
     };
     let store = database.open("acme");
-    append(&store, vec![said(1, "s", "first")]);
+    append(&store, vec![call_with_input(1, "s", "first")]);
     let kept = ids();
     database.back_up();
-    append(&store, vec![said(2, "s", "second")]);
+    append(&store, vec![call_with_input(2, "s", "second")]);
     let lost: Vec<String> = ids().difference(&kept).cloned().collect();
     database.restore();
-    append(&store, vec![said(3, "s", "third")]);
+    append(&store, vec![call_with_input(3, "s", "third")]);
     let restarted = database.open("acme");
-    append(&restarted, vec![said(4, "s", "fourth")]);
+    append(&restarted, vec![call_with_input(4, "s", "fourth")]);
     let given = ids();
     assert!(given.len() > kept.len() + 1);
     assert!(!lost.is_empty() && lost.iter().all(|id| !given.contains(id)));

@@ -136,7 +136,7 @@ impl Worker {
                     _ => Served::Answered,
                 };
                 // The deadline is the writer's own: its senders did not ask for too much.
-                let mut error = Some(error).filter(|it| !matches!(it, StoreError::Deadline));
+                let mut error = Some(error).filter(|error| !matches!(error, StoreError::Deadline));
                 for command in group {
                     command.answer(error.take().or(Some(StoreError::NotStored)));
                 }
@@ -161,7 +161,8 @@ impl Worker {
             let table = Cell::new(None);
             let error = match self.attempt(group, &table, &deadline) {
                 Ok(()) => {
-                    let written = |table: &FactTable| group.iter().any(|it| it.has(*table));
+                    let written =
+                        |table: &FactTable| group.iter().any(|command| command.has(*table));
                     self.locked.retain(|table| !written(table));
                     return Ok(());
                 }
@@ -316,7 +317,7 @@ impl Worker {
         let ((outcomes, afterwards, counted), changed) = match written {
             Ok(written) => written,
             Err(Unwritten::Unknown(error, written @ (_, Changed::Yes))) => {
-                self.unsettled = self.epoch.as_ref().map(|it| it.witness().committed());
+                self.unsettled = self.epoch.as_ref().map(|epoch| epoch.witness().committed());
                 let connected = self.connection.reconnect();
                 match connected.and_then(|()| self.settle(deadline)) {
                     Ok(true) => written,

@@ -72,7 +72,7 @@ fn row(session_id: &SessionId, message: &ManifestMessage) -> Vec<Markup> {
     vec![
         html! { (words(message.side.as_str())) " " (message.message_index + 1) },
         html! { (line(&message.role, WORD_CHARACTERS)) },
-        html! { (finish.map_or_else(|| NONE.to_owned(), |it| line(it, WORD_CHARACTERS))) },
+        html! { (finish.map_or_else(|| NONE.to_owned(), |reason| line(reason, WORD_CHARACTERS))) },
         parts,
     ]
 }

@@ -141,7 +141,9 @@ fn outcomes(caption: &str, outcomes: &[CommitCiOutcome], now: Instant) -> Markup
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
             html! { (inert(product(&outcome.provider))) },
             ago(outcome.captured_at, now),
-            html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
+            html! {
+                (reason.map_or_else(|| NONE.to_owned(), |text| line(text, TEXT_CHARACTERS_MAX)))
+            },
         ]
     });
     table(

@@ -26,7 +26,9 @@ const METRICS: [&str; 2] = ["ci_pass_rate", "attribution_rate"];
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let outcomes = outcomes(&visit).await;
     let caveat = caveat::of_mirrors(&visit).await?;
-    let rows = outcomes.as_ref().map(|(_, it)| &it.report.rows[..]);
+    let rows = outcomes
+        .as_ref()
+        .map(|(_, outcomes)| &outcomes.report.rows[..]);
     let form = form(&visit, rows.unwrap_or_default());
     let page = |body: Markup| {
         let body = html! { (form) (body) };
@@ -135,7 +137,10 @@ fn shown(asked: &Asked<'_>, rows: &[ModelRow]) -> Markup {
         return choose(rows);
     };
     let row = |model: &str| rows.iter().find(|row| row.model == model);
-    let absent: Vec<&str> = [a, b].into_iter().filter(|it| row(it).is_none()).collect();
+    let absent: Vec<&str> = [a, b]
+        .into_iter()
+        .filter(|model| row(model).is_none())
+        .collect();
     let compared = comparison::compare(rows, a, b);
     let margin = asked.margin;
     let non_inferiority = margin.map(|margin| comparison::non_inferiority(rows, a, b, margin));

@@ -194,7 +194,9 @@ fn runs(caption: &str, outcomes: &[CiOutcomeRecord], now: Instant) -> Markup {
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
             html! { @if branch.is_empty() { (NONE) } @else { (branch) } },
             repository::commit(&outcome.commit_sha, &outcome.repo, identity),
-            html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
+            html! {
+                (reason.map_or_else(|| NONE.to_owned(), |text| line(text, TEXT_CHARACTERS_MAX)))
+            },
         ]
     });
     table(&words(caption), &columns, rows.collect())

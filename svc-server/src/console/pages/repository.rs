@@ -14,8 +14,13 @@ const COMMIT_CHARACTERS: usize = 10;
 pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     html! {
         (inert(name))
-        @if let Some(it) = identity {
-            " " span.identity { (inert(&format!("{}/{}/{}", it.provider, it.host, it.repository_id))) }
+        @if let Some(identity) = identity {
+            " " span.identity {
+                (inert(&format!(
+                    "{}/{}/{}",
+                    identity.provider, identity.host, identity.repository_id
+                )))
+            }
         }
     }
 }
@@ -23,10 +28,10 @@ pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
 /// Adds the repository to a link: by its identity if it has one, because names change.
 pub(super) fn selecting(link: Link, name: &str, identity: Option<&LifetimeIdentity>) -> Link {
     match identity {
-        Some(it) => link
-            .with("repository_provider", it.provider.as_str())
-            .with("repository_host", it.host.as_str())
-            .with("repository_id", it.repository_id.as_str()),
+        Some(identity) => link
+            .with("repository_provider", identity.provider.as_str())
+            .with("repository_host", identity.host.as_str())
+            .with("repository_id", identity.repository_id.as_str()),
         None => link.with("repo", name),
     }
 }

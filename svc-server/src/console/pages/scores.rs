@@ -7,7 +7,10 @@ use crate::console::plot::{self, Share};
 
 /// Shows the scores at the final head and at the merge.
 pub(super) fn shown(sides: [(&str, &RetentionScores); 2]) -> Markup {
-    if sides.iter().all(|(_, it)| it.distribution.count == 0) {
+    if sides
+        .iter()
+        .all(|(_, scores)| scores.distribution.count == 0)
+    {
         return html! { p { "No file is scored." } };
     }
     let spreads = sides.map(|(side, scores)| (side, &scores.distribution));

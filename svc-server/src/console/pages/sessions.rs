@@ -41,7 +41,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .chain(
             AgentHarness::ALL
                 .iter()
-                .map(|it| (it.as_str(), it.as_str())),
+                .map(|harness| (harness.as_str(), harness.as_str())),
         )
         .collect();
     let field = |label, name, kind| Field {

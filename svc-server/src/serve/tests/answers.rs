@@ -127,8 +127,8 @@ fn answers_of_authenticated_paths_may_not_be_cached() {
         client.send(&request);
         let answer = client.answer().expect("an answer");
         assert_eq!(answer.status, status, "{request}: {}", answer.body);
-        let told = answer.head.contains("cache-control: no-store");
-        assert_eq!(told, is_closed, "{request}: {}", answer.head);
+        let forbids_caching = answer.head.contains("cache-control: no-store");
+        assert_eq!(forbids_caching, is_closed, "{request}: {}", answer.head);
     }
 }
 

@@ -158,7 +158,7 @@ impl Writing<'_> {
         } else {
             format!("cargo test part_{call}")
         };
-        let said = if call < shape.writing {
+        let text = if call < shape.writing {
             "I write the file.".to_owned()
         } else {
             prose(shape.texts, number)
@@ -171,7 +171,7 @@ impl Writing<'_> {
             role: Text::from("assistant"),
             parts: vec![
                 Part::Text {
-                    content: Text::from(said.as_str()),
+                    content: Text::from(text.as_str()),
                 },
                 Part::ToolCall {
                     id: tool(number),

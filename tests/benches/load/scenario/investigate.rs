@@ -191,7 +191,9 @@ fn questions(population: Population) -> Vec<Question> {
             "\"run_id\":",
             Box::new(move |number| {
                 let push = population
-                    .nearest(any(number), |it| it.name.as_str().contains("former"))
+                    .nearest(any(number), |repository| {
+                        repository.name.as_str().contains("former")
+                    })
                     .ok_or("no repository was renamed")?;
                 page(&failures(
                     &population,
@@ -204,7 +206,7 @@ fn questions(population: Population) -> Vec<Question> {
             "\"result\":\"failed\"",
             Box::new(move |number| {
                 let push = population
-                    .nearest(any(number), |it| it.identity.is_none())
+                    .nearest(any(number), |repository| repository.identity.is_none())
                     .ok_or("every repository has an identity")?;
                 page(&failures(
                     &population,
@@ -285,7 +287,7 @@ fn questions(population: Population) -> Vec<Question> {
 
 fn identified(population: &Population, push: u64) -> Result<u64, Failure> {
     population
-        .nearest(push, |it| it.identity.is_some())
+        .nearest(push, |repository| repository.identity.is_some())
         .ok_or_else(|| "no repository has an identity".into())
 }
 

@@ -108,7 +108,7 @@ impl Organization {
             outcomes: forge::outcomes(&commits)?,
             sessions: conversations.len(),
             notes: commits.notes,
-            commit: first.map_or(&commits.base, |it| &it.code).to_string(),
+            commit: first.map_or(&commits.base, |first| &first.code).to_string(),
         })
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn all(timeline: Timeline) -> Vec<Conversation> {
 }
 
 fn messages(change: &Change, kind: &str) -> Vec<Json> {
-    let said = [
+    let prompts = [
         (
             "plan",
             "Plan it: which file, which functions, what can go wrong?",
@@ -53,7 +53,7 @@ fn messages(change: &Change, kind: &str) -> Vec<Json> {
         ("tests", "Write the tests."),
         ("review", "Read it again. Is anything missing?"),
     ];
-    let ask = said.iter().find(|(name, _)| *name == kind);
+    let ask = prompts.iter().find(|(name, _)| *name == kind);
     let ask = ask.map_or("", |(_, ask)| ask);
     let mut messages = vec![
         message("system", SYSTEM),

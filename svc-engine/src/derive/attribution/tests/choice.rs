@@ -155,7 +155,11 @@ fn a_commit_belongs_to_the_first_push_that_brought_it() {
     let attributions = world.derive();
     assert_eq!(attributions.rows.len(), 1);
     assert_eq!(attributions.rows[0].commit_sha, sha(6));
-    let pushes: Vec<_> = attributions.commits.iter().map(|it| it.push_id).collect();
+    let pushes: Vec<_> = attributions
+        .commits
+        .iter()
+        .map(|commit| commit.push_id)
+        .collect();
     assert_eq!(pushes, [id(9), id(8)]);
     assert_eq!(attributions.skipped.get(AttributionSkip::NoMatch), 1);
     // The same commit in another repository is a different one.

@@ -140,10 +140,10 @@ fn a_guess_does_not_settle_a_commit_whose_noted_call_may_be_erased() {
     let mut texts = erased.texts(minutes(1_000_000));
     texts.erase(id(1));
     let commits = texts.attribute(&GO_ON).unwrap().commits;
-    let told: Vec<_> = commits
+    let assessed: Vec<_> = commits
         .iter()
-        .map(|it| (it.source, it.is_settled))
+        .map(|commit| (commit.source, commit.is_settled))
         .collect();
     let guess = Some(AttributionSource::Jaccard);
-    assert_eq!(told, [(guess, false), (guess, true)]);
+    assert_eq!(assessed, [(guess, false), (guess, true)]);
 }

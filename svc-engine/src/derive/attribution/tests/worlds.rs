@@ -25,7 +25,7 @@ fn slowly(world: &World) -> Vec<Attribution> {
         let calls = &world.inputs.calls;
         if !calls
             .iter()
-            .any(|it| within(it, 60) || (within(it, 10_080) && in_notes(it)))
+            .any(|call| within(call, 60) || (within(call, 10_080) && in_notes(call)))
         {
             continue;
         }
@@ -39,9 +39,9 @@ fn slowly(world: &World) -> Vec<Attribution> {
             for file in &diff.files {
                 let wrote = set(&file.added);
                 let score = |call: &Call| {
-                    let said = set(&world.texts[&call.inference_call_id]);
-                    let common = u32::try_from(wrote.intersection(&said).count()).unwrap();
-                    let either = u32::try_from(wrote.union(&said).count()).unwrap();
+                    let answer = set(&world.texts[&call.inference_call_id]);
+                    let common = u32::try_from(wrote.intersection(&answer).count()).unwrap();
+                    let either = u32::try_from(wrote.union(&answer).count()).unwrap();
                     Similarity { common, either }
                 };
                 let best = |floor: Similarity, counts: &dyn Fn(&Call) -> bool| {
@@ -66,8 +66,8 @@ fn slowly(world: &World) -> Vec<Attribution> {
                 let noted = best(NOTE_FLOOR, &is_noted);
                 let guessed = || best(GUESS_FLOOR, &|call| within(call, 60));
                 let found = noted
-                    .map(|it| (AttributionSource::GitNotes, it))
-                    .or_else(|| guessed().map(|it| (AttributionSource::Jaccard, it)));
+                    .map(|scored| (AttributionSource::GitNotes, scored))
+                    .or_else(|| guessed().map(|scored| (AttributionSource::Jaccard, scored)));
                 if let Some((source, (similarity, call))) = found {
                     rows.push(Attribution {
                         repository: repository.clone(),
@@ -100,7 +100,8 @@ impl World {
     /// Derives again after erasing some calls, and returns these calls too.
     fn erase(&self, erased: &[bool]) -> (BTreeSet<FactId>, Attributions) {
         let calls = self.inputs.calls.iter().zip(erased);
-        let erased = calls.filter_map(|(call, it)| it.then_some(call.inference_call_id));
+        let erased =
+            calls.filter_map(|(call, is_erased)| is_erased.then_some(call.inference_call_id));
         let erased: BTreeSet<FactId> = erased.collect();
         let mut without = self.clone();
         without.texts.retain(|call, _| !erased.contains(call));
@@ -199,7 +200,8 @@ proptest! {
         let before = world.derive();
         let (_, after) = world.erase(&erased);
         for (before, after) in before.commits.iter().zip(&after.commits) {
-            let is_noted = |it: &AssessedCommit| it.source == Some(AttributionSource::GitNotes);
+            let is_noted =
+                |commit: &AssessedCommit| commit.source == Some(AttributionSource::GitNotes);
             prop_assert!(!is_noted(before) || is_noted(after) || !after.is_settled);
         }
     }
@@ -214,7 +216,7 @@ proptest! {
         for row in &after.rows {
             prop_assert!(!erased.contains(&row.inference_call_id));
         }
-        for row in before.rows.iter().filter(|it| !erased.contains(&it.inference_call_id)) {
+        for row in before.rows.iter().filter(|row| !erased.contains(&row.inference_call_id)) {
             prop_assert!(after.rows.contains(row));
         }
     }

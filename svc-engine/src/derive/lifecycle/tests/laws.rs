@@ -118,7 +118,10 @@ fn rates(report: &LifecycleReport) -> Vec<(u64, u64)> {
     let members = merges.unique_pull_request_membership;
     let edits = &report.edit_retention;
     let sessions = &report.session_attrition;
-    let rework = report.rework.iter().map(|it| (it.count, it.denominator));
+    let rework = report
+        .rework
+        .iter()
+        .map(|component| (component.count, component.denominator));
     let others = [
         (members, merges.attributed_file_candidates),
         (merges.scored_rows, members),

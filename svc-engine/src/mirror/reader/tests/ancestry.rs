@@ -44,19 +44,22 @@ fn ancestry_and_reachability_are_answered_for_many_commits_at_once() {
     let pair = |ancestor: usize, of: usize| (all[ancestor].clone(), all[of].clone());
     let places = (0..7).flat_map(|ancestor| (0..7).map(move |of| (ancestor, of)));
     let pairs: Vec<_> = places.map(|(ancestor, of)| pair(ancestor, of)).collect();
-    let told = are_ancestors(&mut reader, &pairs);
-    for (row, expected) in told.chunks(7).zip(expected) {
-        let row: String = row.iter().map(|it| if *it { '1' } else { '0' }).collect();
+    let answers = are_ancestors(&mut reader, &pairs);
+    for (row, expected) in answers.chunks(7).zip(expected) {
+        let row: String = row
+            .iter()
+            .map(|is_ancestor| if *is_ancestor { '1' } else { '0' })
+            .collect();
         assert_eq!(row, expected);
     }
     let ancestry = reader.ancestry(&all, &all).unwrap();
     for (commit, expected) in all.iter().zip(expected) {
-        let told = |tip: &CommitSha| match ancestry.of(commit).from(tip) {
+        let mark = |tip: &CommitSha| match ancestry.of(commit).from(tip) {
             Some(true) => '1',
             Some(false) => '0',
             None => '?',
         };
-        let row: String = all.iter().map(told).collect();
+        let row: String = all.iter().map(mark).collect();
         assert_eq!(
             row,
             format!("{}?", &expected[..6]),
@@ -194,14 +197,15 @@ fn a_push_with_a_missing_end_is_only_its_newer_commit() {
 #[test]
 fn a_damaged_history_answers_no_ancestry_question() {
     let stage = Stage::new();
-    let [root, middle, tip] = ["root", "middle", "tip"].map(|it| sha(&stage.forge.commit(it)));
+    let [root, middle, tip] =
+        ["root", "middle", "tip"].map(|message| sha(&stage.forge.commit(message)));
     stage.mirror();
     let path = stage.folder().path(&stage.lifetime);
     let packs = fs::read_dir(path.join("objects/pack")).unwrap();
     for file in packs.map(|file| file.unwrap().path()) {
         let aside = stage.root.path().join(file.file_name().unwrap());
         fs::rename(&file, &aside).unwrap();
-        if aside.extension().is_some_and(|it| it == "pack") {
+        if aside.extension().is_some_and(|ending| ending == "pack") {
             let unpacked = std::process::Command::new("git")
                 .args(["unpack-objects", "-q"])
                 .current_dir(&path)

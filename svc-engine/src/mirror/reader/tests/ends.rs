@@ -21,8 +21,11 @@ fn one_process_per_kind_of_question_ends_with_the_reader() {
     let mut reader = stage.open(&long());
     let programs = || {
         let mut programs = processes::in_folder(stage.root.path());
-        programs.retain(|it| it.program == "git");
-        programs.into_iter().map(|it| it.id).collect::<Vec<_>>()
+        programs.retain(|process| process.program == "git");
+        programs
+            .into_iter()
+            .map(|process| process.id)
+            .collect::<Vec<_>>()
     };
     let mut seen = Vec::new();
     for commit in &commits {

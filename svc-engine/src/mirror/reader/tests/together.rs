@@ -68,7 +68,10 @@ fn files_are_the_same_one_by_one_and_in_a_batch() {
         .collect();
     let (mut together, mut alone) = (stage.open(&long()), stage.open(&long()));
     let found = together.find_files(&wanted).unwrap();
-    let ids: Vec<ObjectId> = found.iter().filter_map(|it| *it.as_ref().ok()?).collect();
+    let ids: Vec<ObjectId> = found
+        .iter()
+        .filter_map(|object| *object.as_ref().ok()?)
+        .collect();
     let mut contents = Vec::new();
     let read = together.contents_of(&ids, 8_000, |_, bytes| {
         contents.push(match bytes {

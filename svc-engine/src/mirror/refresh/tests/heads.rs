@@ -175,7 +175,9 @@ fn many_missing_heads_are_requested_over_several_refreshes() {
     let service = Service::start();
     let main = service.forge.commit("main");
     service.forge.push();
-    let heads: Vec<String> = (0..10).map(|it| service.unshown(&it.to_string())).collect();
+    let heads: Vec<String> = (0..10)
+        .map(|number| service.unshown(&number.to_string()))
+        .collect();
     // Facts that are stored together may have been received at the same time.
     let merged = |(number, head): (i64, &String)| {
         Append::PullRequestMerge(Box::new(Service::merge(number, head, at(1))))
@@ -195,7 +197,9 @@ fn a_stopped_refresh_reports_the_heads_it_has_and_requests_the_rest_later() {
     let main = service.forge.commit("main");
     service.forge.push();
     service.refresh_again(&main);
-    let heads: Vec<String> = (0..8).map(|it| service.unshown(&it.to_string())).collect();
+    let heads: Vec<String> = (0..8)
+        .map(|number| service.unshown(&number.to_string()))
+        .collect();
     let merges: Vec<PullRequestMerge> = (1..)
         .zip(&heads)
         .map(|(number, head)| service.merged(number, head))

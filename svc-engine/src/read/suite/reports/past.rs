@@ -159,7 +159,9 @@ fn all_history_includes_sessions_without_a_call(
     stage.add([Append::DeveloperDecision(Box::new(alone))]);
     let report = abandonment(&mut stage.snapshot(), &Extent::all_until(at(9_000))).unwrap();
     let sessions = report.accepted_session_outcomes.iter();
-    let sessions: Vec<&str> = sessions.map(|it| it.session_id.as_str()).collect();
+    let sessions: Vec<&str> = sessions
+        .map(|session| session.session_id.as_str())
+        .collect();
     assert_eq!(sessions, ["alone", "s"]);
     assert_eq!(report.as_of, Some(at(2_005)));
     let before = abandonment(&mut stage.snapshot(), &Extent::all_until(at(2_001))).unwrap();
@@ -202,8 +204,8 @@ fn the_as_of_of_the_sessions_is_the_last_fact_considered(
         let moments = report.accepted_session_outcomes.iter();
         assert!(
             moments
-                .map(|it| Some(it.as_of))
-                .all(|it| it == report.as_of)
+                .map(|session| Some(session.as_of))
+                .all(|moment| moment == report.as_of)
         );
         report.as_of
     };
@@ -247,7 +249,7 @@ fn a_decision_that_codex_reports_twice_counts_once(
     stage.add([codex(31, ""), codex(32, "src/a.rs")]);
     let report = abandonment(&mut stage.snapshot(), &Extent::all_until(at(9_000))).unwrap();
     let sessions = report.accepted_session_outcomes.iter();
-    let accepted: Vec<u64> = sessions.map(|it| it.accepted_decisions).collect();
+    let accepted: Vec<u64> = sessions.map(|session| session.accepted_decisions).collect();
     assert_eq!(accepted, [1]);
 }
 
@@ -389,7 +391,7 @@ fn all_history_counts_pushes_without_a_candidate_call(
     let one = serde_json::json!({"no_inference_call_candidates": 1});
     assert_eq!(skipped(LAST + DAY), one, "no call at all");
     assert_eq!(skipped(LAST - 1), serde_json::json!({}), "no push yet");
-    stage.add([stage.said(1, "s", NOTED)]);
+    stage.add([stage.call_with_answer(1, "s", NOTED)]);
     assert_eq!(skipped(LAST + DAY), one, "a call from long before");
 }
 

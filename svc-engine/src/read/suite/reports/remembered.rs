@@ -9,7 +9,7 @@ use svc_model::limit::REPORT_FACTS_MAX;
 use super::*;
 
 /// Reports that remember, compared with reports that remember nothing.
-struct Told<'s> {
+struct Reports<'s> {
     stage: &'s Stage,
     forge: Option<&'s Forge>,
     sources: Sources,
@@ -19,7 +19,7 @@ struct Told<'s> {
     before: RefCell<Vec<[String; 2]>>,
 }
 
-impl<'s> Told<'s> {
+impl<'s> Reports<'s> {
     fn of(stage: &'s Stage) -> Self {
         Self::with(stage, None)
     }
@@ -70,9 +70,9 @@ impl<'s> Told<'s> {
     /// Checks that the reports differ from all earlier ones.
     #[track_caller]
     fn check_new(&self) {
-        let told = self.check(9_000);
-        assert!(!self.before.borrow().contains(&told), "{told:#?}");
-        self.before.borrow_mut().push(told);
+        let reports = self.check(9_000);
+        assert!(!self.before.borrow().contains(&reports), "{reports:#?}");
+        self.before.borrow_mut().push(reports);
     }
 
     /// Returns how often a memory of this kind was used.
@@ -125,20 +125,26 @@ fn a_stored_hidden_or_released_fact_changes_a_remembered_report(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let told = Told::of(&stage);
-    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
-    told.check_new();
+    let reports = Reports::of(&stage);
+    stage.add([
+        stage.call_with_answer(1, "s", NOTED),
+        stage.call_with_answer(2, "t", GUESSED),
+    ]);
+    reports.check_new();
     stage.add([decided(11, true, "t1")]);
-    told.check_new();
+    reports.check_new();
     stage.add([edited(12, "t1")]);
-    told.check_new();
+    reports.check_new();
     stage.add(seen(13, 'c'));
-    told.check_new();
+    reports.check_new();
     stage.add([retried(15, "t1")]);
-    told.check_new();
-    let hits = told.hits("sessions");
-    told.check(9_000);
-    assert!(told.hits("sessions") > hits, "both Sessions are remembered");
+    reports.check_new();
+    let hits = reports.hits("sessions");
+    reports.check(9_000);
+    assert!(
+        reports.hits("sessions") > hits,
+        "both Sessions are remembered"
+    );
     for (table, number) in [
         (FactTable::DeveloperDecisions, 11),
         (FactTable::EditObservations, 12),
@@ -147,9 +153,9 @@ fn a_stored_hidden_or_released_fact_changes_a_remembered_report(
         (FactTable::Pushes, 13),
     ] {
         stage.quarantine(table, id(number));
-        told.check(9_000);
+        reports.check(9_000);
         stage.release(table, id(number));
-        told.check(9_000);
+        reports.check(9_000);
     }
 }
 
@@ -158,7 +164,10 @@ fn each_report_counts_what_was_captured_by_its_as_of(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
+    stage.add([
+        stage.call_with_answer(1, "s", NOTED),
+        stage.call_with_answer(2, "t", GUESSED),
+    ]);
     stage.add([decided(11, true, "t1"), edited(12, "t1")]);
     stage.add(seen(13, 'c'));
     let mut retried = linkage(16, "t1", "later");
@@ -169,11 +178,11 @@ fn each_report_counts_what_was_captured_by_its_as_of(
     later.captured_at = at(5_000);
     stage.add([Append::DeveloperDecision(Box::new(later))]);
     for moments in [[9_000, 5_000, 4_999, 9_000], [3_000, 9_000, 5_000, 3_000]] {
-        let told = Told::of(&stage);
+        let reports = Reports::of(&stage);
         for as_of in moments {
-            told.check(as_of);
+            reports.check(as_of);
         }
-        assert_ne!(told.check(4_999), told.check(5_000));
+        assert_ne!(reports.check(4_999), reports.check(5_000));
     }
 }
 
@@ -182,17 +191,20 @@ fn an_erased_text_leaves_remembered_reports(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let told = Told::of(&stage);
-    stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
+    let reports = Reports::of(&stage);
+    stage.add([
+        stage.call_with_answer(1, "s", NOTED),
+        decided(11, true, "t1"),
+    ]);
     stage.add([edited(12, "t1")]);
-    told.check_new();
+    reports.check_new();
     assert_eq!(stage.erase("s").facts.edit_observations, 1);
-    told.check_new();
-    let hits = told.hits("calls");
-    stage.add([stage.said(2, "t", GUESSED)]);
-    told.check_new();
-    told.check(9_000);
-    assert!(told.hits("calls") > hits, "nothing more was erased");
+    reports.check_new();
+    let hits = reports.hits("calls");
+    stage.add([stage.call_with_answer(2, "t", GUESSED)]);
+    reports.check_new();
+    reports.check(9_000);
+    assert!(reports.hits("calls") > hits, "nothing more was erased");
 }
 
 #[rstest]
@@ -200,25 +212,28 @@ fn facts_lost_by_setting_the_store_back_leave_remembered_reports(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let told = Told::of(&stage);
-    stage.add([stage.said(1, "s", NOTED), stage.said(2, "t", GUESSED)]);
-    told.check_new();
+    let reports = Reports::of(&stage);
+    stage.add([
+        stage.call_with_answer(1, "s", NOTED),
+        stage.call_with_answer(2, "t", GUESSED),
+    ]);
+    reports.check_new();
     stage.database.back_up();
     stage.add([decided(11, true, "t1"), edited(12, "t1")]);
     stage.add(seen(13, 'c'));
-    told.check_new();
-    let hits = told.hits("sessions");
+    reports.check_new();
+    let hits = reports.hits("sessions");
     stage.database.restore();
-    let before = told.before.borrow()[0].clone();
-    assert_eq!(told.check(9_000), before);
+    let before = reports.before.borrow()[0].clone();
+    assert_eq!(reports.check(9_000), before);
     assert!(
-        told.hits("sessions") > hits,
+        reports.hits("sessions") > hits,
         "the other Session is the same"
     );
     // As many facts as were lost, and as many that touch the Session.
     stage.add([decided(21, false, "t1"), edited(22, "t2")]);
     stage.add(seen(23, 'd'));
-    told.check_new();
+    reports.check_new();
 }
 
 /// An outcome of a run at a commit of the forge.
@@ -237,31 +252,34 @@ fn a_stored_hidden_or_released_outcome_changes_a_remembered_report(
     let stage = stage!(backend);
     let forge = Forge::new();
     let [_, noted, guessed, _] = &forge.commits;
-    let told = Told::with(&stage, Some(&forge));
+    let reports = Reports::with(&stage, Some(&forge));
     stage.add(forge.facts(&stage));
-    told.check_new();
+    reports.check_new();
     stage.add([ran(41, "other", noted, 2_100)]);
-    told.check_new();
+    reports.check_new();
     // The run that passed at one commit failed at another.
     let mut again = checked(42, "run", Some(101), 2_101);
     again.commit_sha = commit('f');
     again.run_attempt = Some(2);
     stage.add([ci(again)]);
-    told.check_new();
-    let hits = told.hits("ci_outcomes");
+    reports.check_new();
+    let hits = reports.hits("ci_outcomes");
     stage.add([ran(43, "unseen", &commit('e'), 2_102)]);
-    told.check(9_000);
-    assert!(told.hits("ci_outcomes") > hits, "it is of another commit");
+    reports.check(9_000);
+    assert!(
+        reports.hits("ci_outcomes") > hits,
+        "it is of another commit"
+    );
     for number in [42, 41, 14] {
         stage.quarantine(FactTable::CiOutcomes, id(number));
-        told.check(9_000);
+        reports.check(9_000);
         stage.release(FactTable::CiOutcomes, id(number));
-        told.check(9_000);
+        reports.check(9_000);
     }
     stage.add([ran(44, "later", guessed, 5_000)]);
-    told.check_new();
-    assert_ne!(told.check(4_999), told.check(5_000));
-    told.check(4_999);
+    reports.check_new();
+    assert_ne!(reports.check(4_999), reports.check(5_000));
+    reports.check(4_999);
     // As many as were lost, but of other runs.
     stage.database.back_up();
     let lost = CiOutcome {
@@ -270,7 +288,7 @@ fn a_stored_hidden_or_released_outcome_changes_a_remembered_report(
         ..checked(45, "lost", Some(101), 5_001)
     };
     stage.add([ci(lost)]);
-    told.check_new();
+    reports.check_new();
     stage.database.restore();
     let passed = CiOutcome {
         commit_sha: guessed.clone(),
@@ -278,7 +296,7 @@ fn a_stored_hidden_or_released_outcome_changes_a_remembered_report(
         ..checked(46, "kept", Some(101), 5_002)
     };
     stage.add([ci(passed)]);
-    told.check_new();
+    reports.check_new();
 }
 
 #[rstest]
@@ -286,35 +304,38 @@ fn a_late_call_or_one_sharing_an_id_changes_a_remembered_report(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let told = Told::of(&stage);
+    let reports = Reports::of(&stage);
     let taking = |number: u128, observed: i64| {
         let mut call = call(number).session("elsewhere").observed(observed).build();
         call.call_aliases = vec!["t1".to_owned()];
         Append::InferenceCall(Box::new(stage.store.encode(call, at(observed))))
     };
-    stage.add([stage.said(1, "s", NOTED), decided(11, true, "t1")]);
-    told.check_new();
-    let hits = (told.hits("calls"), told.hits("call_owners"));
-    let alone = told.check(9_000);
-    assert!(told.hits("calls") > hits.0 && told.hits("call_owners") > hits.1);
+    stage.add([
+        stage.call_with_answer(1, "s", NOTED),
+        decided(11, true, "t1"),
+    ]);
+    reports.check_new();
+    let hits = (reports.hits("calls"), reports.hits("call_owners"));
+    let alone = reports.check(9_000);
+    assert!(reports.hits("calls") > hits.0 && reports.hits("call_owners") > hits.1);
     stage.database.back_up();
     // Outside the cohort.
     stage.add([taking(2, 6_000)]);
-    told.check_new();
-    assert_eq!(told.check(5_999), told.check(3_000));
+    reports.check_new();
+    assert_eq!(reports.check(5_999), reports.check(3_000));
     stage.quarantine(FactTable::InferenceCalls, id(2));
-    told.check(9_000);
+    reports.check(9_000);
     stage.release(FactTable::InferenceCalls, id(2));
-    told.check(9_000);
+    reports.check(9_000);
     stage.database.restore();
-    assert_eq!(told.check(9_000), alone);
+    assert_eq!(reports.check(9_000), alone);
     // This tells the writer what was lost, and the call is prepared again.
     stage.add([edited(12, "t9")]);
-    told.check_new();
+    reports.check_new();
     stage.add([taking(3, 2_000)]);
-    told.check_new();
-    stage.add([stage.said(4, "t", GUESSED)]);
-    told.check_new();
+    reports.check_new();
+    stage.add([stage.call_with_answer(4, "t", GUESSED)]);
+    reports.check_new();
 }
 
 #[rstest]
@@ -322,8 +343,8 @@ fn the_remembered_calls_of_each_hour_equal_those_of_the_store(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let mut told = Told::of(&stage);
-    told.cohort = -600..9_000;
+    let mut reports = Reports::of(&stage);
+    reports.cohort = -600..9_000;
     let made = |number: u128, observed: i64| {
         let mut call = call(number).observed(observed).build();
         call.model = Some(format!("m{number}"));
@@ -339,41 +360,41 @@ fn the_remembered_calls_of_each_hour_equal_those_of_the_store(
     ];
     for (number, observed) in first {
         stage.add([made(number, observed)]);
-        told.check_new();
+        reports.check_new();
     }
-    let hits = told.hits("calls");
+    let hits = reports.hits("calls");
     stage.add([made(7, 1_000)]);
-    told.check_new();
-    assert!(told.hits("calls") > hits, "no other hour has changed");
+    reports.check_new();
+    assert!(reports.hits("calls") > hits, "no other hour has changed");
     for number in [1, 3, 4, 6, 7] {
         stage.quarantine(FactTable::InferenceCalls, id(number));
-        told.check_new();
+        reports.check_new();
         stage.release(FactTable::InferenceCalls, id(number));
-        told.check(9_000);
+        reports.check(9_000);
     }
     stage.quarantine_ahead(FactTable::InferenceCalls, id(8));
     stage.add([made(8, 5_000)]);
-    told.check(9_000);
+    reports.check(9_000);
     stage.release(FactTable::InferenceCalls, id(8));
-    told.check_new();
+    reports.check_new();
     for start in [-600, 0, 1, 3_600, 3_601, 7_200] {
         for end in [7_201, 7_200, 7_199, 3_600] {
             if start < end {
-                told.cohort = start..end;
-                told.check(9_000);
+                reports.cohort = start..end;
+                reports.check(9_000);
             }
         }
     }
     // As many calls in the same hour as were lost.
-    told.cohort = -600..9_000;
+    reports.cohort = -600..9_000;
     stage.database.back_up();
     stage.add([made(9, 2_000)]);
-    told.check_new();
+    reports.check_new();
     stage.database.restore();
     // This tells the writer what was lost.
     stage.add([edited(12, "t9")]);
     stage.add([made(10, 2_000)]);
-    told.check_new();
+    reports.check_new();
 }
 
 #[rstest]
@@ -381,8 +402,8 @@ fn later_captures_do_not_make_a_report_exceed_its_bounds(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let told = Told::of(&stage);
-    stage.add([stage.said(1, "s", NOTED)]);
+    let reports = Reports::of(&stage);
+    stage.add([stage.call_with_answer(1, "s", NOTED)]);
     let decided = |number: usize, captured_at| {
         let mut decided = decision(100 + number as u128);
         // All on one call, because that many ids would be too many.
@@ -392,11 +413,11 @@ fn later_captures_do_not_make_a_report_exceed_its_bounds(
         Append::DeveloperDecision(Box::new(decided))
     };
     stage.add((0..REPORT_FACTS_MAX).map(|number| decided(number, 2_000)));
-    told.check(9_000);
+    reports.check(9_000);
     stage.add([decided(REPORT_FACTS_MAX, 8_000)]);
     for _ in 0..2 {
-        told.check(7_999);
-        let refused = stage.lifecycle(&told.sources).err();
+        reports.check(7_999);
+        let refused = stage.lifecycle(&reports.sources).err();
         assert!(
             matches!(refused, Some(Error::ReportBound(ReportBound::Evidence))),
             "{refused:?}"

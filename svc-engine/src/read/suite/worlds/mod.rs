@@ -26,7 +26,7 @@ fn every_answer_equals_that_of_a_full_scan_of_the_facts(
     let Some(database) = TestStore::create(backend) else {
         return;
     };
-    let telling = Cell::new(0);
+    let informative = Cell::new(0);
     for seed in 0..worlds {
         let mut dice = Dice::new(seed);
         let world = World::make(&database, seed, &mut dice);
@@ -35,7 +35,7 @@ fn every_answer_equals_that_of_a_full_scan_of_the_facts(
                 store,
                 reference: Reference::of(facts),
                 seed,
-                telling: &telling,
+                informative: &informative,
             };
             for _ in 0..QUESTIONS {
                 asked.outcome(&world::outcome_request(&mut dice));
@@ -49,7 +49,11 @@ fn every_answer_equals_that_of_a_full_scan_of_the_facts(
     }
     // Worlds in which nothing is found would prove nothing.
     let asked = worlds * 2 * 3 * QUESTIONS as u64;
-    assert!(telling.get() > asked / 4, "{} of {asked}", telling.get());
+    assert!(
+        informative.get() > asked / 4,
+        "{} of {asked}",
+        informative.get()
+    );
 }
 
 /// One organization, as stored and as a list.
@@ -58,14 +62,15 @@ struct Asked<'w> {
     reference: Reference<'w>,
     seed: u64,
     /// How many answers were not empty.
-    telling: &'w Cell<u64>,
+    informative: &'w Cell<u64>,
 }
 
 impl Asked<'_> {
     fn compare(&self, question: &dyn std::fmt::Debug, answer: &str, expected: &str) {
         assert_eq!(answer, expected, "world {}: {question:#?}", self.seed);
-        let tells = !["", "nothing", "ambiguous", "conflict"].contains(&answer);
-        self.telling.set(self.telling.get() + u64::from(tells));
+        let is_informative = !["", "nothing", "ambiguous", "conflict"].contains(&answer);
+        self.informative
+            .set(self.informative.get() + u64::from(is_informative));
     }
 
     fn outcome(&self, request: &CiOutcomeRequest) {
@@ -162,20 +167,28 @@ fn error_word(error: &Error) -> String {
 fn identity_text(identity: Option<&LifetimeIdentity>) -> String {
     identity.map_or_else(
         || "-".to_owned(),
-        |it| format!("{}/{}/{}", it.provider, it.host, it.repository_id),
+        |identity| {
+            format!(
+                "{}/{}/{}",
+                identity.provider, identity.host, identity.repository_id
+            )
+        },
     )
 }
 
-fn outcome_text(it: &CiOutcomeRecord) -> String {
-    let identity = identity_text(it.repository_identity.as_ref());
+fn outcome_text(outcome: &CiOutcomeRecord) -> String {
+    let identity = identity_text(outcome.repository_identity.as_ref());
     format!(
         "{} {:?} {identity} {} {}",
-        it.outcome_id, it.repo, it.captured_at, it.commit_query
+        outcome.outcome_id, outcome.repo, outcome.captured_at, outcome.commit_query
     )
 }
 
 fn counts_text(counts: &std::collections::BTreeMap<Open<RepositoryDecline>, u64>) -> String {
-    let mut counts: Vec<String> = counts.iter().map(|(it, n)| format!("{it}={n}")).collect();
+    let mut counts: Vec<String> = counts
+        .iter()
+        .map(|(decline, count)| format!("{decline}={count}"))
+        .collect();
     counts.sort();
     counts.join(" ")
 }

@@ -80,17 +80,27 @@ impl<'w> Reference<'w> {
                 });
             }
         };
-        for it in &self.seen.pushes {
-            add(&it.repo, it.repository.as_ref(), it.captured_at, false);
-        }
-        for it in &self.seen.outcomes {
-            add(&it.repo, it.repository.as_ref(), it.captured_at, false);
-        }
-        for it in &self.seen.observations {
+        for push in &self.seen.pushes {
             add(
-                it.repo.as_str(),
-                it.repository.as_ref(),
-                it.captured_at,
+                &push.repo,
+                push.repository.as_ref(),
+                push.captured_at,
+                false,
+            );
+        }
+        for outcome in &self.seen.outcomes {
+            add(
+                &outcome.repo,
+                outcome.repository.as_ref(),
+                outcome.captured_at,
+                false,
+            );
+        }
+        for observation in &self.seen.observations {
+            add(
+                observation.repo.as_str(),
+                observation.repository.as_ref(),
+                observation.captured_at,
                 false,
             );
         }
@@ -104,17 +114,17 @@ impl<'w> Reference<'w> {
             let head = pull.head_repo.as_deref().unwrap_or_default();
             add(head, pull.head_repository.as_ref(), at, false);
         }
-        for it in &self.seen.renames {
+        for rename in &self.seen.renames {
             add(
-                it.old_repo.as_str(),
-                Some(&it.repository),
-                it.captured_at,
+                rename.old_repo.as_str(),
+                Some(&rename.repository),
+                rename.captured_at,
                 true,
             );
             add(
-                it.new_repo.as_str(),
-                Some(&it.repository),
-                it.captured_at,
+                rename.new_repo.as_str(),
+                Some(&rename.repository),
+                rename.captured_at,
                 false,
             );
         }
@@ -224,11 +234,11 @@ impl<'w> Reference<'w> {
 
     /// Whether an outcome belongs to the chosen repository. Its identity decides, with or without a
     /// name.
-    fn is_of(&self, it: &CiOutcome, chosen: &Repository, boundary: Instant) -> bool {
-        match (&it.repository, chosen) {
+    fn is_of(&self, outcome: &CiOutcome, chosen: &Repository, boundary: Instant) -> bool {
+        match (&outcome.repository, chosen) {
             (Some(own), Repository::Identified(identity)) => texts(own) == *identity,
             (Some(_), Repository::Named(_)) => false,
-            (None, _) => self.resolve(&it.repo, None, boundary).as_ref() == Ok(chosen),
+            (None, _) => self.resolve(&outcome.repo, None, boundary).as_ref() == Ok(chosen),
         }
     }
 
@@ -253,22 +263,24 @@ impl<'w> Reference<'w> {
             Err(word) => return word.to_owned(),
         };
         let found: Vec<&CiOutcome> = (seen.outcomes.iter())
-            .filter(|it| it.captured_at <= boundary && it.provider == request.provider)
-            .filter(|it| it.run_id == request.run_id.as_str())
-            .filter(|it| it.run_attempt == request.run_attempt)
-            .filter(|it| match &chosen {
+            .filter(|outcome| {
+                outcome.captured_at <= boundary && outcome.provider == request.provider
+            })
+            .filter(|outcome| outcome.run_id == request.run_id.as_str())
+            .filter(|outcome| outcome.run_attempt == request.run_attempt)
+            .filter(|outcome| match &chosen {
                 Chosen::All => true,
-                Chosen::One(one) => self.is_of(it, one, boundary),
+                Chosen::One(repository) => self.is_of(outcome, repository, boundary),
                 Chosen::None => false,
             })
             .collect();
         match found[..] {
             [] => "nothing".to_owned(),
-            [it] => {
-                let own = it.repository.as_ref().map(texts);
+            [outcome] => {
+                let own = outcome.repository.as_ref().map(texts);
                 let to = own.map(Repository::Identified);
-                let to = to.or_else(|| self.resolve(&it.repo, None, boundary).ok());
-                outcome_line(it, to.as_ref(), boundary)
+                let to = to.or_else(|| self.resolve(&outcome.repo, None, boundary).ok());
+                outcome_line(outcome, to.as_ref(), boundary)
             }
             _ => "ambiguous".to_owned(),
         }
@@ -282,16 +294,20 @@ impl<'w> Reference<'w> {
             Err(word) => return word.to_owned(),
         };
         let mut found: Vec<&CiOutcome> = (self.seen.outcomes.iter())
-            .filter(|it| self.is_of(it, &chosen, boundary) && it.captured_at <= boundary)
-            .filter(|it| it.captured_at >= request.captured_after)
-            .filter(|it| it.captured_at < request.captured_before && it.result == request.result)
-            .filter(|it| request.pr_number.is_none() || it.pr_number == request.pr_number)
-            .filter(|it| {
+            .filter(|outcome| {
+                self.is_of(outcome, &chosen, boundary) && outcome.captured_at <= boundary
+            })
+            .filter(|outcome| outcome.captured_at >= request.captured_after)
+            .filter(|outcome| {
+                outcome.captured_at < request.captured_before && outcome.result == request.result
+            })
+            .filter(|outcome| request.pr_number.is_none() || outcome.pr_number == request.pr_number)
+            .filter(|outcome| {
                 let name = request.workflow_name.as_deref();
-                name.is_none_or(|name| it.workflow_name == *name)
+                name.is_none_or(|name| outcome.workflow_name == *name)
             })
             .collect();
-        found.sort_by_key(|it| (it.captured_at, it.outcome_id.to_string()));
+        found.sort_by_key(|outcome| (outcome.captured_at, outcome.outcome_id.to_string()));
         found.reverse();
         let lines = found.into_iter();
         let lines = lines.map(|line| outcome_line(line, Some(&chosen), boundary));
@@ -316,28 +332,30 @@ impl<'w> Reference<'w> {
         let mut unresolved = BTreeSet::new();
         let sha = &request.commit_sha;
         let observations = self.seen.observations.iter();
-        for it in observations.filter(|observation| {
+        for observation in observations.filter(|observation| {
             observation.commit_sha == *sha && observation.captured_at <= boundary
         }) {
-            match self.resolve_observation(it, boundary) {
+            match self.resolve_observation(observation, boundary) {
                 Ok(repository) => {
                     let sessions = &mut found.entry(repository).or_default().sessions;
-                    let ids = sessions.entry(it.session_id.as_str()).or_default();
-                    ids.insert(it.observation_id.to_string());
+                    let ids = sessions.entry(observation.session_id.as_str()).or_default();
+                    ids.insert(observation.observation_id.to_string());
                 }
                 Err(reason) => *skipped.entry(reason).or_default() += 1,
             }
         }
         let outcomes = self.seen.outcomes.iter();
-        for it in
+        for outcome in
             outcomes.filter(|outcome| outcome.commit_sha == *sha && outcome.captured_at <= boundary)
         {
-            let line = (it.captured_at, it.outcome_id.to_string());
-            let wanted = chosen.as_ref().filter(|one| self.is_of(it, one, boundary));
+            let line = (outcome.captured_at, outcome.outcome_id.to_string());
+            let wanted = chosen
+                .as_ref()
+                .filter(|repository| self.is_of(outcome, repository, boundary));
             match wanted
                 .cloned()
                 .ok_or(())
-                .or_else(|()| self.resolve(&it.repo, it.repository.as_ref(), boundary))
+                .or_else(|()| self.resolve(&outcome.repo, outcome.repository.as_ref(), boundary))
             {
                 Ok(repository) => {
                     found.entry(repository).or_default().outcomes.insert(line);
@@ -386,12 +404,12 @@ impl<'w> Reference<'w> {
     }
 }
 
-fn outcome_line(it: &CiOutcome, to: Option<&Repository>, boundary: Instant) -> String {
-    let identity = it.repository.as_ref().map(texts);
-    let identity = identity.map_or_else(|| "-".to_owned(), |it| it.join("/"));
-    let link = link(&it.commit_sha, to, boundary);
-    let (id, repo) = (it.outcome_id, &it.repo);
-    format!("{id} {repo:?} {identity} {} {link}", it.captured_at)
+fn outcome_line(outcome: &CiOutcome, to: Option<&Repository>, boundary: Instant) -> String {
+    let identity = outcome.repository.as_ref().map(texts);
+    let identity = identity.map_or_else(|| "-".to_owned(), |identity| identity.join("/"));
+    let link = link(&outcome.commit_sha, to, boundary);
+    let (id, repo) = (outcome.outcome_id, &outcome.repo);
+    format!("{id} {repo:?} {identity} {} {link}", outcome.captured_at)
 }
 
 fn counts(counts: &BTreeMap<&str, u64>) -> String {

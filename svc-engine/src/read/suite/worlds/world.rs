@@ -145,8 +145,8 @@ pub(super) struct World(Vec<(Store, Facts)>);
 
 impl World {
     pub(super) fn make(database: &TestStore, seed: u64, dice: &mut Dice) -> Self {
-        let organizations = ["one", "two"].map(|which| {
-            let org_id = format!("{which}-{seed}");
+        let organizations = ["one", "two"].map(|organization| {
+            let org_id = format!("{organization}-{seed}");
             let store = database.open(&org_id);
             let mut facts = Facts::default();
             for _ in 0..25 {

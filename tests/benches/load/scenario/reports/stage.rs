@@ -143,7 +143,7 @@ impl<'b> Reported<'b> {
     /// Returns commits of the mirrors.
     pub(super) fn some_commits(&self, count: usize) -> Vec<CommitSha> {
         let all = self.forge.merged.iter().flatten();
-        let commits: Vec<&CommitSha> = all.flat_map(|it| &it.commits).collect();
+        let commits: Vec<&CommitSha> = all.flat_map(|pull_request| &pull_request.commits).collect();
         let step = commits.len().div_ceil(count).max(1);
         commits.into_iter().step_by(step).cloned().collect()
     }

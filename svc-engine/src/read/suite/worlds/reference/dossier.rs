@@ -12,10 +12,10 @@ impl Reference<'_> {
             ($($list:ident $id:ident $word:literal $moment:ident $occurred:ident;)+) => {
                 $(
                     let all = self.facts.$list.iter().filter(|fact| fact.session_id.as_str() == session);
-                    moments.extend(all.clone().map(|it| it.$moment));
+                    moments.extend(all.clone().map(|fact| fact.$moment));
                     let seen = self.seen.$list.iter().filter(|fact| fact.session_id.as_str() == session);
                     coverage.push((all.count(), seen.clone().count()));
-                    events.extend(seen.map(|it| (it.$occurred, $word, it.$id.to_string())));
+                    events.extend(seen.map(|fact| (fact.$occurred, $word, fact.$id.to_string())));
                 )+
             };
         }
@@ -37,14 +37,15 @@ impl Reference<'_> {
 
         let mut commits: BTreeMap<(Repository, String), BTreeSet<String>> = BTreeMap::new();
         let mut skipped: BTreeMap<&str, u64> = BTreeMap::new();
-        for it in &self.seen.observations {
-            if it.session_id.as_str() != session || it.captured_at > boundary {
+        for observation in &self.seen.observations {
+            if observation.session_id.as_str() != session || observation.captured_at > boundary {
                 continue;
             }
-            match self.resolve_observation(it, boundary) {
+            match self.resolve_observation(observation, boundary) {
                 Ok(repository) => {
-                    let ids = commits.entry((repository, it.commit_sha.to_string()));
-                    ids.or_default().insert(it.observation_id.to_string());
+                    let ids = commits.entry((repository, observation.commit_sha.to_string()));
+                    ids.or_default()
+                        .insert(observation.observation_id.to_string());
                 }
                 Err(reason) => *skipped.entry(reason).or_default() += 1,
             }
@@ -55,18 +56,22 @@ impl Reference<'_> {
             commits.contains_key(&key).then_some(key.0)
         };
         let mut pushes = BTreeSet::new();
-        for it in &self.seen.pushes {
-            let repository = delivered(&it.repo, it.repository.as_ref(), &it.after_sha);
-            if it.captured_at <= boundary && repository.is_some() {
-                pushes.insert((it.captured_at, it.push_id.to_string()));
+        for push in &self.seen.pushes {
+            let repository = delivered(&push.repo, push.repository.as_ref(), &push.after_sha);
+            if push.captured_at <= boundary && repository.is_some() {
+                pushes.insert((push.captured_at, push.push_id.to_string()));
             }
         }
         let mut outcomes = BTreeMap::new();
-        for it in &self.seen.outcomes {
-            let repository = delivered(&it.repo, it.repository.as_ref(), &it.commit_sha);
-            if let (true, Some(repository)) = (it.captured_at <= boundary, repository) {
-                let link = link(&it.commit_sha, Some(&repository), boundary);
-                outcomes.insert((it.captured_at, it.outcome_id.to_string()), link);
+        for outcome in &self.seen.outcomes {
+            let repository = delivered(
+                &outcome.repo,
+                outcome.repository.as_ref(),
+                &outcome.commit_sha,
+            );
+            if let (true, Some(repository)) = (outcome.captured_at <= boundary, repository) {
+                let link = link(&outcome.commit_sha, Some(&repository), boundary);
+                outcomes.insert((outcome.captured_at, outcome.outcome_id.to_string()), link);
             }
         }
 
