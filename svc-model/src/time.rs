@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use self::reader::Letters;
+use self::reader::Standard;
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
 
@@ -52,18 +52,18 @@ impl Instant {
     ///
     /// [`InstantError`] says what is wrong.
     pub fn parse(text: &str) -> Result<Self, InstantError> {
-        reader::read(text, Letters::Any)
+        reader::read(text, Standard::Rfc3339)
     }
 
-    /// Parses text as [`Instant::parse`] does, but accepts `T` and `Z` only in upper case, as
-    /// forges write them.
+    /// Parses ISO 8601 text, as forges write it: as [`Instant::parse`] does, but `T` and `Z` must be
+    /// in upper case, and the offset may be hours alone, such as `+02`.
     ///
     /// # Errors
     ///
     /// [`InstantError`] says what is wrong.
     #[cfg(feature = "service")]
-    pub fn parse_upper_case(text: &str) -> Result<Self, InstantError> {
-        reader::read(text, Letters::UpperCase)
+    pub fn parse_iso_8601(text: &str) -> Result<Self, InstantError> {
+        reader::read(text, Standard::Iso8601)
     }
 
     /// Parses Unix time: seconds, or milliseconds if the number is above 2e10.
@@ -283,14 +283,31 @@ mod tests {
 
     #[test]
     #[cfg(feature = "service")]
-    fn upper_case_letters_can_be_required() {
+    fn iso_8601_has_upper_case_letters_and_offsets_of_hours_alone() {
         for text in ["2026-01-02T03:04Z", "2026-01-02 03:04:05.5+02:00"] {
-            let read = Instant::parse_upper_case(text);
+            let read = Instant::parse_iso_8601(text);
             assert_eq!(read, Instant::parse(text), "{text}");
         }
         for text in ["2026-01-02t03:04:05Z", "2026-01-02T03:04:05z"] {
             assert!(Instant::parse(text).is_ok(), "{text}");
-            let read = Instant::parse_upper_case(text);
+            let read = Instant::parse_iso_8601(text);
+            assert_eq!(read, Err(InstantError::Malformed), "{text}");
+        }
+        for (text, written) in [
+            ("2026-01-02T03:04:05+00", "2026-01-02T03:04:05Z"),
+            ("2026-01-02 03:04-11", "2026-01-02T14:04:00Z"),
+        ] {
+            assert_eq!(Instant::parse(text), Err(InstantError::Malformed), "{text}");
+            let read = Instant::parse_iso_8601(text).unwrap();
+            assert_eq!(read.to_string(), written, "{text}");
+        }
+        for text in [
+            "2026-01-02T03:04+",
+            "2026-01-02T03:04+2",
+            "2026-01-02T03:04+02:",
+            "2026-01-02T03:04+24",
+        ] {
+            let read = Instant::parse_iso_8601(text);
             assert_eq!(read, Err(InstantError::Malformed), "{text}");
         }
     }

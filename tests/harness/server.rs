@@ -346,6 +346,27 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
+    /// Returns where it serves its metrics. It answers before it has written that to its log, so
+    /// this waits.
+    pub fn metrics_address(&self) -> SocketAddr {
+        let start = Instant::now();
+        loop {
+            let log = self.log();
+            let address = log.lines().find_map(|line| {
+                let (_, address) = line.split_once("metrics.started address=")?;
+                address.split(' ').next()?.parse().ok()
+            });
+            if let Some(address) = address {
+                return address;
+            }
+            assert!(
+                start.elapsed() < START_MAX,
+                "no address of metrics in\n{log}"
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Sends a request, and checks the answer against the published schemas.
     pub fn send(&self, request: &Request) -> Reply {
         let reply = self.try_send(request).unwrap_or_else(|error| {

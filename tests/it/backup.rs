@@ -123,7 +123,7 @@ fn a_restored_backup_gives_the_same_answers(backend: Backend) {
     );
     assert!(lines[1].starts_with("taken         20"), "{report}");
     assert!(
-        lines[2].starts_with("organization  acme: 7 facts of 1 Sessions, up to 20"),
+        lines[2].starts_with("organization  acme: 8 facts of 1 Sessions, up to 20"),
         "{report}"
     );
     assert_eq!(lines[3], "mirrors       1", "{report}");

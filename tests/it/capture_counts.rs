@@ -1,7 +1,5 @@
 //! An operator sees whether what a client sends arrives, and if not, why, without reading the log.
 
-use std::net::SocketAddr;
-
 use harness::delivery::{Call, Webhook, ci_outcome};
 use harness::http::{self, Request};
 use harness::pattern::{dig, matches};
@@ -178,19 +176,7 @@ fn the_counts_are_served_for_prometheus_where_it_is_configured() {
         .variables
         .insert("SVC_METRICS_LISTEN".into(), "127.0.0.1:0".into());
     let server = Server::start(Backend::Sqlite, &configuration).expect("a server");
-    let log = server.log();
-    let address: SocketAddr = log
-        .lines()
-        .find(|line| line.contains("metrics.started"))
-        .and_then(|line| {
-            line.split_once("address=")?
-                .1
-                .split(' ')
-                .next()?
-                .parse()
-                .ok()
-        })
-        .unwrap_or_else(|| panic!("no address in the log:\n{log}"));
+    let address = server.metrics_address();
     server.deliver("/ingest/gateway", Call::new("s", "one").body());
     let reply = http::send(address, &Request::get("/metrics")).expect("an answer");
     assert_eq!(reply.status, 200);

@@ -30,7 +30,17 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
     done(&svc(&server, &["demo", "--small"]));
     let all = lines(&server, &[]);
     let calls = "inference_calls";
-    assert_eq!(kinds(&all), [calls, calls, calls, calls, "ci_outcomes"]);
+    assert_eq!(
+        kinds(&all),
+        [
+            calls,
+            calls,
+            calls,
+            calls,
+            "developer_decisions",
+            "ci_outcomes"
+        ]
+    );
     assert_eq!(all, lines(&server, &["--json"]));
     let ids: Vec<&str> = all[..4]
         .iter()
@@ -76,11 +86,11 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
         ["ci_outcomes"]
     );
     assert!(lines(&server, &["--until", "1d"]).is_empty());
-    assert_eq!(lines(&server, &["--since", "1d"]).len(), 5);
+    assert_eq!(lines(&server, &["--since", "1d"]).len(), 6);
     // Quarantined facts appear in no answer.
     let hide = ["quarantine", calls, LAST_CALL, "--reason", "a leak"];
     done(&svc(&server, &hide));
     let visible = lines(&server, &[]);
-    assert_eq!(visible.len(), 4);
+    assert_eq!(visible.len(), 5);
     assert!(visible.iter().all(|line| all.contains(line)));
 }

@@ -1,7 +1,6 @@
 //! A hot standby: what it has can be read, what should be stored is refused with the cause, and
 //! once it is promoted, the servers that use it can write.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,12 +32,7 @@ pub(crate) fn measured() -> Configuration {
 
 /// Returns what prevents a server from writing, according to its metrics.
 pub(crate) fn obstacles(server: &Server) -> Vec<String> {
-    let log = server.log();
-    let address = log.lines().find_map(|line| {
-        let (_, address) = line.split_once("metrics.started address=")?;
-        address.split(' ').next()?.parse::<SocketAddr>().ok()
-    });
-    let address = address.unwrap_or_else(|| panic!("no address of metrics in\n{log}"));
+    let address = server.metrics_address();
     let metrics = http::send(address, &Request::get("/metrics")).expect("an answer");
     let metrics = metrics.text();
     let found = metrics.lines().filter_map(|line| {

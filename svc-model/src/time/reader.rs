@@ -11,47 +11,55 @@ use super::{Instant, InstantError};
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// The letter case in which `T` and `Z` are accepted.
+/// The standard that a text follows, each with the liberties that its writers take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Letters {
-    /// Upper and lower case.
-    Any,
-    /// Upper case only.
+pub(super) enum Standard {
+    /// `T` and `Z` in either case.
+    Rfc3339,
+    /// `T` and `Z` in upper case only; an offset may be hours alone.
     #[cfg(feature = "service")]
-    UpperCase,
+    Iso8601,
 }
 
-impl Letters {
+impl Standard {
     const fn separators(self) -> &'static [u8] {
         match self {
-            Self::Any => b"Tt ",
+            Self::Rfc3339 => b"Tt ",
             #[cfg(feature = "service")]
-            Self::UpperCase => b"T ",
+            Self::Iso8601 => b"T ",
         }
     }
 
     const fn utc(self) -> &'static [u8] {
         match self {
-            Self::Any => b"Zz",
+            Self::Rfc3339 => b"Zz",
             #[cfg(feature = "service")]
-            Self::UpperCase => b"Z",
+            Self::Iso8601 => b"Z",
+        }
+    }
+
+    const fn needs_minutes_of_offset(self) -> bool {
+        match self {
+            Self::Rfc3339 => true,
+            #[cfg(feature = "service")]
+            Self::Iso8601 => false,
         }
     }
 }
 
 /// Reads `YYYY-MM-DD`, a separator, `HH:MM` with an optional `:SS` and a fraction of any length,
-/// and an offset: `Z`, `+HH:MM` or `+HHMM`.
-pub(super) fn read(text: &str, letters: Letters) -> Result<Instant, InstantError> {
+/// and an offset: `Z`, `+HH:MM` or `+HHMM`; in ISO 8601 also `+HH`.
+pub(super) fn read(text: &str, standard: Standard) -> Result<Instant, InstantError> {
     let mut rest = Rest(text.as_bytes());
     let date = rest.date().ok_or(InstantError::Malformed)?;
     if rest.is_empty() {
         return Err(InstantError::NoTime);
     }
-    let (time, fraction) = rest.time(letters).ok_or(InstantError::Malformed)?;
+    let (time, fraction) = rest.time(standard).ok_or(InstantError::Malformed)?;
     if rest.is_empty() {
         return Err(InstantError::NoOffset);
     }
-    let offset = rest.offset(letters).filter(|_| rest.is_empty());
+    let offset = rest.offset(standard).filter(|_| rest.is_empty());
     let offset = offset.ok_or(InstantError::Malformed)?;
     let moment = Offset::UTC.to_timestamp(date.to_datetime(time));
     let seconds = moment.map_err(|_| InstantError::OutOfRange)?.as_second() - offset;
@@ -95,8 +103,8 @@ impl Rest<'_> {
     }
 
     /// Takes a separator and a time; returns its microseconds separately.
-    fn time(&mut self, letters: Letters) -> Option<(Time, i64)> {
-        self.take(letters.separators())?;
+    fn time(&mut self, standard: Standard) -> Option<(Time, i64)> {
+        self.take(standard.separators())?;
         let hour = self.pair()?;
         self.take(b":")?;
         let minute = self.pair()?;
@@ -122,15 +130,19 @@ impl Rest<'_> {
     }
 
     /// Takes an offset, in seconds.
-    fn offset(&mut self, letters: Letters) -> Option<i64> {
-        if self.take(letters.utc()).is_some() {
+    fn offset(&mut self, standard: Standard) -> Option<i64> {
+        if self.take(standard.utc()).is_some() {
             return Some(0);
         }
         let sign = if self.take(b"+-")? == b'-' { -1 } else { 1 };
         let hours = self.pair()?;
-        // Some writers omit the colon.
-        let _ = self.take(b":");
-        let minutes = self.pair()?;
+        let minutes = if self.is_empty() && !standard.needs_minutes_of_offset() {
+            0
+        } else {
+            // Some writers omit the colon.
+            let _ = self.take(b":");
+            self.pair()?
+        };
         let is_offset = hours < 24 && minutes < 60;
         is_offset.then(|| sign * (i64::from(hours) * 60 + i64::from(minutes)) * 60)
     }

@@ -20,7 +20,7 @@ fn facts_are_the_same_from_the_store_and_from_the_service() {
         "table                         total  visible
 sessions                          1        -
 inference_calls                   4        4
-developer_decisions               0        0
+developer_decisions               1        1
 ci_outcomes                       1        1
 pushes                            0        0
 pull_request_merges               0        0

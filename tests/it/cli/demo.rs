@@ -18,7 +18,7 @@ fn the_demo_stores_once_finds_and_reads() {
     let url = server.base_url();
     let first = done(&svc(&server, &["demo", "--small"]));
     let expected = format!(
-        "planted Session svc-demo at {url}: 4 calls (4 new), 1 CI outcome (1 new)
+        "planted Session svc-demo at {url}: 4 calls (4 new), 1 decision, 1 CI outcome (1 new)
 
 $ svc context discover 'half-open window'
 matched: 1 of 1 known Sessions (1 authorized), 13 of 40 parts match
@@ -121,7 +121,7 @@ fn the_demo_plants_an_organization_with_a_repository_once() {
     ]);
     let report = done(&report);
     for panel in [
-        "attributed to a commit      80.0% (8 of 10; 49.0% to 94.3%)",
+        "attributed to a commit      72.7% (8 of 11; 43.4% to 90.3%)",
         "partially_modified   #.........  5.0% (1 of 20; 0.9% to 23.6%)",
         "in one merged pull request: 87.5% (14 of 16; 64.0% to 96.5%)",
         "retry_linkages             retry_linkage",

@@ -33,6 +33,8 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
     for call in story::calls() {
         planted.calls.count(deliver(client, &call).await?);
     }
+    client.ingest_events(&[story::decision()]).await?;
+    planted.decisions = 1;
     let outcome = client.ingest_ci(&story::outcome()).await?;
     planted.ci_outcomes.count(outcome.stored);
     Ok(planted)

@@ -28,6 +28,7 @@ pub(super) struct Report {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Planted {
     pub(super) calls: Delivered,
+    pub(super) decisions: u64,
     pub(super) ci_outcomes: Delivered,
 }
 
@@ -67,13 +68,18 @@ impl Delivered {
 }
 
 pub(super) fn render(report: &Report) -> String {
-    let Planted { calls, ci_outcomes } = &report.planted;
+    let Planted {
+        calls,
+        decisions,
+        ci_outcomes,
+    } = &report.planted;
     let planted = format!(
-        "planted Session {} at {}: {} calls ({} new), {} CI outcome ({} new)\n",
+        "planted Session {} at {}: {} calls ({} new), {} decision, {} CI outcome ({} new)\n",
         story::SESSION,
         escape(&report.server),
         calls.total,
         calls.stored,
+        decisions,
         ci_outcomes.total,
         ci_outcomes.stored,
     );

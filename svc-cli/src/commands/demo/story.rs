@@ -1,9 +1,12 @@
-//! A plausible Session: an agent fixes a pager in four calls, and CI passes. Ids and times are
-//! fixed, so loading it again stores nothing new.
+//! A plausible Session: an agent fixes a pager in four calls, its user accepts the edit, and CI
+//! passes. Ids and times are fixed, so loading it again stores nothing new.
 
-use svc_model::id::SessionId;
+use svc_model::facts::AgentHarness;
+use svc_model::id::{ForeignId, SessionId, UserId};
+use svc_model::ingest::event::{Event, EventKind, EventTime, FilePath, ToolDecision};
 use svc_model::ingest::{GatewayIngestRequest, VendorCIRequest};
 use svc_model::json::{self, Json};
+use svc_model::time::Instant;
 
 use super::conversation::Conversation;
 
@@ -32,6 +35,11 @@ const FIRST_CAPTURE: u128 = 0x5bc0_de00_0000_4000_8000_0000_0000_0001;
 const FIRST_OBSERVED_US: i64 = 1_768_469_400_000_000;
 /// How long a turn takes.
 const TURN_US: i64 = 21_500_000;
+/// The edit of the pager, which the second call asks for.
+const EDIT: &str = "call_demo_edit";
+const EDITED: &str = "src/pager.rs";
+/// 2026-01-15T09:30:30Z: after the call that asks for the edit.
+const DECIDED: &str = "2026-01-15T09:30:30Z";
 
 /// Returns the Session.
 pub(super) fn session_id() -> SessionId {
@@ -54,6 +62,25 @@ pub(super) fn calls() -> Vec<GatewayIngestRequest> {
         messages: messages.expect("the story is a list"),
     };
     conversation.calls()
+}
+
+/// Returns the user's decision to accept the edit.
+pub(super) fn decision() -> Event {
+    const VALID: &str = "the story's values are valid";
+    let occurred_at = Instant::parse(DECIDED).expect(VALID);
+    Event {
+        agent: AgentHarness::ClaudeCode,
+        session_id: session_id(),
+        user_id: UserId::new(USER).ok(),
+        occurred_at: EventTime::try_from(occurred_at).expect(VALID),
+        kind: EventKind::ToolDecision(ToolDecision {
+            call_id: ForeignId::new(EDIT).expect(VALID),
+            file_path: Some(FilePath::new(EDITED).expect(VALID)),
+            accepted: true,
+            explicit: true,
+            tool_name: Some("edit_file".to_owned()),
+        }),
+    }
 }
 
 /// Returns the outcome of the CI run.
@@ -81,6 +108,7 @@ mod tests {
     #[test]
     fn the_story_is_the_same_every_time() {
         assert_eq!(calls(), calls());
+        assert_eq!(decision(), decision());
         let last = calls().pop().unwrap();
         let capture = last.capture.unwrap();
         assert_eq!(
@@ -91,6 +119,15 @@ mod tests {
             capture.observed_at.to_string(),
             "2026-01-15T09:31:04.500000Z"
         );
+    }
+
+    #[test]
+    fn the_accepted_edit_is_one_of_the_story() {
+        assert!(MESSAGES.contains(EDIT) && MESSAGES.contains(EDITED));
+        let calls = calls();
+        let asked = calls[1].capture.as_ref().unwrap().observed_at;
+        let decided = Instant::parse(DECIDED).unwrap();
+        assert!(asked <= decided, "{asked}");
     }
 
     #[test]

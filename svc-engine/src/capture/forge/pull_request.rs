@@ -113,7 +113,7 @@ fn merge(
     let boundary = SkipReason::InvalidPullRequestMergeBoundary;
     let merge_commit_sha = sha(described, "merge_commit_sha").ok_or(boundary)?;
     let merged_at = text(described, "merged_at")
-        .and_then(|at| Instant::parse_upper_case(at.as_str()?).ok())
+        .and_then(|at| Instant::parse_iso_8601(at.as_str()?).ok())
         .ok_or(boundary)?;
     let pull_request = pull_request(payload, delivery, notes).ok_or(boundary)?;
     Ok(PullRequestMerge {
@@ -422,6 +422,7 @@ mod tests {
                 "2026-02-03T04:05:06.123456Z",
             ),
             ("\"2026-02-03T04:05Z\"", "2026-02-03T04:05:00Z"),
+            ("\"2026-02-03T04:05:06+02\"", "2026-02-03T02:05:06Z"),
         ] {
             assert_eq!(merge_of(at(text)).merged_at.to_string(), expected);
         }
