@@ -117,7 +117,7 @@ impl Reached {
 const CALLS_AT_ONCE: usize = 1_024;
 
 impl ErasurePlan {
-    /// Plans to erase the facts that the connection's transaction selected.
+    /// Plans to erase the facts that the connection's transaction selected, without a forecast.
     pub(super) fn new(
         connection: &mut Connection,
         selected: Selected,
@@ -143,7 +143,6 @@ impl ErasurePlan {
         let own: HashSet<i64> = own.collect();
         plan.look_at_others(connection, 0, &own)?;
         plan.late = own.into_iter().filter(|number| *number > seen).collect();
-        plan.forecast = plan.foresee(connection)?;
         Ok(plan)
     }
 
@@ -277,7 +276,7 @@ impl Ledger {
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;
         let connection = snapshot.connection()?;
-        Ok(ErasurePlan::new(connection, selected, Reached::default())?.forecast)
+        ErasurePlan::new(connection, selected, Reached::default())?.foresee(connection)
     }
 
     /// Plans an erasure for [`Ledger::erase`].
@@ -297,6 +296,9 @@ impl Ledger {
         })?;
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;
-        ErasurePlan::new(snapshot.connection()?, selected, reached)
+        let connection = snapshot.connection()?;
+        let mut plan = ErasurePlan::new(connection, selected, reached)?;
+        plan.forecast = plan.foresee(connection)?;
+        Ok(plan)
     }
 }
