@@ -111,10 +111,7 @@ pub(crate) fn read(text: &str) -> Option<Lifetime> {
 pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     let name = escape(repo);
     match identity {
-        Some(identity) => format!(
-            "{name} ({}/{}/{})",
-            identity.provider, identity.host, identity.repository_id
-        ),
+        Some(identity) => format!("{name} ({identity})"),
         None => format!("{name} (known by name only)"),
     }
 }
@@ -123,13 +120,7 @@ pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
 /// rename, or else by its name. A fact may have neither.
 pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
-        Some(identity) => {
-            let identity = format!(
-                "{}/{}/{}",
-                identity.provider, identity.host, identity.repository_id
-            );
-            long_option("repo", &identity)
-        }
+        Some(identity) => long_option("repo", &identity.to_string()),
         None if repo.is_empty() => String::new(),
         None => long_option("repo", repo),
     }

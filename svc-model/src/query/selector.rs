@@ -1,3 +1,5 @@
+use std::fmt;
+
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -122,6 +124,18 @@ pub struct LifetimeIdentity {
     pub host: RepositoryHost,
     /// The id that the forge gave the repository.
     pub repository_id: RepositoryId,
+}
+
+/// `provider/host/id`.
+impl fmt::Display for LifetimeIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            provider,
+            host,
+            repository_id,
+        } = self;
+        write!(f, "{provider}/{host}/{repository_id}")
+    }
 }
 
 impl From<RepositoryIdentity> for LifetimeIdentity {

@@ -24,10 +24,7 @@ pub(super) fn text(scope: &GrantScope) -> String {
             "repository {}",
             repository::named(repo.as_str(), identity.as_ref())
         )),
-        (None, Some(identity)) => parts.push(format!(
-            "repository {}/{}/{}",
-            identity.provider, identity.host, identity.repository_id
-        )),
+        (None, Some(identity)) => parts.push(format!("repository {identity}")),
     }
     if let Some(since) = scope.since {
         parts.push(format!("since {}", clock(since)));

@@ -4,9 +4,10 @@ use svc_engine::clock::Clock;
 use svc_engine::mirror::{
     Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorFolder, Retention, collect,
 };
+use svc_model::query::LifetimeIdentity;
 use svc_model::time::Instant;
 
-use super::{Identity, MirrorOptions, required};
+use super::{MirrorOptions, required};
 use crate::commands::store::ledger;
 use crate::error::{CommandError, chain};
 use crate::output::{Output, Table, escape};
@@ -38,7 +39,7 @@ struct Row {
     action: &'static str,
     last_push_captured_at: Option<Instant>,
     skip_reason: Option<&'static str>,
-    repository_identity: Option<Identity>,
+    repository_identity: Option<LifetimeIdentity>,
     dry_run: bool,
     retention_days: u32,
     policy_version: &'static str,
@@ -69,7 +70,11 @@ impl Gc {
                 GcAction::Removed => None,
                 GcAction::Kept(reason) => Some(GcReason::as_str(reason)),
             },
-            repository_identity: collected.lifetime.identity().map(Identity::from),
+            repository_identity: collected
+                .lifetime
+                .identity()
+                .cloned()
+                .map(LifetimeIdentity::from),
             dry_run: !self.apply,
             retention_days: self.retention_days,
             policy_version: GC_POLICY_VERSION,
@@ -93,12 +98,7 @@ fn render(rows: &[Row]) -> String {
         let dash = || "-".to_owned();
         table.row([
             row.repo.as_deref().map_or_else(dash, escape),
-            identity.map_or_else(dash, |identity| {
-                format!(
-                    "{}/{}/{}",
-                    identity.provider, identity.host, identity.repository_id
-                )
-            }),
+            identity.map_or_else(dash, ToString::to_string),
             row.action.to_owned(),
             row.last_push_captured_at
                 .map_or_else(dash, |at| at.to_string()),

@@ -6,10 +6,8 @@ mod refresh;
 mod status;
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use svc_engine::mirror::{MirrorConfig, MirrorFolder};
 use svc_engine::store::{JobState, MirrorStatus};
-use svc_model::repository::RepositoryIdentity;
 use svc_server::{MirrorSettings, Overrides};
 
 use super::store::{given, overrides};
@@ -98,22 +96,4 @@ fn required(mirror: Option<MirrorConfig>) -> Result<MirrorConfig, CommandError> 
         CommandError::refused("no_mirrors", "no folder of mirrors is configured")
             .hint("set it with --mirror-path or SVC_MIRROR_PATH")
     })
-}
-
-/// An identity, for programs.
-#[derive(Debug, Serialize)]
-struct Identity {
-    provider: &'static str,
-    host: String,
-    repository_id: String,
-}
-
-impl From<&RepositoryIdentity> for Identity {
-    fn from(identity: &RepositoryIdentity) -> Self {
-        Self {
-            provider: identity.repository_provider.as_str(),
-            host: identity.repository_host.to_string(),
-            repository_id: identity.repository_id.to_string(),
-        }
-    }
 }

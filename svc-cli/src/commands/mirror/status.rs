@@ -3,9 +3,10 @@ use serde::Serialize;
 use svc_engine::clock::Clock;
 use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
 use svc_engine::store::{JobState, MirrorStatus};
+use svc_model::query::LifetimeIdentity;
 use svc_model::time::Instant;
 
-use super::{Identity, MirrorOptions, is_gone, refresh_command};
+use super::{MirrorOptions, is_gone, refresh_command};
 use crate::commands::store::ledger;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape, relative};
@@ -29,7 +30,7 @@ struct Shown {
 #[derive(Debug, Serialize)]
 struct Row {
     repo: String,
-    repository_identity: Option<Identity>,
+    repository_identity: Option<LifetimeIdentity>,
     state: &'static str,
     /// When it will be retried, or when it started.
     state_at: Option<Instant>,
@@ -111,7 +112,11 @@ impl From<MirrorStatus> for Row {
         };
         Self {
             repo: status.repo,
-            repository_identity: status.lifetime.identity().map(Identity::from),
+            repository_identity: status
+                .lifetime
+                .identity()
+                .cloned()
+                .map(LifetimeIdentity::from),
             state,
             state_at,
             waiting_pushes: status.waiting_pushes,
@@ -141,12 +146,7 @@ fn render(shown: &Shown, now: Instant) -> String {
     .numbers(&[3, 4]);
     for row in &shown.mirrors {
         let identity = row.repository_identity.as_ref();
-        let identity = identity.map(|identity| {
-            format!(
-                "{}/{}/{}",
-                identity.provider, identity.host, identity.repository_id
-            )
-        });
+        let identity = identity.map(ToString::to_string);
         let state = match row.state_at {
             Some(at) if row.state == "running" => format!("started {}", relative(at, now)),
             Some(at) => format!("{} {}", row.state, relative(at, now)),
@@ -192,7 +192,7 @@ mod tests {
         };
         let row = |state, state_at| Row {
             repo: "own/na\u{1b}me".to_owned(),
-            repository_identity: Some(Identity::from(&identity)),
+            repository_identity: Some(LifetimeIdentity::from(identity.clone())),
             state,
             state_at,
             waiting_pushes: 2,

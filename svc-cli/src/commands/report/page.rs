@@ -140,10 +140,7 @@ pub(super) fn repository(name: &str, identity: Option<&LifetimeIdentity>) -> Str
     match identity {
         None => escape(name),
         Some(identity) => {
-            let identity = format!(
-                "{}/{}/{}",
-                identity.provider, identity.host, identity.repository_id
-            );
+            let identity = identity.to_string();
             format!("{} [{}]", escape(name), escape(&identity))
         }
     }

@@ -15,12 +15,7 @@ pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     html! {
         (inert(name))
         @if let Some(identity) = identity {
-            " " span.identity {
-                (inert(&format!(
-                    "{}/{}/{}",
-                    identity.provider, identity.host, identity.repository_id
-                )))
-            }
+            " " span.identity { (inert(&identity.to_string())) }
         }
     }
 }

@@ -165,15 +165,7 @@ fn error_word(error: &Error) -> String {
 }
 
 fn identity_text(identity: Option<&LifetimeIdentity>) -> String {
-    identity.map_or_else(
-        || "-".to_owned(),
-        |identity| {
-            format!(
-                "{}/{}/{}",
-                identity.provider, identity.host, identity.repository_id
-            )
-        },
-    )
+    identity.map_or_else(|| "-".to_owned(), ToString::to_string)
 }
 
 fn outcome_text(outcome: &CiOutcomeRecord) -> String {
