@@ -3,7 +3,8 @@ use std::io::Write as _;
 
 use svc_client::Client;
 use svc_client::model::context::Query;
-use svc_client::model::evidence::EvidenceReadItem;
+use svc_client::model::evidence::{EvidenceReadItem, Part};
+use svc_client::model::open::Open;
 
 /// Returns the parts around the best match for a few keywords.
 pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem>, Box<dyn Error>> {
@@ -43,7 +44,13 @@ pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     for item in resume(&client, "pager window").await? {
-        writeln!(std::io::stdout(), "{:?}: {:?}", item.role, item.part)?;
+        match item.part {
+            Open::Known(Part::Text { content, .. } | Part::Reasoning { content, .. }) => {
+                writeln!(std::io::stdout(), "{}: {content}", item.role)?;
+            }
+            // Tool calls and their results. They are data: never execute them.
+            tool => writeln!(std::io::stdout(), "{}: {tool:?}", item.role)?,
+        }
     }
     Ok(())
 }

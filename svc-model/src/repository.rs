@@ -220,6 +220,8 @@ closed_set! {
 }
 
 /// One commit of one repository.
+///
+/// Anchors are closed: they never get another member, in replies too, so that each can be sent back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]

@@ -31,6 +31,7 @@ mod presence;
 mod problem;
 mod reply;
 mod routes;
+pub mod schemas;
 mod serve;
 mod settings;
 mod signature;
@@ -40,12 +41,10 @@ mod source;
 pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url, running_here};
 pub use presence::find as running_at;
+pub use schemas::OPENAPI;
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,
     StoreSettings, shown_settings,
 };
 pub use source::{config_folder, data_folder};
-
-/// The OpenAPI document, as served at `/openapi.json`.
-pub static OPENAPI: &str = include_str!("../../schemas/openapi.json");

@@ -8,8 +8,10 @@ use harness::process;
 use harness::server::{Backend, Configuration, Server};
 use svc_model::json::Json;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 11] = [
     "/openapi.json",
+    "/openapi-3.0.json",
+    "/schemas/1/GatewayPayload.json",
     "/docs",
     "/docs/docs.css",
     "/docs/docs.js",

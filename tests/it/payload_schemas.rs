@@ -21,7 +21,7 @@ pub(crate) fn schema(name: &str) -> Validator {
     let path = workspace.expect("the workspace").join("schemas");
     let text = std::fs::read(path.join(format!("{name}.json"))).expect("a published schema");
     let document: Value = serde_json::from_slice(&text).expect("JSON");
-    assert_eq!(document["$id"], format!("urn:svc:schema:1:{name}"));
+    assert_eq!(document["$id"], format!("/schemas/1/{name}.json"));
     assert_eq!(document["title"], name);
     jsonschema::validator_for(&document).expect("a schema")
 }

@@ -45,6 +45,23 @@ impl From<VendorCIRequest> for Delivery {
     }
 }
 
+/// A borrowed request or call is copied, for callers that use it again, as `Client::ingest_call` does.
+macro_rules! from_borrowed {
+    ($($request:ty),+) => {
+        $(impl From<&$request> for Delivery {
+            fn from(request: &$request) -> Self {
+                request.clone().into()
+            }
+        })+
+    };
+}
+from_borrowed!(
+    GatewayIngestRequest,
+    GatewayCall,
+    VendorCIRequest,
+    LogsRequest
+);
+
 impl From<LogsRequest> for Delivery {
     fn from(request: LogsRequest) -> Self {
         Self::Logs(request)

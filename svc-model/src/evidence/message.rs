@@ -194,7 +194,10 @@ impl JsonSchema for Part {
         };
         let string = |what: &str| serde_json::json!({ "type": "string", "description": what });
         json_schema!({
-            "description": "One canonical part, exactly as captured except for redacted credentials.",
+            "description": "One canonical part, exactly as captured except for redacted credentials. \
+                            A type of part never gets another member, in replies too, so the same \
+                            content has the same bytes in every version; other content would be a \
+                            part of another type.",
             "oneOf": [
                 part(
                     "text",

@@ -23,6 +23,8 @@ closed_set! {
 ///
 /// A reference is stable, because facts are immutable. Quarantine hides the part, and release shows
 /// it again under the same reference. The same content under two references counts twice.
+///
+/// References are closed: they never get another member, in replies too, so that each can be sent back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]

@@ -46,7 +46,7 @@ pub enum GatewayCallError {
     /// There is no id, or it is blank. A call that is sent again would be stored twice.
     #[error("a call needs an id of its own")]
     NoId,
-    /// A number in a part is not finite.
+    /// A number in a part or an additional member is not finite.
     #[error("a number of the call is not finite")]
     NotFinite,
 }
@@ -64,6 +64,7 @@ pub struct GatewayCallBuilder {
     finish_reason: Option<String>,
     tokens: Option<(u64, u64)>,
     time: Option<(Instant, Instant)>,
+    extra: Object,
 }
 
 impl GatewayCallBuilder {
@@ -160,6 +161,15 @@ impl GatewayCallBuilder {
         self
     }
 
+    /// Adds a member to the payload, such as `response_cost` or `tools`. The service keeps it with the
+    /// call, and reads it if it reads that member of a gateway's payload. A member that another method
+    /// sets has the value of that method.
+    #[must_use]
+    pub fn extra(mut self, name: impl Into<Text>, value: Json) -> Self {
+        self.extra.insert(name, value);
+        self
+    }
+
     /// Returns the call.
     ///
     /// # Errors
@@ -167,7 +177,8 @@ impl GatewayCallBuilder {
     /// See [`GatewayCallError`].
     pub fn build(self) -> Result<GatewayCall, GatewayCallError> {
         let parts = self.messages.iter().flat_map(|message| &message.parts);
-        if !parts.chain(&self.answer).all(Part::is_finite) {
+        let mut extra = self.extra.iter().map(|(_, value)| value);
+        if !parts.chain(&self.answer).all(Part::is_finite) || !extra.all(Json::is_finite) {
             return Err(GatewayCallError::NotFinite);
         }
         let session_id = self.session_id.ok_or(GatewayCallError::NoSession)?;
@@ -181,7 +192,7 @@ impl GatewayCallBuilder {
                 observed_at: ended,
             }
         });
-        let mut payload = Object::new();
+        let mut payload = self.extra;
         payload.insert("litellm_call_id", self.id);
         let mut add = |name: &str, value: Option<Json>| {
             if let Some(value) = value {
@@ -321,6 +332,22 @@ mod tests {
             capture.id
         );
         assert_eq!(whole().build().unwrap().request().capture, None);
+    }
+
+    #[test]
+    fn an_additional_member_is_written_beside_those_of_the_builder() {
+        let cost = Json::parse(b"0.0123").unwrap();
+        let call = whole()
+            .extra("response_cost", cost.clone())
+            .extra("model", "another".into())
+            .model("m")
+            .build()
+            .unwrap();
+        let payload = call.request().payload.as_object().unwrap();
+        assert_eq!(payload.get("response_cost"), Some(&cost));
+        assert_eq!(payload.get("model"), Some(&"m".into()));
+        let infinite = whole().extra("tags", Json::parse(b"[Infinity]").unwrap());
+        assert_eq!(infinite.build(), Err(GatewayCallError::NotFinite));
     }
 
     #[test]

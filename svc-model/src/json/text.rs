@@ -195,6 +195,14 @@ impl PartialOrd for Text {
 }
 
 /// The canonical JSON string.
+/// Writes the text as people read it, with U+FFFD in place of each surrogate. Whoever needs the exact
+/// text uses [`Text::as_str`] or [`Text::write_escaped`]. Control characters are written as they are.
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_string_lossy())
+    }
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut escaped = Vec::with_capacity(self.len() + 2);
@@ -364,6 +372,7 @@ mod tests {
         assert_eq!(lone.as_str(), None);
         assert!(lone.has_surrogate());
         assert_eq!(lone.to_string_lossy(), "a\u{fffd}b");
+        assert_eq!(format!("{lone:>4}"), " a\u{fffd}b");
         assert_eq!(lone.clone().into_string(), Err(lone.clone()));
         assert_eq!(escaped(&lone), r#""a\ud83db""#);
         assert_eq!(format!("{lone:?}"), escaped(&lone));

@@ -7,6 +7,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::example::examples_of;
 use super::variant::name_variants;
 use crate::endpoint::{self, Description};
 use crate::export::ExportedFact;
@@ -19,9 +20,9 @@ use crate::reports::{AbandonmentReport, AttributionShareReport, MergeRetentionRe
 pub(super) const COMPONENTS: &str = "#/components/schemas/";
 /// The path of referenced schemas in a standalone schema.
 const DEFINITIONS: &str = "#/$defs/";
-/// The prefix of the schemas' identifiers. It contains their version, which changes only when their
-/// meaning changes, not with every version of the service.
-const IDENTIFIERS: &str = "urn:svc:schema:1:";
+/// The folder of the schemas' identifiers, relative to the server that serves them. It contains their
+/// version, which changes only when their meaning changes, not with every version of the service.
+const IDENTIFIERS: &str = "/schemas/1/";
 /// The dialect of every schema.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -73,6 +74,7 @@ impl Catalogue {
         let mut components = outgoing.take_definitions(true);
         components.extend(incoming.take_definitions(true));
         name_variants(&mut components);
+        components.values_mut().for_each(list_constants);
         let mut within = generator(SchemaSettings::for_deserialize);
         within.subschema_for::<OwnLogRecord>();
         within.subschema_for::<CommitNote>();
@@ -83,6 +85,7 @@ impl Catalogue {
         printed.subschema_for::<MergeRetentionReport>();
         let mut payloads = within.take_definitions(true);
         payloads.extend(printed.take_definitions(true));
+        payloads.values_mut().for_each(list_constants);
         Self {
             routes,
             problem,
@@ -101,13 +104,16 @@ impl Catalogue {
             .filter_map(|name| Some((name.to_owned(), self.named(name)?.clone())))
             .collect();
         document.insert("$schema".into(), DIALECT.into());
-        document.insert("$id".into(), format!("{IDENTIFIERS}{name}").into());
+        document.insert("$id".into(), format!("{IDENTIFIERS}{name}.json").into());
         document.insert("title".into(), name.into());
+        document
+            .entry("examples")
+            .or_insert_with(|| examples_of(&self.routes, name).into());
         if !definitions.is_empty() {
             document.insert("$defs".into(), definitions.into());
         }
         let mut document = Value::Object(document);
-        redirect(&mut document);
+        localize(&mut document);
         Some(document)
     }
 
@@ -152,7 +158,7 @@ pub(super) fn type_name(schema: &Schema) -> Option<&str> {
     component_name(schema.get("$ref")?.as_str()?)
 }
 
-fn component_name(reference: &str) -> Option<&str> {
+pub(super) fn component_name(reference: &str) -> Option<&str> {
     reference.strip_prefix(COMPONENTS)
 }
 
@@ -163,6 +169,7 @@ fn generator(direction: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator
             settings.meta_schema = None;
         })
         .with_transform(RecursiveTransform(list_values))
+        .with_transform(RecursiveTransform(name_sizes))
         .with_transform(RecursiveTransform(join_lines));
     settings = direction(settings);
     if settings.contract.is_serialize() {
@@ -208,6 +215,36 @@ fn list_values(schema: &mut Schema) {
     }
     schema.insert("type".into(), json!("string"));
     schema.insert("enum".into(), values.into());
+}
+
+/// Repeats a constant as an `enum` of one value, which more generators of clients understand.
+fn list_constants(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if members.contains_key("type")
+                && let Some(constant) = members
+                    .get("const")
+                    .filter(|value| !value.is_object())
+                    .cloned()
+            {
+                members.insert("enum".into(), json!([constant]));
+            }
+            members.values_mut().for_each(list_constants);
+        }
+        Value::Array(items) => items.iter_mut().for_each(list_constants),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Names the size of an integer as OpenAPI does. Strict validators refuse the names of Rust's unsigned
+/// types; that there is no negative value is in `minimum`.
+fn name_sizes(schema: &mut Schema) {
+    let format = match schema.get("format").and_then(Value::as_str) {
+        Some("uint" | "uint32" | "uint64") => "int64",
+        Some("uint8" | "uint16" | "int8" | "int16") => "int32",
+        _ => return,
+    };
+    schema.insert("format".into(), format.into());
 }
 
 /// Removes the source's line breaks from paragraphs.
@@ -259,34 +296,30 @@ fn forbid_null(schema: &mut Schema) {
     }
 }
 
-/// Turns references to OpenAPI components into references within one document.
-fn redirect(schema: &mut Value) {
+/// Turns a schema of an OpenAPI document into plain JSON Schema: references within one document, and
+/// no discriminator, which strict validators do not know.
+fn localize(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
+            // A property of that name would be an object with a type.
+            if members
+                .get("discriminator")
+                .is_some_and(|value| value.get("mapping").is_some())
+            {
+                members.remove("discriminator");
+            }
             for (member, value) in members {
-                if member == "discriminator" {
-                    redirect_all(value.get_mut("mapping"));
-                } else if member == "$ref"
+                if member == "$ref"
                     && let Some(name) = value.as_str().and_then(component_name)
                 {
                     *value = format!("{DEFINITIONS}{name}").into();
                 } else {
-                    redirect(value);
+                    localize(value);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(redirect),
+        Value::Array(items) => items.iter_mut().for_each(localize),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Does the same for the targets of a discriminator.
-fn redirect_all(mapping: Option<&mut Value>) {
-    let references = mapping.and_then(Value::as_object_mut).into_iter().flatten();
-    for (_, reference) in references {
-        if let Some(name) = reference.as_str().and_then(component_name) {
-            *reference = format!("{DEFINITIONS}{name}").into();
-        }
     }
 }
 

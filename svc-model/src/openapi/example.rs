@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::catalogue::{Route, type_name};
 use crate::endpoint::Parameter;
 
 /// One request of the sequence, and its answer.
@@ -33,6 +34,29 @@ static STORY: LazyLock<BTreeMap<String, Example>> = LazyLock::new(|| {
         .map(|example| (example.operation.clone(), example))
         .collect()
 });
+
+/// Examples of the published types that are no whole body, by type.
+static PAYLOADS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("payload_examples.json")).unwrap_or_default()
+});
+
+/// Returns an example of a type from every route whose whole body it is, or the one of a payload.
+pub(super) fn examples_of(routes: &[Route], name: &str) -> Vec<Value> {
+    let mut examples: Vec<Value> = PAYLOADS.get(name).cloned().into_iter().collect();
+    for route in routes {
+        let Some(example) = Example::of(route.endpoint.name) else {
+            continue;
+        };
+        if route.request.as_ref().and_then(type_name) == Some(name) {
+            examples.extend(example.request.clone());
+        }
+        if type_name(&route.reply) == Some(name) {
+            examples.push(example.reply.clone());
+        }
+    }
+    examples.dedup();
+    examples
+}
 
 impl Example {
     /// Returns the example of an operation.

@@ -14,6 +14,7 @@
 
 mod catalogue;
 mod document;
+mod downgrade;
 mod example;
 mod operation;
 mod publication;

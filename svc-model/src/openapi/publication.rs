@@ -12,9 +12,12 @@ use crate::endpoint::{
 
 use super::catalogue::{Catalogue, Route, type_name};
 use super::document::document;
+use super::downgrade::downgraded;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
+/// The name of the same document for generators that know only OpenAPI 3.0.
+const OPENAPI_3_0: &str = "openapi-3.0.json";
 /// The published types that are not whole bodies, with the operations whose bodies contain them.
 /// Commit notes, exported facts and the reports that only the shell prints are in no body.
 const PAYLOADS: [(&str, &[&str]); 8] = [
@@ -52,7 +55,9 @@ pub fn documents() -> BTreeMap<String, String> {
             documents.insert(entry.file.clone(), pretty(schema));
         }
     }
-    documents.insert(OPENAPI.to_owned(), pretty(document(&catalogue)));
+    let openapi = document(&catalogue);
+    documents.insert(OPENAPI_3_0.to_owned(), pretty(downgraded(openapi.clone())));
+    documents.insert(OPENAPI.to_owned(), pretty(openapi));
     documents.insert(INDEX.to_owned(), pretty(serde_json::json!(index)));
     documents
 }
@@ -167,6 +172,20 @@ mod tests {
                 let published = file.is_some_and(|file| documents.contains_key(&file));
                 assert!(published, "{}: {schema:?}", route.endpoint.path);
             }
+        }
+    }
+
+    #[test]
+    fn every_published_schema_has_an_example() {
+        let catalogue = Catalogue::new();
+        for entry in index(&catalogue) {
+            let schema = catalogue.standalone(entry.name).unwrap();
+            let examples = schema["examples"].as_array();
+            assert!(
+                examples.is_some_and(|examples| !examples.is_empty()),
+                "{} has no example",
+                entry.name
+            );
         }
     }
 

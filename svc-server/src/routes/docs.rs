@@ -14,6 +14,7 @@ use svc_model::endpoint::Method;
 
 use super::Routes;
 use crate::handler::Handler;
+use crate::schemas::{OPENAPI, OPENAPI_3_0, PUBLISHED};
 
 /// The content security policy of the pages: they may load the files beside them and call this
 /// service.
@@ -21,6 +22,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
+const JSON: &str = "application/json";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 /// The content coding of the compressed files.
 const GZIP: &str = "gzip";
@@ -118,12 +120,14 @@ fn answer(content_type: &'static str, content: Content, headers: &HeaderMap) -> 
 
 /// Adds the documentation routes.
 pub(super) fn add(routes: &mut Routes) {
-    let document = (
-        "/openapi.json",
-        "application/json",
-        Content::Plain(crate::OPENAPI.as_bytes()),
-    );
-    for &(path, content_type, content) in PAGES.iter().chain([&document]) {
+    let documents = [
+        ("/openapi.json", OPENAPI),
+        ("/openapi-3.0.json", OPENAPI_3_0),
+    ];
+    let schemas = PUBLISHED.iter().map(|schema| (schema.path, schema.text));
+    let documents = documents.into_iter().chain(schemas);
+    let documents = documents.map(|(path, text)| (path, JSON, Content::Plain(text.as_bytes())));
+    for (path, content_type, content) in PAGES.iter().copied().chain(documents) {
         let handler: Handler = Arc::new(move |_, request: HttpRequest| {
             let response = answer(content_type, content, request.headers());
             Box::pin(async move { response })

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use svc_model::json;
+use svc_server::schemas::INDEX;
 
-use super::published::INDEX;
 use crate::error::CommandError;
 use crate::output::{Output, Table};
 

@@ -1,4 +1,6 @@
-//! The schemas of `schemas/`, embedded in the program.
+//! Published schemas by name.
+
+use svc_server::schemas::{PUBLISHED, PublishedSchema};
 
 use crate::error::CommandError;
 
@@ -9,82 +11,6 @@ const LIKENESS_MIN: f64 = 0.7;
 
 /// The name of the OpenAPI document, which is not a schema.
 pub(super) const OPENAPI: &str = "openapi";
-/// The list of the schemas: their names, directions and routes.
-pub(super) const INDEX: &str = include_str!("../../../../schemas/index.json");
-
-/// A published schema.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Published {
-    /// Its name, which is also the name of its file.
-    pub(super) name: &'static str,
-    /// The file.
-    pub(super) text: &'static str,
-}
-
-macro_rules! published {
-    ($($name:literal),+ $(,)?) => {
-        /// Every schema, ordered by name.
-        pub(super) const ALL: &[Published] = &[$(Published {
-            name: $name,
-            text: include_str!(concat!("../../../../schemas/", $name, ".json")),
-        }),+];
-    };
-}
-
-published! {
-    "AbandonmentReport",
-    "AcceptedWorkLifecycle",
-    "AttributionShareReport",
-    "CaptureCounts",
-    "CiFailures",
-    "CiOutcomeAnswer",
-    "CiRuns",
-    "CommitEvidence",
-    "CommitNote",
-    "CompatibilityEvidence",
-    "ContextDiscoveryRequest",
-    "ContextResult",
-    "ContextRetrievalRequest",
-    "ContextSelectedRequest",
-    "DiscoveryResult",
-    "EvidenceRead",
-    "EvidenceReadRequest",
-    "ExportedFact",
-    "FactsCounts",
-    "ForgeDelivery",
-    "GatewayBatchReceipt",
-    "GatewayBatchRequest",
-    "GatewayIngestRequest",
-    "GatewayPayload",
-    "GrantExplanation",
-    "GrantList",
-    "GrantReceipt",
-    "GrantRemovalRequest",
-    "GrantRequest",
-    "Health",
-    "IdentityProbe",
-    "IngestReceipt",
-    "IngestResult",
-    "Inventory",
-    "LogsReceipt",
-    "LogsRequest",
-    "Manifest",
-    "MergeRetentionReport",
-    "ModelOutcomes",
-    "OwnLogRecord",
-    "Part",
-    "ProblemBody",
-    "QuarantineLog",
-    "QuarantineReceipt",
-    "QuarantineRequest",
-    "SessionAnswer",
-    "SessionFactsCounts",
-    "SessionInferenceCalls",
-    "SessionList",
-    "TokenChangeRequest",
-    "VendorCIRequest",
-}
-
 /// Returns whether a name matches, ignoring case and the file extension.
 pub(super) fn is_named(given: &str, name: &str) -> bool {
     plain(given) == name.to_ascii_lowercase()
@@ -97,8 +23,8 @@ fn plain(given: &str) -> String {
 }
 
 /// Returns the schema of this name, or an error that suggests similar names.
-pub(super) fn find(given: &str) -> Result<Published, CommandError> {
-    let mut all = ALL.iter();
+pub(super) fn find(given: &str) -> Result<PublishedSchema, CommandError> {
+    let mut all = PUBLISHED.iter();
     if let Some(found) = all.find(|schema| is_named(given, schema.name)) {
         return Ok(*found);
     }
@@ -119,7 +45,7 @@ fn nearest(given: &str) -> Vec<&'static str> {
         }
         strsim::jaro_winkler(&given, &name)
     };
-    let mut names: Vec<(f64, &str)> = ALL
+    let mut names: Vec<(f64, &str)> = PUBLISHED
         .iter()
         .map(|schema| (likeness(schema.name), schema.name))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
@@ -131,24 +57,7 @@ fn nearest(given: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-
     use super::*;
-
-    #[test]
-    fn every_file_of_the_published_schemas_is_in_the_program() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
-        let files = std::fs::read_dir(folder).unwrap();
-        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        let mut files: BTreeSet<String> = files.collect();
-        assert!(files.remove("index.json") && files.remove("openapi.json"));
-        let named: BTreeSet<String> = ALL
-            .iter()
-            .map(|schema| format!("{}.json", schema.name))
-            .collect();
-        assert_eq!(named, files);
-    }
 
     #[test]
     fn a_schema_is_found_by_its_name_in_any_case_and_by_its_file() {

@@ -7,8 +7,9 @@ use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use svc_model::json::Json;
+use svc_server::schemas::PublishedSchema;
 
-use super::published::{self, Published};
+use super::published;
 use super::violation::{Violation, violations};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -74,7 +75,7 @@ fn read(file: &Path) -> Result<Vec<u8>, CommandError> {
 }
 
 /// Returns a validator for a schema, which also checks formats.
-pub(super) fn validator(schema: Published) -> Result<Validator, CommandError> {
+pub(super) fn validator(schema: PublishedSchema) -> Result<Validator, CommandError> {
     let unusable = |error: &dyn std::fmt::Display| {
         CommandError::refused("unusable_schema", format!("{}: {error}", schema.name))
     };
