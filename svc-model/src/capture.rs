@@ -192,6 +192,10 @@ pub struct CaptureCounts {
     /// How many requests the answering server answered since it started, by the path of the route
     /// and by status. Other servers are not included. Paths without requests are absent.
     pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
+    /// Whether the answering server keeps mirrors of repositories. Without mirrors, nothing ties
+    /// calls to commits. An earlier service does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps_mirrors: Option<bool>,
 }
 
 impl CaptureCounts {
@@ -211,6 +215,7 @@ impl CaptureCounts {
             log_records: totals.log_records,
             server_since,
             answers,
+            keeps_mirrors: None,
         }
     }
 }

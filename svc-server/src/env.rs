@@ -4,7 +4,8 @@
 //!
 //! A setting comes from a flag, else from its variable, else from the file named by `NAME_FILE`
 //! (secrets only), else from `$XDG_CONFIG_HOME/svc/config.toml` (the name in lower case, without
-//! `SVC_`), else it has its default. An empty variable counts as unset.
+//! `SVC_`), else it has its default. An empty value counts as unset, except where it switches something
+//! off ([`OFF_IF_EMPTY`]).
 
 /// The prefix of every variable.
 pub const PREFIX: &str = "SVC_";
@@ -98,6 +99,9 @@ shell_variables! {
     "SVC_REPOSITORY_HOST", "what the CI system says", "The host of that forge.";
 }
 
+/// Settings whose default is switched off by an empty value.
+pub const OFF_IF_EMPTY: [&str; 1] = [MIRROR_PATH];
+
 /// The prefix of the variables for tests.
 pub const TEST_PREFIX: &str = "SVC_TEST_";
 
@@ -136,9 +140,9 @@ variables! {
     FORGE_WEBHOOK_SECRET_PREVIOUS = "SVC_FORGE_WEBHOOK_SECRET_PREVIOUS", "none", Text, true;
     /// The host of the forge that sends webhooks. It is recorded on their facts.
     FORGE_HOST = "SVC_FORGE_HOST", "`github.com`", Text, false;
-    /// The folder for mirrors of repositories, from which commit notes are read. If unset, nothing
-    /// is fetched.
-    MIRROR_PATH = "SVC_MIRROR_PATH", "off", Text, false;
+    /// The folder for mirrors of repositories, from which commit notes are read. If it is set to
+    /// nothing, nothing is fetched.
+    MIRROR_PATH = "SVC_MIRROR_PATH", "with SQLite, the folder `svc.mirrors` beside `svc.db`; with PostgreSQL off", Text, false;
     /// Seconds between a push and the fetch of its repository, so that notes pushed right after
     /// their branch are included: 0 to 3600.
     MIRROR_SETTLE_SECONDS = "SVC_MIRROR_SETTLE_SECONDS", "`1`", Text, false;

@@ -45,6 +45,6 @@ pub use schemas::OPENAPI;
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,
-    StoreSettings, shown_settings,
+    StoreSettings, mirrors_beside, shown_settings,
 };
 pub use source::{config_folder, data_folder};

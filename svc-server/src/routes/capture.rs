@@ -6,5 +6,7 @@ use crate::dispatch::Exchange;
 
 pub(crate) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
     let totals = exchange.app.engine.captured().await?;
-    Ok(exchange.app.counts.beside(totals))
+    let mut counts = exchange.app.counts.beside(totals);
+    counts.keeps_mirrors = Some(exchange.app.engine.keeps_mirrors());
+    Ok(counts)
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::Access;
 use secrecy::SecretString;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig, NotesRef, Remotes};
 use svc_engine::private;
+use svc_engine::store::DatabaseUrl;
 use svc_model::json::Json;
 use svc_model::repository::RepositoryHost;
 
@@ -19,6 +20,7 @@ use crate::env;
 /// Reads the settings, which are checked even if mirrors are disabled.
 pub(super) fn read(
     reader: &mut Reader<'_>,
+    database: Option<&DatabaseUrl>,
     dev_mode: bool,
     forge_host: Option<&RepositoryHost>,
 ) -> Option<MirrorConfig> {
@@ -42,7 +44,11 @@ pub(super) fn read(
         "must be a whole number from 0 to 3600",
         |text| text.parse().ok().filter(|seconds| *seconds <= 3_600),
     );
-    let path = reader.text(env::MIRROR_PATH)?;
+    let path = match reader.text(env::MIRROR_PATH) {
+        Some(path) if path.trim().is_empty() => return None,
+        Some(path) => PathBuf::from(path),
+        None => beside(database?)?,
+    };
     let path = std::path::absolute(path)
         .inspect_err(|_| reader.mistake(env::MIRROR_PATH, "must be a path"))
         .ok()?;
@@ -61,6 +67,15 @@ pub(super) fn read(
     config.notes = notes.unwrap_or(config.notes);
     config.settle = settle.map_or(config.settle, Duration::from_secs);
     Some(config)
+}
+
+/// Returns the folder of the mirrors of a database if none is set: beside a SQLite file. Servers on
+/// PostgreSQL may run on several machines, and only an operator knows a folder that they share.
+pub fn beside(database: &DatabaseUrl) -> Option<PathBuf> {
+    match database {
+        DatabaseUrl::Sqlite(path) => Some(path.with_extension("mirrors")),
+        DatabaseUrl::Postgres(_) => None,
+    }
 }
 
 /// Creates the folder of the mirrors if it is absent, and checks that it is writable.
@@ -125,7 +140,7 @@ mod tests {
         let mut reader = Reader::new(&source, Vec::new());
         let forge_host = RepositoryHost::new("git.example.test");
         let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let config = read(&mut reader, dev_mode, forge_host.as_ref());
+        let config = read(&mut reader, None, dev_mode, forge_host.as_ref());
         if reader.mistakes.is_empty() {
             Ok(config)
         } else {
@@ -145,6 +160,27 @@ mod tests {
         let config = read_all(&[(env::MIRROR_PATH, "m")]).unwrap().unwrap();
         assert!(config.path.is_absolute());
         assert_eq!(config.notes, NotesRef::ALL);
+    }
+
+    #[test]
+    fn mirrors_are_beside_a_sqlite_database_unless_they_are_elsewhere_or_off() {
+        let of = |url: &str, given: &[(&str, &str)]| {
+            let url = DatabaseUrl::parse(url).unwrap();
+            let source = Source::of(given);
+            let mut reader = Reader::new(&source, Vec::new());
+            let config = read(&mut reader, Some(&url), true, None);
+            config.map(|config| config.path.display().to_string())
+        };
+        let path = |path: &str| Some(path.to_owned());
+        assert_eq!(of("sqlite:///d/svc.db", &[]), path("/d/svc.mirrors"));
+        let elsewhere = [(env::MIRROR_PATH, "/m")];
+        assert_eq!(of("sqlite:///d/svc.db", &elsewhere), path("/m"));
+        for off in ["", " "] {
+            assert_eq!(of("sqlite:///d/svc.db", &[(env::MIRROR_PATH, off)]), None);
+        }
+        let postgres = "postgres://svc@db/svc";
+        assert_eq!(of(postgres, &[]), None);
+        assert_eq!(of(postgres, &elsewhere), path("/m"));
     }
 
     #[test]

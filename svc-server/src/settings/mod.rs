@@ -36,6 +36,7 @@ use crate::observe;
 use crate::source::{Source, Strictness};
 
 pub use self::grant::Grant;
+pub use self::mirrors::beside as mirrors_beside;
 pub use self::mistakes::SettingsError;
 pub use self::of_command::{MirrorSettings, Origin, StoreSettings};
 pub use self::overrides::Overrides;
@@ -145,7 +146,8 @@ impl Settings {
         let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
         let forge_host = reader.forge_host();
-        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
+        let database = store.as_ref().map(|store| &store.url);
+        let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
         let grant = reader.grant();
         secrets.check_retrieval(&mut reader, &grant);
         let slots = reader.number(env::READ_SLOTS, limit::READ_SLOTS_DEFAULT as u64);

@@ -74,7 +74,8 @@ impl MirrorSettings {
         let store = reader.store();
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let forge_host = reader.forge_host();
-        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
+        let database = store.as_ref().map(|store| &store.url);
+        let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
         match store {
             Some(store) if reader.mistakes.is_empty() => Ok(Self { store, mirror }),
             _ => Err(SettingsError(reader.mistakes)),

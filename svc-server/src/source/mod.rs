@@ -115,7 +115,7 @@ impl Source {
 
     /// Returns the origin of a setting. A variable that names an unreadable file counts too.
     pub(crate) fn origin(&self, name: &str) -> Origin {
-        let is_set = |value: &String| !value.is_empty();
+        let is_set = |value: &String| counts(name, value);
         let variable = env::find(name);
         let file = variable.and_then(env::Variable::file_variable);
         let in_environment = |name: &str| self.environment.get(name).is_some_and(is_set);
@@ -141,9 +141,9 @@ impl Source {
         }
     }
 
-    /// Returns a setting. An empty value counts as unset.
+    /// Returns a setting. An empty value counts as unset, unless it switches the setting off.
     pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Unreadable> {
-        let given = |value: &String| (!value.is_empty()).then(|| value.clone());
+        let given = |value: &String| counts(name, value).then(|| value.clone());
         if let Some(value) = self.flags.get(name).and_then(given) {
             return Ok(Some(value));
         }
@@ -193,6 +193,11 @@ impl Source {
     }
 }
 
+/// Returns whether a value of a setting counts as set.
+fn counts(name: &str, value: &str) -> bool {
+    !value.is_empty() || env::OFF_IF_EMPTY.contains(&name)
+}
+
 fn folder(variable: &str, beneath_home: &str) -> Option<PathBuf> {
     let given = std::env::var_os(variable)
         .filter(|value| !value.is_empty())
@@ -236,6 +241,11 @@ mod tests {
         assert_eq!(source.get("SVC_LISTEN"), Ok(None));
         let source = Source::of(&[("SVC_OPERATOR_TOKEN_FILE", "")]);
         assert!(!source.is_given("SVC_OPERATOR_TOKEN"));
+        // Mirrors have a default that only an empty value switches off.
+        let mut source = Source::of(&[("SVC_MIRROR_PATH", "")]);
+        source.file.insert("mirror_path".into(), "/m".into());
+        assert_eq!(source.get("SVC_MIRROR_PATH"), Ok(Some(String::new())));
+        assert_eq!(source.origin("SVC_MIRROR_PATH"), Origin::Environment);
     }
 
     #[test]

@@ -110,15 +110,7 @@ fn the_demo_plants_an_organization_with_a_repository_once() {
 
     // The commands that it suggests work on what the folder contains.
     let url = at(&planted, &["own", "database_url"]).as_str().unwrap();
-    let mirrors = at(&planted, &["own", "mirrors"]).as_str().unwrap();
-    let report = svc(&[
-        "report",
-        "lifecycle",
-        "--mirror-path",
-        mirrors,
-        "--database-url",
-        url,
-    ]);
+    let report = svc(&["report", "lifecycle", "--database-url", url]);
     let report = done(&report);
     for panel in [
         "attributed to a commit      72.7% (8 of 11; 43.4% to 90.3%)",

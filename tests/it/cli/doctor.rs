@@ -8,7 +8,7 @@ use harness::programs;
 use harness::server::{Configuration, OPERATOR_TOKEN, UNKNOWN_TOKEN};
 use svc_model::json::Json;
 
-use super::{COMMAND_MAX, at, done, json, start};
+use super::{COMMAND_MAX, at, done, json, start, svc_with};
 
 #[test]
 fn the_doctor_reports_each_failure_and_its_fix() {
@@ -89,6 +89,29 @@ fn the_doctor_reports_each_failure_and_its_fix() {
         ),
         "{text}"
     );
+}
+
+/// What earlier servers fetched says nothing about the one that runs.
+#[test]
+fn the_server_that_runs_says_whether_it_keeps_mirrors() {
+    let mut off = Configuration::default();
+    off.variables
+        .insert("SVC_MIRROR_PATH".into(), String::new());
+    for (configuration, expected) in [
+        (
+            Configuration::default(),
+            "mirrors           ok       none yet",
+        ),
+        (off, "mirrors           warning  the service keeps none"),
+    ] {
+        let server = start(&configuration);
+        for more in [&[][..], &[("SVC_DATABASE_URL", "sqlite:///nowhere/svc.db")]] {
+            let text = svc_with(&server, more, &["doctor"]).stdout_text();
+            let is_shown = text.contains(expected);
+            let is_there = more.is_empty() || expected.contains("warning");
+            assert_eq!(is_shown, is_there, "{text}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use svc_client::{Client, RetryPolicy};
 use svc_engine::private;
 use svc_engine::store::{JobState, MirrorStatus};
 use svc_server::env;
-use svc_server::{Grant, Overrides, Running, Settings};
+use svc_server::{Grant, MirrorSettings, Overrides, Running, Settings};
 
 use super::story;
 use crate::commands::service;
@@ -29,6 +29,9 @@ pub(super) struct Place {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Own {
     pub(super) mirrors: PathBuf,
+    /// Whether a service on the store finds the mirrors there without a setting.
+    #[serde(skip)]
+    pub(super) are_mirrors_found: bool,
     /// The store, if it is not the default one.
     pub(super) database_url: Option<String>,
     /// Whether agents may read the demo's Session because of the service's settings alone, without
@@ -159,17 +162,26 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
         }
         None => (data()?, None),
     };
-    let given = std::env::var_os(env::MIRROR_PATH).filter(|path| !path.is_empty());
-    let mirrors = match given {
-        Some(path) if folder.is_none() => path.into(),
-        _ => root.join("mirrors"),
+    let configured = MirrorSettings::load(Overrides {
+        database_url: database_url.clone(),
+        ..Overrides::default()
+    })?;
+    let beside = svc_server::mirrors_beside(&configured.store.url);
+    let configured = configured.mirror.map(|mirror| mirror.path);
+    let own = if folder.is_some() {
+        &beside
+    } else {
+        &configured
     };
+    let mirrors = own.clone().unwrap_or_else(|| root.join("mirrors"));
+    let are_mirrors_found = configured.as_ref() == Some(&mirrors);
     let repositories = root.join("demo");
     for folder in [&root, &mirrors, &repositories] {
         private::create_folder(folder)?;
     }
     Ok(Own {
         mirrors,
+        are_mirrors_found,
         database_url,
         can_retrieve: false,
         repositories,

@@ -180,7 +180,15 @@ fn for_agents(report: &Report) -> String {
 /// service; reports read the store and the mirrors directly.
 fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
     let mirrors = own.mirrors.display().to_string();
-    let mirrors = quote(&mirrors);
+    let (set_mirrors, mirror_option) = if own.are_mirrors_found {
+        (String::new(), String::new())
+    } else {
+        let mirrors = quote(&mirrors);
+        (
+            format!("SVC_MIRROR_PATH={mirrors} "),
+            format!(" --mirror-path {mirrors}"),
+        )
+    };
     let database_url = own.database_url.as_deref().map(quote);
     let (variable, option) = match &database_url {
         Some(url) => (
@@ -197,14 +205,12 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
         String::new()
     };
     let mut next = vec![format!(
-        "{variable}SVC_MIRROR_PATH={mirrors} {session}{} serve",
+        "{variable}{set_mirrors}{session}{} serve",
         program()
     )];
     if has_organization {
         for report in ["model", "lifecycle"] {
-            next.push(format!(
-                "svc report {report} --mirror-path {mirrors}{option}"
-            ));
+            next.push(format!("svc report {report}{mirror_option}{option}"));
         }
     }
     next
@@ -215,20 +221,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_retrieval_setting_is_suggested_only_if_a_token_may_retrieve() {
-        let first = |can_retrieve| {
+    fn only_settings_that_are_needed_and_valid_are_suggested() {
+        let first = |can_retrieve, are_mirrors_found| {
             let own = Own {
                 mirrors: "/m".into(),
+                are_mirrors_found,
                 database_url: None,
                 can_retrieve,
                 repositories: "/r".into(),
             };
             next_of_own(&own, false).remove(0)
         };
-        assert!(first(true).starts_with("SVC_MIRROR_PATH=/m SVC_RETRIEVAL_SESSION_ID=svc-demo "));
+        let both = first(true, false);
+        assert!(both.starts_with("SVC_MIRROR_PATH=/m SVC_RETRIEVAL_SESSION_ID=svc-demo "));
+        assert!(first(true, true).starts_with("SVC_RETRIEVAL_SESSION_ID=svc-demo "));
         assert!(
-            !first(false).contains("SVC_RETRIEVAL"),
-            "the server would refuse to start"
+            !first(false, true).contains("SVC_"),
+            "without a token to retrieve with, the server would refuse to start"
         );
     }
 }

@@ -18,7 +18,11 @@ use crate::options::ServiceOptions;
 /// team.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
-pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<Check> {
+pub(super) fn checks(
+    options: &MirrorOptions,
+    service: &ServiceOptions,
+    keeps_mirrors: Option<bool>,
+) -> Vec<Check> {
     let settings = match options.settings() {
         Ok(settings) => settings,
         Err(error) => {
@@ -36,7 +40,7 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
     };
     let is_named = settings.store.origin != Origin::Default;
     if !is_there {
-        return vec![if let Some(service) = svc_server::running_at(url) {
+        let store = if let Some(service) = svc_server::running_at(url) {
             Check::failed(
                 "store",
                 format!(
@@ -53,22 +57,29 @@ pub(super) fn checks(options: &MirrorOptions, service: &ServiceOptions) -> Vec<C
             )
         } else {
             Check::absent("store", "none on this machine")
-        }];
+        };
+        return [store]
+            .into_iter()
+            .chain(none_kept(keeps_mirrors))
+            .collect();
     }
     if !is_named && let Some(service) = another_service(url, service) {
-        return vec![Check::absent(
-            "store",
-            format!("not checked: {service} has another one"),
-        )];
+        let store = Check::absent("store", format!("not checked: {service} has another one"));
+        return [store]
+            .into_iter()
+            .chain(none_kept(keeps_mirrors))
+            .collect();
     }
     let store = schema(url);
-    let mirrors = mirrors(&settings, &store);
+    let mirrors = mirrors(&settings, &store, keeps_mirrors);
     let mut checks = vec![store];
     checks.extend(captured_ahead(&settings.store));
     if let DatabaseUrl::Sqlite(path) = url {
         checks.push(disk("disk of the store", path));
     }
-    if let Some(mirror) = &settings.mirror {
+    if let Some(mirror) = &settings.mirror
+        && mirror.path.exists()
+    {
         checks.push(disk("disk of the mirrors", &mirror.path));
     }
     checks.push(mirrors);
@@ -154,9 +165,19 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
     }
 }
 
-/// Checks how up to date the mirrors are, according to the store. Another process may keep them, in
-/// a folder that is not set here.
-fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
+/// What to do if no mirrors are kept.
+const KEEP_MIRRORS: &str =
+    "start the service with SVC_MIRROR_PATH=FOLDER; on SQLite, without an empty SVC_MIRROR_PATH";
+
+/// Returns a warning if the service says that it keeps no mirrors, whatever earlier servers fetched.
+fn none_kept(keeps: Option<bool>) -> Option<Check> {
+    let found = "the service keeps none, so notes are not read and reports know no commits";
+    (keeps == Some(false)).then(|| Check::warning("mirrors", found, KEEP_MIRRORS))
+}
+
+/// Checks how up to date the mirrors are, according to the store. A service may keep them in a
+/// folder that is not set here.
+fn mirrors(settings: &MirrorSettings, store: &Check, keeps: Option<bool>) -> Check {
     let mirrors = match kept(settings) {
         Ok(mirrors) => mirrors,
         Err(_) if store.state == State::Failed => {
@@ -164,19 +185,12 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
         }
         Err(error) => return Check::failed("mirrors", error.to_string(), "svc mirror status"),
     };
-    if settings.mirror.is_none() && mirrors.iter().all(is_new) {
-        if svc_server::running_at(&settings.store.url).is_some() {
-            return Check::warning(
-                "mirrors",
-                "none was fetched yet; whether the running service keeps any is not known here",
-                "if it was started without SVC_MIRROR_PATH: SVC_MIRROR_PATH=FOLDER svc serve",
-            );
-        }
-        return Check::warning(
-            "mirrors",
-            "none are kept, so notes are not read and reports know no commits",
-            "SVC_MIRROR_PATH=FOLDER svc serve",
-        );
+    if let Some(none) = none_kept(keeps) {
+        return none;
+    }
+    if keeps.is_none() && settings.mirror.is_none() && mirrors.iter().all(is_new) {
+        let found = "none was fetched yet; whether a service keeps any is not known here";
+        return Check::warning("mirrors", found, KEEP_MIRRORS);
     }
     let failing: Vec<&MirrorStatus> = mirrors
         .iter()
@@ -219,15 +233,17 @@ fn mirrors(settings: &MirrorSettings, store: &Check) -> Check {
         .iter()
         .filter(|mirror| mirror.waiting_pushes > 0)
         .count();
-    let found = match waiting {
-        0 => "all up to date".to_owned(),
-        count => format!("{count} of {} wait for a refresh", mirrors.len()),
+    let found = match (waiting, mirrors.len()) {
+        (_, 0) => "none yet: no push has arrived".to_owned(),
+        (0, _) => "all up to date".to_owned(),
+        (count, all) => format!("{count} of {all} wait for a refresh"),
     };
-    if settings.mirror.is_some() {
-        return Check::ok("mirrors", found);
-    }
-    let found = format!("{found}; kept by the service, in a folder that is not known here");
-    Check::ok("mirrors", found)
+    let whose = match (&settings.mirror, keeps) {
+        (Some(_), _) => "",
+        (None, Some(_)) => "; kept by the service, in a folder that is not known here",
+        (None, None) => "; whether a service still keeps them is not known here",
+    };
+    Check::ok("mirrors", found + whose)
 }
 
 /// Returns whether nobody has tried to fetch a mirror yet.

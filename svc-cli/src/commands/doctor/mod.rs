@@ -100,8 +100,8 @@ struct Diagnosis {
 
 impl Doctor {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let mut checks = remote::checks(&self.service);
-        checks.extend(local::checks(&self.mirror, &self.service));
+        let (mut checks, keeps_mirrors) = remote::checks(&self.service);
+        checks.extend(local::checks(&self.mirror, &self.service, keeps_mirrors));
         checks.extend(clone::checks());
         checks.extend(agents::checks());
         let failed = checks.iter().filter(|check| check.state == State::Failed);

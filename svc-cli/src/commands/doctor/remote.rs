@@ -26,7 +26,8 @@ const SKEW_SECONDS_MAX: i64 = 60;
 const STORE_MEND: &str = "the service's log says why (store.unavailable): check the database; if it was \
     replaced under the running service, restart the service";
 
-pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
+/// Also returns whether the service keeps mirrors, if it says so.
+pub(super) fn checks(options: &ServiceOptions) -> (Vec<Check>, Option<bool>) {
     let client = match service::client(options) {
         // Each check looks once. With retries, every one of them would wait several times for a
         // database that hangs.
@@ -48,12 +49,13 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
                 },
                 Err(_) => "set SVC_URL to the URL of the service".to_owned(),
             };
-            return vec![Check::failed("service", error.message(), mend)];
+            return (vec![Check::failed("service", error.message(), mend)], None);
         }
     };
     let checks = service::block_on(async { Ok(asked(&client).await) });
     checks.unwrap_or_else(|error: CommandError| {
-        vec![Check::failed("service", error.message(), "svc doctor")]
+        let failed = Check::failed("service", error.message(), "svc doctor");
+        (vec![failed], None)
     })
 }
 
@@ -69,7 +71,7 @@ fn token_mend(url: &str) -> String {
     }
 }
 
-async fn asked(client: &Client) -> Vec<Check> {
+async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
     let (traced, trace) = client.traced();
     let url = client.url().to_owned();
     let health = match traced.health().await {
@@ -80,7 +82,8 @@ async fn asked(client: &Client) -> Vec<Check> {
             } else {
                 format!("curl --fail-with-body {}/health", url.trim_end_matches('/'))
             };
-            return vec![Check::failed("service", format!("{url}: {error}"), mend)];
+            let failed = Check::failed("service", format!("{url}: {error}"), mend);
+            return (vec![failed], None);
         }
     };
     let mut checks = vec![
@@ -92,7 +95,7 @@ async fn asked(client: &Client) -> Vec<Check> {
         Ok(probe) => probe,
         Err(error) => {
             checks.push(Check::failed("token", error.to_string(), token_mend(&url)));
-            return checks;
+            return (checks, None);
         }
     };
     let authority = probe.authority.as_str().to_owned();
@@ -117,9 +120,13 @@ async fn asked(client: &Client) -> Vec<Check> {
         )
         .await,
     );
+    let mut keeps_mirrors = None;
     if is_operator {
         match client.capture_counts().await {
-            Ok(counts) => checks.extend(captured(&counts)),
+            Ok(counts) => {
+                keeps_mirrors = counts.keeps_mirrors;
+                checks.extend(captured(&counts));
+            }
             Err(error) => {
                 let mend = match error.kind() {
                     ErrorKind::StoreUnavailable | ErrorKind::TimedOut => STORE_MEND,
@@ -129,7 +136,7 @@ async fn asked(client: &Client) -> Vec<Check> {
             }
         }
     }
-    checks
+    (checks, keeps_mirrors)
 }
 
 fn version(version: &str) -> Check {

@@ -47,7 +47,7 @@ pub(super) struct MirrorOptions {
     #[command(flatten)]
     pub(super) store: StoreOptions,
 
-    /// The folder of the mirrors.
+    /// The folder of the mirrors; by default that of a server on the store, beside a SQLite file.
     #[arg(
         long,
         env = "SVC_MIRROR_PATH",
@@ -70,7 +70,8 @@ impl MirrorOptions {
 
     pub(super) fn settings(&self) -> Result<MirrorSettings, CommandError> {
         Ok(MirrorSettings::load(Overrides {
-            mirror_path: given(self.mirror_path.as_deref()),
+            // An empty one says that there are no mirrors.
+            mirror_path: self.mirror_path.clone(),
             ..overrides(&self.store)?
         })?)
     }

@@ -225,7 +225,7 @@ fn shown_mirrors(mirrors: &[MirrorStatus], keeps: bool, now: Instant) -> Markup 
         section aria-labelledby="mirrors" {
             h2 #mirrors { "Mirrors" }
             @if !keeps {
-                p { "This server keeps no mirrors: without SVC_MIRROR_PATH, nothing links calls to commits." }
+                p { "This server keeps no mirrors (SVC_MIRROR_PATH), so nothing links calls to commits." }
             }
             @if mirrors.is_empty() {
                 p { "No mirrors yet: no push has arrived." }
