@@ -51,6 +51,7 @@ areas! {
     reports_ci = "reports-ci",
     reports_cli = "reports-cli",
     reports_decisions = "reports-decisions",
+    reports_differential = "reports-differential",
     reports_lifecycle = "reports-lifecycle",
     reports_scope = "reports-scope",
     smoke = "smoke",

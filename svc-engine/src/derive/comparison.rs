@@ -5,7 +5,7 @@ use svc_model::reports::{
 };
 
 use super::statistics::{
-    ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, Proportion, compare as compare_rates,
+    ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, Proportion, compare as compare_rates, is_small,
     non_inferiority as test_non_inferiority, posteriors,
 };
 
@@ -90,6 +90,9 @@ fn rate_test(a: Proportion, b: Proportion) -> RateTest {
         small_n: result.is_some_and(|test| test.small_n),
         degenerate_se: result.is_some_and(|test| test.degenerate_se),
         sequential_boundary: None,
+        benjamini_hochberg_rank: None,
+        benjamini_hochberg_alpha: None,
+        significant_after_benjamini_hochberg: None,
     }
 }
 
@@ -104,6 +107,7 @@ fn rate_posteriors(a: Proportion, b: Proportion) -> RatePosteriors {
         n_a: a.denominator,
         n_b: b.denominator,
         insufficient_data: result.is_none(),
+        small_n: result.is_some() && is_small(a, b),
     }
 }
 

@@ -106,6 +106,9 @@ pub struct Inputs {
     pub revisions: Vec<Revision>,
     /// What CI says about them.
     pub ci: Vec<CiMembership>,
+    /// Observations, and over all history facts of pull requests, whose repository cannot be
+    /// determined.
+    pub declined: Counts<RepositoryDecline>,
     /// Repositories that a merge, a revision or a CI outcome may belong to whose own repository
     /// cannot be determined, with the pull requests that these facts name, if any.
     pub unresolved: BTreeMap<Lifetime, BTreeSet<i64>>,

@@ -9,6 +9,7 @@ pub mod ci;
 pub mod cohort;
 pub mod comparison;
 pub mod decision;
+pub mod declined;
 pub mod diff;
 pub mod dossier;
 pub mod fate;

@@ -36,12 +36,9 @@ impl Policy {
     /// Returns the version, an opaque text that can only be compared.
     pub const fn version(self) -> &'static str {
         match self {
-            Self::Attribution
-            | Self::Abandonment
-            | Self::Fate
-            | Self::CiResolution
-            | Self::MergeRetention => "1",
-            Self::AttributionShare | Self::ModelReport | Self::Lifecycle => "2",
+            Self::Abandonment | Self::Fate | Self::CiResolution => "1",
+            Self::Attribution | Self::AttributionShare | Self::MergeRetention => "2",
+            Self::ModelReport | Self::Lifecycle => "3",
         }
     }
 

@@ -113,7 +113,7 @@ pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use outcomes_end::OutcomesEnd;
 pub use owners::OwnedId;
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
-pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow};
+pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, UnsurePullRequest};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::{ErasureEnd, Revisions, Snapshot};

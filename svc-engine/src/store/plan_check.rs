@@ -109,6 +109,8 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "SELECT f.hour, COUNT(*) FROM"),
     // Every Session, for an operator's report of all history.
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
+    // The pull requests of unclear repositories, for the same.
+    (Walk, "f.pr_number, COUNT(*) FROM visible_"),
     // The count and the list of an operator's bulk change, with any conditions.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
     // The calls of a listed Session, counted up to a limit.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
@@ -230,7 +231,82 @@ impl CohortOutcome {
 const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id";
 const NAMED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id IS NULL AND f.repo";
 
+/// Facts about a pull request, of a kind, that name its repository by a name without an identity
+/// that some repository has had, or by an identity without a name. Nothing else may leave open
+/// which repository a fact means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsurePullRequest {
+    /// The name of the repository in the facts. It may be empty.
+    pub repo: String,
+    /// Its identity.
+    pub repository: Option<RepositoryIdentity>,
+    /// The number of the pull request.
+    pub pr_number: i64,
+    /// The number of facts.
+    pub facts: u64,
+}
+
+const UNSURE_COLUMNS: [&str; 5] = [
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "pr_number",
+];
+
+/// The facts whose repository may be unclear. A repository that no fact names is no candidate.
+const UNSURE: [&str; 2] = [
+    "f.repository_id IS NULL AND f.repository_host IS NULL AND f.repo IN
+        (SELECT n.name FROM repository_claims n WHERE n.org_id = $1 UNION ALL SELECT '')",
+    "f.repo = '' AND f.repository_host IN
+        (SELECT n.repository_host FROM repository_claims n WHERE n.org_id = $1)
+        AND f.repository_id IN
+        (SELECT n.repository_id FROM repository_claims n WHERE n.org_id = $1)",
+];
+
+/// The kinds of facts that may name a pull request, and when they were true.
+const OF_PULL_REQUESTS: [(FactTable, &str); 3] = [
+    (FactTable::PullRequestMerges, "merged_at_us"),
+    (FactTable::PullRequestRevisions, "captured_at_us"),
+    (FactTable::CiOutcomes, "captured_at_us"),
+];
+
 impl Snapshot<'_> {
+    /// Passes on the pull requests of visible facts that were received by the boundary and that may
+    /// leave open which repository they mean: merges until a moment, revisions, and CI outcomes
+    /// that name a pull request. The cost depends on the number of such facts, and of names.
+    pub fn unsure_pull_requests(
+        &mut self,
+        boundary: Instant,
+        until: Instant,
+        mut each: impl FnMut(UnsurePullRequest) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let org_id = self.org_id.clone();
+        let keys = [org_id.as_str().into(), boundary.into(), until.into()];
+        for (table, moment) in OF_PULL_REQUESTS {
+            for condition in UNSURE {
+                let select = format!(
+                    "SELECT f.repo, f.repository_provider, f.repository_host, f.repository_id,
+                    f.pr_number, COUNT(*) FROM visible_{table} f
+                    WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= $2
+                    AND f.{moment} + 0 <= $3 AND f.pr_number IS NOT NULL AND {condition}
+                    GROUP BY f.repo, f.repository_provider, f.repository_host, f.repository_id,
+                    f.pr_number"
+                );
+                self.connection()?.each(&select, &keys, |row| {
+                    let mut columns = Columns::of(row, table.as_str(), &UNSURE_COLUMNS);
+                    each(UnsurePullRequest {
+                        repo: columns.next()?,
+                        repository: columns.next()?,
+                        pr_number: columns.next()?,
+                        facts: row.count(5)?,
+                    })
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Passes on the visible calls of Sessions that were observed in a range.
     pub fn calls_of_sessions(
         &mut self,

@@ -81,6 +81,12 @@ pub struct RateTest {
     pub degenerate_se: bool,
     /// Always null: there is no sequential design.
     pub sequential_boundary: Option<f64>,
+    /// Always null: `bonferroni_alpha` is the only correction.
+    pub benjamini_hochberg_rank: Option<u64>,
+    /// Always null, as `benjamini_hochberg_rank` is.
+    pub benjamini_hochberg_alpha: Option<f64>,
+    /// Always null, as `benjamini_hochberg_rank` is.
+    pub significant_after_benjamini_hochberg: Option<bool>,
 }
 
 /// The posteriors of two rates, given their cases and a Beta(1, 1) prior for each. They are
@@ -106,6 +112,9 @@ pub struct RatePosteriors {
     pub n_b: u64,
     /// Whether a side has no cases.
     pub insufficient_data: bool,
+    /// Whether both sides have cases, but one of them has fewer than 30.
+    #[serde(default)]
+    pub small_n: bool,
 }
 
 /// For each rate, whether model B is worse than the baseline A by at most a margin.

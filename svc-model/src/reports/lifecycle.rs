@@ -436,7 +436,7 @@ pub struct LifecycleRepositorySkips {
     /// Session commit observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub session_observations: Counts<RepositoryDecline>,
-    /// Pushes that were searched for commits.
+    /// Pushes that were searched for commits, and over all history Session commit observations.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_sources: Counts<RepositoryDecline>,
     /// CI outcomes.

@@ -248,13 +248,14 @@ pub struct ModelRepositorySkips {
     /// Session commit observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub session_observations: Counts<RepositoryDecline>,
-    /// CI outcomes of attributed commits.
+    /// Always absent: CI outcomes are among `assembly_sources`.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub ci_outcomes: Counts<RepositoryDecline>,
     /// Pairs of a commit and a Session.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_edges: Counts<RepositoryDecline>,
-    /// Pushes and Session commit observations that were searched for the commits of the rows.
+    /// Session commit observations of the cohort's Sessions, and CI outcomes at the commits of the
+    /// rows and of their runs; over all history, pushes too.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub assembly_sources: Counts<RepositoryDecline>,
 }

@@ -117,8 +117,10 @@ closed_set! {
 
 closed_set! {
     /// Why an attributed file has no score. The unit is a file in a merged pull request; for
-    /// `session_commit_unobserved` it is a pair of a commit and a Session, and for
-    /// `malformed_diff_section` and `unsupported_diff_section` a section of the commit's diff.
+    /// `session_commit_unobserved` it is a pair of a commit and a Session, for
+    /// `malformed_diff_section` and `unsupported_diff_section` a section of the commit's diff, and
+    /// for reasons about repositories a Session commit observation, a merge, a revision or a CI
+    /// outcome.
     pub enum ScoringSkip {
         /// The file contains a NUL.
         BinaryFile = "binary_file",
@@ -182,22 +184,22 @@ closed_set! {
         MalformedDiffSection = "malformed_diff_section",
         /// Pushes whose repository has no mirror.
         MirrorAbsent = "mirror_absent",
-        /// Commits that add nothing to a source code file.
+        /// Commits that add nothing to a source code file, if their diff could be read in full.
         NoCodeDiff = "no_code_diff",
         /// Pushes that no call could have led to: no call was observed near them, and none of a
         /// Session that a note names in the week before. They are not examined further.
         NoInferenceCallCandidates = "no_inference_call_candidates",
         /// Files for which no call is similar enough.
         NoMatch = "no_match",
-        /// Pushes that name no repository.
+        /// Pushes, and over all history observations, that name no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
-        /// Pushes that contradict another fact about their repository.
+        /// The same, that contradict another fact about their repository.
         RepositoryIdentityConflict = "repository_identity_conflict",
-        /// Pushes whose repository cannot be determined.
+        /// The same, whose repository cannot be determined.
         RepositoryIdentityUnresolved = "repository_identity_unresolved",
-        /// Pushes whose mirror does not belong to a single repository.
+        /// The same, whose mirror does not belong to a single repository.
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
-        /// Pushes whose source is absent, quarantined or later than the boundary.
+        /// The same, whose source is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
         /// Sections of a diff that are of an unsupported kind, such as binary files.
         UnsupportedDiffSection = "unsupported_diff_section",

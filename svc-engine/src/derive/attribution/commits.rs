@@ -172,7 +172,8 @@ impl Commits {
         let unsupported = AttributionSkip::UnsupportedDiffSection;
         skipped.add(malformed, files.malformed);
         skipped.add(unsupported, files.unsupported);
-        if files.files.is_empty() {
+        // A section that could not be read may have been code.
+        if files.files.is_empty() && files.malformed + files.unsupported == 0 {
             skipped.add(AttributionSkip::NoCodeDiff, 1);
         }
         for file in &files.files {

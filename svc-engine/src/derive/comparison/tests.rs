@@ -21,6 +21,31 @@ fn significance_is_strict_with_and_without_correction_for_two_tests() {
 }
 
 #[test]
+fn a_comparison_names_a_small_side_and_what_it_never_computes() {
+    for (counts, is_small) in [
+        ([29, 30, 29, 30], false),
+        ([29, 29, 29, 30], true),
+        ([0, 0, 1, 2], false),
+    ] {
+        let [xa, na, xb, nb] = counts;
+        let posteriors = rate_posteriors(Proportion::new(xa, na), Proportion::new(xb, nb));
+        assert_eq!(
+            (posteriors.small_n, test(counts).small_n),
+            (is_small, is_small)
+        );
+    }
+    let test = serde_json::to_value(test([8, 10, 5, 10])).unwrap();
+    for member in [
+        "sequential_boundary",
+        "benjamini_hochberg_rank",
+        "benjamini_hochberg_alpha",
+        "significant_after_benjamini_hochberg",
+    ] {
+        assert_eq!(test.get(member), Some(&serde_json::Value::Null), "{member}");
+    }
+}
+
+#[test]
 fn without_cases_a_comparison_has_flags_and_no_numbers() {
     let test = test([3, 0, 1, 2]);
     assert!(test.insufficient_data && !test.small_n && !test.significant_at_alpha);

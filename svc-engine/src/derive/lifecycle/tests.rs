@@ -15,16 +15,16 @@ fn json_of(world: &World) -> Value {
 }
 
 fn provenance() -> Value {
-    let plain = json!({ "policy_version": "1", "quarantine_revision": 0, "policy_digest": null });
+    let of = |version: &str| json!({ "policy_version": version, "quarantine_revision": 0, "policy_digest": null });
     json!({
-        "lifecycle": { "policy_version": "2", "quarantine_revision": 0, "policy_digest": null },
-        "attribution": plain,
-        "abandonment": plain,
-        "fate": plain,
+        "lifecycle": of("3"),
+        "attribution": of("2"),
+        "abandonment": of("1"),
+        "fate": of("1"),
         "ci_resolution": {
             "policy_version": "1", "quarantine_revision": 0, "policy_digest": "$text",
         },
-        "merge_retention": plain,
+        "merge_retention": of("2"),
     })
 }
 
@@ -178,7 +178,7 @@ fn an_empty_cohort_has_a_complete_report() {
             "rework": rework([(0, 0); 6]),
             "strata": [],
             "stratum_skips": {},
-            "policy": { "example_session_limit": 10, "policy_version": "2" },
+            "policy": { "example_session_limit": 10, "policy_version": "3" },
             "provenance": provenance(),
             "repository_skipped": {},
         }),
@@ -277,7 +277,7 @@ fn the_example_matches_the_report_computed_by_hand() {
                 stratum("workflow", "forge_actions|||CI", true),
             ],
             "stratum_skips": {},
-            "policy": { "example_session_limit": 10, "policy_version": "2" },
+            "policy": { "example_session_limit": 10, "policy_version": "3" },
             "provenance": provenance(),
             "repository_skipped": {},
         }),

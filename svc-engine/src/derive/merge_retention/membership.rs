@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
-use svc_model::reports::{MembershipSkip, ScoringSkip};
+use svc_model::reports::{Counts, MembershipSkip, ScoringSkip};
 use svc_model::repository::CommitSha;
 
 use super::scoring::{Joined, JoinedFile};
@@ -36,8 +36,9 @@ pub struct Candidates {
     /// The pull requests that CI names for each commit.
     ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>>,
     unresolved: BTreeMap<Lifetime, BTreeSet<i64>>,
-    /// Number of pairs of a commit and a Session without an observation.
-    unobserved: u64,
+    /// What has no score: facts whose repository cannot be determined, and pairs of a commit and a
+    /// Session without an observation.
+    skipped: Counts<ScoringSkip>,
 }
 
 #[derive(Clone, Debug)]
@@ -122,12 +123,18 @@ impl Candidates {
             let numbers = of_repository.entry(membership.commit_sha).or_default();
             numbers.insert(membership.pr_number);
         }
+        let declined = inputs.declined.iter();
+        let mut skipped: Counts<_> = declined.map(|(why, count)| (why.into(), count)).collect();
+        skipped.add(
+            ScoringSkip::SessionCommitUnobserved,
+            unobserved.len() as u64,
+        );
         Self {
             files,
             merges,
             ci,
             unresolved: inputs.unresolved,
-            unobserved: unobserved.len() as u64,
+            skipped,
         }
     }
 
@@ -167,10 +174,9 @@ impl Candidates {
     ) -> Result<Joined, Passed> {
         let mut result = MergeRetention {
             candidates: self.files.len() as u64,
+            skipped: std::mem::take(&mut self.skipped),
             ..MergeRetention::default()
         };
-        let reason = ScoringSkip::SessionCommitUnobserved;
-        result.skipped.add(reason, self.unobserved);
         let files = std::mem::take(&mut self.files);
         let mut memberships = Vec::new();
         for files in files.chunk_by(are_of_one_commit) {

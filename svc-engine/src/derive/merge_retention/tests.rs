@@ -192,6 +192,27 @@ fn a_commit_that_may_belong_to_several_pull_requests_is_ambiguous() {
 }
 
 #[test]
+fn facts_of_undetermined_repositories_are_scoring_skips_and_change_no_membership() {
+    let mut inputs = one_file(vec![merge(5, 10)]);
+    let known = join(inputs.clone(), &[(1, 10)], &[]);
+    inputs.declined = Counts::from_iter([
+        (RepositoryDecline::IdentityUnresolved, 3),
+        (RepositoryDecline::SourceAbsent, 1),
+    ]);
+    let mut with_skips = join(inputs, &[(1, 10)], &[]);
+    let skipped = std::mem::take(&mut with_skips.skipped);
+    let mut expected = known.skipped.clone();
+    expected.add(ScoringSkip::RepositoryIdentityUnresolved, 3);
+    expected.add(ScoringSkip::RepositorySourceAbsent, 1);
+    assert_eq!(skipped, expected);
+    let known = MergeRetention {
+        skipped: Counts::default(),
+        ..known
+    };
+    assert_eq!(with_skips, known);
+}
+
+#[test]
 fn only_attributions_at_observed_commits_are_candidates() {
     let mut inputs = one_file(vec![merge(5, 10)]);
     inputs.attributions = vec![

@@ -21,7 +21,7 @@ fn provenance() -> Value {
 }
 
 fn of_rows() -> Value {
-    json!({ "policy_version": "2", "quarantine_revision": 0, "policy_digest": null })
+    json!({ "policy_version": "3", "quarantine_revision": 0, "policy_digest": null })
 }
 
 #[test]

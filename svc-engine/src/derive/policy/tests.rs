@@ -27,10 +27,17 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
                  no guess where an erased call may have been noted",
             ),
         ],
-        Policy::Attribution => vec![(
-            "1",
-            "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
-        )],
+        Policy::Attribution => vec![
+            (
+                "1",
+                "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
+            ),
+            (
+                "2",
+                "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes, \
+                 no code only if every section is readable",
+            ),
+        ],
         Policy::ModelReport => vec![
             (
                 "1",
@@ -43,6 +50,12 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
                  z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000, \
                  erased calls in no rate",
             ),
+            (
+                "3",
+                "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
+                 z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000, \
+                 erased calls in no rate, undetermined outcomes among the sources",
+            ),
         ],
         Policy::Abandonment => vec![("1", "")],
         Policy::Fate => vec![("1", "4 characters, deleted to 0.1, unmodified from 0.9")],
@@ -51,13 +64,25 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
             r#"{"absent_attempt":0,"policy_version":"1","verdicts":["passed","failed"]}"#,
         )],
         Policy::MergeRetention => {
-            vec![("1", "4 characters of 1000000 bytes, below [0.8, 0.9, 1.0]")]
+            vec![
+                ("1", "4 characters of 1000000 bytes, below [0.8, 0.9, 1.0]"),
+                (
+                    "2",
+                    "4 characters of 1000000 bytes, below [0.8, 0.9, 1.0], \
+                     an undetermined outcome leaves open the pull request that it names",
+                ),
+            ]
         }
         Policy::Lifecycle => vec![
             ("1", "10 examples, below [0.8, 0.9, 1.0]"),
             (
                 "2",
                 "10 examples, below [0.8, 0.9, 1.0], erased calls and edits in no rate",
+            ),
+            (
+                "3",
+                "10 examples, below [0.8, 0.9, 1.0], erased calls and edits in no rate, \
+                 undetermined facts among the scoring skips",
             ),
         ],
     }
@@ -76,13 +101,14 @@ fn numbers(policy: Policy) -> String {
         ),
         Policy::Attribution => format!(
             "noted from {}/{} in -{NOTE_MINUTES_BEFORE} to {MINUTES_AFTER} minutes, \
-             guessed from {}/{} in -{GUESS_MINUTES_BEFORE} to {MINUTES_AFTER} minutes",
+             guessed from {}/{} in -{GUESS_MINUTES_BEFORE} to {MINUTES_AFTER} minutes, \
+             no code only if every section is readable",
             NOTE_FLOOR.common, NOTE_FLOOR.either, GUESS_FLOOR.common, GUESS_FLOOR.either
         ),
         Policy::ModelReport => format!(
             "alpha {ALPHA}, corrected {BONFERRONI_ALPHA} of {FAMILY_SIZE}, small below {SMALL_N}, \
              two-sided {TWO_SIDED_CONFIDENCE}, z {Z_80} {Z_95} {Z_975}, pairs {MODEL_PAIRS_MAX}, \
-             erased calls in no rate"
+             erased calls in no rate, undetermined outcomes among the sources"
         ),
         Policy::Fate => format!(
             "{characters} characters, deleted to {}, unmodified from {}",
@@ -91,11 +117,15 @@ fn numbers(policy: Policy) -> String {
         ),
         Policy::CiResolution => ci_rules(),
         Policy::MergeRetention => {
-            format!("{characters} characters of {FILE_BYTES_MAX} bytes, below {thresholds:?}")
+            format!(
+                "{characters} characters of {FILE_BYTES_MAX} bytes, below {thresholds:?}, \
+                 an undetermined outcome leaves open the pull request that it names"
+            )
         }
         Policy::Lifecycle => format!(
             "{EXAMPLE_SESSIONS_MAX} examples, below {thresholds:?}, \
-             erased calls and edits in no rate"
+             erased calls and edits in no rate, \
+             undetermined facts among the scoring skips"
         ),
     }
 }

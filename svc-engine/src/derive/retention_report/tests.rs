@@ -108,7 +108,7 @@ fn a_report_shows_the_scores_of_all_files_and_of_accepted_files() {
     };
     let share = |threshold: f64, below: u64, total: u64, rate: f64| json!({ "threshold": threshold, "below": below, "total": total, "rate": rate });
     let provenance = json!({
-        "policy_version": "1", "quarantine_revision": 2, "policy_digest": null,
+        "policy_version": "2", "quarantine_revision": 2, "policy_digest": null,
     });
     assert_same(
         &serde_json::to_value(report(&retention(), others)).unwrap(),

@@ -73,7 +73,7 @@ pub fn compare(a: Proportion, b: Proportion) -> Option<TwoProportions> {
         ci_high: difference + reach,
         minimum_detectable_effect,
         degenerate_se,
-        small_n: small(a, b),
+        small_n: is_small(a, b),
     })
 }
 
@@ -105,7 +105,7 @@ pub fn non_inferiority(a: Proportion, b: Proportion, margin: f64) -> Option<NonI
         point_estimate,
         ci_lower_bound,
         is_non_inferior: ci_lower_bound > -margin,
-        small_n: small(a, b),
+        small_n: is_small(a, b),
     })
 }
 
@@ -117,7 +117,8 @@ fn unpooled_error(a: Proportion, b: Proportion) -> f64 {
     (variance(a) + variance(b)).sqrt()
 }
 
-const fn small(a: Proportion, b: Proportion) -> bool {
+/// Returns whether a side has fewer than [`SMALL_N`] cases.
+pub const fn is_small(a: Proportion, b: Proportion) -> bool {
     a.denominator < SMALL_N || b.denominator < SMALL_N
 }
 

@@ -13,7 +13,7 @@ mod proportion;
 pub use beta::{Posteriors, posteriors};
 pub use comparison::{
     ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, NonInferiority, SMALL_N, TwoProportions, compare,
-    non_inferiority,
+    is_small, non_inferiority,
 };
 pub use distribution::{Summary, Threshold, quantile, summarize};
 pub use normal::{Z_80, Z_95, Z_975, phi};

@@ -4,44 +4,22 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use svc_model::reports::Counts;
-use svc_model::repository::{CommitSha, RepositoryDecline};
+use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::outcomes::{Outcomes, RememberedOutcomes};
 use super::resolving::{Resolving, of_place};
 use crate::derive::ci::{ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge};
-use crate::derive::repository::Mention;
+use crate::derive::merge_retention::CiMembership;
 use crate::error::Error;
 use crate::store::{CohortOutcome, OutcomePlace, Snapshot};
 
 /// The outcomes at the commits of a cohort and in their runs, and their resolution.
 pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
-    /// The pull requests that the outcomes at attributed commits name.
-    pub(super) pull_requests: Vec<CommitPullRequest>,
-    /// The outcomes at the attributed commits whose repository cannot be determined.
-    pub(super) declined: Counts<RepositoryDecline>,
+    /// The pull requests that outcomes of known repositories name for attributed commits.
+    pub(super) pull_requests: Vec<CiMembership>,
 }
-
-/// A commit with an outcome, and the pull request that the outcome names, if any.
-pub(super) struct CommitPullRequest {
-    place: Arc<OutcomePlace>,
-    pub(super) pr_number: Option<i64>,
-}
-
-impl CommitPullRequest {
-    pub(super) fn mention(&self) -> Mention<'_> {
-        of_place(&self.place)
-    }
-
-    pub(super) fn commit_sha(&self) -> &CommitSha {
-        &self.place.commit_sha
-    }
-}
-
-/// The repository, commit and pull request that an outcome names.
-type NamedAt<'o> = (Mention<'o>, &'o CommitSha, Option<i64>);
 
 /// Reads the outcomes at attributed commits and at commits where the cohort's Sessions were
 /// observed, and every other outcome of their runs.
@@ -77,30 +55,27 @@ pub(super) fn read<'c>(
             branch: place.branch.clone(),
         })
     };
-    let mut declined = Counts::default();
-    let mut named: HashSet<(*const OutcomePlace, Option<i64>), RandomState> = HashSet::default();
-    let mut pull_requests: HashMap<NamedAt<'_>, CommitPullRequest, RandomState> =
-        HashMap::default();
+    let mut named: HashSet<(*const OutcomePlace, i64), RandomState> = HashSet::default();
+    let mut pull_requests = Vec::new();
     for outcome in &at {
         let key = Arc::as_ptr(&outcome.place);
-        if !is_attributed.get(&key).is_some_and(|verdict| *verdict) {
+        let Some(pr_number) = outcome.pr_number else {
             continue;
-        }
-        if let Err(decline) = &place(outcome).repository {
-            declined.add(*decline, 1);
-        }
-        if !named.insert((key, outcome.pr_number)) {
-            continue;
-        }
-        let pull_request = CommitPullRequest {
-            place: Arc::clone(&outcome.place),
-            pr_number: outcome.pr_number,
         };
-        let mention = of_place(&outcome.place);
-        let key = (mention, &outcome.place.commit_sha, outcome.pr_number);
-        pull_requests.entry(key).or_insert(pull_request);
+        if !is_attributed.get(&key).is_some_and(|verdict| *verdict)
+            || !named.insert((key, pr_number))
+        {
+            continue;
+        }
+        // Nobody knows whose commit and pull request it is if the repository is unknown.
+        if let Ok(repository) = &place(outcome).repository {
+            pull_requests.push(CiMembership {
+                repository: repository.clone(),
+                pr_number,
+                commit_sha: outcome.place.commit_sha.clone(),
+            });
+        }
     }
-    let pull_requests = pull_requests.into_values().collect();
     let mut workflows = Made::default();
     let attempts: Vec<CiAttempt> = at
         .iter()
@@ -119,7 +94,6 @@ pub(super) fn read<'c>(
         .collect();
     Ok(CohortCi {
         resolution: CiResolution::new(&attempts),
-        declined,
         pull_requests,
     })
 }

@@ -5,26 +5,25 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::repository::{CommitSha, RepositoryName};
-use svc_model::time::Instant;
+use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryName};
 
-use super::Gathered;
 use super::history::History;
 use super::memory::Asked;
 use super::population::up_to;
 use super::resolving::Resolving;
 use super::scoring::score_all;
+use super::{Extent, Gathered};
 use crate::deadline::Deadline;
 use crate::derive::merge_retention::{
-    AncestryQuestion, Candidates, CiMembership, Inputs, Merge, MergeRetention, ObservedEdge,
-    ReachedFrom, Revision,
+    AncestryQuestion, Candidates, Inputs, Merge, MergeRetention, ObservedEdge, ReachedFrom,
+    Revision,
 };
 use crate::derive::observed::ObservedEdges;
 use crate::derive::repository::{Mention, Names};
 use crate::error::Error;
 use crate::fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
 use crate::mirror::Ancestry;
-use crate::store::{Snapshot, StoreError};
+use crate::store::{Snapshot, StoreError, UnsurePullRequest};
 use crate::threads::at_once;
 
 /// Derives what remained, reading mirrors but not the store.
@@ -53,11 +52,11 @@ pub(super) fn derive(
     Ok(joined.finish())
 }
 
-/// Reads the inputs of this derivation, for pull requests merged by a moment.
+/// Reads the inputs of this derivation, for pull requests merged by the report's moment.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     gathered: &mut Gathered<'_>,
-    merged_by: Instant,
+    extent: &Extent,
 ) -> Result<Inputs, Error> {
     let Gathered { cohort, reader } = gathered;
     let boundary = reader.boundary;
@@ -98,7 +97,7 @@ pub(super) fn read(
     let mut merges = Vec::new();
     let mut take = up_to(&mut merges, REPORT_FACTS_MAX);
     snapshot.merges_of_repositories(&of_ids, &names, boundary, |merge: PullRequestMerge| {
-        if merge.merged_at <= merged_by {
+        if merge.merged_at <= extent.as_of {
             take(merge)?;
         }
         Ok(())
@@ -122,6 +121,14 @@ pub(super) fn read(
         },
     )?;
     drop(take);
+    let mut unsure = Vec::new();
+    if extent.is_all() {
+        let take = up_to(&mut unsure, REPORT_FACTS_MAX);
+        snapshot.unsure_pull_requests(boundary, extent.as_of, take)?;
+    }
+    for pull_request in &unsure {
+        reader.resolving.touch(of_unsure(pull_request));
+    }
     for merge in &merges {
         reader.resolving.touch(of_base(&merge.pull_request));
         reader.resolving.touch(of_head(&merge.pull_request));
@@ -135,6 +142,8 @@ pub(super) fn read(
     let mut inputs = Inputs {
         attributions,
         observed,
+        ci: std::mem::take(&mut cohort.ci.pull_requests),
+        declined: cohort.declined.observations.clone(),
         ..Inputs::default()
     };
     let mut unresolved = Unresolved {
@@ -144,8 +153,9 @@ pub(super) fn read(
     inputs.merges = merges
         .into_iter()
         .filter_map(|merge| {
-            let number = Some(merge.pull_request.pr_number);
-            let repository = unresolved.of(resolving, of_base(&merge.pull_request), number)?;
+            let number = merge.pull_request.pr_number;
+            let repository = unresolved.of(resolving, of_base(&merge.pull_request), number);
+            let repository = repository.ok()?;
             Some(Merge {
                 merge_id: merge.merge_id,
                 repository,
@@ -160,8 +170,9 @@ pub(super) fn read(
     inputs.revisions = revisions
         .into_iter()
         .filter_map(|revision| {
-            let number = Some(revision.pull_request.pr_number);
-            let repository = unresolved.of(resolving, of_base(&revision.pull_request), number)?;
+            let number = revision.pull_request.pr_number;
+            let repository = unresolved.of(resolving, of_base(&revision.pull_request), number);
+            let repository = repository.ok()?;
             Some(Revision {
                 repository,
                 pr_number: revision.pull_request.pr_number,
@@ -170,19 +181,12 @@ pub(super) fn read(
             })
         })
         .collect();
-    inputs.ci = cohort
-        .ci
-        .pull_requests
-        .iter()
-        .filter_map(|named| {
-            let repository = unresolved.of(resolving, named.mention(), named.pr_number)?;
-            Some(CiMembership {
-                repository,
-                pr_number: named.pr_number?,
-                commit_sha: named.commit_sha().clone(),
-            })
-        })
-        .collect();
+    for pull_request in &unsure {
+        let mention = of_unsure(pull_request);
+        if let Err(why) = unresolved.of(resolving, mention, pull_request.pr_number) {
+            inputs.declined.add(why, pull_request.facts);
+        }
+    }
     inputs.unresolved = unresolved.found;
     Ok(inputs)
 }
@@ -195,17 +199,22 @@ struct Unresolved<'u> {
 }
 
 impl Unresolved<'_> {
-    /// Returns the repository of a fact, or records which repositories it may belong to, and the
-    /// pull request that it names.
+    /// Returns the repository of a fact.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be determined. Then the repositories that it may be are recorded, with the pull
+    /// request that the fact names.
     fn of(
         &mut self,
         resolving: &Resolving,
         mention: Mention<'_>,
-        pr_number: Option<i64>,
-    ) -> Option<Lifetime> {
-        if let Ok(repository) = resolving.of(mention) {
-            return Some(repository);
-        }
+        pr_number: i64,
+    ) -> Result<Lifetime, RepositoryDecline> {
+        let decline = match resolving.of(mention) {
+            Ok(repository) => return Ok(repository),
+            Err(decline) => decline,
+        };
         for (repository, names) in self.borne {
             let is_mentioned = match mention.identity {
                 Some(identity) => repository.identity() == Some(identity),
@@ -213,10 +222,17 @@ impl Unresolved<'_> {
             };
             if is_mentioned {
                 let numbers = self.found.entry((*repository).clone()).or_default();
-                numbers.extend(pr_number);
+                numbers.insert(pr_number);
             }
         }
-        None
+        Err(decline)
+    }
+}
+
+fn of_unsure(pull_request: &UnsurePullRequest) -> Mention<'_> {
+    Mention {
+        name: &pull_request.repo,
+        identity: pull_request.repository.as_ref(),
     }
 }
 

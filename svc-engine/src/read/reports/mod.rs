@@ -52,6 +52,7 @@ pub use self::pushed::attributions_of_pushes;
 use self::resolving::Resolving;
 use crate::derive::attribution::{self, Attributions, Inputs, Note};
 use crate::derive::cohort::{self, Evidence};
+use crate::derive::declined::Declined;
 use crate::derive::observed::{ObservedCommit, ObservedEdges};
 use crate::derive::repository::Repositories;
 use crate::derive::{lifecycle, model_report};
@@ -112,27 +113,18 @@ pub fn model_report(
     let derived =
         derived.map_err(|model_report::ModelReportError::TooManyPairs| ReportBound::Reply)?;
     let mut preloaded = shares.declined_observations;
-    preloaded.extend(cohort.declined_observations());
-    let mut assembly = cohort.pushes_declined.clone();
-    let mut preload = Counts::default();
-    for (_, decline) in preloaded {
-        preload.add(decline, 1);
-    }
-    for (_, decline) in cohort.declined_observations() {
-        assembly.add(decline, 1);
-    }
+    preloaded.extend(share::declined_of(&cohort.observations));
+    let preload = preloaded.into_values().map(|decline| (decline, 1));
     Ok(derived.finish(model_report::OtherParts {
         shares: shares.rows,
         alerts: shares.alerts,
         shares_skipped: shares.skipped,
         repository_skipped: ModelRepositorySkips {
             push_sources: shares.pushes_declined,
-            preload_session_observations: preload,
-            // Undetermined ones are dropped before they are matched with a Session.
-            session_observations: Counts::default(),
-            ci_outcomes: cohort.ci.declined.clone(),
-            attribution_edges: Counts::default(),
-            assembly_sources: assembly,
+            preload_session_observations: preload.collect(),
+            assembly_sources: cohort.declined.assembly_sources(),
+            // Undetermined facts are dropped before they are matched with anything.
+            ..ModelRepositorySkips::default()
         },
         lost_mirrors: reader.lost_mirrors(snapshot)?,
     }))
@@ -166,17 +158,13 @@ pub fn lifecycle_report(
     extent: &Extent,
 ) -> Result<LifecycleReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
-    let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let inputs = merges::read(snapshot, &mut gathered, extent)?;
     let Gathered { cohort, reader } = gathered;
     let retry_linkages = cohort.population.retries(snapshot, reader.boundary)?;
-    let mut session_observations = Counts::default();
-    for (_, decline) in cohort.declined_observations() {
-        session_observations.add(decline, 1);
-    }
     let repository_skipped = LifecycleRepositorySkips {
-        session_observations,
-        attribution_sources: cohort.pushes_declined.clone(),
-        ci_population_outcomes: cohort.ci.resolution.skipped.source_outcomes.clone(),
+        session_observations: cohort.declined.observations.clone(),
+        attribution_sources: cohort.declined.attribution_sources(),
+        ci_population_outcomes: cohort.declined.outcomes.clone(),
     };
     let deadline = snapshot.deadline().clone();
     let state = DerivedOf::read(snapshot, &reader)?;
@@ -210,7 +198,8 @@ struct CohortFacts {
     /// The links of the cohort's Sessions to commits.
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
-    pushes_declined: Counts<RepositoryDecline>,
+    /// What is left out because its repository cannot be determined.
+    declined: Declined,
     ci: CohortCi,
 }
 
@@ -291,7 +280,7 @@ impl<'g> Gathered<'g> {
             answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
             only: None,
         };
-        let pushes_declined = declined(&question.pushes);
+        let (has_push, pushes) = (!pushes.is_empty(), declined(&question.pushes));
         let attributions = attribute(snapshot, &mut history, &answers, question)?;
         let rows = attributions
             .rows
@@ -306,12 +295,20 @@ impl<'g> Gathered<'g> {
             &attributed,
             observed,
         )?;
+        let declined = Declined {
+            pushes,
+            observations: (share::declined_of(&observations).into_values())
+                .map(|decline| (decline, 1))
+                .collect(),
+            outcomes: ci.resolution.skipped.source_outcomes.clone(),
+            has_push: extent.is_all().then_some(has_push),
+        };
         Ok(Self {
             cohort: CohortFacts {
                 population,
                 observations,
                 attributions,
-                pushes_declined,
+                declined,
                 ci,
             },
             reader: Reader {
@@ -343,13 +340,6 @@ impl Reader<'_> {
 }
 
 impl CohortFacts {
-    /// Returns the cohort's observations whose repository cannot be determined, and why.
-    fn declined_observations(
-        &self,
-    ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
-        share::declined_of(&self.observations)
-    }
-
     /// Derives a report from these facts.
     fn derived<T>(&self, of: &DerivedOf, derive: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let calls: Vec<cohort::CohortCall> = self

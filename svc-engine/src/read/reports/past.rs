@@ -103,11 +103,16 @@ pub fn merge_retention(
     extent: &Extent,
 ) -> Result<MergeRetentionReport, Error> {
     let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
-    let inputs = merges::read(snapshot, &mut gathered, extent.as_of)?;
+    let inputs = merges::read(snapshot, &mut gathered, extent)?;
     let retention = merges::derive(inputs, &gathered.reader.history, snapshot.deadline())?;
-    let declines = gathered.cohort.declined_observations().into_values();
+    let cohort = &gathered.cohort;
+    let mut attribution_skips = cohort.attributions.skipped.clone();
+    let observations = cohort.declined.attribution_observations().into_iter();
+    for (why, count) in observations.flat_map(Counts::iter) {
+        attribution_skips.add(why.into(), count);
+    }
     let repository_skipped = RetentionRepositorySkips {
-        session_observations: declines.map(|decline| (decline, 1)).collect(),
+        session_observations: cohort.declined.observations.clone(),
         // The repository of an attributed file is always known.
         candidate_edges: Counts::default(),
     };
@@ -125,8 +130,8 @@ pub fn merge_retention(
         retention_report::OtherParts {
             org_id: snapshot.org_id(),
             quarantine_revision: snapshot.quarantine_revision()?,
-            attribution_skips: &gathered.cohort.attributions.skipped,
-            decisions: &gathered.cohort.population.decisions,
+            attribution_skips: &attribution_skips,
+            decisions: &cohort.population.decisions,
             repository_skipped: &repository_skipped,
             unchecked_pull_requests: &unchecked,
         },

@@ -271,3 +271,66 @@ fn pull_requests_are_found_by_the_id_of_their_repository_or_by_a_name_without_on
     found.sort_unstable();
     assert_eq!(found, [id(1), id(2), id(11)]);
 }
+
+/// A name that some identity has had, or an identity without a name, leaves open what is meant.
+#[rstest]
+fn pull_requests_of_repositories_that_may_be_several_are_counted(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let merged = |number: u128, repo: &str, identity: Option<u32>, seconds: i64| {
+        let mut merge = merge(number);
+        merge.merged_at = at(seconds);
+        merge.pull_request.repo = repo.to_owned();
+        merge.pull_request.repository = identity.map(repository);
+        merge.pull_request.pr_number = i64::try_from(number).unwrap();
+        append_one(&store, Append::PullRequestMerge, merge);
+    };
+    let checked = |number: u128, repo: &str, identity: Option<u32>, pr_number: Option<i64>| {
+        let outcome = CiOutcome {
+            repo: repo.to_owned(),
+            repository: identity.map(repository),
+            pr_number,
+            ..outcome(number, &number.to_string())
+        };
+        append_one(&store, Append::CiOutcome, outcome);
+    };
+    let opened = |number: u128, digit: char, seconds: i64| {
+        let mut revision = revision(number);
+        revision.pull_request.repo = "own/known".to_owned();
+        revision.pull_request.head_sha = commit(digit);
+        revision.captured_at = at(seconds);
+        append_one(&store, Append::PullRequestRevision, revision);
+    };
+    merged(1, "own/known", Some(7), 0);
+    merged(2, "own/known", None, 2);
+    merged(3, "own/other", None, 0);
+    merged(4, "own/known", None, 3);
+    checked(11, "own/known", None, Some(5));
+    checked(12, "own/known", None, Some(5));
+    checked(13, "own/known", None, None);
+    checked(14, "", Some(7), Some(6));
+    checked(15, "", None, Some(8));
+    opened(21, 'a', 2);
+    opened(22, 'b', 3);
+    let mut found = Vec::new();
+    let mut snapshot = store.snapshot_now();
+    let read = snapshot.unsure_pull_requests(at(2), at(2), |of| {
+        found.push((of.repo, of.repository, of.pr_number, of.facts));
+        Ok(())
+    });
+    read.unwrap();
+    found.sort_unstable();
+    let known = || "own/known".to_owned();
+    let number = revision(0).pull_request.pr_number;
+    let mut expected = [
+        (String::new(), None, 8, 1),
+        (String::new(), Some(repository(7)), 6, 1),
+        (known(), None, 2, 1),
+        (known(), None, 5, 2),
+        (known(), None, number, 1),
+    ];
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}

@@ -232,7 +232,8 @@ proptest! {
                 None => without[0] += 1,
                 Some(diff) => {
                     let code = CommitFiles::of(diff).files.len() as u64;
-                    without[1] += u64::from(code == 0);
+                    let is_read = diff.malformed + diff.unsupported == 0;
+                    without[1] += u64::from(code == 0 && is_read);
                     files += code;
                 }
             }

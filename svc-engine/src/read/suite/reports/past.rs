@@ -1,7 +1,7 @@
 //! Reports over all history.
 
 use svc_model::facts::AgentHarness;
-use svc_model::reports::{AttributionAlertKind, MembershipSkip};
+use svc_model::reports::{AttributionAlertKind, MembershipSkip, ScoringSkip};
 
 use super::*;
 
@@ -298,10 +298,18 @@ fn an_uncheckable_pull_request_is_named(
     assert_eq!(read(2_005).scored_rows, 1);
 }
 
-/// An outcome names the pull request of its own commit only. So an outcome that may belong to this
-/// repository leaves only the fate of the commits that it names unknown.
+/// Returns an outcome at a commit of a repository that cannot be determined.
+fn nameless(number: u128, commit_sha: &CommitSha, pr_number: Option<i64>) -> Append {
+    ci(CiOutcome {
+        commit_sha: commit_sha.clone(),
+        pr_number,
+        ..checked(number, &format!("run {number}"), None, 2_010)
+    })
+}
+
+/// An outcome leaves open the pull request that it names, and only all history asks every outcome.
 #[rstest]
-fn an_outcome_of_an_unknown_repository_leaves_only_its_commit_undecided(
+fn an_outcome_of_an_unknown_repository_leaves_open_what_it_names_over_all_history(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
@@ -309,29 +317,86 @@ fn an_outcome_of_an_unknown_repository_leaves_only_its_commit_undecided(
     sources.mirror(&forge.repository, 101);
     stage.add(forge.facts(&stage));
     let [_, noted, _, merged] = &forge.commits;
-    let nameless = |number: u128, commit_sha: &CommitSha| {
-        ci(CiOutcome {
-            commit_sha: commit_sha.clone(),
-            pr_number: Some(77),
-            ..checked(number, &format!("run {number}"), None, 2_010)
-        })
+    let read = |extent: &Extent| {
+        let retention = merge_retention(&mut stage.snapshot(), sources.all(), extent).unwrap();
+        let lifecycle = lifecycle_report(&mut stage.snapshot(), sources.all(), extent).unwrap();
+        let accepted = lifecycle.accepted_work.ci_passed;
+        (retention, lifecycle.merge_durability, accepted)
     };
-    let read = || {
-        let extent = Extent::all_until(at(9_000));
-        merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap()
-    };
-    let known = read();
-    assert_eq!((known.scored_rows, known.membership.total()), (1, 0));
-    stage.add([nameless(41, merged)]);
-    assert_eq!(read(), known, "no call is attributed to the commit");
-    stage.add([nameless(42, noted)]);
-    let open = read();
+    let (all, cohort) = (Extent::all_until(at(9_000)), Extent::from(&request().scope));
+    let known = [read(&all), read(&cohort)];
+    assert_eq!((known[0].0.scored_rows, known[1].2), (1, 1));
+    stage.add([nameless(41, noted, None)]);
+    assert_eq!(
+        [read(&all), read(&cohort)],
+        known,
+        "no pull request is named"
+    );
+    stage.add([
+        nameless(42, merged, Some(77)),
+        nameless(43, noted, Some(77)),
+    ]);
+    assert_eq!(read(&cohort), known[1]);
+    let (open, panel, _) = read(&all);
     assert_eq!(open.scored_rows, 0);
     let unknown = [(MembershipSkip::AncestryCheckFailed, 1)];
     assert_eq!(open.membership, unknown.into_iter().collect());
     let unchecked = open.unchecked_pull_requests.unwrap();
     assert_eq!(unchecked.len(), 1);
-    assert_eq!(unchecked[0].pr_numbers, [77], "what the outcome names");
+    assert_eq!(unchecked[0].pr_numbers, [77], "what the outcomes name");
+    let skip = ScoringSkip::RepositoryIdentityUnresolved;
+    assert_eq!(open.scoring_skips.get(skip), 2);
+    assert_eq!(panel.scoring_skips.get(skip), 2);
+    assert_eq!(panel.coverage.missing, panel.scoring_skips);
+}
+
+/// A push, its observation, a revision, two merges and an outcome that name a repository by a name
+/// that an identified one has.
+#[rstest]
+fn facts_of_an_unknown_repository_count_where_they_were_searched(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let (mut legacy, mut seen) = delivered(51, None);
+    (legacy.captured_at, seen.captured_at) = (at(2_020), at(2_021));
+    let [mut merged, mut later] = [merge(53), merge(54)];
+    (merged.pull_request.pr_number, later.pull_request.pr_number) = (8, 9);
+    later.merged_at = at(9_001);
+    let mut open = revision(55);
+    open.pull_request.pr_number = 10;
+    stage.add([
+        pushed(legacy),
+        observed(seen),
+        Append::PullRequestMerge(Box::new(merged)),
+        Append::PullRequestMerge(Box::new(later)),
+        Append::PullRequestRevision(Box::new(open)),
+        nameless(56, &forge.commits[1], None),
+    ]);
+    let why = RepositoryDecline::IdentityUnresolved;
+    for (extent, [scoring, attribution, assembly]) in [
+        (Extent::all_until(at(9_000)), [3, 2, 3]),
+        (Extent::from(&request().scope), [1, 1, 2]),
+    ] {
+        let retention = merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+        let lifecycle = lifecycle_report(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+        let models = model_report(&mut stage.snapshot(), sources.all(), &extent).unwrap();
+        assert_eq!(retention.scoring_skips.get(why.into()), scoring);
+        assert_eq!(retention.attribution_skips.get(why.into()), attribution);
+        let panel = &lifecycle.merge_durability;
+        assert_eq!(panel.scoring_skips.get(why.into()), scoring);
+        assert_eq!(panel.coverage.missing, panel.scoring_skips);
+        let skipped = &lifecycle.repository_skipped;
+        assert_eq!(skipped.attribution_sources.get(why), attribution);
+        assert_eq!(skipped.session_observations.get(why), 1);
+        let skipped = &models.repository_skipped;
+        assert_eq!(skipped.assembly_sources.get(why), assembly);
+        assert_eq!(skipped.push_sources.get(why), 1);
+        assert!(skipped.ci_outcomes.is_empty());
+        assert_eq!(models.ci_skipped.source_outcomes.get(why), 1);
+    }
 }
 
 #[rstest]
