@@ -40,6 +40,10 @@ use crate::store::{
 const MANIFEST: &str = "manifest.json";
 const SUMS: &str = "SHA256SUMS";
 const MIRRORS: &str = "mirrors";
+/// The maximum bytes of the manifest and of the digests.
+const LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// What follows the name of a backup until it is complete; the number of its process comes next.
+const UNFINISHED: &str = ".unfinished-";
 
 /// Why a backup cannot be made, verified or restored.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +86,16 @@ pub enum BackupError {
     /// The folder contains no backup, or an incomplete one.
     #[error("{} is no backup: it has no manifest that can be read", .0.display())]
     NoBackup(PathBuf),
+    /// A mirror in the backup holds something besides refs and objects.
+    #[error(
+        "{file} of the backup holds {name}, which no backup of a mirror has and git might obey"
+    )]
+    Foreign {
+        /// The file of the mirror.
+        file: String,
+        /// What it holds.
+        name: String,
+    },
     /// The backup has a different version of the format.
     #[error("the backup has format {0}, this version reads {FORMAT_VERSION}")]
     OtherFormat(u64),
@@ -145,9 +159,10 @@ pub fn back_up(
         return Err(BackupError::Exists(folder.to_owned()));
     }
     let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".unfinished-{}", std::process::id()));
+    name.push(format!("{UNFINISHED}{}", std::process::id()));
     let unfinished = folder.with_file_name(name);
-    private::create_folder(&unfinished)?;
+    // Somebody else could read and change a backup in a folder that was there before.
+    private::create_new_folder(&unfinished)?;
     let made = write(url, mirrors, &unfinished, taken_at, watch).and_then(|manifest| {
         fs::rename(&unfinished, folder)?;
         sync(folder.parent())?;
@@ -157,6 +172,31 @@ pub fn back_up(
         drop(fs::remove_dir_all(&unfinished));
     }
     made
+}
+
+/// Returns what killed commands left of backups with this name, and what others may be writing now.
+pub fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let beside = folder
+        .parent()
+        .filter(|beside| !beside.as_os_str().is_empty());
+    let entries = fs::read_dir(beside.unwrap_or(Path::new(".")));
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let is_of = |path: &PathBuf| {
+        let found = path.file_name().and_then(|name| name.to_str());
+        let rest = found
+            .zip(name)
+            .and_then(|(found, name)| found.strip_prefix(name));
+        let process = rest.and_then(|rest| rest.strip_prefix(UNFINISHED));
+        process.is_some_and(|process| process.parse::<u32>().is_ok())
+    };
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut left: Vec<PathBuf> = paths.filter(is_of).collect();
+    left.sort();
+    left
 }
 
 fn write(
@@ -267,7 +307,7 @@ fn sync(folder: Option<&Path>) -> io::Result<()> {
 /// If the folder does not contain a complete backup of this format.
 pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
     let none = || BackupError::NoBackup(folder.to_owned());
-    let text = fs::read(folder.join(MANIFEST)).map_err(|_| none())?;
+    let text = private::read_plain(&folder.join(MANIFEST), LIST_BYTES_MAX).map_err(|_| none())?;
     let manifest: Manifest = json::from_slice(&text).map_err(|_| none())?;
     if manifest.format != FORMAT {
         return Err(none());
@@ -387,8 +427,13 @@ fn check_files(
         _ => return Err(damaged(SUMS).into()),
     }
     for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
-        if !is_whole(folder, file, watch)? {
-            return Err(damaged(&file.file).into());
+        match flaw(folder, file, watch)? {
+            None => {}
+            Some(Flaw::Damaged) => return Err(damaged(&file.file).into()),
+            Some(Flaw::Foreign(name)) => {
+                let file = file.file.clone();
+                return Err(BackupError::Foreign { file, name });
+            }
         }
     }
     Ok(())
@@ -403,14 +448,14 @@ enum Unconfirmed {
 }
 
 fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
-    let sums = match fs::read_to_string(folder.join(SUMS)) {
-        Ok(sums) => sums,
+    let sums = match private::read_plain(&folder.join(SUMS), LIST_BYTES_MAX) {
+        // Digests that are no text confirm nothing.
+        Ok(sums) => String::from_utf8(sums).unwrap_or_default(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unconfirmed::All),
-        Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(error),
     };
     let lines: HashSet<&str> = sums.lines().collect();
-    let text = fs::read(folder.join(MANIFEST))?;
+    let text = private::read_plain(&folder.join(MANIFEST), LIST_BYTES_MAX)?;
     let digest = hexadecimal(&Sha256::digest(&text));
     let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
     let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
@@ -418,18 +463,38 @@ fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
     Ok(Unconfirmed::Files(missing.collect()))
 }
 
-/// Returns whether a mirror's file is the one that was written.
-fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<bool, BackupError> {
+/// What is wrong with a mirror's file.
+enum Flaw {
+    /// It is not the file that was written.
+    Damaged,
+    /// It holds something besides refs and objects.
+    Foreign(String),
+}
+
+fn flaw(
+    folder: &Path,
+    file: &MirrorFile,
+    watch: &mut Watch<'_>,
+) -> Result<Option<Flaw>, BackupError> {
     (watch.progress)(MIRRORS, 0);
-    let read = read_archive(&folder.join(&file.file), |_, _| {
+    let mut foreign = None;
+    let read = read_archive(&folder.join(&file.file), |name, piece| {
+        if foreign.is_none() && !mirror::belongs(name, piece.is_none()) {
+            foreign = Some(name.to_owned());
+        }
         watch.deadline.check().map_err(io::Error::other)
     });
     watch
         .deadline
         .check()
         .map_err(|error| CopyError::from(StoreError::from(error)))?;
-    Ok(matches!(&read, Ok(Some(written))
-        if (written.rows, written.bytes, &written.sha256) == (file.rows, file.bytes, &file.sha256)))
+    let is_whole = matches!(&read, Ok(Some(written))
+        if (written.rows, written.bytes, &written.sha256) == (file.rows, file.bytes, &file.sha256));
+    Ok(if is_whole {
+        foreign.map(Flaw::Foreign)
+    } else {
+        Some(Flaw::Damaged)
+    })
 }
 
 /// Reads something of the store that a backup replaces. A store without a schema has nothing. `None`
@@ -475,10 +540,19 @@ pub fn verify_backup(
         findings.add(MIRRORS, id, Damage::MirrorAbsent, detail);
     }
     for file in manifest.mirrors.iter().flatten() {
-        if !is_whole(folder, file, watch)? {
-            let id = Some(&*file.repository);
-            findings.add(MIRRORS, id, Damage::FileDamaged, &*file.file);
-        }
+        let detail = match flaw(folder, file, watch)? {
+            None => continue,
+            Some(Flaw::Damaged) => file.file.clone(),
+            Some(Flaw::Foreign(name)) => {
+                format!("{} holds {name}, which git might obey", file.file)
+            }
+        };
+        findings.add(
+            MIRRORS,
+            Some(&*file.repository),
+            Damage::FileDamaged,
+            detail,
+        );
     }
     Ok((manifest, findings))
 }
@@ -490,4 +564,66 @@ pub fn verify_backup(
 /// If the store cannot be read, or the deadline passes.
 pub fn verify(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, BackupError> {
     Ok(verify_store(url, watch).map_err(CopyError::from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::deadline::Deadline;
+    use crate::store::backup::ArchiveWriter;
+
+    /// Anybody who can write a backup can recompute its digests.
+    #[test]
+    fn a_mirror_with_something_that_git_might_obey_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(MIRRORS)).unwrap();
+        for (number, (name, expected)) in [("refs/heads/main", None), ("config", Some("config"))]
+            .into_iter()
+            .enumerate()
+        {
+            let file = format!("{MIRRORS}/{number}.rows");
+            let mut writer = ArchiveWriter::create(&folder.path().join(&file)).unwrap();
+            writer.piece(name, b"x").unwrap();
+            let written = writer.finish().unwrap();
+            let file = MirrorFile {
+                org_id: OrgId::new("acme").unwrap(),
+                repository: "own/name".to_owned(),
+                file,
+                rows: written.rows,
+                bytes: written.bytes,
+                sha256: written.sha256,
+            };
+            let mut watch = Watch {
+                deadline: Deadline::after(Duration::from_mins(1)),
+                progress: &mut |_, _| {},
+            };
+            let found = match flaw(folder.path(), &file, &mut watch).unwrap() {
+                None => None,
+                Some(Flaw::Foreign(name)) => Some(name),
+                Some(Flaw::Damaged) => panic!("it is whole"),
+            };
+            assert_eq!(found.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn lists_that_are_no_plain_files_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join(MANIFEST);
+        std::os::unix::fs::symlink("/dev/zero", &manifest).unwrap();
+        let read = read_manifest(folder.path());
+        assert!(matches!(read, Err(BackupError::NoBackup(_))), "{read:?}");
+    }
+
+    #[test]
+    fn unfinished_backups_are_found_by_their_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.unfinished-7", "b.unfinished-x", "c.unfinished-7", "b"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let found = unfinished(&folder.path().join("b"));
+        assert_eq!(found, [folder.path().join("b.unfinished-7")]);
+    }
 }

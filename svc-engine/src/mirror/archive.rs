@@ -1,12 +1,16 @@
 //! Copies a mirror into a single file, and restores it. The mirror is locked meanwhile.
+//!
+//! Only what came from the forge is copied and restored: refs and objects. Everything that git obeys,
+//! such as the configuration, is made anew, because somebody else may have written the file.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Component, Path};
+use std::path::Path;
 use std::time::Duration;
 
 use super::allowance::Allowance;
 use super::folder::{LockError, MirrorFolder};
+use super::obeyed;
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 use crate::private;
@@ -37,6 +41,50 @@ impl From<LockError> for ArchiveError {
     }
 }
 
+/// Returns whether a file or a folder of a mirror came from the forge: refs and objects.
+pub(crate) fn belongs(name: &str, is_folder: bool) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    let is_fan = |part: &str| part.len() == 2 && is_hexadecimal(part);
+    match (&parts[..], is_folder) {
+        (["HEAD" | "packed-refs"], false) | (["objects"] | ["objects", "pack"], true) => true,
+        (["refs", within @ ..], is_folder) => {
+            let is_plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
+            within.iter().all(is_plain)
+                && (is_folder || !within.is_empty())
+                && !within.last().is_some_and(|last| last.ends_with(".lock"))
+        }
+        (["objects", fan], true) => is_fan(fan),
+        (["objects", "pack", file], false) => pack_id(file).is_some(),
+        (["objects", fan, rest], false) => {
+            is_fan(fan) && matches!(rest.len(), 38 | 62) && is_hexadecimal(rest)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the id in the name of a file of a pack.
+fn pack_id(file: &str) -> Option<&str> {
+    let (id, kind) = file.strip_prefix("pack-")?.split_once('.')?;
+    let is_id = matches!(id.len(), 40 | 64) && is_hexadecimal(id);
+    (is_id && matches!(kind, "pack" | "idx" | "rev")).then_some(id)
+}
+
+/// Returns how many digits an id has in a mirror with this file, if its name tells.
+fn id_length(name: &str) -> Option<usize> {
+    let within = name.strip_prefix("objects/")?;
+    match within.strip_prefix("pack/") {
+        Some(file) => pack_id(file).map(str::len),
+        None => within
+            .split_once('/')
+            .map(|(fan, rest)| fan.len() + rest.len()),
+    }
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Copies a mirror into a new file.
 pub(crate) fn keep(
     folder: &MirrorFolder,
@@ -59,6 +107,9 @@ pub(crate) fn keep(
             let name = name.to_str();
             let name = name.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
             let kind = entry.file_type()?;
+            if !belongs(name, kind.is_dir()) {
+                continue;
+            }
             if kind.is_dir() {
                 writer.folder(name)?;
                 folders.push(path);
@@ -71,7 +122,7 @@ pub(crate) fn keep(
 }
 
 fn file(writer: &mut ArchiveWriter, name: &str, path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
+    let file = private::open_plain(path)?;
     let mut piece = Vec::with_capacity(PIECE_BYTES);
     let mut is_first = true;
     loop {
@@ -101,26 +152,27 @@ pub(crate) fn put_back(
     let root = folder.path(lifetime);
     private::create_folder(&root)?;
     // A mirror exists once it has a `HEAD`, so that file is written last.
-    let mut head = Vec::new();
+    let (mut head, mut digits) = (Vec::new(), None);
     let read = read_archive(from, |name, piece| {
         deadline.check().map_err(io::Error::other)?;
-        let path = Path::new(name);
-        let is_plain = |part| matches!(part, Component::Normal(_));
-        if name.is_empty() || !path.components().all(is_plain) {
+        if !belongs(name, piece.is_none()) {
             return Err(io::ErrorKind::InvalidFilename.into());
         }
-        let path = root.join(path);
+        let path = root.join(name);
         match piece {
             None => private::create_folder(&path),
             Some(piece) if name == "HEAD" => {
                 head.extend_from_slice(piece);
                 Ok(())
             }
-            Some(piece) => private::append_to(&path)?.write_all(piece),
+            Some(piece) => {
+                digits = digits.or_else(|| id_length(name));
+                private::append_to(&path)?.write_all(piece)
+            }
         }
     });
     let put = match read {
-        Ok(Some(_)) => private::write_new(&root.join("HEAD"), &head).map_err(ArchiveError::from),
+        Ok(Some(_)) => made_anew(&root, lifetime, digits.unwrap_or(40), &head),
         Ok(None) => Err(ArchiveError::Damaged),
         Err(error) => Err(error.into()),
     };
@@ -128,4 +180,147 @@ pub(crate) fn put_back(
         drop(fs::remove_dir_all(&root));
     }
     put.map(|()| true)
+}
+
+/// Writes what a mirror has besides refs and objects, and the `HEAD` that completes it.
+fn made_anew(
+    root: &Path,
+    lifetime: &Lifetime,
+    digits: usize,
+    head: &[u8],
+) -> Result<(), ArchiveError> {
+    for folder in ["objects", "refs"] {
+        private::create_folder(&root.join(folder))?;
+    }
+    private::write_new(&root.join("config"), obeyed::config(digits).as_bytes())?;
+    private::write_new(
+        &root.join("description"),
+        format!("{lifetime}\n").as_bytes(),
+    )?;
+    Ok(private::write_new(&root.join("HEAD"), head)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::id::OrgId;
+
+    use super::*;
+    use crate::mirror::bare::tests::Mirrored;
+    use crate::testing::git::{Repository, git};
+
+    fn deadline() -> Deadline {
+        Deadline::after(Duration::from_mins(1))
+    }
+
+    #[test]
+    fn a_mirror_is_restored_without_anything_that_git_obeys() {
+        let lifetime = Lifetime::parse("own/name").unwrap();
+        for format in ["sha1", "sha256"] {
+            let repository = Repository::create_with(format);
+            repository.commit("one");
+            repository.push();
+            let mirrored = Mirrored::new();
+            mirrored.fetch(&repository).unwrap();
+            let scratch = tempfile::tempdir().unwrap();
+            let folder = |name| {
+                let org_id = OrgId::new("acme").unwrap();
+                MirrorFolder::new(&scratch.path().join(name), org_id)
+            };
+            let (from, into) = (folder("from"), folder("into"));
+            let path = from.path(&lifetime);
+            private::create_folder_of(&path).unwrap();
+            fs::rename(&mirrored.mirror().path, &path).unwrap();
+            fs::create_dir_all(path.join("hooks")).unwrap();
+            let evil = "[core]\n\tsshCommand = x\n";
+            for name in ["hooks/update", "config.worktree", "objects/info/alternates"] {
+                fs::write(path.join(name), evil).unwrap();
+            }
+            let refs = |path: &Path| git(path, &["for-each-ref"], "");
+            fs::remove_file(path.join("objects/info/alternates")).unwrap();
+            let expected = refs(&path);
+            let file = scratch.path().join("file");
+            keep(&from, &lifetime, &file, &deadline()).unwrap();
+            assert!(put_back(&into, &lifetime, &file, &deadline()).unwrap());
+            let restored = into.path(&lifetime);
+            assert_eq!(refs(&restored), expected);
+            assert!(expected.contains("refs/heads/main"));
+            assert_eq!(obeyed::check(&restored), Ok(()));
+            assert!(!restored.join("hooks").exists());
+            assert_eq!(into.mirrors().unwrap(), [lifetime.clone()]);
+            assert!(!put_back(&into, &lifetime, &file, &deadline()).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_file_with_anything_else_is_not_restored() {
+        let lifetime = Lifetime::parse("own/name").unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = MirrorFolder::new(&scratch.path().join("m"), OrgId::new("acme").unwrap());
+        for (number, name) in ["config", "objects/info/alternates", "../x"]
+            .into_iter()
+            .enumerate()
+        {
+            let file = scratch.path().join(number.to_string());
+            let mut writer = ArchiveWriter::create(&file).unwrap();
+            writer.piece("HEAD", b"ref: refs/heads/main\n").unwrap();
+            writer.piece(name, b"x").unwrap();
+            writer.finish().unwrap();
+            assert!(
+                put_back(&folder, &lifetime, &file, &deadline()).is_err(),
+                "{name}"
+            );
+            assert!(!folder.path(&lifetime).exists());
+        }
+    }
+
+    #[test]
+    fn refs_and_objects_belong_to_a_mirror_and_nothing_else() {
+        let (one, two) = ("0a".repeat(20), "0a".repeat(32));
+        for (name, is_folder) in [
+            ("HEAD", false),
+            ("packed-refs", false),
+            ("refs", true),
+            ("refs/heads/deep", true),
+            ("refs/heads/deep/main", false),
+            ("objects", true),
+            ("objects/pack", true),
+            ("objects/0a", true),
+            (&format!("objects/0a/{}", &one[2..]), false),
+            (&format!("objects/pack/pack-{one}.pack"), false),
+            (&format!("objects/pack/pack-{two}.rev"), false),
+        ] {
+            assert!(belongs(name, is_folder), "{name}");
+            assert!(
+                !belongs(name, !is_folder) || name.starts_with("refs/"),
+                "{name}"
+            );
+        }
+        for name in [
+            "",
+            "config",
+            "config.worktree",
+            "commondir",
+            "description",
+            "hooks",
+            "hooks/post-checkout",
+            "info/attributes",
+            "objects/info",
+            "objects/info/alternates",
+            "objects/info/commit-graph",
+            "objects/pack/multi-pack-index",
+            "objects/pack/../../config",
+            "objects/0a/../../config",
+            "refs/../config",
+            "refs//x",
+            "/refs/x",
+            "refs/heads/main.lock",
+            "svc-pull-requests",
+            "HEAD/x",
+        ] {
+            assert!(!belongs(name, false) && !belongs(name, true), "{name}");
+        }
+        assert_eq!(id_length(&format!("objects/0a/{}", &two[2..])), Some(64));
+        assert_eq!(id_length(&format!("objects/pack/pack-{one}.idx")), Some(40));
+        assert_eq!(id_length("refs/heads/main"), None);
+    }
 }

@@ -122,6 +122,8 @@ impl<'g> Mirror<'g> {
         unfinished::begin(&self.path)?;
         self.git
             .call("init", &self.path)
+            // Backups hold refs as files.
+            .settings([("init.defaultRefFormat".to_owned(), "files".to_owned())])
             .args(["init", "--quiet", "--bare", "--template="])
             .arg("--initial-branch=main")
             .arg(format!("--object-format={}", like.format()))

@@ -14,6 +14,8 @@ pub enum MirrorFailure {
     FetchFailed,
     /// The job took longer than it may.
     FetchTimeout,
+    /// The mirror has settings or files that this service did not write and that git would obey.
+    MirrorAltered,
     /// Mirrors may not be fetched from this clone URL.
     CloneUrlRefused,
     /// The name belongs to another repository, or to several.
@@ -30,9 +32,10 @@ pub enum MirrorFailure {
 
 impl MirrorFailure {
     /// Every failure.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::FetchFailed,
         Self::FetchTimeout,
+        Self::MirrorAltered,
         Self::CloneUrlRefused,
         Self::NameAmbiguous,
         Self::NoteInvalid,
@@ -58,6 +61,12 @@ impl MirrorFailure {
             Self::FetchTimeout => {
                 return format!("give the first fetch more time: {refresh} --deadline 3600");
             }
+            Self::MirrorAltered => {
+                return format!(
+                    "see who else can write to the folder of the mirrors, remove the folder of this \
+                     mirror, then fetch it anew: {refresh}"
+                );
+            }
             Self::CloneUrlRefused => {
                 return format!(
                     "the clone URL must be https, http, ssh or git, with a host in \
@@ -81,6 +90,7 @@ impl MirrorFailure {
         match self {
             Self::FetchFailed => "fetch_failed",
             Self::FetchTimeout => "fetch_timeout",
+            Self::MirrorAltered => "mirror_altered",
             Self::CloneUrlRefused => "clone_url_refused",
             Self::NameAmbiguous => "name_ambiguous",
             Self::NoteInvalid => "note_invalid",
@@ -129,6 +139,9 @@ impl From<GitError> for Setback {
         match error.stopped() {
             Some(stopped) => stopped.into(),
             None if error.lacked_space() => Self::NoSpace,
+            None if error.is_altered() => {
+                Self::Failed(MirrorFailure::MirrorAltered, error.complaint())
+            }
             None => Self::Failed(MirrorFailure::FetchFailed, error.complaint()),
         }
     }

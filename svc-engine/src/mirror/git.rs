@@ -7,10 +7,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::allowance::Allowance;
+use super::obeyed;
 use super::process::{self, Conversation, Input, ProcessError};
 use crate::deadline::Deadline;
 
@@ -34,7 +35,9 @@ const INHERITED: [&str; 6] = [
     "GIT_SSL_CAPATH",
 ];
 
-const ENVIRONMENT: [(&str, &str); 11] = [
+const ENVIRONMENT: [(&str, &str); 12] = [
+    // A fetch sets its one protocol. This variable wins over every setting.
+    ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -109,8 +112,16 @@ impl GitError {
     pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
         match &self.cause {
             ProcessError::Stopped(stopped) => Some(*stopped),
-            ProcessError::Start(_) | ProcessError::Failed { .. } | ProcessError::Output(_) => None,
+            ProcessError::Start(_)
+            | ProcessError::Altered(_)
+            | ProcessError::Failed { .. }
+            | ProcessError::Output(_) => None,
         }
+    }
+
+    /// Returns whether git was not started, because it would have obeyed somebody else.
+    pub(super) fn is_altered(&self) -> bool {
+        matches!(self.cause, ProcessError::Altered(_))
     }
 
     /// Returns whether git reported a full disk.
@@ -122,7 +133,10 @@ impl GitError {
     pub(super) fn mentions(&self, words: &[&str]) -> bool {
         match &self.cause {
             ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),
-            ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,
+            ProcessError::Start(_)
+            | ProcessError::Altered(_)
+            | ProcessError::Stopped(_)
+            | ProcessError::Output(_) => false,
         }
     }
 
@@ -196,6 +210,7 @@ impl Git {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Call {
             what,
+            repository: None,
             command,
             settings: SETTINGS.map(own).into(),
         }
@@ -217,6 +232,8 @@ impl Git {
 #[derive(Debug)]
 pub(super) struct Call {
     what: &'static str,
+    /// The bare repository that git reads or changes, if it is one.
+    repository: Option<PathBuf>,
     command: Command,
     settings: Vec<(String, String)>,
 }
@@ -224,6 +241,7 @@ pub(super) struct Call {
 impl Call {
     fn on(mut self, repository: &Path) -> Self {
         self.command.env("GIT_DIR", repository);
+        self.repository = Some(repository.to_owned());
         self
     }
 
@@ -261,19 +279,22 @@ impl Call {
         allowance: &Allowance,
         read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
     ) -> Result<T, GitError> {
-        self.configure();
-        process::run(&mut self.command, input, allowance, read)
+        self.configure()
+            .and_then(|()| process::run(&mut self.command, input, allowance, read))
             .map_err(|cause| GitError::new(self.what, cause))
     }
 
     /// Starts a git that answers one question after another.
     pub(super) fn converse(mut self, allowance: &Allowance) -> Result<Conversation, GitError> {
-        self.configure();
-        Conversation::start(&mut self.command, allowance)
+        self.configure()
+            .and_then(|()| Conversation::start(&mut self.command, allowance))
             .map_err(|cause| GitError::new(self.what, cause))
     }
 
-    fn configure(&mut self) {
+    fn configure(&mut self) -> Result<(), ProcessError> {
+        if let Some(repository) = &self.repository {
+            obeyed::check(repository).map_err(ProcessError::Altered)?;
+        }
         self.command
             .env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
@@ -281,6 +302,7 @@ impl Call {
             self.command
                 .env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
+        Ok(())
     }
 
     /// Runs git and returns its whole output.

@@ -23,6 +23,7 @@ use super::refresh::later;
 use super::remote::Remote;
 use crate::deadline::Passed;
 use crate::fact::PullRequestMerge;
+use crate::private;
 use crate::store::StoreError;
 
 /// The number of merges that one refresh checks, and of heads that it requests. The next refresh
@@ -109,7 +110,9 @@ impl Heads {
         let after = self.after.map_or(NONE.to_owned(), |id| id.to_string());
         let asking = self.asking.map(|head| format!(" {head}"));
         let asking = asking.unwrap_or_default();
-        fs::write(&new, format!("{next} {after} {tries}{asking}\n"))?;
+        // Left by a killed server, or put there by somebody else.
+        drop(fs::remove_file(&new));
+        private::write_new(&new, format!("{next} {after} {tries}{asking}\n").as_bytes())?;
         fs::rename(new, mirror.join(FILE))
     }
 

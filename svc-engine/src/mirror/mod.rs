@@ -11,6 +11,7 @@ mod gc;
 mod git;
 mod heads;
 mod notes;
+mod obeyed;
 mod object_id;
 mod observe;
 mod process;
@@ -25,7 +26,7 @@ mod workers;
 
 pub use crate::capture::notes::NotesRef;
 pub use allowance::free_space;
-pub(crate) use archive::{ArchiveError, keep, put_back};
+pub(crate) use archive::{ArchiveError, belongs, keep, put_back};
 pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;
 pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};

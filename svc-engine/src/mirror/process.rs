@@ -101,6 +101,9 @@ pub(super) enum ProcessError {
     /// The program cannot be started.
     #[error("it cannot be started")]
     Start(#[source] io::Error),
+    /// It was not started, because it would obey something that is not ours.
+    #[error("not started: {0}")]
+    Altered(String),
     /// Its allowance is used up.
     #[error(transparent)]
     Stopped(#[from] Stopped),

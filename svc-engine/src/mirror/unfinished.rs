@@ -10,6 +10,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::private;
+
 /// The mark, which exists in the mirror while work is in progress.
 const MARK: &str = "svc-unfinished";
 /// The maximum depth of folders below `refs` that are searched.
@@ -17,11 +19,10 @@ const DEPTH_MAX: usize = 64;
 
 /// Marks the start of work, and removes what earlier work left behind.
 pub(super) fn begin(repository: &Path) -> io::Result<()> {
-    let mark = repository.join(MARK);
-    if mark.exists() {
-        return sweep(repository);
+    match private::create_file(&repository.join(MARK)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sweep(repository),
+        created => created.map(drop),
     }
-    fs::write(mark, "")
 }
 
 /// Marks the end of work.

@@ -117,7 +117,9 @@ impl From<BackupError> for CommandError {
             BackupError::Tables(CopyError::NotEmpty { .. }) => {
                 ("not_empty", Some("to replace everything in it: --replace"))
             }
-            BackupError::Tables(CopyError::Damaged { .. }) => ("damaged", None),
+            BackupError::Tables(CopyError::Damaged { .. }) | BackupError::Foreign { .. } => {
+                ("damaged", None)
+            }
             BackupError::OtherFormat(_)
             | BackupError::OtherRevision { .. }
             | BackupError::Tables(CopyError::OtherTables { .. }) => (

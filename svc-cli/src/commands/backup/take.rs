@@ -3,7 +3,7 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
-use svc_engine::backup::{FetchedMirror, Manifest, back_up};
+use svc_engine::backup::{FetchedMirror, Manifest, back_up, unfinished};
 use svc_engine::clock::Clock;
 
 use super::{contents, folder, work};
@@ -52,6 +52,17 @@ impl Backup {
             &crate::options::ServiceOptions::default(),
             &[format!("svc verify {}", quote(&taken.folder))],
         );
+        let left = unfinished(Path::new(&taken.folder));
+        if !left.is_empty() {
+            let left: Vec<_> = left
+                .iter()
+                .map(|left| quote(&left.display().to_string()).into_owned())
+                .collect();
+            output.warning(&format!(
+                "backups that were never finished hold evidence too; if no backup is running: rm -r {}",
+                left.join(" ")
+            ));
+        }
         match (&*taken.manifest.mirrors_missing, mirrors) {
             ([], _) => Ok(()),
             (missing, Some(folder)) => Err(without(missing, folder)),

@@ -1,5 +1,6 @@
 //! Authorship notes of git-ai: attestations of lines, a line `---`, and metadata as JSON. Only the
-//! agents in the metadata are read.
+//! agents in the metadata are read. Git joins the notes of commits that become one, one after the
+//! other; all of them are read.
 
 use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
@@ -15,14 +16,32 @@ const LISTS: [&str; 2] = ["sessions", "prompts"];
 
 /// Returns the Sessions of a note. Unknown members are ignored.
 pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
-    let metadata = metadata(note).ok_or(NoteError::Shape)?;
+    let mut sessions = Sessions::default();
+    let mut rest = Some(metadata(note).ok_or(NoteError::Shape)?);
+    while let Some(text) = rest {
+        let next = metadata(text);
+        // The attestations of a note that follows come after the object.
+        let text = match next {
+            Some(_) => &text[..object_end(text).ok_or(NoteError::NotJson)?],
+            None => text,
+        };
+        add(text, &mut sessions)?;
+        rest = next;
+    }
+    if sessions.named.len() > GIT_AI_SESSIONS_MAX {
+        return Err(NoteError::TooManySessions);
+    }
+    Ok(sessions.named)
+}
+
+/// Adds the Sessions in the metadata of one note.
+fn add(metadata: &str, sessions: &mut Sessions) -> Result<(), NoteError> {
     let metadata = Json::parse(metadata.as_bytes()).map_err(|_| NoteError::NotJson)?;
     let metadata = metadata.as_object().ok_or(NoteError::Shape)?;
     let version = metadata.get("schema_version").and_then(Json::as_str);
     if !version.is_some_and(|version| version.starts_with(SCHEMA)) {
         return Err(NoteError::Shape);
     }
-    let mut sessions = Sessions::default();
     for list in LISTS {
         let Some(list) = metadata.get(list).and_then(Json::as_object) else {
             continue;
@@ -33,13 +52,32 @@ pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
             }
         }
     }
-    if sessions.named.len() > GIT_AI_SESSIONS_MAX {
-        return Err(NoteError::TooManySessions);
-    }
-    Ok(sessions.named)
+    Ok(())
 }
 
-/// Returns the text after the divider.
+/// Returns where the object ends that a text begins with.
+fn object_end(text: &str) -> Option<usize> {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(place + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns the text after the divider. In JSON no line is a divider: strings have no line breaks.
 fn metadata(note: &str) -> Option<&str> {
     let mut rest = note;
     loop {
@@ -103,6 +141,32 @@ mod tests {
         assert_eq!(read(&(inside.to_owned() + good)).unwrap(), ["a"]);
         let twice = format!("---\n---\n{good}");
         assert_eq!(read(&twice), Err(NoteError::NotJson));
+    }
+
+    #[test]
+    fn notes_that_git_joined_are_read_together() {
+        let note = |id: &str| {
+            format!(
+                "a.txt\n  s_1::t_1 1-1\n---\n{{\n  \"schema_version\": \"authorship/3.0.0\",\n  \
+                 \"base\": \"}} \\\" {{\",\n  \"sessions\": {{\"s\": {{\"agent_id\": {{\"id\": \"{id}\"}}}}}}\n}}"
+            )
+        };
+        for between in ["\n", "\n\n", "\r\n"] {
+            let joined = [note("a"), note("b"), note("a"), note("c")].join(between);
+            assert_eq!(read(&joined).unwrap(), ["a", "b", "c"]);
+        }
+        for (other, error) in [
+            ("b\n---\n{}", NoteError::Shape),
+            ("b\n---\n{", NoteError::NotJson),
+            ("b\n---\n{}\n---\n", NoteError::Shape),
+            ("more", NoteError::NotJson),
+        ] {
+            assert_eq!(
+                read(&format!("{}\n{other}", note("a"))),
+                Err(error),
+                "{other}"
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::clone_url::{CloneUrl, Host, Scheme, bracketed};
 
+/// The variable that allows protocols, whatever the settings say.
+pub(super) const ONLY_PROTOCOL: &str = "GIT_ALLOW_PROTOCOL";
+
 /// What git gets for the remote of a fetch.
 #[derive(Clone, PartialEq, Eq)]
 pub(in super::super) struct Remote {
@@ -30,8 +33,8 @@ pub(super) fn remote(url: &CloneUrl, addresses: &[IpAddr], token: Option<&Secret
     let scheme = url.scheme.as_str();
     let mut remote = Remote {
         url: format!("{scheme}://{}{}", url.authority(), url.path),
-        settings: vec![setting(&format!("protocol.{scheme}.allow"), "always")],
-        environment: Vec::new(),
+        settings: Vec::new(),
+        environment: vec![setting(ONLY_PROTOCOL, scheme)],
     };
     match url.scheme {
         Scheme::Http | Scheme::Https => pin_http(url, addresses, token, &mut remote),
@@ -103,8 +106,8 @@ impl Remote {
     pub(super) fn local(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            settings: vec![setting("protocol.file.allow", "always")],
-            environment: Vec::new(),
+            settings: Vec::new(),
+            environment: vec![setting(ONLY_PROTOCOL, "file")],
         }
     }
 }

@@ -15,8 +15,9 @@ use crate::private;
 const MAGIC: &[u8] = b"svc rows 1\n";
 /// A block ends once it has this many bytes.
 const BLOCK_BYTES: usize = 1024 * 1024;
-/// Maximum size of a block in bytes. A row has at most some tens of megabytes.
-const BLOCK_BYTES_MAX: u32 = 1024 * 1024 * 1024;
+/// Maximum size of a block in bytes, before it is compressed and afterwards. A row has at most some tens
+/// of megabytes.
+const BLOCK_BYTES_MAX: u32 = 64 * 1024 * 1024;
 /// A fast level: contents are compressed already, and the rest is not worth the time.
 const LEVEL: i32 = 1;
 
@@ -188,7 +189,7 @@ pub(crate) struct BlockReader {
 impl BlockReader {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            file: BufReader::with_capacity(256 * 1024, File::open(path)?),
+            file: BufReader::with_capacity(256 * 1024, private::open_plain(path)?),
             digest: Sha256::new(),
             bytes: 0,
             is_over: false,
@@ -235,13 +236,14 @@ impl BlockReader {
         if digest.finalize().as_slice() != expected {
             return Ok(Next::Damaged((!self.is_over).then_some(rows)));
         }
+        // No more memory is taken than the head says, whatever is said in the frame.
         Ok(match zstd::bulk::decompress(&bytes, plain as usize) {
-            Ok(plain) => Next::Rows(Block {
-                plain,
+            Ok(rows_of) if rows_of.len() == plain as usize => Next::Rows(Block {
+                plain: rows_of,
                 place: 0,
                 left: rows,
             }),
-            Err(_) => Next::Damaged(Some(rows)),
+            Ok(_) | Err(_) => Next::Damaged(Some(rows)),
         })
     }
 
@@ -359,6 +361,37 @@ mod tests {
             }
         }
         (found, damages, reader.finish().unwrap().1)
+    }
+
+    #[test]
+    fn blocks_that_would_take_too_much_memory_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let zeros = |bytes: usize| zstd::bulk::compress(&vec![0; bytes], LEVEL).unwrap();
+        let unsized_frame = {
+            let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL).unwrap();
+            encoder.include_contentsize(false).unwrap();
+            encoder.write_all(&vec![0; 4 * BLOCK_BYTES]).unwrap();
+            encoder.finish().unwrap()
+        };
+        let max = BLOCK_BYTES_MAX as usize;
+        for (stored, plain, is_read) in [
+            (zeros(BLOCK_BYTES), BLOCK_BYTES, true),
+            (zeros(max + 1), max + 1, false),
+            (zeros(max + 1), BLOCK_BYTES, false),
+            (zeros(BLOCK_BYTES), 2 * BLOCK_BYTES, false),
+            (unsized_frame.clone(), 4 * BLOCK_BYTES, true),
+            (unsized_frame, BLOCK_BYTES, false),
+        ] {
+            let number = |number: usize| u32::try_from(number).unwrap();
+            let head = head(number(stored.len()), number(plain), 1);
+            let digest = Sha256::new_with_prefix(head)
+                .chain_update(&stored)
+                .finalize();
+            std::fs::write(&path, [MAGIC, &head, &digest, &stored].concat()).unwrap();
+            let next = BlockReader::open(&path).unwrap().next().unwrap();
+            assert_eq!(matches!(next, Next::Rows(_)), is_read, "{plain}");
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What goes wrong, and what then happens to the job.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
+use crate::mirror::{MirrorReader, ReadError};
 
 #[test]
 fn a_lost_mirror_is_created_again() {
@@ -60,6 +63,83 @@ fn a_missing_repository_is_retried_until_it_is_back() {
     // The same push arrives again, with the clone URL.
     service.deliver(ZEROS, &head, |push| push.captured_at = at(2_000));
     assert_eq!(service.refresh(), refreshed(1, 0));
+}
+
+/// Somebody can write to the folder of the mirrors, and makes git run a program in each known way.
+#[test]
+fn an_altered_mirror_runs_nothing_and_says_why() {
+    let service = Service::start();
+    let head = service.forge.commit("head");
+    service.push(ZEROS, &head);
+    assert_eq!(service.refresh(), refreshed(0, 0));
+    let folder = &service.refresher.folder;
+    let lifetime = Lifetime::Identified(repository(7));
+    let mirror = folder.path(&lifetime);
+    let config = fs::read_to_string(mirror.join("config")).unwrap();
+    let (marker, script) = (mirror.join("ran"), mirror.join("script"));
+    fs::write(
+        &script,
+        format!("#!/bin/sh\ntouch '{}'\n", marker.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let (script, url) = (script.display(), service.forge.url());
+    let ext = format!(
+        "[url \"ext::{script} #\"]\n\tinsteadOf = {url}\n[protocol \"ext\"]\n\tallow = always\n"
+    );
+    fs::write(mirror.join("more"), &ext).unwrap();
+    let git = "git://127.0.0.1:1/r.git";
+    for (added, alternate, url) in [
+        (ext.clone(), false, &*url),
+        ("[include]\n\tpath = more\n".to_owned(), false, &*url),
+        (format!("[core]\n\tgitProxy = {script}\n"), false, git),
+        (
+            format!(
+                "[url \"ssh://x/\"]\n\tinsteadOf = git://\n[core]\n\tsshCommand = {script}\n\
+                 [protocol \"ssh\"]\n\tallow = always\n"
+            ),
+            false,
+            git,
+        ),
+        (
+            format!("[core]\n\talternateRefsCommand = {script}\n"),
+            true,
+            &*url,
+        ),
+        // The alternate alone would make the objects of another mirror readable.
+        (String::new(), true, &*url),
+    ] {
+        fs::write(mirror.join("config"), format!("{config}{added}")).unwrap();
+        let alternates = mirror.join("objects/info/alternates");
+        if alternate {
+            fs::create_dir_all(alternates.parent().unwrap()).unwrap();
+            let objects = service.forge.folder().join("forge.git/objects");
+            fs::write(&alternates, format!("{}\n", objects.display())).unwrap();
+        }
+        let next = service.forge.commit("next");
+        service.forge.push();
+        service.deliver(&head, &next, |push| push.clone_url = url.to_owned());
+        let outcome = service.refresh();
+        let Some(RefreshOutcome::Failed(MirrorFailure::MirrorAltered, detail, _)) = outcome else {
+            panic!("{added}: {outcome:?}");
+        };
+        assert!(detail.contains("the mirror"), "{detail}");
+        assert_eq!(
+            service.status().last_failure.as_deref(),
+            Some("mirror_altered")
+        );
+        let deadline = Deadline::after(Duration::from_mins(1));
+        let git = Git::find(&deadline).unwrap();
+        let reader = MirrorReader::open(&git, folder, &lifetime, &deadline).unwrap();
+        let read = reader.unwrap().commit(&CommitSha::new(&head).unwrap());
+        assert!(matches!(read, Err(ReadError::Git(_))), "{read:?}");
+        assert!(!marker.exists(), "{added}");
+        drop(fs::remove_file(alternates));
+    }
+    fs::write(mirror.join("config"), config).unwrap();
+    let next = service.forge.commit("next");
+    service.push(&head, &next);
+    assert_eq!(service.refresh(), refreshed(0, 0));
 }
 
 #[test]
@@ -232,7 +312,7 @@ fn a_mirror_that_git_cannot_read_is_created_again() {
         &|| fs::remove_dir_all(mirror.join("objects")).unwrap(),
         &|| fs::remove_dir_all(mirror.join("objects/pack")).unwrap(),
         &|| fs::write(mirror.join("HEAD"), "no head").unwrap(),
-        &|| fs::write(mirror.join("config"), "[core").unwrap(),
+        &|| fs::write(mirror.join("config"), "").unwrap(),
         &|| {
             fs::remove_dir_all(&mirror).unwrap();
             let arguments = ["init", "-q", "--bare", "--object-format=sha256"];
