@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::allowance::Allowance;
 use super::folder::Locked;
 use super::git::{Call, Git, GitError};
+use super::obeyed;
 use super::object_id::ObjectId;
 use super::process::Input;
 use super::remote::Remote;
@@ -116,6 +117,7 @@ impl<'g> Mirror<'g> {
         allowance: &Allowance,
     ) -> Result<(), PrepareError> {
         if self.path.join("HEAD").is_file() {
+            obeyed::mend(&self.path, like)?;
             return Ok(unfinished::begin(&self.path)?);
         }
         private::create_folder(&self.path)?;

@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::object_id::ObjectId;
 use crate::private;
 
 /// The keys that `git init` writes on any system, whose values are single words, and those that
@@ -49,6 +50,18 @@ pub(super) fn config(id_length: usize) -> String {
     format!(
         "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n{extension}"
     )
+}
+
+/// Writes the configuration of a mirror that lost it, as a crash leaves an empty file.
+pub(super) fn mend(mirror: &Path, like: ObjectId) -> io::Result<()> {
+    let file = mirror.join(CONFIG);
+    match fs::symlink_metadata(&file) {
+        Ok(found) if found.len() > 0 => return Ok(()),
+        Ok(_) => fs::remove_file(&file)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    private::write_new(&file, config(like.to_string().len()).as_bytes())
 }
 
 /// Checks that git obeys nothing in a mirror but what this service has written.

@@ -17,12 +17,12 @@ use super::failure::MirrorFailure;
 use super::folder::MirrorFolder;
 use super::git::Git;
 use super::observe::NotesBudget;
-use super::remote::Remotes;
+use super::remote::{Remotes, host_of};
 use crate::capture::notes::NotesRef;
 use crate::clock::{Clock, Ids};
 use crate::deadline::{Cancellation, Deadline};
 use crate::fact::{Lifetime, Push};
-use crate::store::{ClaimedJob, JobChoice, MirrorJobs, Store, StoreError};
+use crate::store::{ClaimedJob, JobChoice, JobEnd, MirrorJobs, Store, StoreError};
 
 /// The number of pushes that one refresh handles. The next refresh follows at once and continues.
 const PUSHES_MAX: usize = 50;
@@ -200,6 +200,27 @@ impl Refresher {
         let now = self.clock.now();
         self.jobs
             .claim_now(lifetime, now, later(now, LEASE), self.ids.fresh())
+    }
+
+    /// Returns the host that a job would be fetched from, if its URL has one.
+    pub(super) fn host(&self, job: &ClaimedJob) -> Option<String> {
+        let waiting = self.jobs.waiting_pushes(&job.lifetime, PUSHES_MAX).ok()?;
+        host_of(&waiting.last()?.push.clone_url)
+    }
+
+    /// Returns a claimed job, to be taken again after a pause.
+    pub(super) fn put_back(
+        &self,
+        job: &ClaimedJob,
+        pause: Duration,
+    ) -> Result<RefreshOutcome, StoreError> {
+        let now = self.clock.now();
+        let end = JobEnd::PutBack {
+            due_at: later(now, pause),
+            reason: None,
+        };
+        self.jobs.end(job, end, now)?;
+        Ok(RefreshOutcome::PutBack(None))
     }
 
     /// Works on a claimed job until it is done, past its deadline, or cancelled. Blocks.

@@ -174,6 +174,12 @@ impl Remotes {
     }
 }
 
+/// Returns the host in a clone URL.
+pub(super) fn host_of(url: &str) -> Option<String> {
+    let url = CloneUrl::parse(url).ok()?;
+    Some(url.host.to_string().to_ascii_lowercase())
+}
+
 /// Returns whether a name always means this machine, wherever it is used and whatever a resolver
 /// says.
 fn is_this_machine(name: &str) -> bool {
@@ -345,7 +351,6 @@ mod tests {
         assert_eq!(
             https.settings,
             [
-                setting("protocol.https.allow", "always"),
                 setting(
                     "http.curlOptResolve",
                     "public.example:8443:93.184.216.34,[2606:2800:220:1::1]"
@@ -361,8 +366,8 @@ mod tests {
         assert!(!format!("{:?}", http.settings).contains("extraHeader"));
         let literal = remotes.check("http://127.0.0.1:3000/r", &long()).unwrap();
         assert_eq!(
-            literal.settings,
-            [setting("protocol.http.allow", "always")],
+            (literal.settings, literal.environment),
+            (Vec::new(), vec![setting("GIT_ALLOW_PROTOCOL", "http")]),
             "an address is not pinned"
         );
         let pair = authorization(&SecretString::from("me:word"));
@@ -378,20 +383,24 @@ mod tests {
         assert_eq!(git.url, "git://93.184.216.34:9000/r.git");
         assert_eq!(
             git.environment,
-            [setting("GIT_OVERRIDE_VIRTUAL_HOST", "public.example:9000")]
+            [
+                setting("GIT_ALLOW_PROTOCOL", "git"),
+                setting("GIT_OVERRIDE_VIRTUAL_HOST", "public.example:9000")
+            ]
         );
         let ssh = remotes
             .check("ssh://git@public.example/o/r.git", &long())
             .unwrap();
         assert_eq!(ssh.url, "ssh://public.example/o/r.git");
-        let command = &ssh.environment[0].1;
+        assert_eq!(ssh.environment[0], setting("GIT_ALLOW_PROTOCOL", "ssh"));
+        let command = &ssh.environment[1].1;
         assert!(command.contains("-o 'HostName=93.184.216.34' -o 'HostKeyAlias=public.example'"));
         assert!(command.contains("BatchMode=yes"));
         let port = remotes
             .check("ssh://public.example:2222/r", &long())
             .unwrap();
         assert!(
-            port.environment[0]
+            port.environment[1]
                 .1
                 .contains("'HostKeyAlias=[public.example]:2222'")
         );
@@ -402,7 +411,7 @@ mod tests {
         let remotes = remotes(AllowedHosts::Anything);
         let file = remotes.check("file:///srv/r.git", &long()).unwrap();
         assert_eq!(file.url, "file:///srv/r.git");
-        assert_eq!(file.settings, [setting("protocol.file.allow", "always")]);
+        assert_eq!(file.environment, [setting("GIT_ALLOW_PROTOCOL", "file")]);
         assert!(remotes.check("git://127.0.0.1/r", &long()).is_ok());
     }
 

@@ -1,12 +1,14 @@
 //! The workers of a server. Each claims a due job, refreshes its mirror, and takes the next job.
 //!
-//! One worker takes only repositories whose last refresh did not fail, so that a hanging forge
-//! never occupies all workers.
+//! One worker takes only repositories whose last refresh did not fail, and only from hosts that
+//! answered this server the last time. So hanging forges, however many repositories they have, never
+//! occupy all workers.
 //!
 //! Jobs wait only in the store, so a server that stops loses none, and any server can take any job.
 //! A job never runs twice at once, because its row is claimed. Nobody waits for a worker: it wakes
 //! up when a push is stored, and regularly checks for jobs that other processes made due.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,12 +21,18 @@ use super::refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher, SPACE
 use crate::clock::{Clock, Ids};
 use crate::deadline::{Cancellation, Deadline};
 use crate::fact::Push;
-use crate::store::{JobChoice, MirrorJobs, RefreshRequest, Store};
+use crate::store::{ClaimedJob, JobChoice, MirrorJobs, RefreshRequest, Store, StoreError};
 
 /// The time limit for looking for git.
 const PROBE_MAX: Duration = Duration::from_secs(10);
 /// The pause before looking for git or querying the store again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
+
+/// The pause of a job that the worker for hosts that answer leaves to another.
+const HOST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The hosts that answered the last time.
+type Answering = Mutex<HashSet<String>>;
 
 /// The workers of a server. Dropping them stops them.
 pub struct Mirrors {
@@ -86,6 +94,7 @@ impl Mirrors {
             threads: Mutex::default(),
             settle: config.settle,
         };
+        let answering = Arc::new(Answering::default());
         for number in 1..=config.workers {
             let worker = Worker {
                 store: Arc::clone(store),
@@ -94,6 +103,7 @@ impl Mirrors {
                 ids: ids.clone(),
                 on_refreshed: on_refreshed.clone(),
                 bell: Arc::clone(&bell),
+                answering: Arc::clone(&answering),
                 choice: if number == 1 && config.workers > 1 {
                     JobChoice::Sound
                 } else {
@@ -153,6 +163,7 @@ struct Worker {
     ids: Ids,
     on_refreshed: OnRefreshed,
     bell: Arc<Bell>,
+    answering: Arc<Answering>,
     choice: JobChoice,
 }
 
@@ -200,7 +211,7 @@ impl Worker {
 
     fn work(&self, refresher: &Refresher) -> Next {
         let outcome = match refresher.claim(self.choice) {
-            Ok(Some(job)) => refresher.run(&job, &self.bell.cancellation),
+            Ok(Some(job)) => self.refresh(refresher, &job),
             Ok(None) => {
                 let until_due = refresher.until_due().ok().flatten();
                 let look = self.config.look;
@@ -221,6 +232,40 @@ impl Worker {
                 Next::Pause(TROUBLE_PAUSE)
             }
         }
+    }
+
+    /// Works on a job, unless it is left to another worker because of its host.
+    fn refresh(
+        &self,
+        refresher: &Refresher,
+        job: &ClaimedJob,
+    ) -> Result<RefreshOutcome, StoreError> {
+        // A folder on this machine has no host, and always answers.
+        let Some(host) = refresher.host(job) else {
+            return refresher.run(job, &self.bell.cancellation);
+        };
+        let answering = || {
+            self.answering
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if self.choice == JobChoice::Sound && !answering().contains(&host) {
+            return refresher.put_back(job, HOST_PAUSE);
+        }
+        let outcome = refresher.run(job, &self.bell.cancellation);
+        match &outcome {
+            Ok(RefreshOutcome::Refreshed { .. }) => {
+                answering().insert(host);
+            }
+            Ok(RefreshOutcome::Failed(
+                MirrorFailure::FetchFailed | MirrorFailure::FetchTimeout,
+                ..,
+            )) => {
+                answering().remove(&host);
+            }
+            Ok(_) | Err(_) => {}
+        }
+        outcome
     }
 
     /// Pauses, unless the workers are told to stop.
@@ -379,8 +424,9 @@ mod tests {
             let done = |status: &&MirrorStatus| status.last_success_at.is_some();
             stage.states().iter().filter(done).count() == 6
         });
-        assert!(matches!(stage.states()[0].state, JobState::Running(_)));
-        assert!(stage.programs() > 0);
+        eventually("the other one hangs", || {
+            matches!(stage.states()[0].state, JobState::Running(_)) && stage.programs() > 0
+        });
         let start = Instant::now();
         mirrors.stop();
         assert!(start.elapsed() < Duration::from_secs(20));
@@ -389,6 +435,23 @@ mod tests {
         assert_eq!((hanging.state, hanging.attempts), (JobState::Waiting, 0));
         let observed = stage.store.snapshot_now().fact_counts().unwrap();
         assert_eq!(observed.session_commit_observations.total, 6);
+    }
+
+    #[test]
+    fn new_repositories_of_a_silent_host_never_occupy_all_workers() {
+        let stage = Stage::new();
+        for number in 1..=3 {
+            stage.deliver_to_silence(number, "main");
+        }
+        stage.deliver(9, "main", &stage.forge.url());
+        let mirrors = stage.start(|config| config.deadline = Duration::from_mins(10));
+        eventually("the sound one is refreshed", || {
+            let states = stage.states();
+            states.iter().any(|state| state.last_success_at.is_some())
+        });
+        let running = |status: &MirrorStatus| matches!(status.state, JobState::Running(_));
+        assert!(stage.states().into_iter().filter(running).count() <= 1);
+        mirrors.stop();
     }
 
     #[test]
