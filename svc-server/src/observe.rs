@@ -1,5 +1,7 @@
 //! Logging: a line per request, and the events within it, without content or secrets.
 
+use std::error::Error;
+use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +12,13 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use svc_engine::clock::Ids;
+use svc_engine::store::StoreError;
 use svc_model::problem::Problem;
-use tracing::field::Empty;
-use tracing::{Instrument as _, Span};
+use tracing::field::{Empty, Field, Visit};
+use tracing::{Event, Instrument as _, Span, Subscriber};
+use tracing_subscriber::fmt::format::{Format, Json, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -31,10 +37,68 @@ pub(crate) fn start(settings: &Settings) {
         .with_ansi(false);
     let started = match settings.log_format {
         LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Json => builder.json().map_event_format(JsonLine).try_init(),
     };
     if started.is_err() {
         tracing::debug!("logging was already started");
+    }
+}
+
+/// A line of JSON that keeps the causes of errors. The library's own format writes only the first
+/// text of an error, and the cause of a failure of the store is never in that one.
+struct JsonLine(Format<Json>);
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'lookup> LookupSpan<'lookup>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut causes = Causes::default();
+        event.record(&mut causes);
+        if causes.0.is_empty() {
+            return self.0.format_event(context, writer, event);
+        }
+        let mut line = String::new();
+        self.0
+            .format_event(context, Writer::new(&mut line), event)?;
+        // What is before the fields is the time and the level, and neither contains the word.
+        let (before, fields) = line.split_once(FIELDS).ok_or(fmt::Error)?;
+        write!(writer, "{before}{FIELDS}")?;
+        for (name, value) in causes.0 {
+            write!(writer, "\"{name}\":{value},")?;
+        }
+        writer.write_str(fields)
+    }
+}
+
+const FIELDS: &str = "\"fields\":{";
+
+/// The causes of the errors of an event: for a field `error`, the texts of its sources under
+/// `error.sources`, as in the text format, and the code of the database's answer under
+/// `error.sqlstate`.
+#[derive(Default)]
+struct Causes(Vec<(String, serde_json::Value)>);
+
+impl Visit for Causes {
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+
+    fn record_error(&mut self, field: &Field, error: &(dyn Error + 'static)) {
+        let chain = std::iter::successors(Some(error), |error| (*error).source());
+        let sources: Vec<_> = chain.clone().skip(1).map(ToString::to_string).collect();
+        if !sources.is_empty() {
+            let name = format!("{field}.sources");
+            self.0.push((name, sources.into()));
+        }
+        let mut codes = chain.filter_map(|error| error.downcast_ref::<StoreError>()?.sqlstate());
+        if let Some(code) = codes.next() {
+            self.0.push((format!("{field}.sqlstate"), code.into()));
+        }
     }
 }
 
@@ -163,3 +227,6 @@ pub(crate) fn caller(caller: &Caller) {
 pub(crate) fn forge() {
     Span::current().record("authority", "forge");
 }
+
+#[cfg(test)]
+mod tests;

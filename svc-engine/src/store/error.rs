@@ -313,6 +313,11 @@ impl StoreError {
         error.sqlite_error_code()
     }
 
+    /// Returns the code of PostgreSQL's answer (SQLSTATE), if it is the cause.
+    pub fn sqlstate(&self) -> Option<&str> {
+        self.postgres_code()
+    }
+
     fn postgres_code(&self) -> Option<&str> {
         let Self::Postgres(error) = self else {
             return None;
