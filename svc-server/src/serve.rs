@@ -10,6 +10,7 @@ use svc_engine::mirror::{AllowedHosts, MirrorConfig};
 use svc_engine::store::{MirrorStatus, SchemaState, StoreError};
 use svc_model::version::SERVICE_VERSION;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -218,7 +219,8 @@ impl Bound {
     }
 }
 
-/// Serves until SIGTERM or SIGINT, then stops gracefully. Blocks.
+/// Serves until SIGTERM or SIGINT, then stops gracefully. SIGHUP is ignored and logged: there is
+/// nothing to reload, and a closed terminal or a habitual reload must not end a server. Blocks.
 ///
 /// # Errors
 ///
@@ -240,12 +242,14 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .build()?;
     let database = settings.engine.store.url.clone();
     let served = runtime.block_on(async {
+        // Listened to before anything is accepted, because by default it ends a process at once.
+        let hang_up = signal(SignalKind::hangup())?;
         let running = start(settings).await?;
         let presence = Presence::announce(&database, running.address());
         // A server that cannot be found through its store can still be reached by its URL.
         let unfound = |error: &std::io::Error| tracing::debug!(%error, "server.address_file");
         let presence = presence.inspect_err(unfound).ok();
-        stop_signal().await?;
+        stop_signal(hang_up).await?;
         tracing::info!("server.stopping");
         if let Some(Err(error)) = presence.map(Presence::withdraw) {
             unfound(&error);
@@ -258,15 +262,20 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     served
 }
 
-async fn stop_signal() -> Result<(), std::io::Error> {
-    use tokio::signal::unix::{SignalKind, signal};
+/// Waits for a signal to stop.
+async fn stop_signal(mut hang_up: Signal) -> Result<(), std::io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = hang_up.recv() => tracing::warn!(
+                mend = "settings are read at start: restart the server to change them",
+                "server.hangup_ignored"
+            ),
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
