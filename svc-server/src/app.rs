@@ -56,7 +56,7 @@ impl App {
             console: settings
                 .console
                 .as_ref()
-                .map(|console| Console::new(console, &settings.operator_token)),
+                .map(|console| Console::new(console)),
             work: MemoryBudget::new(WORK_BYTES_MAX),
             replies: MemoryBudget::new(REPLIES_BYTES_MAX),
         }))

@@ -21,10 +21,9 @@ mod text;
 mod visit;
 
 use axum::http::HeaderMap;
-use secrecy::{ExposeSecret as _, SecretString};
 use svc_model::endpoint::Method;
 
-use self::attempts::{Attempts, KnownBrowsers};
+use self::attempts::Attempts;
 use self::guard::Hosts;
 use self::signed_in::SignedIn;
 use crate::handler::Handler;
@@ -35,16 +34,14 @@ pub(crate) struct Console {
     hosts: Hosts,
     signed_in: SignedIn,
     attempts: Attempts,
-    known: KnownBrowsers,
 }
 
 impl Console {
-    pub(crate) fn new(settings: &ConsoleSettings, operator_token: &SecretString) -> Self {
+    pub(crate) fn new(settings: &ConsoleSettings) -> Self {
         Self {
             hosts: Hosts::new(&settings.hosts),
             signed_in: SignedIn::default(),
             attempts: Attempts::default(),
-            known: KnownBrowsers::new(operator_token.expose_secret().as_bytes()),
         }
     }
 

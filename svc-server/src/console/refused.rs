@@ -68,7 +68,7 @@ pub(super) fn token(problem: &Problem) -> Markup {
 pub(super) fn too_often(seconds: u64) -> Markup {
     refusal(
         "too_many_attempts",
-        "too many wrong tokens; this one was not checked",
-        &format!("Wait {seconds} s and try again."),
+        "this token is wrong, and so were too many before it",
+        &format!("The right token opens the console at once. Another wrong one: wait {seconds} s."),
     )
 }

@@ -7,7 +7,6 @@ use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
 use super::answer::{Asked, Referrer, document, refusal, see_other};
-use super::attempts::Browser;
 use super::guard::{ForeignForm, Scheme, is_led_from_elsewhere};
 use super::layout::{self, Page, Section};
 use super::link::Link;
@@ -27,14 +26,8 @@ pub(super) const SIGNED_IN: Cookie = Cookie {
     https: "__Host-svc-console",
     loopback: "svc-console",
 };
-const KNOWN: Cookie = Cookie {
-    https: "__Host-svc-browser",
-    loopback: "svc-browser",
-};
 /// The maximum bytes of a query that sign-in returns to.
 const WAY_BACK_BYTES_MAX: usize = 2_048;
-/// How long a browser stays known: a year.
-const KNOWN_SECONDS: u64 = 365 * 24 * 60 * 60;
 
 static FAILED: LogLimit = LogLimit::new();
 
@@ -135,15 +128,14 @@ pub(super) async fn sign_in(asked: Asked) -> Response {
             _ => {}
         }
     }
-    let browser = console.known.recognise(&cookies(&asked.headers, &KNOWN));
-    if let Err(wait) = console.attempts.take(browser, asked.now) {
-        return too_often(wait.as_secs() + 1, to.as_ref());
-    }
     let token = token.unwrap_or_default();
     let caller = asked.app.tokens.bearer(token.as_bytes());
     let caller = match caller.filter(|_| !token.is_empty()) {
         Some(caller) if caller.authority == Authority::Operator => caller.clone(),
         other => {
+            if let Err(wait) = console.attempts.take(asked.now) {
+                return too_often(wait.as_secs() + 1, to.as_ref());
+            }
             if let Some(left_out) = FAILED.due() {
                 tracing::warn!(left_out, "console.sign_in_failed");
             }
@@ -155,7 +147,6 @@ pub(super) async fn sign_in(asked: Asked) -> Response {
             return show(status, to.as_ref(), &refused::token(&problem));
         }
     };
-    console.attempts.give_back(browser);
     asked.place.sender_is_known();
     observe::caller(&caller);
     tracing::info!("console.signed_in");
@@ -165,10 +156,6 @@ pub(super) async fn sign_in(asked: Asked) -> Response {
     let id = console.signed_in.begin(caller, asked.now);
     let mut response = see_other(&to.unwrap_or_else(|| Link::to("/console")));
     SIGNED_IN.set(&mut response, scheme, &id, None);
-    if browser == Browser::Strange {
-        let known = console.known.fresh();
-        KNOWN.set(&mut response, scheme, &known, Some(KNOWN_SECONDS));
-    }
     response
 }
 
