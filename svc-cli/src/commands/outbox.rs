@@ -38,6 +38,10 @@ pub(crate) struct Drain {
     #[arg(long)]
     refused: bool,
 
+    /// Also send what was put with another token or by somebody else, once you have looked at it.
+    #[arg(long)]
+    unsigned: bool,
+
     #[command(flatten)]
     service: ServiceOptions,
 }
@@ -181,13 +185,18 @@ fn render(shown: &[Shown]) -> String {
             ));
         }
         for refused in &known.refused {
-            let reason = refused.reason.as_ref();
-            let reason =
-                reason.map_or_else(|| "unknown".to_owned(), |reason| escape(&reason.message));
-            blocks.push(format!(
-                "{service} refused {}: {reason}\n",
-                escape(&refused.path)
-            ));
+            let path = escape(&refused.path);
+            blocks.push(match &refused.reason {
+                None => format!("{service} refused {path}: unknown\n"),
+                Some(reason) if reason.code == Reason::UNSIGNED => format!(
+                    "for {service}, {path} was set aside: {}; look at it, then remove it or send it: \
+                     svc outbox drain --unsigned\n",
+                    escape(&reason.message)
+                ),
+                Some(reason) => {
+                    format!("{service} refused {path}: {}\n", escape(&reason.message))
+                }
+            });
         }
     }
     blocks.join("\n")
@@ -270,6 +279,9 @@ impl Drain {
     }
 
     fn drain(&self, kept: &Kept) -> Result<Sent, CommandError> {
+        if self.unsigned {
+            kept.outbox.restore_unsigned()?;
+        }
         if self.refused {
             kept.outbox.restore_refused()?;
         }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fs_err as fs;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use secrecy::{ExposeSecret as _, SecretString};
 use svc_client::outbox::{Delivery, DeliveryId, Drained, OutboxView};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
@@ -38,7 +40,7 @@ fn place(url: &str) -> Result<PathBuf, CommandError> {
 
 /// Returns the URLs of the services that have an outbox, in order.
 fn urls() -> Result<Vec<String>, CommandError> {
-    let entries = match fs_err::read_dir(folder()?) {
+    let entries = match fs::read_dir(folder()?) {
         Ok(entries) => entries,
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
@@ -66,6 +68,45 @@ pub(crate) fn views() -> Result<Vec<OfService<OutboxView>>, CommandError> {
     Ok(urls()?.into_iter().map(view).collect())
 }
 
+/// The key of this machine's user, with which deliveries are signed beside the token, so that those
+/// of a machine that stays outlast a token.
+mod machine {
+    use std::io;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use svc_engine::clock::Ids;
+    use svc_engine::private;
+
+    use super::{SecretString, fs};
+
+    /// Returns the key, and creates it if there is none. It is not in the folder of the outboxes,
+    /// because others may write to that one.
+    pub(super) fn key() -> io::Result<SecretString> {
+        let folder = svc_server::config_folder().ok_or(io::ErrorKind::NotFound)?;
+        let file = folder.join("outbox.key");
+        if !fs::exists(&file)? {
+            private::create_folder(&folder)?;
+            let [one, two] = [0; 2].map(|_| Ids::random().fresh());
+            let aside = folder.join(format!("outbox.{}.tmp", one.simple()));
+            private::write_new(
+                &aside,
+                format!("{}{}\n", one.simple(), two.simple()).as_bytes(),
+            )?;
+            // Another process may have created it meanwhile. The first one stands.
+            let linked = fs::hard_link(&aside, &file);
+            fs::remove_file(&aside)?;
+            linked.or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Ok(()),
+                _ => Err(error),
+            })?;
+        }
+        if fs::metadata(&file)?.mode() & 0o077 != 0 {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(fs::read_to_string(&file)?.trim_end().into())
+    }
+}
+
 /// The outbox of one service.
 pub(crate) struct Kept {
     pub(crate) url: String,
@@ -82,6 +123,13 @@ impl Kept {
 
     fn open(url: String, is_meant: bool) -> Result<Self, CommandError> {
         let outbox = Outbox::open(place(&url)?, OutboxLimits::default())?;
+        // A token or a key that cannot be read must not keep a delivery from being kept.
+        let token = service::token(&url, is_meant, Role::Capture).unwrap_or_default();
+        let secrets = token.into_iter().chain(machine::key().ok());
+        // A delivery to one service is none to another.
+        let of_service =
+            |secret: SecretString| SecretString::from(format!("{url}\n{}", secret.expose_secret()));
+        let outbox = outbox.signed(secrets.map(of_service));
         Ok(Self {
             url,
             outbox,

@@ -43,21 +43,45 @@ pub(crate) fn stored_client(url: &str, role: Role) -> Result<Client, CommandErro
     stored(url.to_owned(), &Credentials::load()?, role)
 }
 
+/// Returns the token for the service at this URL: the environment's, if the service is the one that
+/// is meant, or else the stored one.
+pub(crate) fn token(
+    url: &str,
+    is_meant: bool,
+    role: Role,
+) -> Result<Option<SecretString>, CommandError> {
+    if is_meant && let Some(token) = environment::token()? {
+        return Ok(Some(token));
+    }
+    let stored = stored_token(url, &Credentials::load()?, role);
+    Ok(stored.map(|(_, token)| token))
+}
+
+/// Returns the stored or generated token for a service, with the URL that it is for.
+fn stored_token(
+    url: &str,
+    credentials: &Credentials,
+    role: Role,
+) -> Option<(String, SecretString)> {
+    if let Some(token) = credentials.token(url, role) {
+        return Some((url.to_owned(), token));
+    }
+    let url = svc_server::as_local(url)?;
+    let generated = || {
+        svc_server::local_credentials().map(|local| match role {
+            Role::Operator => local.operator_token,
+            Role::Capture => local.ingest_token,
+        })
+    };
+    let token = credentials.token(&url, role).or_else(generated)?;
+    Some((url, token))
+}
+
 fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, CommandError> {
-    if let Some(token) = credentials.token(&url, role) {
+    if let Some((url, token)) = stored_token(&url, credentials, role) {
         return Ok(connect(url, token)?);
     }
     let local = svc_server::local_credentials();
-    if let Some(url) = svc_server::as_local(&url) {
-        let stored = credentials.token(&url, role);
-        let generated = local.as_ref().map(|local| match role {
-            Role::Operator => local.operator_token.clone(),
-            Role::Capture => local.ingest_token.clone(),
-        });
-        if let Some(token) = stored.or(generated) {
-            return Ok(connect(url, token)?);
-        }
-    }
     // An invalid URL is reported first, because no login would accept it.
     Client::builder(url.clone())
         .connection_from_env()?

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use svc_client::model::json;
+use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Outbox, OutboxLimits};
 
 use super::first_use::svc;
@@ -99,4 +100,65 @@ fn an_empty_outbox_that_has_stopped_says_so() {
     let shown = status();
     let line = "deliveries to https://a.example have stopped: the token is unknown\n";
     assert!(shown.contains(line), "{shown}");
+}
+
+#[test]
+fn a_soft_report_is_kept_whatever_answers_instead_of_the_service() {
+    let home = tempfile::tempdir().expect("a folder");
+    let page = "<html>Sign in</html>";
+    let answers = [
+        Answer::text(200, page).header("content-type", "text/html"),
+        Answer::text(200, ""),
+        Answer::text(204, ""),
+        Answer::text(302, "").header("location", "https://login.example"),
+        Answer::text(307, "").header("location", "https://login.example"),
+        Answer::text(401, r#"{"detail":"unauthorized"}"#),
+        Answer::text(403, page),
+        Answer::text(404, page),
+        Answer::text(500, page),
+        Answer::text(520, page),
+    ];
+    let count = answers.len();
+    let server = FakeServer::start(answers);
+    let report = |run: &str| {
+        let report = [
+            "ci",
+            "report",
+            "--soft-fail",
+            "--json",
+            "--system=jenkins",
+            "--repo=a/b",
+            "--commit=0123456789012345678901234567890123456789",
+            "--branch=main",
+            "--result=passed",
+            "--run-id",
+            run,
+        ];
+        let mut command = svc(home.path());
+        command.env("SVC_URL", server.url());
+        command.env("SVC_TOKEN", "0123456789abcdef0123456789abcdef");
+        command.args(report).output().expect("svc runs")
+    };
+    for run in 1..=count {
+        let output = report(&run.to_string());
+        let text = printed(&output);
+        assert_eq!(output.status.code(), Some(0), "{run}: {text}");
+        assert!(
+            text.contains("warning: not reported yet: "),
+            "{run}: {text}"
+        );
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(shown["kept"], true, "{run}");
+        assert_eq!(server.received().len(), run, "{text}");
+    }
+    // What the service itself refuses is refused every time.
+    server.answer([Answer::text(422, r#"{"detail":[]}"#)]);
+    assert_eq!(report("refused").status.code(), Some(1));
+
+    server.answer(vec![Answer::stored(); count + 1]);
+    let output = report("last");
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let status = printed(&run(home.path(), &["outbox", "status"]));
+    assert_eq!(status, "nothing is waiting to be delivered\n");
+    assert_eq!(server.received().len(), 2 * (count + 1));
 }

@@ -119,14 +119,26 @@ impl Admission {
 
     /// Removes what crashed writers left behind.
     pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
-        let deadline = self.deadline();
-        let _turn = self.turn(deadline)?;
         // A file that was created but not locked yet would look abandoned.
+        self.alone(folder, || {
+            for name in folder.partial()? {
+                folder.remove_abandoned(name)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the folder while nobody adds a delivery. What it contains is counted anew afterwards.
+    pub(super) fn alone<T>(
+        &self,
+        folder: &Folder,
+        work: impl FnOnce() -> Result<T, OutboxError>,
+    ) -> Result<T, OutboxError> {
+        let deadline = self.deadline();
+        let mut turn = self.turn(deadline)?;
+        turn.known = None;
         let _writers = lock(&folder.writers(), deadline)?;
-        for name in folder.partial()? {
-            folder.remove_abandoned(name)?;
-        }
-        Ok(())
+        work()
     }
 
     /// Waits for the other threads of this process, until the deadline.

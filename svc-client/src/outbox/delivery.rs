@@ -116,6 +116,7 @@ impl Delivery {
                 version: svc_model::version::Version1,
                 route,
                 put_at,
+                signatures: Vec::new(),
             },
             body: outgoing.body.unwrap_or_default(),
         })

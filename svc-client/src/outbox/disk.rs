@@ -42,14 +42,20 @@ pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
     Ok(())
 }
 
-/// Checks that the folder exists, and that other users cannot enter it.
+/// Checks that the folder exists and is this user's, and that other users cannot enter it. A link
+/// is not followed: it may lead to a folder that is not meant.
 pub(super) fn check_private(path: &Path) -> Result<(), OutboxError> {
     let look = OutboxError::disk("look at", path);
-    let metadata = match fs::metadata(path) {
+    let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => metadata,
         Ok(_) => return Err(look(io::ErrorKind::NotADirectory.into())),
         Err(error) => return Err(look(error)),
     };
+    if !is_own(&metadata) {
+        return Err(OutboxError::Foreign {
+            path: path.to_owned(),
+        });
+    }
     if mode(&metadata) & 0o077 != 0 {
         return Err(OutboxError::Exposed {
             path: path.to_owned(),
@@ -61,6 +67,17 @@ pub(super) fn check_private(path: &Path) -> Result<(), OutboxError> {
 #[cfg(unix)]
 fn mode(metadata: &fs::Metadata) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&metadata.permissions())
+}
+
+#[cfg(unix)]
+fn is_own(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw()
+}
+
+/// Other systems have no user id.
+#[cfg(not(unix))]
+fn is_own(_metadata: &fs::Metadata) -> bool {
+    true
 }
 
 /// Other systems have no mode that says who may enter a folder.
@@ -79,9 +96,33 @@ pub(super) fn private_file(path: &Path, new: New) -> Result<File, OutboxError> {
     };
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(path)
-        .map_err(OutboxError::disk("create", path))
+    open_plain(&mut options, path).map_err(OutboxError::disk("create", path))
+}
+
+/// Opens a file for reading.
+pub(super) fn read_only(path: &Path) -> io::Result<File> {
+    open_plain(OpenOptions::new().read(true), path)
+}
+
+/// Opens a plain file. What else somebody may have put in its place, a link to another file or a
+/// pipe without a writer, is not opened.
+fn open_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a plain file",
+        ))
+    }
 }
 
 /// Whether a file must not exist yet.
@@ -172,7 +213,7 @@ impl Drop for Locked {
 
 /// Returns whether a file is locked. While this checks, nobody else can lock the file.
 pub(super) fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
+    let Ok(file) = read_only(path) else {
         return false;
     };
     let tried = file.try_lock_shared();

@@ -53,6 +53,12 @@ pub enum OutboxError {
         /// The path of the folder.
         path: PathBuf,
     },
+    /// The folder belongs to another user, who could put deliveries or links into it.
+    #[error("{} belongs to another user; name a folder of your own", path.display())]
+    Foreign {
+        /// The path of the folder.
+        path: PathBuf,
+    },
     /// A disk operation failed.
     #[error("cannot {action} {}", path.display())]
     Disk {

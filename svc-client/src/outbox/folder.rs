@@ -1,4 +1,4 @@
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,9 @@ const DELIVERY: &str = "delivery";
 const PARTIAL: &str = "partial";
 /// The ending of the note on why a delivery was refused.
 const REASON: &str = "reason";
+
+/// The maximum bytes of a note that are read.
+const REASON_BYTES_MAX: u64 = 64 * 1024;
 
 /// The folder of an outbox.
 ///
@@ -110,7 +113,8 @@ impl Folder {
     /// Removes a file if its writer no longer runs.
     pub(super) fn remove_abandoned(&self, name: Name) -> Result<(), OutboxError> {
         let path = file(&self.root, name, PARTIAL);
-        let opened = disk::present(File::open(&path)).map_err(OutboxError::disk("open", &path))?;
+        let opened =
+            disk::present(disk::read_only(&path)).map_err(OutboxError::disk("open", &path))?;
         let abandoned = opened
             .map(|file| Locked::try_new(file, &path))
             .transpose()?;
@@ -122,19 +126,32 @@ impl Folder {
 
     pub(super) fn read(&self, name: Name) -> Result<Found, OutboxError> {
         let path = file(&self.root, name, DELIVERY);
-        let bytes = disk::present(fs::read(&path)).map_err(OutboxError::disk("read", &path))?;
-        let Some(bytes) = bytes else {
-            return Ok(Found::Nothing);
+        read(name, &path)
+    }
+
+    /// Reads a delivery that was set aside.
+    pub(super) fn read_refused(&self, name: Name) -> Result<Found, OutboxError> {
+        read(name, &file(&self.refused, name, DELIVERY))
+    }
+
+    /// Puts a delivery that was set aside back into the queue, in its old place, with another
+    /// content.
+    pub(super) fn restore_as(&self, name: Name, record: &Record) -> Result<(), OutboxError> {
+        let bytes = record.encode()?;
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let new = Name {
+            bytes: length,
+            ..name
         };
-        let whole = u64::try_from(bytes.len()) == Ok(name.bytes);
-        let record = whole.then(|| Record::decode(bytes)).flatten();
-        Ok(record.map_or(Found::Damaged, Found::Record))
+        self.create(new)?.finish(&bytes)?;
+        disk::remove(&file(&self.refused, name, DELIVERY))?;
+        disk::remove(&file(&self.refused, name, REASON))
     }
 
     /// Returns the header of a waiting delivery, if it can be read.
     pub(super) fn header(&self, name: Name) -> Option<Header> {
         let mut beginning = vec![0; Header::BYTES_MAX];
-        let mut file = File::open(file(&self.root, name, DELIVERY)).ok()?;
+        let mut file = disk::read_only(&file(&self.root, name, DELIVERY)).ok()?;
         let mut length = 0;
         while length < beginning.len() {
             match file.read(&mut beginning[length..]) {
@@ -241,7 +258,31 @@ fn file(folder: &Path, name: Name, ending: &str) -> PathBuf {
 }
 
 fn read_reason(path: &Path) -> Option<Reason> {
-    json::from_slice(&fs::read(path).ok()?).ok()
+    let mut bytes = Vec::new();
+    let mut file = disk::read_only(path).ok()?.take(REASON_BYTES_MAX);
+    file.read_to_end(&mut bytes).ok()?;
+    json::from_slice(&bytes).ok()
+}
+
+fn read(name: Name, path: &Path) -> Result<Found, OutboxError> {
+    let opened = match disk::present(disk::read_only(path)) {
+        // A link, or another thing that is no file.
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => {
+            return Ok(Found::Damaged);
+        }
+        opened => opened.map_err(OutboxError::disk("read", path))?,
+    };
+    let Some(file) = opened else {
+        return Ok(Found::Nothing);
+    };
+    let mut bytes = Vec::new();
+    // No more than its name says, and one byte to see that there is more.
+    file.take(name.bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(OutboxError::disk("read", path))?;
+    let whole = u64::try_from(bytes.len()) == Ok(name.bytes);
+    let record = whole.then(|| Record::decode(bytes)).flatten();
+    Ok(record.map_or(Found::Damaged, Found::Record))
 }
 
 /// Returns the names with this ending, in order. Other files are ignored.

@@ -3,15 +3,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use secrecy::SecretString;
 use tokio::sync::Notify;
 
 use super::admission::Admission;
 use super::disk::off_the_runtime;
-use super::folder::Folder;
+use super::folder::{Folder, Found};
+use super::signing::Keys;
+use super::verdict::Verdict;
 use super::{
     Delivery, DeliveryId, OutboxError, OutboxLimits, OutboxStatus, OutboxView, RefusedDelivery,
 };
-use crate::RetryPolicy;
+use crate::{Error, RetryPolicy};
 
 /// A queue on disk; see the [module](super).
 ///
@@ -59,10 +62,11 @@ pub struct Outbox {
 /// The state that clones share.
 pub(super) struct Shared {
     pub(super) folder: Folder,
+    pub(super) keys: Keys,
     limits: OutboxLimits,
-    admission: Admission,
+    admission: Arc<Admission>,
     /// Notifies a sender in this process of new deliveries.
-    pub(super) put: Notify,
+    pub(super) put: Arc<Notify>,
 }
 
 impl Outbox {
@@ -86,9 +90,10 @@ impl Outbox {
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
         let shared = Shared {
             folder: Folder::open(folder.into())?,
+            keys: Keys::default(),
             limits,
-            admission: Admission::new(Self::PATIENCE),
-            put: Notify::new(),
+            admission: Arc::new(Admission::new(Self::PATIENCE)),
+            put: Arc::default(),
         };
         shared.admission.clean(&shared.folder)?;
         Ok(Self {
@@ -104,6 +109,27 @@ impl Outbox {
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
         Self {
             pauses: self.pauses.pauses(first, longest),
+            ..self
+        }
+    }
+
+    /// Signs what is put from now on with these secrets, and believes only what one of them has
+    /// signed: anything else is set aside as [`Reason::UNSIGNED`] instead of being sent.
+    ///
+    /// Use it if others can write to the folder, as to the cache of a pipeline, with a secret that
+    /// they do not have, such as the token. If one of several secrets is replaced, what the others
+    /// have signed is still sent.
+    #[must_use]
+    pub fn signed(self, secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        let shared = Shared {
+            folder: self.shared.folder.clone(),
+            keys: Keys::new(secrets),
+            limits: self.shared.limits,
+            admission: Arc::clone(&self.shared.admission),
+            put: Arc::clone(&self.shared.put),
+        };
+        Self {
+            shared: Arc::new(shared),
             ..self
         }
     }
@@ -141,8 +167,10 @@ impl Outbox {
 
     fn put_until(&self, delivery: Delivery, deadline: Instant) -> Result<DeliveryId, OutboxError> {
         let id = DeliveryId::fresh();
-        let bytes = delivery.into_record(id)?.encode()?;
         let shared = &*self.shared;
+        let mut record = delivery.into_record(id)?;
+        shared.keys.sign(&mut record)?;
+        let bytes = record.encode()?;
         shared
             .admission
             .admit(&shared.folder, shared.limits, id, length(&bytes), deadline)?
@@ -201,6 +229,40 @@ impl Outbox {
         }
         self.shared.put.notify_one();
         Ok(restored)
+    }
+
+    /// Signs the deliveries that no key of this outbox has [signed](Outbox::signed), puts them back
+    /// into their places in the queue, and returns how many there were. Call it once a person has
+    /// looked at them: whoever could write to the folder may have made them up.
+    ///
+    /// # Errors
+    ///
+    /// [`OutboxError::Locked`] if others keep the outbox locked for [`Outbox::PATIENCE`];
+    /// [`OutboxError::Disk`] if the disk fails.
+    pub fn restore_unsigned(&self) -> Result<u64, OutboxError> {
+        let Shared { folder, keys, .. } = &*self.shared;
+        let restored = self.shared.admission.alone(folder, || {
+            let mut restored = 0;
+            for name in folder.refused()? {
+                if let Found::Record(mut record) = folder.read_refused(name)?
+                    && !keys.believe(&record)?
+                {
+                    keys.sign(&mut record)?;
+                    folder.restore_as(name, &record)?;
+                    restored += 1;
+                }
+            }
+            Ok(restored)
+        })?;
+        self.shared.put.notify_one();
+        Ok(restored)
+    }
+
+    /// Returns whether a delivery with this answer waits and is sent later, by the
+    /// [table of answers](super#answers), for a program that has sent a delivery itself. If not,
+    /// the service would always refuse it.
+    pub fn waits(error: &Error) -> bool {
+        Verdict::of(error.kind()) != Verdict::Refused
     }
 }
 

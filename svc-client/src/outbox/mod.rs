@@ -42,7 +42,10 @@
 //! # Privacy
 //!
 //! The folder contains captured content without encryption, so it is private to its user (0700,
-//! files 0600). It contains no token.
+//! files 0600, no links followed). It contains no token. A folder of another user is not used.
+//!
+//! If others can write to the folder all the same, as to the cache of a pipeline,
+//! [`Outbox::signed`] sets aside what they have put there.
 
 mod admission;
 mod delivery;
@@ -54,6 +57,7 @@ mod limits;
 mod name;
 mod record;
 mod sender;
+mod signing;
 mod status;
 mod verdict;
 mod view;

@@ -21,14 +21,14 @@ pub(super) struct Header {
     pub(super) route: Route,
     /// When the delivery was added.
     pub(super) put_at: Instant,
+    /// What the keys of the outbox make of the rest of the header and the body, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) signatures: Vec<String>,
 }
 
 impl Record {
     pub(super) fn encode(&self) -> Result<Vec<u8>, OutboxError> {
-        let mut bytes = json::to_vec(&self.header, usize::MAX)?;
-        bytes.push(b'\n');
-        bytes.extend_from_slice(&self.body);
-        Ok(bytes)
+        self.header.encode(&self.body)
     }
 
     /// Returns the header of a file that begins with these bytes; nothing if it is not valid.
@@ -45,6 +45,14 @@ impl Record {
 impl Header {
     /// The maximum size of a header with its line break, in bytes.
     pub(super) const BYTES_MAX: usize = 1024;
+
+    /// Writes the file of this header and a body.
+    pub(super) fn encode(&self, body: &[u8]) -> Result<Vec<u8>, OutboxError> {
+        let mut bytes = json::to_vec(self, usize::MAX)?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(body);
+        Ok(bytes)
+    }
 
     /// Returns the header of a file that begins with these bytes.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -65,6 +73,7 @@ mod tests {
                 version: Version1,
                 route: Route::IngestGateway,
                 put_at: Instant::parse("2026-07-07T19:57:35Z").unwrap(),
+                signatures: Vec::new(),
             },
             body: b"{\n}\n\xff".to_vec(),
         };

@@ -24,7 +24,8 @@ pub struct Drained {
     /// The number of deliveries that the service acknowledged: newly stored, already stored, or
     /// skipped with a reason.
     pub acknowledged: u64,
-    /// The number of deliveries that the service refused permanently. They were set aside.
+    /// The number of deliveries that were set aside: the service refused them permanently, their
+    /// file is damaged, or no key [signed](Outbox::signed) them.
     pub refused: u64,
     /// Why the pass ended.
     pub ending: Ending,
@@ -200,6 +201,11 @@ impl Outbox {
                 return Ok(Outcome::Refused);
             }
         };
+        if !self.shared.keys.believe(&record)? {
+            warn!(delivery = %name.id, "no key of this outbox signed a delivery, which is set aside");
+            self.set_aside(name, Reason::unsigned()).await?;
+            return Ok(Outcome::Refused);
+        }
         let Err(error) = record.send(client).await else {
             self.on_folder(move |folder| {
                 folder.remove(name)?;

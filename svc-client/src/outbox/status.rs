@@ -39,11 +39,12 @@ pub struct RefusedDelivery {
     pub reason: Option<Reason>,
 }
 
-/// Why the service did not accept a delivery. It contains no captured content.
+/// Why a delivery was set aside, or why sending has stopped. It contains no captured content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reason {
-    /// The kind of failure as a closed word; see [`ErrorKind::code`](crate::ErrorKind::code).
+    /// The kind of failure as a closed word: an [`ErrorKind::code`](crate::ErrorKind::code),
+    /// `damaged_file`, or [`Reason::UNSIGNED`].
     pub code: String,
     /// The status of the answer; `None` if there was no answer, or if it was a success.
     pub status: Option<u16>,
@@ -56,6 +57,8 @@ pub struct Reason {
 impl Reason {
     /// The word for a damaged file.
     pub(super) const DAMAGED: &str = "damaged_file";
+    /// The word for a delivery that no key of the outbox has [signed](super::Outbox::signed).
+    pub const UNSIGNED: &str = "unsigned";
 
     pub(super) fn of(error: &Error) -> Self {
         Self {
@@ -67,10 +70,21 @@ impl Reason {
     }
 
     pub(super) fn damaged() -> Self {
+        Self::local(Self::DAMAGED, "the file is damaged")
+    }
+
+    pub(super) fn unsigned() -> Self {
+        Self::local(
+            Self::UNSIGNED,
+            "it was put with another token or by somebody else, so it was not sent",
+        )
+    }
+
+    fn local(code: &str, message: &str) -> Self {
         Self {
-            code: Self::DAMAGED.to_owned(),
+            code: code.to_owned(),
             status: None,
-            message: "the file is damaged".to_owned(),
+            message: message.to_owned(),
             at: now(),
         }
     }

@@ -150,7 +150,10 @@ fn a_pipeline_continues_if_the_service_is_down_but_not_on_an_invalid_report() {
         refused(&away.svc(&["ci", "report"]), 1);
     }
     for token in [UNKNOWN_TOKEN, RETRIEVAL_TOKEN] {
-        refused(&job(&server.base_url(), token).svc(&report), 1);
+        let unknown = job(&server.base_url(), token);
+        assert_eq!(unknown.svc(&report).status.code(), Some(0));
+        assert_eq!(waiting(&unknown), [(server.base_url(), 1)]);
+        refused(&unknown.svc(&["ci", "report"]), 1);
     }
     let first = job(&server.base_url(), INGEST_TOKEN);
     done(&first.svc(&report));
@@ -218,7 +221,8 @@ fn reports_of_pipelines_and_editors_are_kept_while_the_service_is_down() {
     assert_eq!(ci_outcomes(&server), 1);
     assert_eq!(waiting(&job), [(away.to_owned(), 2)]);
 
-    // The service is back in its old place. The next report also delivers what was waiting.
+    // Deliveries that somebody moves to the outbox of another service are not sent there, until a
+    // person says so.
     let kept = job.home.path().join(".local/share/svc/outbox");
     let names: Vec<_> = fs::read_dir(&kept)
         .expect("the outboxes")
@@ -244,7 +248,14 @@ fn reports_of_pipelines_and_editors_are_kept_while_the_service_is_down() {
         }
     }
     assert_eq!(waiting(&job), [(url.clone(), 2)]);
-    done(&job.svc(&report));
+    let output = job.svc(&report);
+    assert_eq!(output.status.code(), Some(0));
+    let warning = "warning: 2 kept deliveries were not sent but set aside: svc outbox status\n";
+    assert_eq!(output.stderr_text(), warning);
+    let shown = done(&job.svc(&["outbox", "status"]));
+    let (command, count) = ("svc outbox drain --unsigned", 2);
+    assert_eq!(shown.matches(command).count(), count, "{shown}");
+    done(&job.svc(&["outbox", "drain", "--unsigned"]));
     assert_eq!(waiting(&job), []);
     let facts = server.read_json("/v1/facts");
     let decisions = at(&facts, &["tables", "developer_decisions", "total"]);

@@ -9,6 +9,7 @@ mod keeping;
 mod laws;
 mod processes;
 mod sending;
+mod trust;
 
 use std::fs;
 use std::path::Path;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use svc_client::ErrorKind;
 use svc_client::outbox::DeliveryId;
+use svc_client::{ErrorKind, Outbox};
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult, IngestResult, VendorCIRequest};
 use svc_model::json;
@@ -37,8 +37,8 @@ pub(crate) struct Report {
     #[command(flatten)]
     flags: Flags,
 
-    /// Exit with 0 and a warning if the service cannot be reached, or if there is no token, as in
-    /// the pipeline of a fork.
+    /// Exit with 0 and a warning if the report is not invalid but could not be delivered: whatever
+    /// answers instead of the service, or if there is no token, as in the pipeline of a fork.
     #[arg(long)]
     soft_fail: bool,
 
@@ -81,7 +81,8 @@ struct Failure {
 /// Why a report was not delivered.
 struct Undelivered {
     error: CommandError,
-    /// Whether the failure has nothing to do with the report itself.
+    /// Whether the failure has nothing to do with the report itself, so that it may be delivered
+    /// later.
     out_of_reach: bool,
     /// Whether there is no token to deliver it with.
     no_token: bool,
@@ -101,8 +102,12 @@ impl Report {
         let kept = self.soft_fail.then(|| self.keep(&request));
         match self.send(&request) {
             Ok(receipt) => {
-                if let Some(Ok(kept)) = &kept {
-                    kept.done();
+                if let Some(Ok(kept)) = &kept
+                    && let set_aside @ 1.. = kept.done()
+                {
+                    output.warning(&format!(
+                        "{set_aside} kept deliveries were not sent but set aside: svc outbox status"
+                    ));
                 }
                 let reported = Reported::of(&request, Some(&receipt), None);
                 if let Some(stored) = &receipt.stored_result {
@@ -172,7 +177,7 @@ impl Report {
         let mut out_of_reach = false;
         let sent = service::block_on(async {
             client.ingest_ci(request).await.map_err(|error| {
-                out_of_reach = error.is_retryable();
+                out_of_reach = Outbox::waits(&error);
                 let conflict = matches!(
                     error.kind(),
                     ErrorKind::Conflict(Code::RepositoryIdentityConflict)
@@ -207,8 +212,9 @@ impl KeptReport {
         self.kept.withdraw(Some(self.id));
     }
 
-    /// Removes the delivered report from the outbox, and sends what was waiting before it.
-    fn done(&self) {
+    /// Removes the delivered report from the outbox, and sends what was waiting before it. Returns
+    /// how much of that was set aside.
+    fn done(&self) -> u64 {
         self.withdraw();
         let waits = self
             .kept
@@ -218,8 +224,9 @@ impl KeptReport {
         if let (true, Ok(client)) = (waits, self.kept.client()) {
             let drained = service::block_on(self.kept.drain_within(&client, PATIENCE));
             // Whatever is not sent keeps waiting.
-            drop(drained);
+            return drained.ok().flatten().map_or(0, |drained| drained.refused);
         }
+        0
     }
 }
 
