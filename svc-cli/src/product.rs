@@ -54,7 +54,7 @@ mod tests {
             assert_eq!(parsed(kind.product()), Some(*kind));
             assert_eq!(parsed(kind.as_str()), Some(*kind));
             // The path of the gateways' webhook and the shell have the same names.
-            assert_eq!(GatewayProvider::from_path(kind.product()), Some(*kind));
+            assert_eq!(GatewayProvider::from_word(kind.product()), Some(*kind));
         }
         assert_eq!(parsed::<CiProvider>("Jenkins"), None);
     }

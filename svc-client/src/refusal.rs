@@ -224,6 +224,14 @@ mod tests {
             (400, Problem::MalformedProtobuf, ErrorKind::Malformed),
             (400, Problem::MalformedEncoding, ErrorKind::Malformed),
             (
+                415,
+                Problem::UnsupportedEncoding,
+                ErrorKind::Unrecognised {
+                    status: 415,
+                    word: None,
+                },
+            ),
+            (
                 422,
                 Problem::Invalid(violations()),
                 ErrorKind::Invalid(violations().into_vec()),

@@ -316,8 +316,15 @@ impl<'a> Fields<'a> {
 /// Declares a closed set: an enum whose wire names are given once.
 ///
 /// The macro derives the serde names, `as_str`, `ALL`, [`FromField`] (kind `enum`) and `Display`.
+/// Behind a wire name stand the words of products that a request may use in its place, in any case.
+/// They are stored and answered as the wire name.
 macro_rules! closed_set {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)+ }) => {
+    (@message $first:literal $($word:literal)*) => {
+        concat!("must be one of: ", $first $(, ", ", $word)*)
+    };
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $wire:literal $(| $word:literal)*,)+
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -333,9 +340,19 @@ macro_rules! closed_set {
                 match self { $(Self::$variant => $wire),+ }
             }
 
+            /// The words of products.
+            const WORDS: &'static [(&'static str, Self)] = &[$($(($word, Self::$variant),)*)+];
+
             /// Returns the value with this wire name.
             pub fn from_wire(text: &str) -> Option<Self> {
                 match text { $($wire => Some(Self::$variant),)+ _ => None }
+            }
+
+            /// Returns the value with this wire name, or with this word of a product.
+            pub fn from_word(text: &str) -> Option<Self> {
+                let is = |(word, _): &&(&str, Self)| text.eq_ignore_ascii_case(word);
+                let of_product = || Self::WORDS.iter().find(is).map(|(_, value)| *value);
+                Self::from_wire(text).or_else(of_product)
             }
         }
 
@@ -363,9 +380,9 @@ macro_rules! closed_set {
 
         impl $crate::field::FromField for $name {
             fn from_field(value: &$crate::json::Json) -> Result<Self, $crate::field::Violation> {
-                value.as_str().and_then(Self::from_wire).ok_or($crate::field::Violation::new(
+                value.as_str().and_then(Self::from_word).ok_or($crate::field::Violation::new(
                     $crate::field::FieldKind::Enum,
-                    "must be one of the closed set",
+                    $crate::closed_set!(@message $($wire $($word)*)+),
                 ))
             }
         }
@@ -385,6 +402,38 @@ mod tests {
         fn from_field(_: &Json) -> Result<Self, Violation> {
             Ok(Self)
         }
+    }
+
+    #[test]
+    fn a_closed_set_takes_the_words_of_products_and_lists_its_words() {
+        use crate::ingest::{CiProvider, CiResult, GatewayProvider};
+
+        fn read<T: FromField>(word: &str) -> Result<T, Violation> {
+            T::from_field(&Json::from(word))
+        }
+        for (word, provider) in [
+            ("ci_a", CiProvider::CiA),
+            ("jenkins", CiProvider::CiA),
+            ("Jenkins", CiProvider::CiA),
+            ("gitlab", CiProvider::CiB),
+            ("github_actions", CiProvider::ForgeActions),
+            ("buildkite", CiProvider::CiD),
+        ] {
+            assert_eq!(read(word), Ok(provider), "{word}");
+        }
+        assert_eq!(read("litellm"), Ok(GatewayProvider::GatewayA));
+        assert_eq!(read("SUCCESS"), Ok(CiResult::Passed));
+        assert_eq!(read("canceled"), Ok(CiResult::Cancelled));
+        // A wire name has one spelling, and is what is written.
+        let expected = Violation::new(
+            FieldKind::Enum,
+            "must be one of: gateway_a, litellm, gateway_b, portkey, gateway_c, helicone, unknown",
+        );
+        for word in ["GATEWAY_A", "gateway", "", "litellm "] {
+            assert_eq!(read::<GatewayProvider>(word), Err(expected), "{word}");
+        }
+        assert_eq!(GatewayProvider::from_wire("litellm"), None);
+        assert_eq!(CiResult::Passed.as_str(), "passed");
     }
 
     #[test]

@@ -333,8 +333,10 @@ pub enum Problem {
     LogsNotObject,
     /// The body is not the route's protobuf message.
     MalformedProtobuf,
-    /// The content encoding is not supported, or the body does not match it.
+    /// The body does not match its content encoding.
     MalformedEncoding,
+    /// The content encoding is not supported.
+    UnsupportedEncoding,
     /// The gateway has no adapter. The name in the answer is a word of a closed set, so no other
     /// input is repeated.
     UnsupportedProvider(GatewayProvider),
@@ -403,7 +405,10 @@ impl Problem {
             Self::BodyNotObject => text("body must be a JSON object"),
             Self::LogsNotObject => text("OTLP body must be a JSON object"),
             Self::MalformedProtobuf => text("Malformed protobuf body"),
-            Self::MalformedEncoding => text("body is neither uncompressed nor complete gzip"),
+            Self::MalformedEncoding => {
+                text("body is not the complete gzip that Content-Encoding announces")
+            }
+            Self::UnsupportedEncoding => text("Content-Encoding must be gzip or identity"),
             Self::UnsupportedProvider(provider) => {
                 Detail::Text(format!("Unsupported provider: {provider}").into())
             }

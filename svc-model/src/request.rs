@@ -1,7 +1,8 @@
 //! Converts requests to messages and back, without an HTTP library.
 
-use crate::field::{FieldKind, Fields, Step, Violation, Violations};
+use crate::field::{FieldKind, Fields, Step, Undeclared, Violation, Violations};
 use crate::json::{self, Json, NodeBudget, Object, ParseError, ParseErrorKind};
+use crate::parameter::{Parameter, Place};
 use crate::problem::{Problem, QueryFault};
 
 /// The parts of a received request.
@@ -65,6 +66,38 @@ impl Incoming<'_> {
     /// Starts reading the query parameters.
     pub fn query_fields(&self) -> Fields<'_> {
         Fields::new(self.query, vec!["query".into()])
+    }
+
+    /// Returns what was read, unless the query has a parameter that the route does not declare.
+    ///
+    /// # Errors
+    ///
+    /// As `read`; for each such parameter, a violation of the kind `extra_forbidden`.
+    pub fn with_declared_query<T>(
+        &self,
+        declared: &[Parameter],
+        read: Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let declared = declared.iter();
+        let declared: Vec<&str> = declared
+            .filter(|parameter| parameter.place == Place::Query)
+            .map(|parameter| parameter.name)
+            .collect();
+        let mut undeclared = Violations::default();
+        self.query_fields()
+            .deny_undeclared(&declared, Undeclared::ByName, &mut undeclared);
+        match read {
+            read if undeclared.is_empty() => read,
+            Err(Refusal::Invalid(mut violations)) => {
+                for violation in undeclared.into_vec() {
+                    violations.push(violation);
+                }
+                Err(violations.into())
+            }
+            // A misspelt parameter may be why the others conflict.
+            Ok(_) | Err(Refusal::Query(_)) => Err(undeclared.into()),
+            read @ Err(_) => read,
+        }
     }
 
     /// Starts reading the declared headers.
@@ -232,5 +265,63 @@ impl Request for NoParameters {
 
     fn write(&self) -> Result<Outgoing, json::WriteError> {
         Ok(Outgoing::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FieldError;
+    use crate::parameter::Declared;
+
+    #[test]
+    fn an_undeclared_query_parameter_is_a_violation_like_an_undeclared_member() {
+        const DECLARED: &[Parameter] =
+            &[
+                Declared::<crate::ingest::CiProvider>::optional("provider", "A system.")
+                    .parameter(),
+            ];
+        let query: Object = [("provider", "x"), ("provder", "x")]
+            .map(|(name, value)| (json::Text::from(name), Json::from(value)))
+            .into_iter()
+            .collect();
+        let empty = Object::new();
+        let memory = NodeBudget::new(1);
+        let incoming = |query| Incoming {
+            path: &empty,
+            query,
+            headers: &empty,
+            body: b"",
+            memory: &memory,
+        };
+        let misspelt = incoming(&query);
+        let extra: FieldError = Violation::new(FieldKind::ExtraForbidden, "field not declared")
+            .at(vec!["query".into(), "provder".into()]);
+        let with = |first: Option<&FieldError>| {
+            let mut violations = Violations::default();
+            first
+                .into_iter()
+                .chain([&extra])
+                .cloned()
+                .for_each(|error| violations.push(error));
+            Err(Refusal::Invalid(violations))
+        };
+        let missing = Violation::new(FieldKind::Missing, "field required").at(vec!["body".into()]);
+        let invalid = Refusal::from(Violations::one(missing.clone()));
+        assert_eq!(misspelt.with_declared_query(DECLARED, Ok(())), with(None));
+        let fault = Refusal::Query(QueryFault::ALL[0]);
+        assert_eq!(
+            misspelt.with_declared_query::<()>(DECLARED, Err(fault)),
+            with(None)
+        );
+        assert_eq!(
+            misspelt.with_declared_query::<()>(DECLARED, Err(invalid)),
+            with(Some(&missing))
+        );
+        let malformed = Err(Refusal::Malformed { offset: 0 });
+        let found = misspelt.with_declared_query::<()>(DECLARED, malformed.clone());
+        assert_eq!(found, malformed);
+        let none = incoming(&empty);
+        assert_eq!(none.with_declared_query(DECLARED, Ok(())), Ok(()));
     }
 }

@@ -140,7 +140,7 @@ enum Received {
     /// Only counted.
     Nothing,
     /// It cannot be decoded, so it is only counted.
-    Undecodable,
+    Undecodable(Problem),
 }
 
 impl Received {
@@ -153,7 +153,7 @@ impl Received {
                 bytes_max,
             },
             Ok(Some(ContentEncoding::Gzip)) => Self::Gzip(Box::new(Inflater::new(bytes_max))),
-            Err(Undecodable) => Self::Undecodable,
+            Err(Unsupported) => Self::Undecodable(Problem::UnsupportedEncoding),
         }
     }
 
@@ -161,7 +161,7 @@ impl Received {
     fn steps(&self, mut data: Bytes) -> impl Iterator<Item = Bytes> + use<> {
         let step = match self {
             Self::Gzip(_) => STEP_BYTES,
-            Self::Plain { .. } | Self::Nothing | Self::Undecodable => data.len(),
+            Self::Plain { .. } | Self::Nothing | Self::Undecodable(_) => data.len(),
         };
         std::iter::from_fn(move || {
             let taken = data.split_to(step.min(data.len()));
@@ -193,9 +193,9 @@ impl Received {
             Self::Gzip(inflater) => match inflater.take(&data) {
                 Ok(()) => {}
                 Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
-                Err(_) => *self = Self::Undecodable,
+                Err(problem) => *self = Self::Undecodable(problem),
             },
-            Self::Nothing | Self::Undecodable => {}
+            Self::Nothing | Self::Undecodable(_) => {}
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Received {
                 first.as_ref().map_or(0, Bytes::len) + rest.capacity()
             }
             Self::Gzip(inflater) => inflater.bytes(),
-            Self::Nothing | Self::Undecodable => 0,
+            Self::Nothing | Self::Undecodable(_) => 0,
         }
     }
 
@@ -217,7 +217,7 @@ impl Received {
             Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.into())),
             Self::Gzip(inflater) => inflater.finish(),
             Self::Nothing => Ok(Bytes::new()),
-            Self::Undecodable => Err(Problem::MalformedEncoding),
+            Self::Undecodable(problem) => Err(problem),
         };
         match content {
             Err(Problem::BodyTooLarge) => Err(Problem::BodyTooLarge),
@@ -228,20 +228,20 @@ impl Received {
 
 /// The route does not know the content encoding, or there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Undecodable;
+struct Unsupported;
 
 /// Returns the encoding of a body. A route without encodings ignores the header and takes the body
 /// as it is.
 fn encoding(
     headers: &HeaderMap,
     known: &[ContentEncoding],
-) -> Result<Option<ContentEncoding>, Undecodable> {
+) -> Result<Option<ContentEncoding>, Unsupported> {
     let mut found = None;
     if known.is_empty() {
         return Ok(found);
     }
     for value in headers.get_all(header::CONTENT_ENCODING) {
-        let value = value.to_str().map_err(|_| Undecodable)?;
+        let value = value.to_str().map_err(|_| Unsupported)?;
         for name in value.split(',').map(str::trim) {
             if name.is_empty() || name.eq_ignore_ascii_case("identity") {
                 continue;
@@ -251,7 +251,7 @@ fn encoding(
                 .iter()
                 .find(|known| known.as_str() == name.strip_prefix("x-").unwrap_or(&name));
             if found.is_some() || encoding.is_none() {
-                return Err(Undecodable);
+                return Err(Unsupported);
             }
             found = encoding.copied();
         }
@@ -305,12 +305,12 @@ mod tests {
             &["gzip, gzip"],
             &["gzip", "br"],
         ] {
-            assert_eq!(found(values, &gzip), Err(Undecodable), "{values:?}");
+            assert_eq!(found(values, &gzip), Err(Unsupported), "{values:?}");
             assert_eq!(found(values, &[]), Ok(None), "{values:?}");
         }
         let mut headers = HeaderMap::new();
         let odd = HeaderValue::from_bytes(b"gzip\xff").unwrap();
         headers.insert(header::CONTENT_ENCODING, odd);
-        assert_eq!(encoding(&headers, &gzip), Err(Undecodable));
+        assert_eq!(encoding(&headers, &gzip), Err(Unsupported));
     }
 }

@@ -181,6 +181,7 @@ where
             memory: &exchange.memory,
         };
         let read = exchange.in_place(|| E::Request::read(&incoming));
+        let read = incoming.with_declared_query(E::PARAMETERS, read);
         read.map_err(|refusal| {
             if refusal == Refusal::Form {
                 tracing::warn!(

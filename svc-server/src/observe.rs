@@ -23,6 +23,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::handler::Handler;
+use crate::problem::CauseLogged;
 use crate::settings::{LogFormat, Settings};
 use crate::{head, problem};
 
@@ -95,6 +96,7 @@ impl Visit for Causes {
             let name = format!("{field}.sources");
             self.0.push((name, sources.into()));
         }
+        // Of several, the outermost knows the cause of all.
         let mut codes = chain.filter_map(|error| error.downcast_ref::<StoreError>()?.sqlstate());
         if let Some(code) = codes.next() {
             self.0.push((format!("{field}.sqlstate"), code.into()));
@@ -200,7 +202,9 @@ pub(crate) async fn request(
         let status = response.status().as_u16();
         app.counts.answered(route.name, status);
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        if status >= 500 {
+        // One line a request: who waits for a store sends again and again.
+        let is_logged = response.extensions().get::<CauseLogged>().is_some();
+        if status >= 500 && !is_logged {
             tracing::warn!(status, duration_us, "request.answered");
         } else {
             tracing::debug!(status, duration_us, "request.answered");

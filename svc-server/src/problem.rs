@@ -18,6 +18,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
         Problem::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         Problem::BodyTooLarge | Problem::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
+        Problem::UnsupportedEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Problem::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
         Problem::Unauthorized | Problem::InvalidSignature => StatusCode::UNAUTHORIZED,
         Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,
@@ -56,6 +57,7 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
         | Problem::LogsNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding => "malformed",
+        Problem::UnsupportedEncoding => "unsupported_encoding",
         Problem::BodyTimeout => "timed_out",
         Problem::Unauthorized | Problem::InvalidSignature => "unauthorized",
         Problem::Forbidden(_) => "forbidden",
@@ -121,8 +123,15 @@ pub(crate) fn answer(problem: &Problem) -> Response {
         Problem::CapacityExceeded => insert(headers, "retry-after", "1"),
         _ => {}
     }
+    if matches!(problem, Problem::StoreUnavailable) {
+        response.extensions_mut().insert(CauseLogged);
+    }
     response
 }
+
+/// Marks an answer whose cause is in the log already, with the request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CauseLogged;
 
 fn insert(headers: &mut axum::http::HeaderMap, name: &'static str, value: &'static str) {
     headers.insert(name, axum::http::HeaderValue::from_static(value));

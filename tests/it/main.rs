@@ -33,6 +33,7 @@ mod connections;
 mod console;
 mod crash;
 mod documentation;
+mod encodings;
 mod erasure;
 mod examples;
 mod export;

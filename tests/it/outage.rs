@@ -31,6 +31,13 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
         dig(&refused.json(), "detail.code").and_then(Json::as_str),
         Some("database_unavailable")
     );
+    let lines = [
+        "store.unavailable",
+        "store.append_failed",
+        "request.answered",
+    ];
+    let lines = lines.map(|line| server.log().matches(line).count());
+    assert_eq!(lines, [1, 0, 0], "one line a delivery: {}", server.log());
     let edit = logs(&allowed_edit("s", "edit"));
     let log = |export: &serde_json::Value| server.deliver("/v1/logs", export.to_string()).status;
     assert_eq!(log(&edit), 503);

@@ -1,5 +1,6 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
@@ -72,6 +73,9 @@ pub enum StoreError {
     /// The writer failed to store one delivery; the cause is in the log.
     #[error("the delivery was not stored")]
     NotStored,
+    /// The writer failed to store the deliveries of a transaction, all for one cause.
+    #[error("the delivery was not stored")]
+    TransactionFailed(#[source] Arc<StoreError>),
 }
 
 fn only_read(file: Option<&Path>) -> String {
@@ -201,6 +205,7 @@ impl StoreError {
             _ => None,
         };
         match self {
+            Self::TransactionFailed(cause) => cause.obstacle(),
             Self::ReadOnly(_) => Some(Obstacle::ReadOnly),
             Self::Standby => Some(Obstacle::Standby),
             Self::Replaced => Some(Obstacle::Replaced),
@@ -315,7 +320,10 @@ impl StoreError {
 
     /// Returns the code of PostgreSQL's answer (SQLSTATE), if it is the cause.
     pub fn sqlstate(&self) -> Option<&str> {
-        self.postgres_code()
+        match self {
+            Self::TransactionFailed(cause) => cause.sqlstate(),
+            _ => self.postgres_code(),
+        }
     }
 
     fn postgres_code(&self) -> Option<&str> {

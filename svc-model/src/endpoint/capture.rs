@@ -11,7 +11,7 @@ impl Endpoint for Capture {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/capture";
     const ACCESS: Access = Access::Operator;
-    const STATUSES: &'static [u16] = &[401, 403, 503];
+    const STATUSES: &'static [u16] = &[401, 403, 422, 503];
     type Request = NoParameters;
     type Reply = CaptureCounts;
 }

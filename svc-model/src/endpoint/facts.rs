@@ -14,7 +14,7 @@ impl Endpoint for Facts {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/facts";
     const ACCESS: Access = Access::Operator;
-    const STATUSES: &'static [u16] = &[401, 403, 503];
+    const STATUSES: &'static [u16] = &[401, 403, 422, 503];
     type Request = NoParameters;
     type Reply = FactsCounts;
 }

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, ContentEncoding, Endpoint, Method, Parameter};
 use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, HeaderText, IngestReceipt};
 use crate::open::Open;
 use crate::parameter::Declared;
@@ -45,7 +45,9 @@ macro_rules! webhook {
             const METHOD: Method = Method::Post;
             const PATH: &'static str = $path;
             const ACCESS: Access = Access::Signature;
-            const STATUSES: &'static [u16] = &[400, 401, 409, 413, 422, 503];
+            // The signature is that of the bytes as they arrive.
+            const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
+            const STATUSES: &'static [u16] = &[400, 401, 409, 413, 415, 422, 503];
             type Request = ForgeDelivery;
             type Reply = Open<IngestReceipt>;
             #[cfg(feature = "schema")]

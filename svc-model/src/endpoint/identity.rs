@@ -11,7 +11,7 @@ impl Endpoint for HealthProbe {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/health";
     const ACCESS: Access = Access::Open;
-    const STATUSES: &'static [u16] = &[503];
+    const STATUSES: &'static [u16] = &[422, 503];
     type Request = NoParameters;
     type Reply = Health;
 }
@@ -26,7 +26,7 @@ impl Endpoint for Me {
     const PATH: &'static str = "/v1/me";
     const ACCESS: Access = Access::Any;
     // A named retrieval token is looked up in the store.
-    const STATUSES: &'static [u16] = &[401, 503];
+    const STATUSES: &'static [u16] = &[401, 422, 503];
     type Request = NoParameters;
     type Reply = IdentityProbe;
 }

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Repeat, Tally};
+use super::{Access, ContentEncoding, Endpoint, Method, Parameter, Repeat, Tally};
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -19,7 +19,8 @@ impl Endpoint for IngestGateway {
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/gateway";
     const ACCESS: Access = Access::Ingest;
-    const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
+    const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 415, 422, 503];
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayIngestRequest;
     type Reply = Open<IngestReceipt>;
@@ -38,7 +39,8 @@ impl Endpoint for IngestGatewayBatch {
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/gateway/{provider}";
     const ACCESS: Access = Access::Ingest;
-    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 422, 503];
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
+    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 415, 422, 503];
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayBatchRequest;
     type Reply = GatewayBatchReceipt;
@@ -65,7 +67,8 @@ impl Endpoint for IngestCi {
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/ci";
     const ACCESS: Access = Access::Ingest;
-    const STATUSES: &'static [u16] = &[401, 403, 409, 413, 422, 503];
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
+    const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 415, 422, 503];
     type Request = VendorCIRequest;
     type Reply = IngestResult;
     const PARAMETERS: &'static [Parameter] = VendorCIRequest::PARAMETERS;

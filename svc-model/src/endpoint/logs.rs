@@ -16,7 +16,7 @@ impl Endpoint for Logs {
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/logs";
     const ACCESS: Access = Access::Ingest;
-    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 503];
+    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 415, 422, 503];
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
     type Request = LogsRequest;
     type Reply = LogsReceipt;

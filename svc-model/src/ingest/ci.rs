@@ -19,15 +19,15 @@ closed_set! {
     /// The CI system that ran a check, as the sender declares it.
     pub enum CiProvider {
         /// The forge's own CI: GitHub Actions and its relatives.
-        ForgeActions = "forge_actions",
+        ForgeActions = "forge_actions" | "github_actions" | "github-actions",
         /// Jenkins.
-        CiA = "ci_a",
+        CiA = "ci_a" | "jenkins",
         /// GitLab CI.
-        CiB = "ci_b",
+        CiB = "ci_b" | "gitlab" | "gitlab_ci" | "gitlab-ci",
         /// CircleCI.
-        CiC = "ci_c",
+        CiC = "ci_c" | "circleci",
         /// Buildkite.
-        CiD = "ci_d",
+        CiD = "ci_d" | "buildkite",
         /// Another system.
         Other = "other",
     }
@@ -37,21 +37,21 @@ closed_set! {
     /// The normalised result of a run. Only `passed` and `failed` are verdicts.
     pub enum CiResult {
         /// The run passed.
-        Passed = "passed",
+        Passed = "passed" | "success",
         /// The run failed.
-        Failed = "failed",
+        Failed = "failed" | "failure" | "unstable",
         /// The run could not be carried out.
-        Error = "error",
+        Error = "error" | "unauthorized",
         /// The run exceeded its time limit.
         TimedOut = "timed_out",
         /// The run was cancelled.
-        Cancelled = "cancelled",
+        Cancelled = "cancelled" | "canceled" | "aborted",
         /// The run was not started.
-        Skipped = "skipped",
+        Skipped = "skipped" | "not_built" | "not_run",
         /// The run ended, neither as a success nor as a failure.
-        Neutral = "neutral",
+        Neutral = "neutral" | "manual",
         /// The CI system reported another result.
-        Unknown = "unknown",
+        Unknown = "unknown" | "action_required" | "stale" | "startup_failure",
     }
 }
 

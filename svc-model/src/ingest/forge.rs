@@ -22,6 +22,12 @@ pub const DELIVERY_HEADERS: [&str; 4] = [
     "x-gitea-delivery",
 ];
 
+/// The violation of a delivery without an event.
+pub(crate) const UNNAMED_EVENT: Violation = Violation::new(
+    FieldKind::Missing,
+    "a header must name the event: X-GitHub-Event, X-Gitea-Event, X-Forgejo-Event or X-Forge-Event",
+);
+
 closed_set! {
     /// An event of a forge that is read. Others are skipped.
     pub enum ForgeEvent {
@@ -107,7 +113,7 @@ impl Request for ForgeDelivery {
         let Some(event) = first(EVENT_HEADERS) else {
             let [name, ..] = EVENT_HEADERS;
             return Err(Refusal::Invalid(Violations::one(
-                Violation::new(FieldKind::Missing, "field required").at(headers.loc(name)),
+                UNNAMED_EVENT.at(headers.loc(name)),
             )));
         };
         Ok(Self {

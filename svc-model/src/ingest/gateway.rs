@@ -21,26 +21,13 @@ closed_set! {
     pub enum GatewayProvider {
         /// LiteLLM, and programs that send calls of their own. The only kind that the service can
         /// read.
-        GatewayA = "gateway_a",
+        GatewayA = "gateway_a" | "litellm",
         /// Portkey. Its payloads are refused.
-        GatewayB = "gateway_b",
+        GatewayB = "gateway_b" | "portkey",
         /// Helicone. Its payloads are refused.
-        GatewayC = "gateway_c",
+        GatewayC = "gateway_c" | "helicone",
         /// Another gateway. Its payloads are refused.
         Unknown = "unknown",
-    }
-}
-
-impl GatewayProvider {
-    /// Returns the kind of gateway that a segment of a path names, by its wire name or its product
-    /// name.
-    pub fn from_path(segment: &str) -> Option<Self> {
-        match segment {
-            "litellm" => Some(Self::GatewayA),
-            "portkey" => Some(Self::GatewayB),
-            "helicone" => Some(Self::GatewayC),
-            wire => Self::from_wire(wire),
-        }
     }
 }
 
@@ -267,11 +254,7 @@ struct GatewayName(GatewayProvider);
 
 impl FromField for GatewayName {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        let provider = value.as_str().and_then(GatewayProvider::from_path);
-        provider.map(Self).ok_or(Violation::new(
-            FieldKind::Enum,
-            "must be one of the closed set",
-        ))
+        GatewayProvider::from_field(value).map(Self)
     }
 }
 

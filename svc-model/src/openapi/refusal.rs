@@ -10,7 +10,7 @@ use crate::endpoint::{
     QuarantineLogPage, Release, SessionCalls, SessionQuery, SessionsQuery, TokenRestore,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
-use crate::ingest::{EVENT_HEADERS, GatewayProvider};
+use crate::ingest::{EVENT_HEADERS, GatewayProvider, UNNAMED_EVENT};
 use crate::problem::{
     Code, Decline, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
 };
@@ -29,9 +29,10 @@ impl Refusal {
     pub(super) fn of(catalogue: &Catalogue, route: &Route, status: u16) -> Option<Self> {
         let access = route.endpoint.access;
         let name = route.endpoint.name;
-        let (description, problems) = match status {
+        let (description, mut problems) = match status {
             400 if matches!(name, IngestGateway::NAME | IngestGatewayBatch::NAME) => (
-                "The body is not JSON, or the gateway has no adapter. Nothing was stored.",
+                "The body is not JSON, or does not match its `Content-Encoding`, or the gateway has no \
+                 adapter. Nothing was stored.",
                 vec![
                     ("malformed", Problem::MalformedJson),
                     (
@@ -41,7 +42,7 @@ impl Refusal {
                 ],
             ),
             400 if access == Access::Signature => (
-                "The body is not JSON, or not a JSON object.",
+                "The body is not a JSON object, or does not match its `Content-Encoding`.",
                 vec![
                     ("malformed", Problem::MalformedJson),
                     ("value", Problem::BodyNotObject),
@@ -54,8 +55,11 @@ impl Refusal {
                     ("malformed", Problem::MalformedJson),
                     ("object", Problem::LogsNotObject),
                     ("protobuf", Problem::MalformedProtobuf),
-                    ("encoding", Problem::MalformedEncoding),
                 ],
+            ),
+            400 if name == IngestCi::NAME => (
+                "The body does not match its `Content-Encoding`. Nothing was stored.",
+                Vec::new(),
             ),
             400 => (
                 "The body is not JSON.",
@@ -86,6 +90,10 @@ impl Refusal {
             413 => (
                 "The body is over its cap. This is checked before the credential.",
                 vec![("body", Problem::BodyTooLarge)],
+            ),
+            415 => (
+                "The content encoding is neither gzip nor identity. Nothing was stored.",
+                vec![("encoding", Problem::UnsupportedEncoding)],
             ),
             422 if !faults(name).is_empty() => {
                 let mut problems = violation(catalogue, route);
@@ -128,6 +136,9 @@ impl Refusal {
             ),
             _ => return None,
         };
+        if status == 400 && !route.endpoint.content_encodings.is_empty() {
+            problems.push(("encoding", Problem::MalformedEncoding));
+        }
         Some(Self {
             description,
             problems,
@@ -270,9 +281,9 @@ fn conflict(route: &Route) -> Described {
 
 fn unnamed_event() -> Problem {
     let [name, ..] = EVENT_HEADERS;
-    let missing =
-        Violation::new(FieldKind::Missing, "field required").at(vec!["header".into(), name.into()]);
-    Problem::Invalid(Violations::one(missing))
+    Problem::Invalid(Violations::one(
+        UNNAMED_EVENT.at(vec!["header".into(), name.into()]),
+    ))
 }
 
 fn bound(bound: SessionBound) -> Described {

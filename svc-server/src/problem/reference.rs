@@ -52,7 +52,12 @@ fn all() -> Vec<Problem> {
     all.extend(declines().map(P::Declined));
     all.extend(SessionBound::ALL.map(P::SessionBound));
     all.extend(ReportBound::ALL.map(P::ReportBound));
-    all.extend([P::ReplyTooLarge, P::BodyTooLarge, P::TooManyValues]);
+    all.extend([
+        P::ReplyTooLarge,
+        P::BodyTooLarge,
+        P::TooManyValues,
+        P::UnsupportedEncoding,
+    ]);
     all.push(P::Invalid(Violations::default()));
     all.extend(QueryFault::ALL.map(P::Query));
     all.extend([

@@ -13,6 +13,7 @@ use crate::settings::Grant;
 /// then the service must be restarted.
 pub(super) async fn health(exchange: Exchange, _: NoParameters) -> Result<Health, Problem> {
     if !exchange.app.engine.is_writing() {
+        tracing::warn!("store.writer_gone");
         return Err(Problem::StoreUnavailable);
     }
     Ok(Health {

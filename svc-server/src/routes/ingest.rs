@@ -114,7 +114,10 @@ pub(super) async fn append_one(
             tracing::info!(code = code.as_str(), "ingest_identity_conflict");
             Err(Problem::Conflict(*code))
         }
-        Some(Outcome::Known) | None => Err(Problem::StoreUnavailable),
+        Some(Outcome::Known) | None => {
+            tracing::warn!("store.no_outcome");
+            Err(Problem::StoreUnavailable)
+        }
     }
 }
 

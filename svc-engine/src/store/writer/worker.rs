@@ -127,7 +127,8 @@ impl Worker {
                 served
             }
             Some(error) => {
-                tracing::warn!(
+                // Whoever answers a sender logs it, once, with the sender's request.
+                tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "store.append_failed"
                 );
@@ -136,9 +137,15 @@ impl Worker {
                     _ => Served::Answered,
                 };
                 // The deadline is the writer's own: its senders did not ask for too much.
-                let mut error = Some(error).filter(|error| !matches!(error, StoreError::Deadline));
-                for command in group {
-                    command.answer(error.take().or(Some(StoreError::NotStored)));
+                let is_shared = group.len() > 1 || matches!(error, StoreError::Deadline);
+                if is_shared {
+                    let cause = Arc::new(error);
+                    for command in group {
+                        let cause = Arc::clone(&cause);
+                        command.answer(Some(StoreError::TransactionFailed(cause)));
+                    }
+                } else if let Some(command) = group.pop() {
+                    command.answer(Some(error));
                 }
                 served
             }

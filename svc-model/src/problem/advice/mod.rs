@@ -193,7 +193,7 @@ impl Problem {
                 "Send the OTLP message of the route, or JSON. Sending the same bytes again does \
                  not help.",
             ),
-            Self::MalformedEncoding => to_client(
+            Self::MalformedEncoding | Self::UnsupportedEncoding => to_client(
                 "Send the body uncompressed or as gzip, and name the encoding in \
                  `Content-Encoding`.",
             ),

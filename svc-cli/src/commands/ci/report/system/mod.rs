@@ -287,6 +287,8 @@ mod tests {
             assert_eq!(system.words(), words, "{system:?}");
             for (word, result) in words {
                 assert_eq!(system.result(&word.to_lowercase()), Some(*result));
+                // The service takes the same words.
+                assert_eq!(CiResult::from_word(word), Some(*result));
             }
             assert_eq!(system.result("running"), None, "{system:?}");
         }
