@@ -176,3 +176,42 @@ fn spectral_reports_no_problem_in_the_document() {
     ];
     run(folder.path(), &linter, &lint);
 }
+
+#[test]
+fn ajv_takes_every_schema_in_strict_mode_and_its_examples() {
+    // It has no program; the compiler of TypeScript stands beside it.
+    let Some(compiler) = program("tsc") else {
+        return;
+    };
+    let modules = compiler.ancestors().nth(2).expect("a folder of modules");
+    let script = workspace().join("tests/clients/strict.mjs");
+    let schemas = workspace().join("schemas");
+    let paths = [script.as_path(), modules, &schemas].map(|path| path.to_str().expect("UTF-8"));
+    let printed = run(workspace(), Path::new("node"), &paths);
+    assert_eq!(printed, "every example is valid\n");
+}
+
+#[test]
+fn the_lines_of_the_page_about_clients_run() {
+    let page = fs::read_to_string(workspace().join("docs/integrate/clients.md")).expect("the page");
+    let lines: Vec<&str> = page
+        .lines()
+        .filter_map(|row| row.strip_prefix("| ")?.split('`').nth(1))
+        .collect();
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    let folder = scratch();
+    let schemas = folder.path().join("schemas");
+    std::os::unix::fs::symlink(workspace().join("schemas"), &schemas).expect("a link");
+    let schema = fs::read(schemas.join("GatewayPayload.json")).expect("a schema");
+    let schema: serde_json::Value = serde_json::from_slice(&schema).expect("JSON");
+    let call = schema["examples"][0].to_string();
+    fs::write(folder.path().join("call.json"), call).expect("a file");
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let name = words.next().expect("a program");
+        let words: Vec<&str> = words.collect();
+        if let Some(program) = program(name) {
+            run(folder.path(), &program, &words);
+        }
+    }
+}
