@@ -429,6 +429,8 @@ exported! {
         pub source_event_id: Option<String>,
         /// The number of the pull request that the run belongs to; null if unknown.
         pub pr_number: Option<i64>,
+        /// Whether a signature proves it. Otherwise somebody with a token reported it.
+        pub signed: bool,
         /// When the service received it.
         pub captured_at: Instant,
         /// The payload of the forge, redacted; an empty object if a pipeline reported the run.

@@ -31,6 +31,7 @@ on_both_backends! {
     an_odd_delivery_id_affects_at_most_its_delivery,
     every_fact_has_the_configured_host,
     any_payload_is_answered_and_repeating_it_is_idempotent,
+    what_the_forge_signs_answers_in_place_of_what_a_token_reported,
 }
 
 fn start(backend: Backend) -> Option<Server> {
@@ -540,4 +541,72 @@ fn the_log_shows_the_result_of_a_delivery_but_none_of_its_content() {
     for content in ["hunter2", "private", "Pager", "pager", "refs/heads"] {
         assert!(!log.contains(content), "{content} is in:\n{log}");
     }
+}
+
+/// Run numbers are public and ascend, so any token can report a run before the forge does.
+fn what_the_forge_signs_answers_in_place_of_what_a_token_reported(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let report = |run: u32, result: &str| {
+        let report = json!({
+            "provider": "forge_actions",
+            "run_id": run.to_string(),
+            "run_attempt": 1,
+            "repo": "acme/pager",
+            "repository_provider": "github",
+            "repository_host": "github.com",
+            "repository_id": "77",
+            "commit_sha": commit('c'),
+            "branch": "main",
+            "workflow_id": "7",
+            "workflow_path": ".github/workflows/ci.yml",
+            "result": result,
+        });
+        let reply = server.deliver("/ingest/ci?compare=true", report.to_string());
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        reply
+    };
+    let signs = |run, conclusion| {
+        let run = workflow_run(run, conclusion);
+        Receipt::of(&server.send(&Webhook::new("workflow_run", &run).to(ANY)))
+    };
+    let first = Receipt::of(&report(5_001, "passed"));
+    let signed = signs(5_001, "failure");
+    assert!(first.stored && signed.stored && first.fact != signed.fact);
+    // The report is repeated, and then comes after the signed outcome of another run.
+    let repeated = report(5_001, "passed");
+    assert_eq!(Receipt::of(&repeated).fact, first.fact);
+    assert_eq!(
+        dig(&repeated.json(), "stored_result"),
+        Some(&Json::from("failed")),
+        "{}",
+        repeated.text()
+    );
+    let late = signs(5_002, "failure");
+    let overruled = Receipt::of(&report(5_002, "passed"));
+    assert!(!overruled.stored && overruled.fact == late.fact);
+    assert!(!Receipt::of(&report(5_002, "failed")).stored);
+
+    let outcome = server.read_json(
+        "/query/ci/outcome?provider=forge_actions&run_id=5001&run_attempt=1&repo=acme/pager",
+    );
+    let outcome = dig(&outcome, "outcome").expect("the outcome");
+    let wanted = json!({
+        "outcome_id": signed.fact,
+        "result": "failed",
+        "superseded": {"outcome_id": first.fact, "result": "passed"},
+    });
+    let wanted = Json::parse(wanted.to_string().as_bytes()).expect("JSON");
+    for member in ["outcome_id", "result", "superseded"] {
+        assert_eq!(dig(outcome, member), dig(&wanted, member), "{member}");
+    }
+    let capture = server.read_json("/v1/capture");
+    for (source, stored) in [("forge_ci", 2), ("ci", 1)] {
+        let counts = dig(&capture, "sources").and_then(|sources| dig(sources, source));
+        let counts = counts.unwrap_or_else(|| panic!("no {source}"));
+        assert_eq!(dig(counts, "conflicts"), Some(&Json::from(1)), "{source}");
+        let facts = dig(counts, "facts").and_then(|facts| dig(facts, "ci_outcomes"));
+        let found = facts.and_then(|facts| dig(facts, "stored"));
+        assert_eq!(found, Some(&Json::from(stored)), "{source}");
+    }
+    assert_eq!(server.log().matches("ci_outcome_contradicted").count(), 2);
 }

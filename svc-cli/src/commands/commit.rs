@@ -173,8 +173,14 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
     let attempt = outcome
         .run_attempt
         .map_or_else(String::new, |attempt| format!("/{attempt}"));
+    let superseded = outcome
+        .superseded
+        .as_ref()
+        .map_or_else(String::new, |superseded| {
+            format!("  ({})", super::ci::superseded(superseded))
+        });
     format!(
-        "ci {}  {}  {} {}{attempt}  {}\n",
+        "ci {}  {}  {} {}{attempt}  {}{superseded}\n",
         outcome.result.as_str(),
         escape(&outcome.workflow_name.to_string_lossy()),
         product(&outcome.provider),

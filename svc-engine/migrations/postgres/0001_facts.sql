@@ -374,7 +374,8 @@ CREATE INDEX session_commit_observations_by_push
 CREATE INDEX session_commit_observations_by_capture
     ON session_commit_observations ((org_id || ''), captured_at_us);
 
--- The attempt is 0 if the run has none.
+-- The attempt is 0 if the run has none. A run may have two outcomes: one that a signature proves, and one
+-- that a token reported before and that differs.
 CREATE TABLE ci_outcomes (
     outcome_id BYTEA NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
@@ -399,6 +400,7 @@ CREATE TABLE ci_outcomes (
     source_spec_version TEXT COLLATE "C",
     source_event_id TEXT COLLATE "C",
     pr_number BIGINT,
+    signed BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
     raw BYTEA NOT NULL,
     run_url_hash BYTEA NOT NULL
@@ -406,7 +408,7 @@ CREATE TABLE ci_outcomes (
 -- Finds a run on all forges at once. An outcome without a repository identity belongs to no forge.
 CREATE UNIQUE INDEX ci_outcomes_by_run
     ON ci_outcomes (run_id, org_id, provider, run_attempt, COALESCE(repository_provider, ''),
-        COALESCE(repository_host, ''));
+        COALESCE(repository_host, ''), signed);
 -- A URL may be too long for an index, so its hash is indexed.
 CREATE INDEX ci_outcomes_by_url ON ci_outcomes (run_url_hash, org_id);
 CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (commit_sha, org_id);
@@ -601,6 +603,28 @@ CREATE VIEW visible_ci_outcomes AS SELECT f.* FROM ci_outcomes f WHERE NOT EXIST
             WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
                 AND later.fact_id = q.fact_id
                 AND later.quarantine_revision > q.quarantine_revision));
+-- The visible outcomes, each with the moment from which another answers for its run, and with the outcome that
+-- it supersedes. What a signature proves supersedes what a token reported.
+CREATE VIEW ci_answers AS SELECT f.*,
+    CASE WHEN f.signed = 0 THEN (SELECT s.captured_at_us FROM visible_ci_outcomes s
+        WHERE s.run_id = f.run_id AND s.org_id = f.org_id AND s.provider = f.provider
+        AND s.run_attempt = f.run_attempt
+        AND COALESCE(s.repository_provider, '') = COALESCE(f.repository_provider, '')
+        AND COALESCE(s.repository_host, '') = COALESCE(f.repository_host, '')
+        AND s.signed = 1) END AS superseded_at_us,
+    CASE WHEN f.signed = 1 THEN (SELECT t.outcome_id FROM visible_ci_outcomes t
+        WHERE t.run_id = f.run_id AND t.org_id = f.org_id AND t.provider = f.provider
+        AND t.run_attempt = f.run_attempt
+        AND COALESCE(t.repository_provider, '') = COALESCE(f.repository_provider, '')
+        AND COALESCE(t.repository_host, '') = COALESCE(f.repository_host, '')
+        AND t.signed = 0) END AS superseded_outcome_id,
+    CASE WHEN f.signed = 1 THEN (SELECT t.result FROM visible_ci_outcomes t
+        WHERE t.run_id = f.run_id AND t.org_id = f.org_id AND t.provider = f.provider
+        AND t.run_attempt = f.run_attempt
+        AND COALESCE(t.repository_provider, '') = COALESCE(f.repository_provider, '')
+        AND COALESCE(t.repository_host, '') = COALESCE(f.repository_host, '')
+        AND t.signed = 0) END AS superseded_result
+    FROM visible_ci_outcomes f;
 CREATE VIEW visible_session_commit_observations AS SELECT f.* FROM session_commit_observations f WHERE NOT EXISTS (
     SELECT 1 FROM quarantine_log q
     WHERE q.org_id = f.org_id AND q.fact_table = 'session_commit_observations' AND q.fact_id = f.observation_id

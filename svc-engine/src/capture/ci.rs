@@ -45,6 +45,7 @@ pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Co
         source_spec_version: request.source_spec_version,
         source_event_id: request.source_event_id.map(Into::into),
         pr_number: None,
+        signed: false,
         captured_at: receipt.received_at,
         raw: Json::Object(Object::new()),
     };

@@ -47,6 +47,8 @@ pub struct CiOutcome {
     pub source_event_id: Option<String>,
     /// The pull request of the run.
     pub pr_number: Option<i64>,
+    /// Whether a signature proves it. Otherwise somebody with a token reported it.
+    pub signed: bool,
     /// When the service received it.
     pub captured_at: Instant,
     /// What the forge said about the run, redacted; empty for a vendor's outcome.

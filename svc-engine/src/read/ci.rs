@@ -117,6 +117,7 @@ pub fn ci_failures(
         before,
         workflow_name: request.workflow_name.as_deref(),
         pr_number: request.pr_number,
+        boundary,
         rows_max: limit + 1,
     };
     let mut rows = snapshot.ci_outcome_page(&question)?;
@@ -243,5 +244,6 @@ pub(super) fn record(
         captured_at: row.captured_at,
         commit_query,
         repository_identity: row.repository.map(Into::into),
+        superseded: row.superseded,
     }
 }

@@ -268,5 +268,6 @@ fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
         source_event_id: row.source_event_id,
         pr_number: row.pr_number,
         captured_at: row.captured_at,
+        superseded: row.superseded,
     }
 }

@@ -131,6 +131,7 @@ fn exported(
             source_spec_version: outcome.source_spec_version,
             source_event_id: outcome.source_event_id,
             pr_number: outcome.pr_number,
+            signed: outcome.signed,
             captured_at: outcome.captured_at,
             content: raw(outcome.raw),
         })),

@@ -273,6 +273,7 @@ fn checked(mut outcomes: Vec<(Lifetime, CiOutcomeRow)>, linked: Instant) -> Vec<
             pr_number: row.pr_number,
             captured_at: row.captured_at,
             repository_identity: row.repository.map(Into::into),
+            superseded: row.superseded,
         })
         .collect()
 }

@@ -32,8 +32,12 @@ use crate::fact::{
 pub enum Outcome {
     /// It is stored.
     Stored(FactId),
+    /// It is stored, and supersedes a fact of lesser authority that says something else.
+    Superseding(FactId),
     /// It was stored before, under this id.
     Redelivered(FactId),
+    /// It is not stored: this fact of greater authority says something else.
+    Overruled(FactId),
     /// It was stored before. No answer names such a fact, so nobody needs its id.
     Known,
     /// A different fact with the same identity is stored.
@@ -170,7 +174,7 @@ macro_rules! kinds {
                     let stored = <$fact as Kind>::store(appending, &of_kind)?;
                     let mut fact_ids = Vec::new();
                     for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
-                        if let Outcome::Stored(fact_id) = outcome {
+                        if let Outcome::Stored(fact_id) | Outcome::Superseding(fact_id) = outcome {
                             fact_ids.push(fact_id);
                             <$fact as Kind>::trace(fact, &mut traces);
                         }
@@ -280,12 +284,14 @@ impl Counted {
         let at = self.at;
         let counts = self.source();
         for (table, outcome) in facts {
+            let is_conflict = matches!(outcome, Outcome::Superseding(_) | Outcome::Overruled(_));
+            counts.conflicts += u64::from(is_conflict);
             match outcome {
-                Outcome::Stored(_) => {
+                Outcome::Stored(_) | Outcome::Superseding(_) => {
                     counts.facts.entry(table.into()).or_default().stored += 1;
                     counts.last_stored_at = Some(at);
                 }
-                Outcome::Redelivered(_) | Outcome::Known => {
+                Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
                     counts.facts.entry(table.into()).or_default().duplicates += 1;
                 }
                 Outcome::Conflict(_) => counts.conflicts += 1,

@@ -22,6 +22,31 @@ pub(super) trait Fact: Record {
 
     /// The columns besides a key that must be equal in a redelivery, separated by `, `.
     const IDENTITY: &'static str = "";
+
+    /// Stores rows and returns the outcome of each.
+    fn insert(
+        appending: &mut Appending<'_, '_>,
+        rows: &[&NewRow],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        insert::<Self>(appending, rows)
+    }
+}
+
+/// Inserts rows. Where the key of one is taken, the stored fact tells what it is.
+pub(super) fn insert<F: Fact>(
+    appending: &mut Appending<'_, '_>,
+    rows: &[&NewRow],
+) -> Result<Vec<Outcome>, StoreError> {
+    let values = rows.iter().map(|row| row.values.as_slice());
+    let connection = &mut *appending.transaction.connection;
+    let inserted = connection.insert(&F::TABLE.insert, values)?;
+    rows.iter()
+        .zip(inserted)
+        .map(|(row, inserted)| match inserted {
+            Some(_) => Ok(Outcome::Stored(row.fact_id)),
+            None => redelivery::judge(appending, F::TABLE, F::KEYS, F::IDENTITY, row),
+        })
+        .collect()
 }
 
 impl<F: Fact> Kind for F {
@@ -43,16 +68,7 @@ impl<F: Fact> Kind for F {
         appending: &mut Appending<'_, '_>,
         rows: &[&NewRow],
     ) -> Result<Vec<Outcome>, StoreError> {
-        let values = rows.iter().map(|row| row.values.as_slice());
-        let connection = &mut *appending.transaction.connection;
-        let inserted = connection.insert(&F::TABLE.insert, values)?;
-        rows.iter()
-            .zip(inserted)
-            .map(|(row, inserted)| match inserted {
-                Some(_) => Ok(Outcome::Stored(row.fact_id)),
-                None => redelivery::judge(appending, F::TABLE, F::KEYS, F::IDENTITY, row),
-            })
-            .collect()
+        F::insert(appending, rows)
     }
 
     fn trace<'a>(row: &'a NewRow, traces: &mut Traces<'a>) {

@@ -5,7 +5,7 @@ use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
 use svc_model::limit::CI_RUN_OUTCOMES_MAX;
-use svc_model::query::RunName;
+use svc_model::query::{RunName, SupersededOutcome};
 use svc_model::repository::{Branch, CommitSha, RepositoryIdentity};
 use svc_model::time::Instant;
 
@@ -61,9 +61,11 @@ pub struct CiOutcomeRow {
     pub pr_number: Option<i64>,
     /// When the service received it.
     pub captured_at: Instant,
+    /// The outcome that a token reported for the run, if this one is proven and differs.
+    pub superseded: Option<SupersededOutcome>,
 }
 
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 25] = [
     "outcome_id",
     "provider",
     "run_id",
@@ -87,6 +89,8 @@ const COLUMNS: [&str; 23] = [
     "source_event_id",
     "pr_number",
     "captured_at_us",
+    "superseded_outcome_id",
+    "superseded_result",
 ];
 
 impl CiOutcomeRow {
@@ -114,6 +118,15 @@ impl CiOutcomeRow {
             source_event_id: columns.next()?,
             pr_number: columns.next()?,
             captured_at: columns.next()?,
+            superseded: {
+                let outcome_id: Option<FactId> = columns.next()?;
+                let result: Option<CiResult> = columns.next()?;
+                let both = outcome_id.zip(result);
+                both.map(|(outcome_id, result)| SupersededOutcome {
+                    outcome_id,
+                    result: result.into(),
+                })
+            },
         })
     }
 
@@ -152,9 +165,28 @@ macro_rules! outcomes {
             f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
             f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.run_url,
             f.provider_result, f.error_type, f.reason, f.source_event_type,
-            f.source_spec_version, f.source_event_id, f.pr_number, f.captured_at_us
-            FROM visible_ci_outcomes f",
+            f.source_spec_version, f.source_event_id, f.pr_number, f.captured_at_us,
+            f.superseded_outcome_id, f.superseded_result FROM ci_answers f",
             $($condition),+
+        )
+    };
+}
+
+macro_rules! not_superseded {
+    ($boundary:literal) => {
+        concat!(
+            " AND COALESCE(f.superseded_at_us, 9223372036854775807) > ",
+            $boundary
+        )
+    };
+}
+/// Restricts outcomes to those that were received by a boundary and answer for their run then.
+macro_rules! answering {
+    ($boundary:literal) => {
+        concat!(
+            " AND f.captured_at_us <= ",
+            $boundary,
+            not_superseded!($boundary)
         )
     };
 }
@@ -163,23 +195,36 @@ macro_rules! outcomes {
 /// no index is used for the organization alone.
 pub(super) const OUTCOMES: &str = outcomes!(" WHERE COALESCE(f.org_id, '') = $1");
 const OF_RUN: &str = outcomes!(
-    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
+    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4",
+    answering!("$5")
 );
 const OF_ATTEMPTS: &str = outcomes!(
-    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.captured_at_us <= $4 LIMIT $5"
+    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3",
+    answering!("$4"),
+    " LIMIT $5"
 );
-const OF_ID: &str =
-    outcomes!(" WHERE f.org_id = $1 AND f.run_id = $2 AND f.captured_at_us <= $3 LIMIT $4");
+const OF_ID: &str = outcomes!(
+    " WHERE f.org_id = $1 AND f.run_id = $2",
+    answering!("$3"),
+    " LIMIT $4"
+);
 const OF_JOBS: &str = outcomes!(
-    " WHERE f.org_id = $1 AND f.run_id >= $2 AND f.run_id < $5 AND f.captured_at_us <= $3 LIMIT $4"
+    " WHERE f.org_id = $1 AND f.run_id >= $2 AND f.run_id < $5",
+    answering!("$3"),
+    " LIMIT $4"
 );
-const OF_URL: &str =
-    outcomes!(" WHERE f.org_id = $1 AND f.run_url_hash = $2 AND f.captured_at_us <= $3 LIMIT $4");
-const OF_COMMIT: &str =
-    outcomes!(" WHERE f.org_id = $1 AND f.commit_sha = $2 AND f.captured_at_us <= $3");
+const OF_URL: &str = outcomes!(
+    " WHERE f.org_id = $1 AND f.run_url_hash = $2",
+    answering!("$3"),
+    " LIMIT $4"
+);
+const OF_COMMIT: &str = outcomes!(
+    " WHERE f.org_id = $1 AND f.commit_sha = $2",
+    answering!("$3")
+);
 /// Finds outcomes by the commit that CI checked.
 const OF_COMMITS: OfCommits = OfCommits {
-    select: OUTCOMES,
+    select: outcomes!(" WHERE COALESCE(f.org_id, '') = $1", not_superseded!("$2")),
     commit: "commit_sha",
 };
 
@@ -191,7 +236,8 @@ macro_rules! of_page {
             " AND f.repo = $2 AND f.result = $3 AND f.captured_at_us >= $4
             AND (f.captured_at_us, f.outcome_id) < ($5, $6)
             AND (CAST($7 AS TEXT) IS NULL OR f.workflow_name = $7)
-            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)"
+            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)",
+            answering!("$9")
         )
     };
 }
@@ -200,17 +246,17 @@ macro_rules! page {
     ($repository:literal) => {
         outcomes!(
             of_page!($repository),
-            " ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $9"
+            " ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $10"
         )
     };
 }
 const PAGE_IDENTIFIED: &str =
-    page!(" AND f.repository_provider = $10 AND f.repository_host = $11 AND f.repository_id = $12");
+    page!(" AND f.repository_provider = $11 AND f.repository_host = $12 AND f.repository_id = $13");
 const PAGE_NAMED: &str = page!(
     " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
 );
 const COUNT_NAMED: &str = concat!(
-    "SELECT COUNT(*) FROM visible_ci_outcomes f",
+    "SELECT COUNT(*) FROM ci_answers f",
     of_page!(
         " AND f.repository_provider IS NULL AND f.repository_host IS NULL
         AND f.repository_id IS NULL"
@@ -244,6 +290,8 @@ pub struct CiOutcomePage<'a> {
     pub workflow_name: Option<&'a str>,
     /// The pull request.
     pub pr_number: Option<i64>,
+    /// The outcomes answered for their runs at this moment.
+    pub boundary: Instant,
     /// The maximum number of outcomes.
     pub rows_max: u64,
 }
@@ -272,6 +320,7 @@ fn page_keys<'v>(
         page.before.1.map_or(Value::Blob(&[]), Value::from),
         workflow_name.into(),
         page.pr_number.into(),
+        page.boundary.microseconds().into(),
         i64::try_from(page.rows_max).unwrap_or(i64::MAX).into(),
     ]
 }

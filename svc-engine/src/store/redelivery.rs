@@ -46,16 +46,21 @@ impl Key {
         row.given(table, self.column) == self.given
     }
 
-    /// Finds the retained fact and compares it with the fact to be inserted.
+    /// Finds the retained fact and compares it with the fact to be inserted. If given, it has
+    /// another value in one column.
     fn retained(
         &self,
         connection: &mut Connection,
         table: &'static Table,
         row: &NewRow,
+        but: Option<(&str, &Value<'static>)>,
     ) -> Result<Option<Difference>, StoreError> {
         let keys = ["org_id"].into_iter().chain(self.others.split(", "));
         let keys: Option<Vec<Value<'_>>> = keys
-            .map(|column| row.value(table, column).cloned())
+            .map(|column| match but {
+                Some((other, value)) if other == column => Some(value.clone()),
+                _ => row.value(table, column).cloned(),
+            })
             .collect();
         let keys = keys.ok_or(corrupt(table.name, "its key has no such column"))?;
         connection.first(&self.text(table), &keys, |retained| {
@@ -126,10 +131,24 @@ impl Difference {
         }
     }
 
+    /// Returns the id of the retained fact.
+    pub(super) const fn fact_id(&self) -> FactId {
+        self.fact_id
+    }
+
     /// Returns the columns that differ.
-    #[cfg(test)]
     pub(super) fn columns(&self) -> &[&'static str] {
         &self.columns
+    }
+
+    /// Returns whether the row, whose identifying columns are given, is about something else than the
+    /// retained fact.
+    pub(super) fn is_conflict(&self, table: &Table, identity: &str, row: &NewRow) -> bool {
+        self.columns.iter().any(|column| {
+            let beside = NAMES.iter().find(|(name, _)| name == column);
+            let is_decisive = beside.is_none_or(|(_, id)| !row.given(table, id));
+            is_decisive && identity.split(", ").any(|name| name == *column)
+        })
     }
 
     /// Tells the operator. The retained fact is not changed.
@@ -140,6 +159,21 @@ impl Difference {
             columns = self.columns.join(","),
             "redelivery_differs"
         );
+    }
+}
+
+/// Finds the retained fact whose key is that of a row but for the value of one column, and compares
+/// it with the row.
+pub(super) fn counterpart(
+    connection: &mut Connection,
+    table: &'static Table,
+    keys: &[Key],
+    row: &NewRow,
+    but: (&str, &Value<'static>),
+) -> Result<Option<Difference>, StoreError> {
+    match keys.iter().find(|key| key.is_of(table, row)) {
+        Some(key) => key.retained(connection, table, row, Some(but)),
+        None => Ok(None),
     }
 }
 
@@ -156,14 +190,9 @@ pub(super) fn judge(
         return Ok(Outcome::Known);
     };
     let difference = key
-        .retained(appending.transaction.connection, table, row)?
+        .retained(appending.transaction.connection, table, row, None)?
         .ok_or(corrupt(table.name, "a retained fact is absent"))?;
-    let identifies = |column: &&str| {
-        let beside = NAMES.iter().find(|(name, _)| name == column);
-        let is_decisive = beside.is_none_or(|(_, id)| !row.given(table, id));
-        is_decisive && identity.split(", ").any(|name| name == *column)
-    };
-    if difference.columns.iter().any(identifies) {
+    if difference.is_conflict(table, identity, row) {
         return Ok(Outcome::Conflict(Code::RepositoryIdentityConflict));
     }
     let fact_id = difference.fact_id;

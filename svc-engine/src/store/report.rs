@@ -63,6 +63,8 @@ pub struct CohortOutcome {
     pub pr_number: Option<i64>,
     /// When it was captured.
     pub captured_at: Instant,
+    /// When another outcome that a signature proves was captured, which answers since then.
+    pub superseded_at: Option<Instant>,
 }
 
 /// The repository, commit and branch that the run of an outcome was for.
@@ -140,7 +142,7 @@ impl<T> Alike<T> {
     }
 }
 
-const OUTCOME_COLUMNS: [&str; 16] = [
+const OUTCOME_COLUMNS: [&str; 17] = [
     "outcome_id",
     "provider",
     "run_id",
@@ -157,6 +159,7 @@ const OUTCOME_COLUMNS: [&str; 16] = [
     "result",
     "pr_number",
     "captured_at_us",
+    "superseded_at_us",
 ];
 
 /// The organization is an expression that no index has. Otherwise PostgreSQL, while it has no
@@ -169,8 +172,8 @@ macro_rules! outcomes {
                 "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
                 f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
                 f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.pr_number,
-                f.captured_at_us
-                FROM visible_ci_outcomes f
+                f.captured_at_us, f.superseded_at_us
+                FROM ci_answers f
                 WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= $2 AND ",
                 $key
             ),
@@ -222,6 +225,7 @@ impl CohortOutcome {
             result: last.next()?,
             pr_number: last.next()?,
             captured_at: last.next()?,
+            superseded_at: last.next()?,
         })
     }
 }
@@ -365,7 +369,7 @@ impl Snapshot<'_> {
     }
 
     /// Passes on the visible outcomes at these commits that were received by the boundary, in any
-    /// repository.
+    /// repository, also those that are superseded.
     pub fn ci_outcomes_of_commits(
         &mut self,
         commits: &[&CommitSha],
@@ -401,7 +405,8 @@ impl Snapshot<'_> {
     }
 
     /// Passes on the visible outcomes of runs with these ids that were received by the boundary,
-    /// from any system and forge. Outcomes that are already known are left out.
+    /// from any system and forge, also those that are superseded. Outcomes that are already known are
+    /// left out.
     pub fn ci_outcomes_of_runs(
         &mut self,
         run_ids: &[&str],

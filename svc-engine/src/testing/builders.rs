@@ -154,6 +154,7 @@ pub fn outcome(number: u128, run_id: &str) -> CiOutcome {
         source_spec_version: None,
         source_event_id: None,
         pr_number: None,
+        signed: false,
         captured_at: at(0),
         raw: Json::Object(Object::new()),
     }

@@ -160,6 +160,21 @@ pub struct CiOutcomeRecord {
     pub commit_query: CommitLink,
     /// The identity of the repository; null if the sender gave none.
     pub repository_identity: Option<LifetimeIdentity>,
+    /// The outcome of the run that this one supersedes: a token reported it, and it differs from what
+    /// the forge says under its signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededOutcome>,
+}
+
+/// An outcome that another one supersedes. It stays stored, but answers nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct SupersededOutcome {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The result that it reports.
+    pub result: Open<CiResult>,
 }
 
 /// The outcome of the requested run.

@@ -10,7 +10,7 @@ use super::selector::counts_by_decline;
 use super::selector::{
     REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
 };
-use super::{LifetimeIdentity, RepositorySelector};
+use super::{LifetimeIdentity, RepositorySelector, SupersededOutcome};
 use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, OrgId, SessionId};
@@ -250,6 +250,10 @@ pub struct CommitCiOutcome {
     pub pr_number: Option<i64>,
     /// When the service received the outcome.
     pub captured_at: Instant,
+    /// The outcome of the run that this one supersedes: a token reported it, and it differs from what
+    /// the forge says under its signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededOutcome>,
 }
 
 /// What is known about the commit in one repository.

@@ -18,7 +18,7 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 
-pub use ci::{CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest};
+pub use ci::{CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest, SupersededOutcome};
 pub use commit::{
     AttributionSource, CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository,
     CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservedSession,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::parameter::{TRUE, Truth, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
-use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
+use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, SupersededOutcome, Unknown};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
 use crate::field::Violations;
@@ -486,6 +486,10 @@ pub struct DossierCiOutcome {
     /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
+    /// The outcome of the run that this one supersedes: a token reported it, and it differs from what
+    /// the forge says under its signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<SupersededOutcome>,
 }
 
 /// Everything that was captured of a Session, as metadata: no content, no user, and no paths unless

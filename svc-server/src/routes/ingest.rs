@@ -93,8 +93,11 @@ pub(super) async fn append_one(
     let outcomes = app.engine.append(vec![fact], counted.clone()).await?;
     let outcome = outcomes.first().map(|outcome| (table, *outcome));
     app.counts.delivered(&counted.with(outcome));
+    if let Some(Outcome::Superseding(fact_id) | Outcome::Overruled(fact_id)) = outcomes.first() {
+        tracing::info!(signed = %fact_id, "ci_outcome_contradicted");
+    }
     match outcomes.first() {
-        Some(Outcome::Stored(fact_id)) => {
+        Some(Outcome::Stored(fact_id) | Outcome::Superseding(fact_id)) => {
             tracing::debug!(%fact_id, stored = true, "fact_stored");
             Ok(IngestResult {
                 fact_id: *fact_id,
@@ -102,7 +105,7 @@ pub(super) async fn append_one(
                 stored_result: None,
             })
         }
-        Some(Outcome::Redelivered(fact_id)) => {
+        Some(Outcome::Redelivered(fact_id) | Outcome::Overruled(fact_id)) => {
             tracing::debug!(%fact_id, stored = false, "fact_stored");
             Ok(IngestResult {
                 fact_id: *fact_id,
@@ -249,8 +252,10 @@ pub(super) async fn gateway_batch(
     app.counts.delivered(&counted.with(facts));
     for outcome in outcomes {
         match outcome {
-            Outcome::Stored(_) => receipt.stored += 1,
-            Outcome::Redelivered(_) | Outcome::Known => receipt.duplicates += 1,
+            Outcome::Stored(_) | Outcome::Superseding(_) => receipt.stored += 1,
+            Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
+                receipt.duplicates += 1;
+            }
             Outcome::Conflict(_) => {
                 *receipt
                     .rejected
@@ -280,7 +285,12 @@ pub(super) async fn ci(
         // The receipt is correct without it.
         let retained = exchange.app.engine.ci_outcome(asked).await;
         let retained = retained.ok().and_then(|answer| answer.outcome);
-        let retained = retained.filter(|retained| retained.outcome_id == appended.fact_id);
+        let retained = retained.filter(|retained| {
+            let superseded = retained.superseded.iter().map(|other| other.outcome_id);
+            superseded
+                .chain([retained.outcome_id])
+                .any(|outcome_id| outcome_id == appended.fact_id)
+        });
         appended.stored_result = retained
             .map(|retained| retained.result)
             .filter(|retained| *retained != sent);

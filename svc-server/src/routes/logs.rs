@@ -91,8 +91,10 @@ fn note(
 ) {
     let (mut stored, mut duplicates) = (0_u64, 0_u64);
     let facts = facts.inspect(|(_, outcome)| match outcome {
-        Outcome::Stored(_) => stored += 1,
-        Outcome::Redelivered(_) | Outcome::Known | Outcome::Conflict(_) => duplicates += 1,
+        Outcome::Stored(_) | Outcome::Superseding(_) => stored += 1,
+        Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known | Outcome::Conflict(_) => {
+            duplicates += 1;
+        }
     });
     app.counts.delivered(&counted.with(facts));
     if !report.redactions.is_empty() {

@@ -306,6 +306,7 @@ impl Population {
             provider_result: Some(Text::from(if failed { "failure" } else { "success" })),
             reason: failed.then(|| Text::from("step 7 of 12: 3 of 1,204 tests failed")),
             pr_number: (run < 3).then(|| Self::pull_request(push)),
+            signed: true,
             captured_at: self.after(push, 20_000_000 + run as i64 * 7_000_000),
             raw: if run < 3 {
                 run_description(push, run)

@@ -10,7 +10,7 @@ use clap::Subcommand;
 
 pub(crate) use self::failures::Failures;
 pub(crate) use self::outcome::{
-    Outcome, attempt_of, commit_command, fields, not_stored, others, run_flags,
+    Outcome, attempt_of, commit_command, fields, not_stored, others, run_flags, superseded,
 };
 pub(crate) use self::report::Report;
 pub(crate) use self::selection::{FoundRun, RunOptions};

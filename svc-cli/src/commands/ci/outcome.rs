@@ -1,6 +1,6 @@
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord, CiRun};
+use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord, CiRun, SupersededOutcome};
 use svc_model::time::Instant;
 
 use super::RunOptions;
@@ -72,6 +72,7 @@ pub(crate) fn fields(
         "result",
         format!("{}, {}", outcome.result, relative(outcome.captured_at, now)),
     );
+    fields.add_some("superseded", outcome.superseded.as_ref().map(superseded));
     let attempt = attempt_of(outcome.run_attempt);
     fields.add(
         "run",
@@ -108,6 +109,12 @@ pub(crate) fn fields(
     fields.add_some("reason", text(outcome.reason.as_ref()));
     fields.add_some("url", text(outcome.run_url.as_ref()));
     fields
+}
+
+/// Returns what was reported for a run before the forge said something else.
+pub(crate) fn superseded(superseded: &SupersededOutcome) -> String {
+    let (result, outcome_id) = (&superseded.result, superseded.outcome_id);
+    format!("a token reported {result} ({outcome_id}); the forge's signed word differs")
 }
 
 /// Returns an attempt in the form that follows a run's id.

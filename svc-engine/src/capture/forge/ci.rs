@@ -53,6 +53,7 @@ pub(super) fn capture(
         source_spec_version: None,
         source_event_id: delivery.source_event_id()?,
         pr_number: pull_request(&run),
+        signed: true,
         captured_at: delivery.receipt.received_at,
         raw: Json::Null,
     };
@@ -193,6 +194,7 @@ mod tests {
             source_spec_version: None,
             source_event_id: Some("d-1".to_owned()),
             pr_number: Some(7),
+            signed: true,
             captured_at: delivery().receipt.received_at,
             raw: run,
         };

@@ -248,8 +248,11 @@ impl Attempt<'_> {
             let rest = facts.split_off(facts.len().min(OBSERVATIONS_PER_TRANSACTION));
             for outcome in store.append_blocking(std::mem::replace(&mut facts, rest))? {
                 match outcome {
-                    Outcome::Stored(_) => stored += 1,
-                    Outcome::Redelivered(_) | Outcome::Known | Outcome::Conflict(_) => {
+                    Outcome::Stored(_) | Outcome::Superseding(_) => stored += 1,
+                    Outcome::Redelivered(_)
+                    | Outcome::Overruled(_)
+                    | Outcome::Known
+                    | Outcome::Conflict(_) => {
                         duplicates += 1;
                     }
                 }

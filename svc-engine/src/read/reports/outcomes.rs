@@ -39,7 +39,7 @@ pub(super) struct CommitOutcomes {
 impl Bytes for Arc<CommitOutcomes> {
     fn bytes(&self) -> u64 {
         // With the texts that outcomes at a commit share.
-        640 + 136 * (self.at.len() + self.beside.len()) as u64
+        640 + 152 * (self.at.len() + self.beside.len()) as u64
     }
 }
 
@@ -156,21 +156,24 @@ pub(super) struct Outcomes<'o> {
 }
 
 impl<'o> Outcomes<'o> {
-    /// Selects the outcomes captured by a boundary.
+    /// Selects the outcomes captured by a boundary that answer for their runs then.
     pub(super) fn of(
         commits: &'o [Arc<CommitOutcomes>],
         boundary: Instant,
     ) -> Result<Self, StoreError> {
-        let is_captured = |outcome: &&CohortOutcome| outcome.captured_at <= boundary;
+        let answers = |outcome: &&CohortOutcome| {
+            let is_superseded = outcome.superseded_at.is_some_and(|at| at <= boundary);
+            outcome.captured_at <= boundary && !is_superseded
+        };
         let at = commits.iter().flat_map(|commit| &commit.at);
-        let at: Vec<&CohortOutcome> = at.filter(is_captured).collect();
+        let at: Vec<&CohortOutcome> = at.filter(answers).collect();
         let mut beside: Vec<&CohortOutcome> = Vec::new();
         if commits.iter().any(|commit| !commit.beside.is_empty()) {
             let mut known: HashSet<FactId, RandomState> =
                 at.iter().map(|outcome| outcome.outcome_id).collect();
             let runs: HashSet<RunKey<'_>, RandomState> = at.iter().copied().map(run).collect();
             let others = commits.iter().flat_map(|commit| &commit.beside);
-            for other in others.filter(is_captured) {
+            for other in others.filter(answers) {
                 if runs.contains(&run(other)) && known.insert(other.outcome_id) {
                     beside.push(other);
                 }

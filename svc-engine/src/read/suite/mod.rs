@@ -48,6 +48,7 @@ mod listing;
 mod outcomes;
 mod reports;
 mod sessions;
+mod signed;
 mod worlds;
 
 /// A store, and an operator who acts on it.
@@ -74,7 +75,8 @@ impl Stage {
     fn add(&self, facts: impl IntoIterator<Item = Append>) {
         let facts: Vec<Append> = facts.into_iter().collect();
         let outcomes = self.store.append_now(facts).unwrap();
-        let new = |outcome: &Outcome| matches!(outcome, Outcome::Stored(_));
+        let new =
+            |outcome: &Outcome| matches!(outcome, Outcome::Stored(_) | Outcome::Superseding(_));
         assert!(outcomes.iter().all(new), "{outcomes:?}");
     }
 

@@ -296,7 +296,7 @@ fn the_cost_of_a_cohort_depends_only_on_its_range(
             "pushes_by_capture",
         ),
         (
-            "FROM visible_ci_outcomes f WHERE COALESCE(f.org_id, '') = $1 AND f.org_id",
+            "FROM ci_answers f WHERE COALESCE(f.org_id, '') = $1 AND f.org_id",
             "ci_outcomes_by_capture",
         ),
     ] {

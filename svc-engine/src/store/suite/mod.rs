@@ -55,6 +55,7 @@ mod repository_claims;
 mod repository_facts;
 mod schema;
 mod set_back;
+mod signed_outcomes;
 mod visibility;
 
 /// Any text, including NUL, surrogates and characters that JSON escapes.

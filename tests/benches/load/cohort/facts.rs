@@ -311,6 +311,7 @@ impl Writing<'_> {
                 workflow_path: Some(format!(".github/workflows/{workflow}.yml")),
                 result,
                 pr_number: (workflow == 0).then_some(pull_request.place as i64 + 1),
+                signed: true,
                 captured_at: self.cohort.at(at),
                 ..builders::outcome(0, &run_id)
             };

@@ -297,6 +297,24 @@ fn a_stored_hidden_or_released_outcome_changes_a_remembered_report(
     };
     stage.add([ci(passed)]);
     reports.check_new();
+    // The forge says under its signature that this run failed.
+    let reported = reports.check(9_000);
+    let proven = CiOutcome {
+        commit_sha: guessed.clone(),
+        signed: true,
+        ..checked(47, "kept", Some(101), 5_003)
+    };
+    stage.add([ci(proven)]);
+    assert_ne!(reports.check(9_000), reported);
+    let until_then = reports.check(5_002);
+    stage.quarantine(FactTable::CiOutcomes, id(47));
+    reports.check(9_000);
+    stage.release(FactTable::CiOutcomes, id(47));
+    assert_ne!(
+        reports.check(5_003),
+        until_then,
+        "until then the report answers"
+    );
 }
 
 #[rstest]

@@ -379,6 +379,7 @@ fn any_outcome(dice: &mut Dice) -> CiOutcome {
         workflow_name: Text::from(dice.one_of(&["CI", ""])),
         result: any_result(dice),
         pr_number: any_pr_number(dice),
+        signed: false,
         captured_at: dice.moment(),
         ..outcome(1, "")
     }
