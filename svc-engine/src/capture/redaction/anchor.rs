@@ -28,8 +28,8 @@ pub(super) enum Kind {
     ApiKey,
     /// `bearer`.
     Bearer,
-    /// `secret`, `token`, `pass`, `pwd`, `cookie` or `key`: part of a name that may say what its
-    /// value is.
+    /// `secret`, `token`, `pass`, `pwd`, `psk`, `cookie`, `auth` or `key`: part of a name that may say
+    /// what its value is.
     Name,
     /// A long run of letters, digits, `_` and `-`; the anchor is empty and stands at its start.
     Run,
@@ -37,8 +37,10 @@ pub(super) enum Kind {
     ShortKey,
     /// `://`.
     Url,
-    /// ` -u` or `--u`, the option of a command that takes a user and a password.
-    User,
+    /// ` -` or `--` and a letter: an option of a command that may take a password.
+    Option,
+    /// `:54`, as in a line of `.pgpass`: the beginning of PostgreSQL's port.
+    Port,
     /// `sig=`.
     Signature,
     /// `-----BEGIN `.
@@ -113,18 +115,21 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
         ];
         let low = own.map(|byte| byte | 0x20);
         let word = |word: [u8; 3]| is(low[0], word[0]) & is(low[1], word[1]) & is(low[2], word[2]);
-        *hit = word(*b"riz")
+        // The letters of options are compared in groups: up to `c`, `p`, and `u` with `w`.
+        let then = |pair: [u8; 2]| is(low[1], pair[0]) & is(low[2], pair[1]);
+        *hit = word(*b"aut")
             | word(*b"bea")
             | word(*b"key")
             | word(*b"tok")
             | word(*b"ecr")
-            | word(*b"pas")
-            | word(*b"pwd")
+            | (is(low[0], b'p') & (then(*b"as") | then(*b"wd") | then(*b"sk")))
             | word(*b"coo")
             | word(*b"xox")
-            | word(*b"://")
+            | (is(low[0], b':') & (then(*b"//") | then(*b"54")))
             | (word(*b"sig") & is(own[3], b'='))
-            | ((is(own[0], b' ') | is(own[0], b'-')) & is(own[1], b'-') & is(own[2], b'u'))
+            | ((is(own[0], b' ') | is(own[0], b'-'))
+                & is(own[1], b'-')
+                & (is(low[2] & 0xfc, b'`') | is(low[2], b'p') | is(low[2] | 2, b'w')))
             | (is(own[0], b'-') & is(own[1], b'B') & is(own[2], b'E'));
     }
     let mut run = [0; WINDOW];
@@ -174,21 +179,39 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
             .then_some(Anchor { kind, start, end })
     };
     match text[place] | 0x20 {
-        b'r' => word(Kind::Authorization, 5, b"authorization"),
+        b'a' => word(Kind::Authorization, 0, b"authorization").or_else(|| {
+            let auth = word(Kind::Name, 0, b"auth")?;
+            let goes_on = text.get(auth.end).is_some_and(u8::is_ascii_lowercase);
+            (!goes_on).then_some(auth)
+        }),
         b'b' => word(Kind::Bearer, 0, b"bearer"),
         b'e' => word(Kind::Name, 1, b"secret"),
         b't' => word(Kind::Name, 0, b"token"),
         b'c' => word(Kind::Name, 0, b"cookie"),
-        b'p' => word(Kind::Name, 0, b"pass").or_else(|| word(Kind::Name, 0, b"pwd")),
+        b'p' => [&b"pass"[..], b"pwd", b"psk"]
+            .iter()
+            .find_map(|name| word(Kind::Name, 0, name)),
         b'k' => {
             let key = word(Kind::Name, 0, b"key")?;
             Some(api_key(text, key).unwrap_or(key))
         }
         b's' => word(Kind::Signature, 0, b"sig="),
         b'x' => word(Kind::ShortKey, 0, b"xox"),
-        b':' => word(Kind::Url, 0, b"://"),
+        b':' => word(Kind::Url, 0, b"://").or_else(|| word(Kind::Port, 0, b":54")),
         b'-' if text[place..].starts_with(b"-B") => word(Kind::Pem, 4, b"-----BEGIN "),
-        b' ' | b'-' => word(Kind::User, 0, &[text[place], b'-', b'u']),
+        b' ' | b'-' => {
+            let end = place + 3;
+            let option = text.get(place..end)?;
+            // `--B` is in the first line of a key.
+            let letter = option[2] | if option[0] == b' ' { 0x20 } else { 0 };
+            (option[1] == b'-' && matches!(letter, b'a' | b'b' | b'p' | b'u' | b'w')).then_some(
+                Anchor {
+                    kind: Kind::Option,
+                    start: place,
+                    end,
+                },
+            )
+        }
         _ => None,
     }
 }
@@ -222,7 +245,7 @@ mod tests {
         found
     }
 
-    const WORDS: [(&str, Kind); 23] = [
+    const WORDS: [(&str, Kind); 28] = [
         ("Authorization", Kind::Authorization),
         ("AUTHORIZATION", Kind::Authorization),
         ("api_key", Kind::ApiKey),
@@ -242,8 +265,13 @@ mod tests {
         ("Key", Kind::Name),
         ("xox", Kind::ShortKey),
         ("://", Kind::Url),
-        (" -u", Kind::User),
-        ("--u", Kind::User),
+        (" -u", Kind::Option),
+        ("--u", Kind::Option),
+        (" -P", Kind::Option),
+        (" -a", Kind::Option),
+        ("auth", Kind::Name),
+        ("PSK", Kind::Name),
+        (":54", Kind::Port),
         ("sig=", Kind::Signature),
         ("-----BEGIN ", Kind::Pem),
     ];
@@ -301,6 +329,10 @@ mod tests {
             "-BEST",
             "----BEGIN ",
             "-x",
+            " -x",
+            "author",
+            "automatic",
+            ":50",
             ":/ /",
             "sig-",
             "ri",

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, Quote, is_blank, is_word, preceded_by, starts_word};
-use super::looks::{is_code, is_reference, is_request, is_several_words};
+use super::looks::{is_code, is_random, is_reference, is_request, is_several_words, is_stand_in};
 use super::member;
-use super::name::{self, Written};
+use super::name::{self, Secret, Written};
 
 /// The longest part of a name before and after the word that gives it away.
 const NAME_BYTES_MAX: usize = 64;
@@ -48,32 +48,51 @@ pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
 /// call, an index or a template.
 pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let name = name_around(text, anchor)?;
-    let secret = name::secret(&text[name.clone()])?;
+    match name::secret(&text[name.clone()]) {
+        Some(secret) => assigned(text, &name, secret).or_else(|| stated(text, &name, secret)),
+        None => of_openssl(text, &name),
+    }
+}
+
+/// Returns the value that a sign assigns to a name.
+fn assigned(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(text, name.end);
     let quote = cursor.quote();
     cursor.one(|byte| byte == b']');
     let blanks = gap(&mut cursor);
     let flag = text[name.start] == b'-' && blanks;
     let element = preceded_by(text, name.start, |byte| byte == b'<');
+    // `{:password, "value"}`
+    let is_atom =
+        quote.is_none() && matches!(text[..name.start], [.., b'{' | b'[' | b'(' | b' ', b':']);
     let mut sign = b' ';
+    let mut is_argument = false;
     if !flag || cursor.peek() == Some(b'=') {
         sign = cursor.one(|byte| {
             matches!(byte, b':' | b'=')
                 || (byte == b'>' && element)
-                || (byte == b',' && quote.is_some())
+                || (byte == b',' && (quote.is_some() || is_atom))
         })?;
     }
     match (sign, cursor.peek()) {
         (b':', Some(b'=')) | (b'=', Some(b'>')) => cursor.at += 1,
         (b'=', Some(b'=')) => return None,
+        (b',', _) if is_atom => is_argument = true,
         (b',', _) => {
             let quote = quote?;
             let open = member::opening(text, name.end, quote)?;
-            member::attribute(text, open.checked_sub(quote.length())?, quote, &mut cursor)?;
+            let before = open.checked_sub(quote.length())?;
+            // The arguments of a call look like an attribute that lacks its names.
+            let is_flag = text[name.start] == b'-';
+            is_argument = is_flag || text[..before].trim_ascii_end().ends_with(b"(");
+            if !is_argument {
+                member::attribute(text, before, quote, &mut cursor)?;
+            }
         }
         _ => {}
     }
-    if let Some(value) = member_of_object(text, &name, quote, sign, cursor)
+    if !is_argument
+        && let Some(value) = member_of_object(text, name, quote, sign, cursor)
         && secret.is_kept_in(&text[value.clone()])
     {
         return Some(value);
@@ -82,6 +101,19 @@ pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     gap(&mut cursor);
     let whole_name = &text[name.clone()];
     let in_shell = sign == b'=' && tight && !whole_name.iter().any(u8::is_ascii_lowercase);
+    let is_variable = sign == b'=' && !whole_name.iter().any(u8::is_ascii_lowercase);
+    if is_variable && let Some(phrase) = phrase(cursor) {
+        if secret.is_phrase(&text[phrase.clone()]) {
+            return Some(phrase);
+        }
+        // A scheme may stand before the value: `FlyV1`.
+        let length = text[phrase.clone()]
+            .iter()
+            .rev()
+            .position(|byte| *byte == b' ')?;
+        let last = phrase.end - length..phrase.end;
+        return is_random(&text[last.clone()]).then_some(last);
+    }
     if let Some(value) = quoted(&mut cursor) {
         let content = &text[value.clone()];
         let written = if in_shell && !is_several_words(content) {
@@ -109,6 +141,236 @@ pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     secret
         .looks_real(&text[value.clone()], written)
         .then_some(value)
+}
+
+/// Returns the value that stands beside a name without a sign: in prose, after a command that sets
+/// the name, in an attribute of XML, or as the default of a variable of Terraform.
+fn stated(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usize>> {
+    const COPULAS: [&[u8]; 4] = [b"is", b"was", b"is:", b"to"];
+    let mut cursor = Cursor::new(text, name.end);
+    if let Some(quote) = cursor.quote() {
+        let open = name.start.checked_sub(quote.length())?;
+        let set = set_by(&text[..open]).map(|_| {
+            let mut cursor = cursor;
+            gap(&mut cursor).then(|| quoted(&mut cursor)).flatten()
+        });
+        let value = set
+            .flatten()
+            .or_else(|| of_list(text, open, cursor))
+            .or_else(|| of_attribute(text, open, cursor));
+        return value.filter(|value| secret.looks_real(&text[value.clone()], Written::Quoted));
+    }
+    if let Some(value) = of_list(text, name.start, cursor) {
+        return secret
+            .looks_real(&text[value.clone()], Written::Bare)
+            .then_some(value);
+    }
+    cursor.run(|byte| matches!(byte, b'*' | b'_'));
+    if !gap(&mut cursor) {
+        return None;
+    }
+    let setter = set_by(&text[..name.start]);
+    let start = cursor.at;
+    cursor.run(|byte| byte.is_ascii_alphabetic() || byte == b':');
+    let word = &text[start..cursor.at];
+    let mut is_prose = COPULAS
+        .iter()
+        .any(|copula| word.eq_ignore_ascii_case(copula));
+    if word == b"for" || word == b"of" {
+        // `the password for ann: value`
+        let whom = &text[cursor.at..text.len().min(cursor.at + NAME_BYTES_MAX)];
+        let in_name = |byte: &&u8| is_word(**byte) || matches!(**byte, b' ' | b'-' | b'.' | b'@');
+        let length = whom.iter().take_while(in_name).count();
+        if whom.get(length) == Some(&b':') {
+            is_prose = true;
+            cursor.at += length + 1;
+        }
+    }
+    is_prose = is_prose && gap(&mut cursor);
+    if !is_prose {
+        cursor.at = start;
+    }
+    let is_marked = cursor.run(|byte| matches!(byte, b'`' | b'*')) > 0;
+    let is_quoted = is_marked || matches!(cursor.peek(), Some(b'"' | b'\''));
+    let value = quoted(&mut cursor).or_else(|| bare(&mut cursor, false))?;
+    let content = &text[value.clone()];
+    let is_one = match setter {
+        Some(Setter::Shell) => secret.looks_real(content, Written::Shell),
+        Some(Setter::Command) => secret.looks_real(content, Written::Bare),
+        None if is_prose || is_quoted => secret.is_said(content),
+        None => secret.is_beside(content),
+    };
+    is_one.then_some(value)
+}
+
+/// Returns the value of an entry of a list in YAML, on the line after its name:
+/// `- name: DB_PASSWORD`, `value: hunter2`.
+fn of_list(text: &[u8], name: usize, mut cursor: Cursor<'_>) -> Option<Range<usize>> {
+    let before = text[..name].trim_ascii_end();
+    if !before.ends_with(b"name:") && !before.ends_with(b"key:") {
+        return None;
+    }
+    cursor.one(|byte| byte == b',');
+    cursor.breaks();
+    cursor.word(b"value:")?;
+    gap(&mut cursor);
+    quoted(&mut cursor).or_else(|| bare(&mut cursor, false))
+}
+
+/// Returns the value of an attribute of XML whose name, a quoted string, ends at the cursor, or of
+/// the element, or the default of the variable.
+fn of_attribute(text: &[u8], open: usize, mut cursor: Cursor<'_>) -> Option<Range<usize>> {
+    const BLOCK_BYTES_MAX: usize = 400;
+    if cursor.one(|byte| byte == b'>').is_some() {
+        return bare(&mut cursor, true);
+    }
+    cursor.blanks();
+    if cursor.word(b"value").is_some() {
+        gap(&mut cursor);
+        cursor.one(|byte| byte == b'=')?;
+        gap(&mut cursor);
+        return quoted(&mut cursor);
+    }
+    let is_variable = text[..open].trim_ascii_end().ends_with(b"variable");
+    if !is_variable || cursor.one(|byte| byte == b'{').is_none() {
+        return None;
+    }
+    let block = &text[cursor.at..text.len().min(cursor.at + BLOCK_BYTES_MAX)];
+    let block = &block[..block
+        .iter()
+        .position(|byte| *byte == b'}')
+        .unwrap_or(block.len())];
+    let word = b"default";
+    let place = block
+        .windows(word.len())
+        .position(|window| window == word)?;
+    let mut cursor = Cursor::new(text, cursor.at + place + word.len());
+    gap(&mut cursor);
+    cursor.one(|byte| byte == b'=')?;
+    gap(&mut cursor);
+    quoted(&mut cursor)
+}
+
+/// Returns the value of a name that is just `pass`: in an argument of `openssl`, `-passin pass:value`, or
+/// if it can hardly be anything else.
+fn of_openssl(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
+    if &text[name.clone()] != b"pass" {
+        return None;
+    }
+    let before = &text[name.start.saturating_sub(NAME_BYTES_MAX)..name.start];
+    let option = last_word(before).1;
+    let mut cursor = Cursor::new(text, name.end);
+    gap(&mut cursor);
+    let sign = cursor.one(|byte| matches!(byte, b':' | b'='))?;
+    let is_option = option.starts_with(b"-pass") || option.starts_with(b"--pass");
+    let is_option = is_option && sign == b':';
+    gap(&mut cursor);
+    let value = quoted(&mut cursor).or_else(|| bare(&mut cursor, false))?;
+    let content = &text[value.clone()];
+    let is_password = is_option && content.len() >= 3 && !is_stand_in(content);
+    (is_password || name::PASSWORD.is_beside(content)).then_some(value)
+}
+
+/// Returns the value around the long run at `start`, if it is assigned to a name that no other
+/// anchor finds, or that says too little for a shorter value.
+pub(super) fn of_run(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let in_value =
+        |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.' | b'%' | b'+' | b'/' | b'~');
+    let before = &text[start.saturating_sub(3 * NAME_BYTES_MAX)..start];
+    let head = before
+        .iter()
+        .rev()
+        .take(NAME_BYTES_MAX)
+        .take_while(|byte| in_value(**byte))
+        .count();
+    let before = without_quote(&before[..before.len() - head]).trim_ascii_end();
+    let (sign, before) = before.split_last()?;
+    if !matches!(sign, b'=' | b':') {
+        return None;
+    }
+    let before = without_quote(before.trim_ascii_end());
+    let in_name = |byte: &&u8| is_word(**byte) || matches!(**byte, b'-' | b'.');
+    let length = before.iter().rev().take_while(in_name).count();
+    let (rest, name) = before.split_at(before.len() - length);
+    let in_query = *sign == b'=' && matches!(rest.last(), Some(b'?' | b'&'));
+    if !name::holds_random(name, *sign == b'=', in_query) {
+        return None;
+    }
+    let mut cursor = Cursor::new(text, start);
+    cursor.run(|byte| in_value(byte) || byte == b'=');
+    let value = start - head..cursor.at;
+    let is_one = is_random(&text[value.clone()]) && !cursor.goes_on();
+    is_one.then_some(value)
+}
+
+/// Returns a text without the quote at its end.
+fn without_quote(text: &[u8]) -> &[u8] {
+    let Some(text) = text.strip_suffix(b"\"").or_else(|| text.strip_suffix(b"'")) else {
+        return text;
+    };
+    let backslashes = text.iter().rev().take_while(|byte| **byte == b'\\').count();
+    &text[..text.len() - backslashes]
+}
+
+/// What sets the name that follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setter {
+    /// A command such as `npm config set`.
+    Command,
+    /// A command that sets a variable of a program's environment, or a line of `.netrc`: any word is
+    /// a value.
+    Shell,
+}
+
+/// Returns what sets the name that follows, if a command or a line of `.netrc` does.
+fn set_by(before: &[u8]) -> Option<Setter> {
+    const COMMANDS: [&[u8]; 7] = [
+        b"set",
+        b"put",
+        b"add",
+        b"config",
+        b"--global",
+        b"-g",
+        b"ngrok",
+    ];
+    const SHELL: [&[u8]; 5] = [b"setx", b"setenv", b"env", b"ENV", b"ARG"];
+    const WORDS_BYTES_MAX: usize = 128;
+    let before = &before[before.len().saturating_sub(WORDS_BYTES_MAX)..];
+    // The name may begin before, as in `//registry.example/:_authToken`.
+    let joined = before
+        .iter()
+        .rev()
+        .take_while(|byte| !is_blank(**byte))
+        .count();
+    let (rest, word) = last_word(&before[..before.len() - joined]);
+    let opens = |byte: &&u8| matches!(**byte, b'"' | b'\'' | b'`' | b'(' | b'\\');
+    let bare = &word[word.iter().take_while(opens).count()..];
+    // The word between `login` and `password` is the user.
+    let is_login = joined == 0 && !word.starts_with(b"-") && last_word(rest).1 == b"login";
+    if is_login || SHELL.contains(&bare) {
+        return Some(Setter::Shell);
+    }
+    COMMANDS.contains(&bare).then_some(Setter::Command)
+}
+
+/// Returns the string with blanks at the cursor. It ends on its line.
+fn phrase(mut cursor: Cursor<'_>) -> Option<Range<usize>> {
+    let open = cursor.quote()?;
+    let start = cursor.at;
+    let end = cursor.string(open)?;
+    let has_blank = cursor.text[start..end].contains(&b' ');
+    has_blank.then_some(start..end)
+}
+
+/// Splits the last word off a text.
+fn last_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = member::without_breaks(text);
+    let length = text
+        .iter()
+        .rev()
+        .take_while(|byte| !is_blank(**byte))
+        .count();
+    text.split_at(text.len() - length)
 }
 
 /// Returns the string at the cursor, if it and its name are a member of a JSON object in the text.
@@ -210,7 +472,8 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
                     | b'$'
             )
     });
-    let goes_on = cursor.goes_on() || cursor.peek() == Some(b'<');
+    let rest = &cursor.text[cursor.at..];
+    let goes_on = cursor.goes_on() || (rest.starts_with(b"<") && !rest.starts_with(b"</"));
     if (goes_on && !in_element) || cursor.at == start {
         return None;
     }

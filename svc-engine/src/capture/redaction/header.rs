@@ -1,4 +1,4 @@
-//! Tokens in an `Authorization` header, and tokens after `Bearer`.
+//! Tokens in an `Authorization` header, tokens after `Bearer`, and cookies.
 
 use std::ops::Range;
 
@@ -6,7 +6,9 @@ use base64::Engine as _;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, is_token, starts_word};
-use super::looks::{is_code, is_plain_words, is_reference, is_request, is_stand_in, is_worded};
+use super::looks::{
+    contains, is_code, is_plain_words, is_reference, is_request, is_stand_in, is_worded,
+};
 
 /// The minimum length of a bearer token.
 const BEARER_BYTES_MIN: usize = 16;
@@ -38,7 +40,11 @@ pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>>
     cursor.quote();
     cursor.one(|byte| byte == b']');
     cursor.blanks();
-    let sign = cursor.one(|byte| matches!(byte, b':' | b'=' | b','))?;
+    // `proxy_set_header Authorization "Basic …"`
+    let opens = matches!(cursor.peek(), Some(b'"' | b'\'')).then_some(b' ');
+    let sign = cursor
+        .one(|byte| matches!(byte, b':' | b'=' | b','))
+        .or(opens)?;
     cursor.run(|byte| matches!(byte, b'=' | b'>'));
     cursor.blanks();
     let open = cursor.quote();
@@ -162,10 +168,99 @@ fn token(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     (!cursor.goes_on()).then_some(start..cursor.at)
 }
 
+/// Returns the secret cookies of the header, option or assignment whose name is the anchor, from the
+/// first one to the last.
+pub(super) fn cookies(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    const HEADER_BYTES_MAX: usize = 1024;
+    if !text[anchor.start..anchor.end].eq_ignore_ascii_case(b"cookie")
+        || !starts_word(text, anchor.start)
+    {
+        return None;
+    }
+    let option = text[..anchor.start].ends_with(b"--");
+    let mut cursor = Cursor::new(text, anchor.end);
+    let named = cursor.quote();
+    let blanks = cursor.run(|byte| matches!(byte, b' ' | b'\t')) > 0;
+    let sign = cursor.one(|byte| matches!(byte, b':' | b'=' | b','));
+    if sign.is_none() && !(option && blanks) || sign == Some(b',') && named.is_none() {
+        return None;
+    }
+    cursor.run(|byte| matches!(byte, b'=' | b'>' | b' ' | b'\t'));
+    cursor.quote();
+    let start = cursor.at;
+    let rest = &text[start..text.len().min(start + HEADER_BYTES_MAX)];
+    let ends = |byte: &u8| {
+        matches!(
+            byte,
+            b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | b'<' | b'['
+        )
+    };
+    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let mut place = pairs(text, start..start + end)?;
+    if place.end == start + HEADER_BYTES_MAX {
+        // The rest of the last value.
+        let mut cursor = Cursor::new(text, place.end);
+        cursor.run(|byte| is_token(byte) || matches!(byte, b'%' | b'='));
+        place.end = cursor.at;
+    }
+    Some(place)
+}
+
+/// Returns the values of secret cookies in a list of cookies, from the first one to the last.
+pub(super) fn pairs(text: &[u8], list: Range<usize>) -> Option<Range<usize>> {
+    const NAMES: [&[u8]; 10] = [
+        b"sess",
+        b"sid",
+        b"auth",
+        b"token",
+        b"jwt",
+        b"csrf",
+        b"xsrf",
+        b"login",
+        b"remember",
+        b"key",
+    ];
+    const ATTRIBUTES: [&[u8]; 6] = [
+        b"path",
+        b"domain",
+        b"expires",
+        b"max-age",
+        b"samesite",
+        b"priority",
+    ];
+    let mut found: Option<Range<usize>> = None;
+    let mut at = list.start;
+    for pair in text[list].split(|byte| *byte == b';') {
+        let start = at;
+        at += pair.len() + 1;
+        let Some(sign) = pair.iter().position(|byte| *byte == b'=') else {
+            continue;
+        };
+        let (name, value) = (pair[..sign].trim_ascii(), pair[sign + 1..].trim_ascii());
+        let value_start = start + pair.len() - pair[sign + 1..].trim_ascii_start().len();
+        let is_attribute = ATTRIBUTES
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known));
+        let is_named = NAMES.iter().any(|known| contains(name, known));
+        let is_cookie = !name.is_empty()
+            && name
+                .iter()
+                .all(|byte| is_token(*byte) || matches!(byte, b':' | b'%'))
+            && value.iter().all(u8::is_ascii_graphic)
+            && !value.contains(&b'(');
+        let shortest = if is_named { 6 } else { 12 };
+        let is_random = value.len() >= shortest && !is_worded(value) && !is_stand_in(value);
+        if is_cookie && !is_attribute && is_random {
+            let place = value_start..value_start + value.len();
+            found = Some(found.map_or(place.start, |found| found.start)..place.end);
+        }
+    }
+    found
+}
+
 /// Returns whether a token is a user name and a password in Base64.
-fn is_pair(token: &[u8]) -> bool {
+pub(super) fn is_pair(token: &[u8]) -> bool {
     const PAIR_BYTES_MAX: usize = 1024;
-    debug_assert!(token.iter().all(|byte| is_token(*byte) || *byte == b'='));
     token.len() <= PAIR_BYTES_MAX
         && base64::engine::general_purpose::STANDARD
             .decode(token)

@@ -1,4 +1,4 @@
-//! Passwords beside a user name, in a URL and after `curl -u`, and URLs that are secret.
+//! Passwords beside a user name, in a URL and in a line of `.pgpass`, and URLs that are secret.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::cursor::{Cursor, is_blank, is_word, preceded_by};
 use super::looks::{contains, is_stand_in, is_worded};
 
 /// The minimum length of a user name that is a token.
-const USER_TOKEN_BYTES_MIN: usize = 20;
+pub(super) const USER_TOKEN_BYTES_MIN: usize = 20;
 
 /// Where webhooks are posted to, and the minimum length in bytes of the secret path that follows.
-const WEBHOOKS: [(&[u8], usize); 8] = [
+const WEBHOOKS: [(&[u8], usize); 13] = [
     (b"hooks.slack.com/services/", 24),
     (b"hooks.slack.com/workflows/", 24),
     (b"hooks.slack.com/triggers/", 24),
@@ -19,6 +19,11 @@ const WEBHOOKS: [(&[u8], usize); 8] = [
     (b"outlook.office.com/webhook/", 40),
     (b"chat.googleapis.com/v1/spaces/", 40),
     (b"hooks.zapier.com/hooks/catch/", 12),
+    (b"canary.discord.com/api/webhooks/", 40),
+    (b"ptb.discord.com/api/webhooks/", 40),
+    (b"open.feishu.cn/open-apis/bot/v2/hook/", 30),
+    (b"qyapi.weixin.qq.com/cgi-bin/webhook/send?key=", 30),
+    (b"hooks.slack-gov.com/services/", 24),
 ];
 
 /// Returns the secret part of the URL whose `://` is the anchor.
@@ -87,52 +92,40 @@ fn webhook(text: &[u8], host: usize) -> Option<Range<usize>> {
     (length >= shortest && !is_worded(path) && !is_stand_in(path)).then_some(start..cursor.at)
 }
 
-/// Returns the password that the option at the anchor passes to `curl`, or a token that is the user
-/// name.
-pub(super) fn of_command(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+/// Returns the password in a line of `.pgpass`, `host:port:database:user:password`. The anchor is the
+/// beginning of the port.
+pub(super) fn of_pgpass(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    const HOST_BYTES_MAX: usize = 128;
+    const FIELD_BYTES_MAX: usize = 128;
+    const PASSWORD_BYTES_MAX: usize = 256;
+    let before = &text[anchor.start.saturating_sub(HOST_BYTES_MAX)..anchor.start];
+    let in_host = |byte: &&u8| is_word(**byte) || matches!(**byte, b'.' | b'-' | b'*' | b'/');
+    if before.iter().rev().take_while(in_host).count() == 0 {
+        return None;
+    }
     let mut cursor = Cursor::new(text, anchor.end);
-    if text[anchor.start] == b'-' {
-        cursor.word(b"ser")?;
-        cursor
-            .one(|byte| byte == b'=')
-            .or_else(|| cursor.one(is_blank))?;
+    let port = cursor.run(|byte| byte.is_ascii_digit());
+    if port != 2 {
+        return None;
     }
-    cursor.blanks();
-    let quote = cursor.quote();
+    let in_field =
+        |byte: u8| !is_blank(byte) && !matches!(byte, b':' | b'"' | b'\'' | b'`' | b'<' | b'|');
+    for _ in 0..2 {
+        cursor.one(|byte| byte == b':')?;
+        let field = &text[cursor.at..text.len().min(cursor.at + FIELD_BYTES_MAX)];
+        let length = field.iter().take_while(|byte| in_field(**byte)).count();
+        (length > 0).then_some(())?;
+        cursor.at += length;
+    }
+    cursor.one(|byte| byte == b':')?;
     let start = cursor.at;
-    let end = if let Some(open) = quote {
-        cursor.string(open)?
-    } else {
-        cursor.run(|byte| !is_blank(byte) && !matches!(byte, b'"' | b'\'' | b'`' | b'|' | b';'));
-        cursor.at
-    };
-    let pair = &text[start..end];
-    let colon = pair.iter().position(|byte| *byte == b':')?;
-    let (user, password) = (&pair[..colon], &pair[colon + 1..]);
-    let secret = if password.is_empty() {
-        (user.len() >= USER_TOKEN_BYTES_MIN && !is_worded(user)).then_some(start..start + colon)?
-    } else {
-        start + colon + 1..end
-    };
-    let known = secret.len() >= 3 && !is_stand_in(&text[secret.clone()]);
-    (known && is_argument_of_curl(&text[..anchor.start])).then_some(secret)
-}
-
-/// Returns whether the command line that `before` ends with is one of `curl`.
-fn is_argument_of_curl(before: &[u8]) -> bool {
-    const COMMAND_BYTES_MAX: usize = 300;
-    let before = &before[before.len().saturating_sub(COMMAND_BYTES_MAX)..];
-    let mut line = before;
-    // A command continues after a line that ends with a backslash.
-    let mut end = before.len();
-    while let Some(line_break) = before[..end].iter().rposition(|byte| *byte == b'\n') {
-        if !before[..line_break].ends_with(b"\\") {
-            line = &before[line_break..];
-            break;
-        }
-        end = line_break;
-    }
-    contains(line, b"curl")
+    let rest = &text[start..text.len().min(start + PASSWORD_BYTES_MAX + 1)];
+    let in_password = |byte: &&u8| in_field(**byte) || **byte == b':';
+    let length = rest.iter().take_while(in_password).count();
+    cursor.at += length;
+    let is_password =
+        (3..=PASSWORD_BYTES_MAX).contains(&length) && !is_stand_in(&text[start..cursor.at]);
+    is_password.then_some(start..cursor.at)
 }
 
 /// Returns the signature of a URL that grants access. The anchor is its `sig=`.

@@ -149,6 +149,28 @@ pub(super) fn is_worded(value: &[u8]) -> bool {
     words(value).is_some()
 }
 
+/// Returns whether a value under a name that says little is a credential: long, and with a random part.
+pub(super) fn is_random(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 20;
+    value.len() >= BYTES_MIN && has_random_part(value) && !is_stand_in(value)
+}
+
+/// Returns whether a part of a value between signs is random: long, or with small letters, capitals and
+/// digits.
+pub(super) fn has_random_part(value: &[u8]) -> bool {
+    const LONG_BYTES_MIN: usize = 16;
+    const MIXED_BYTES_MIN: usize = 8;
+    value
+        .split(|byte| !byte.is_ascii_alphanumeric())
+        .any(|part| {
+            let holds = |test: fn(&u8) -> bool| part.iter().any(test);
+            let is_mixed = holds(u8::is_ascii_lowercase) && holds(u8::is_ascii_uppercase);
+            let is_long =
+                part.len() >= LONG_BYTES_MIN || (is_mixed && part.len() >= MIXED_BYTES_MIN);
+            is_long && holds(u8::is_ascii_digit) && !is_worded(part)
+        })
+}
+
 /// Returns whether a value consists only of plain words, as in prose, class names and placeholders:
 /// `authentication-scheme`, `folding-cube-container`.
 ///
@@ -194,9 +216,51 @@ fn has_typed_row(value: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a value consists of two or more words.
+/// Returns whether a value consists of two or more words, whose capitals are where words have them.
 pub(super) fn is_several_words(value: &[u8]) -> bool {
     words(value).is_some_and(|words| words >= 2)
+        && value
+            .split(|byte| !byte.is_ascii_alphabetic())
+            .all(is_of_plain_case)
+}
+
+/// Returns whether a value consists of words and names, whose capitals are where names have them. This
+/// is stricter than [`is_worded`], for which a row of short words is enough.
+pub(super) fn is_named(value: &[u8]) -> bool {
+    is_worded(value)
+        && value
+            .split(|byte| !byte.is_ascii_alphabetic())
+            .all(is_camel)
+}
+
+/// Returns whether a piece is in one case, or consists of words that each begin with a capital and have
+/// a vowel, and at most one abbreviation: `parseJSONBody`.
+fn is_camel(piece: &[u8]) -> bool {
+    const WORD_BYTES_MIN: usize = 3;
+    let mut odd = 0;
+    let mut rest = piece;
+    while !rest.is_empty() {
+        let capitals = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_uppercase())
+            .count();
+        let small = rest[capitals..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_lowercase())
+            .count();
+        // The last capital belongs to the word after it.
+        let initials = if small > 0 {
+            capitals.saturating_sub(1)
+        } else {
+            capitals
+        };
+        odd += usize::from(initials > 0);
+        let word = &rest[initials..capitals + small];
+        let is_word = word.len() >= WORD_BYTES_MIN && word.iter().copied().any(is_vowel);
+        odd += usize::from(!word.is_empty() && !is_word);
+        rest = &rest[capitals + small..];
+    }
+    odd <= 1
 }
 
 /// Counts the words in a value. `None` if it contains anything else.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::anchor::Anchor;
-use super::cursor::{Cursor, Quote, is_blank};
+use super::anchor::{Anchor, Kind};
+use super::cursor::{Cursor, Quote, is_blank, preceded_by};
 use super::looks::is_reference;
 use super::{header, name};
 
@@ -26,6 +26,9 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     cursor.blanks();
     match cursor.one(|byte| matches!(byte, b':' | b','))? {
         b':' => {}
+        // The arguments of a call. Those of an `Authorization` header have a scheme.
+        _ if anchor.kind == Kind::ApiKey
+            && preceded_by(text, open - quote.length(), |byte| byte == b'(') => {}
         _ => attribute(text, open - quote.length(), quote, &mut cursor)?,
     }
     cursor.blanks();

@@ -18,6 +18,7 @@
 mod anchor;
 mod assignment;
 mod clean;
+mod command;
 mod configured;
 mod counts;
 mod cursor;

@@ -1,7 +1,9 @@
 //! Names that say what their values are.
 
+use super::header::is_pair;
 use super::looks::{
-    contains, is_placeholder, is_several_words, is_stand_in, is_worded, without_stops,
+    contains, has_random_part, is_named, is_placeholder, is_several_words, is_stand_in, is_worded,
+    without_stops,
 };
 
 /// Returns whether any string under this name is a credential.
@@ -43,6 +45,8 @@ pub(super) enum Subject {
     Secret,
     Password,
     Cookie,
+    /// A user and a password in Base64.
+    Login,
 }
 
 /// A name whose value may be a credential.
@@ -52,6 +56,12 @@ pub(super) struct Secret {
     /// Whether a string under this name can only be a credential.
     certain: bool,
 }
+
+/// What a password is, whatever its name.
+pub(super) const PASSWORD: Secret = Secret {
+    subject: Subject::Password,
+    certain: false,
+};
 
 /// Suffixes that do not change the subject of a name.
 const TAILS: [&[u8]; 12] = [
@@ -71,12 +81,21 @@ const TAILS: [&[u8]; 12] = [
 
 /// The last words of names, without separators, and their subjects. A word that ends with another
 /// one comes before it.
-const WORDS: [(&[u8], Subject); 29] = [
+const WORDS: [(&[u8], Subject); 44] = [
+    (b"auth", Subject::Login),
     (b"cookie", Subject::Cookie),
     (b"cookies", Subject::Cookie),
     (b"password", Subject::Password),
     (b"passwd", Subject::Password),
     (b"passphrase", Subject::Password),
+    (b"passcode", Subject::Password),
+    (b"storepass", Subject::Password),
+    (b"keypass", Subject::Password),
+    (b"sshpass", Subject::Password),
+    (b"requirepass", Subject::Password),
+    (b"passwort", Subject::Password),
+    (b"rediscliauth", Subject::Password),
+    (b"psk", Subject::Password),
     (b"pwd", Subject::Password),
     (b"token", Subject::Token),
     (b"apikey", Subject::Key),
@@ -97,6 +116,12 @@ const WORDS: [(&[u8], Subject); 29] = [
     (b"appkey", Subject::Key),
     (b"functionkey", Subject::Key),
     (b"webhookkey", Subject::Key),
+    (b"clientkeydata", Subject::Key),
+    (b"presharedkey", Subject::Key),
+    (b"applicationkey", Subject::Key),
+    (b"sharedkey", Subject::Key),
+    (b"secretid", Subject::Key),
+    (b"adminkey", Subject::Key),
     (b"secret", Subject::Secret),
     (b"secretkey", Subject::Secret),
     (b"secretaccesskey", Subject::Secret),
@@ -155,7 +180,7 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
     let last = name.last()? | 0x20;
     if !matches!(
         last,
-        b'd' | b't' | b'n' | b'y' | b'e' | b's' | b'g' | b'v' | b'w'
+        b'a' | b'd' | b't' | b'n' | b'y' | b'e' | b's' | b'g' | b'h' | b'k' | b'v' | b'w'
     ) && !last.is_ascii_digit()
     {
         return None;
@@ -163,7 +188,7 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
     let mut plain = [0; NAME_BYTES_MAX];
     let mut length = 0;
     for byte in &name[name.len().saturating_sub(NAME_BYTES_MAX)..] {
-        if !matches!(byte, b'_' | b'-') {
+        if !matches!(byte, b'_' | b'-' | b' ') {
             plain[length] = byte.to_ascii_lowercase();
             length += 1;
         }
@@ -177,13 +202,21 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
     };
     if let Some((word, subject)) = WORDS.iter().rev().find(|(word, _)| bare.ends_with(word)) {
         let before = &bare[..bare.len() - word.len()];
+        // `kRSAPSK` is a cipher.
+        let is_apart = name
+            .len()
+            .checked_sub(4)
+            .is_none_or(|at| matches!(name[at], b'_' | b'-'));
+        if *word == b"psk" && !is_apart {
+            return None;
+        }
         let harmless =
             *subject == Subject::Token && HARMLESS_TOKENS.iter().any(|word| before.ends_with(word));
         let certain = match subject {
             Subject::Token => {
                 before == b"id" || SECRET_TOKENS.iter().any(|word| before.ends_with(word))
             }
-            Subject::Key => false,
+            Subject::Key | Subject::Login => false,
             // `pwd` alone is more often a folder.
             Subject::Password => bare != b"pwd",
             Subject::Secret | Subject::Cookie => true,
@@ -235,6 +268,99 @@ impl Secret {
     }
 }
 
+impl Secret {
+    /// Returns whether prose says this value of the name: `the password is hunter22`.
+    pub(super) fn is_said(self, value: &[u8]) -> bool {
+        const ALGORITHMS: [&[u8]; 4] = [b"argon2", b"pbkdf2", b"sha", b"base"];
+        if self.subject != Subject::Password {
+            return self.looks_real(value, Written::Spaced);
+        }
+        let digits = value.iter().any(u8::is_ascii_digit);
+        let letters = value.iter().any(u8::is_ascii_alphabetic);
+        let is_algorithm = ALGORITHMS.iter().any(|name| {
+            value.len() >= name.len() && value[..name.len()].eq_ignore_ascii_case(name)
+        });
+        let mixed = value.len() >= 7 && digits && letters && !is_algorithm;
+        let random = value.len() >= 8 && is_of_both_cases(value) && !is_named(value);
+        (mixed || random) && !value.starts_with(b"/") && self.looks_real(value, Written::Quoted)
+    }
+
+    /// Returns whether a value that merely follows the name in prose is a credential.
+    pub(super) fn is_beside(self, value: &[u8]) -> bool {
+        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_strong = match self.subject {
+            Subject::Password => {
+                value.len() >= 10 && is_of_both_cases(value) && has_random_part(value)
+            }
+            _ => value.len() >= 20 && digits >= 2,
+        };
+        is_strong && !is_named(value) && self.looks_real(value, Written::Spaced)
+    }
+
+    /// Returns whether a string with blanks that is assigned to a variable of a program's environment
+    /// is a credential.
+    pub(super) fn is_phrase(self, value: &[u8]) -> bool {
+        const WORDS_MIN: usize = 3;
+        let words = value
+            .split(|byte| *byte == b' ')
+            .filter(|word| !word.is_empty());
+        self.subject == Subject::Password
+            && words.count() >= WORDS_MIN
+            && value
+                .iter()
+                .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b' ' | b'0'..=b'9'))
+            && !is_stand_in(value)
+    }
+}
+
+/// Returns whether a random value under this name is a credential. Unlike the other names, these say
+/// it only of values that are long and random.
+pub(super) fn holds_random(name: &[u8], is_equation: bool, in_query: bool) -> bool {
+    /// The ends of names, and whether only an equation counts.
+    const NAMES: [(&[u8], bool); 10] = [
+        (b"connect.sid", false),
+        (b"sessid", true),
+        (b"jsessionid", true),
+        (b"sessionid", true),
+        (b".aspxauth", true),
+        (b"asp.net_sessionid", true),
+        (b"_session", true),
+        (b"amz-signature", true),
+        (b"goog-signature", true),
+        (b"_credentials", true),
+    ];
+    /// What other keys in capitals are for.
+    const PUBLIC_KEYS: [&[u8]; 10] = [
+        b"PUBLIC",
+        b"PUBLISHABLE",
+        b"CACHE",
+        b"PRIMARY",
+        b"FOREIGN",
+        b"SORT",
+        b"PARTITION",
+        b"SITE",
+        b"HOST",
+        b"IDEMPOTENCY",
+    ];
+    let ends_with = |end: &[u8]| {
+        let start = name.len().checked_sub(end.len());
+        start.is_some_and(|start| name[start..].eq_ignore_ascii_case(end))
+    };
+    let is_variable = !name.iter().any(u8::is_ascii_lowercase);
+    let is_pat = ends_with(b"_pat") || ends_with(b"-pat") || name.eq_ignore_ascii_case(b"pat");
+    let is_key = is_variable
+        && name
+            .strip_suffix(b"_KEY")
+            .is_some_and(|before| !PUBLIC_KEYS.iter().any(|word| before.ends_with(word)));
+    let in_url = in_query && [&b"key"[..], b"code", b"signature", b"apikey"].contains(&name);
+    is_pat
+        || in_url
+        || (is_key && is_equation)
+        || NAMES
+            .iter()
+            .any(|(end, equation)| ends_with(end) && (is_equation || !equation))
+}
+
 impl Subject {
     /// Returns whether a value looks like a credential rather than a word, an identifier, an
     /// expression or a placeholder.
@@ -245,9 +371,19 @@ impl Subject {
         }
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
         let letters = value.iter().any(u8::is_ascii_alphabetic);
-        let random = !is_worded(value) && !is_call(value);
+        let random = !is_named(value) && !is_call(value);
         match self {
-            Self::Token | Self::Key => value.len() >= 16 && digits >= 2 && letters && random,
+            Self::Token | Self::Key => {
+                // A variable of a program's environment is hardly ever code.
+                let is_long = value.len() >= 20 && is_of_both_cases(value);
+                let digits_min = if written == Written::Shell || is_long {
+                    0
+                } else {
+                    2
+                };
+                value.len() >= 16 && digits >= digits_min && letters && random
+            }
+            Self::Login => value.iter().all(|byte| is_base64(*byte)) && is_pair(value),
             Self::Secret => match written {
                 Written::Shell => value.len() >= 6 && !is_variable(value),
                 Written::Quoted | Written::Bare | Written::Pair => {
@@ -266,10 +402,16 @@ impl Subject {
                     Written::Shell => value.len() >= 5,
                     Written::Pair => value.len() >= 4,
                     Written::Quoted | Written::Bare => {
-                        value.len() >= 6 && (mixed || number || signed) && !is_several_words(value)
+                        let is_random = random && value.len() >= 8 && is_of_both_cases(value);
+                        value.len() >= 6
+                            && (mixed || number || signed || is_random)
+                            && !is_several_words(value)
                     }
                     Written::Spaced => {
-                        value.len() >= 8 && digits >= 2 && letters && !is_several_words(value)
+                        let is_random = random && value.len() >= 10 && is_of_both_cases(value);
+                        value.len() >= 8
+                            && (digits >= 2 && letters || is_random)
+                            && !is_several_words(value)
                     }
                 }
             }
@@ -312,11 +454,18 @@ fn is_variable(value: &[u8]) -> bool {
         && words.any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// Returns whether a value contains characters that only expressions contain.
+/// Returns whether a value contains characters that only expressions contain. A long value that does
+/// not end like an expression may have them too.
 fn is_call(value: &[u8]) -> bool {
-    value
-        .iter()
-        .any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'<' | b'>'))
+    const LONG_BYTES_MIN: usize = 32;
+    let is_bracket = |byte: &u8| matches!(byte, b'(' | b')' | b'{' | b'}' | b'<' | b'>');
+    let is_key = value.len() >= LONG_BYTES_MIN
+        && value.iter().any(u8::is_ascii_digit)
+        && !value
+            .last()
+            .is_some_and(|byte| is_bracket(byte) || *byte == b';')
+        && value.iter().filter(|byte| is_sign(**byte)).count() >= 3;
+    !is_key && value.iter().any(is_bracket)
 }
 
 /// Returns whether a byte is a sign that occurs in no name.
@@ -325,6 +474,15 @@ const fn is_sign(byte: u8) -> bool {
         byte,
         b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'
     )
+}
+
+/// Returns whether a value has small letters and capitals.
+fn is_of_both_cases(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
+}
+
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 fn is(name: &[u8], known: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Private keys in PEM form.
+//! Private keys, in PEM form and in PuTTY's.
 
 use std::ops::Range;
 
@@ -45,6 +45,29 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let length = key.iter().filter(|byte| is_base64(**byte)).count();
     (length >= CUT_OFF_BYTES_MIN && holds_key(key, OPEN_BYTES_MIN))
         .then_some(anchor.start..cursor.at)
+}
+
+/// Returns the private lines of a key in PuTTY's form. The anchor is the `Key` of its first line:
+/// `PuTTY-User-Key-File-2: ssh-rsa`.
+pub(super) fn of_putty(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    const KEY_BYTES_MAX: usize = 4 * 1024;
+    const BODY_BYTES_MIN: usize = 40;
+    if !text[..anchor.start].ends_with(b"PuTTY-User-") {
+        return None;
+    }
+    let key = &text[anchor.end..text.len().min(anchor.end + KEY_BYTES_MAX)];
+    let title = b"Private-Lines:";
+    let mut cursor = Cursor::new(text, anchor.end + find(key, title)? + title.len());
+    cursor.run(|byte| byte == b' ' || byte.is_ascii_digit());
+    cursor.breaks();
+    let start = cursor.at;
+    let mut end = start;
+    // A line that continues with a colon is the next title.
+    while cursor.run(is_base64) > 0 && cursor.peek() != Some(b'-') && cursor.peek() != Some(b':') {
+        end = cursor.at;
+        cursor.breaks();
+    }
+    (end - start >= BODY_BYTES_MIN).then_some(start..end)
 }
 
 /// Returns whether a body starts on a line of its own and consists only of lines of Base64, however

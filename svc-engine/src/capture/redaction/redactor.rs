@@ -7,7 +7,7 @@ use super::clean::CleanTexts;
 use super::configured::Secrets;
 use super::counts::{Counts, Reason};
 use super::known::Known;
-use super::looks::is_reference;
+use super::looks::{is_random, is_reference};
 use super::name::{self, Secret};
 use super::rewrite::{is_marked, replaced, rewritten};
 use super::{MARKER, header};
@@ -118,8 +118,23 @@ impl Redactor {
         match value {
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
             Json::String(text) => self.leaf(text),
-            Json::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+            Json::Array(items) => self.array(items),
             Json::Object(object) => self.object(object),
+        }
+    }
+
+    /// Redacts a list. In a list of arguments, an option names the value after it: `--password`.
+    fn array(&mut self, items: &mut [Json]) {
+        let mut option: Option<Text> = None;
+        for item in items {
+            if let Json::String(text) = item {
+                let before = option.take();
+                option = text.as_bytes().starts_with(b"--").then(|| text.clone());
+                if let Some(name) = before.filter(|_| option.is_none()) {
+                    self.secret(&name, text, None);
+                }
+            }
+            self.json(item);
         }
     }
 
@@ -183,9 +198,10 @@ impl Redactor {
             Some(Attribute::Secret(secret)) if *name == "value" => Some(secret),
             _ => name::secret(name.as_bytes()),
         };
-        if secret.is_some_and(|secret| secret.is_kept_in(text.as_bytes()))
-            && !is_marked(text.as_bytes())
-        {
+        let value = text.as_bytes();
+        let is_one = secret.is_some_and(|secret| secret.is_kept_in(value))
+            || (name::holds_random(name.as_bytes(), true, false) && is_random(value));
+        if is_one && !is_marked(value) {
             self.counts.add(Reason::SecretAssignment, 1);
             *text = MARKER.into();
         }
@@ -358,6 +374,18 @@ mod tests {
         ] {
             assert!(check(harmless, harmless).is_empty());
         }
+    }
+
+    #[test]
+    fn a_list_of_arguments_is_redacted_by_its_options() {
+        check(
+            r#"["tool","--password","hunter2","--password","--yes","--token","Hello"]"#,
+            r##"["tool","--password","#","--password","--yes","--token","Hello"]"##,
+        );
+        check(
+            r#"{"env":{"X_PAT":"a1b2c3d4e5f6a7b8c9d0e1f2","pat":"a-pattern-of-words-2"}}"#,
+            r##"{"env":{"X_PAT":"#","pat":"a-pattern-of-words-2"}}"##,
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::MARKER;
 use super::anchor::{self, Anchor, Kind};
 use super::counts::{Counts, Reason};
-use super::{assignment, family, header, login, member, private_key};
+use super::{assignment, command, family, header, login, member, private_key};
 
 /// The shortest text with a credential: `"apikey":"`, cut off before its value.
 const TEXT_BYTES_MIN: usize = 10;
@@ -33,12 +33,19 @@ fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
             .or_else(|| found(assignment::api_key(text, anchor), Reason::ApiKeyAssignment))
             .or_else(|| found(assignment::secret(text, anchor), Reason::SecretAssignment)),
         Kind::Bearer => found(header::bearer(text, anchor), Reason::BearerToken),
-        Kind::Name => found(assignment::secret(text, anchor), Reason::SecretAssignment),
+        Kind::Name => found(assignment::secret(text, anchor), Reason::SecretAssignment)
+            .or_else(|| found(header::cookies(text, anchor), Reason::SecretAssignment))
+            .or_else(|| found(private_key::of_putty(text, anchor), Reason::PrivateKey)),
         Kind::Run => found(family::key(text, anchor.start), Reason::ProviderKey)
-            .or_else(|| found(family::web_token(text, anchor.start), Reason::WebToken)),
+            .or_else(|| found(family::web_token(text, anchor.start), Reason::WebToken))
+            .or_else(|| {
+                let value = assignment::of_run(text, anchor.start);
+                found(value, Reason::SecretAssignment)
+            }),
         Kind::ShortKey => found(family::short_key(text, anchor), Reason::ProviderKey),
         Kind::Url => found(login::in_url(text, anchor), Reason::Login),
-        Kind::User => found(login::of_command(text, anchor), Reason::Login),
+        Kind::Option => found(command::argument(text, anchor), Reason::Login),
+        Kind::Port => found(login::of_pgpass(text, anchor), Reason::Login),
         Kind::Signature => found(login::signature(text, anchor), Reason::SecretAssignment),
         Kind::Pem => found(private_key::block(text, anchor), Reason::PrivateKey),
     }
