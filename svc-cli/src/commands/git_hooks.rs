@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use fs_err::{self as fs, OpenOptions};
@@ -20,6 +20,8 @@ const MARK: &str = "# Installed by: svc install git-hooks";
 const BEFORE: &str = "before-svc";
 /// The start of the line that records where svc was when the hook was installed.
 const INSTALLED: &[u8] = b"\ninstalled=";
+/// The name of the program on PATH.
+const NAME: &str = "svc";
 
 /// A hook: its name, and the parts of its script.
 struct Hook {
@@ -28,6 +30,8 @@ struct Hook {
     first: &'static str,
     /// Runs svc.
     then: &'static str,
+    /// The command of svc, by which a hook is known that somebody wrote by hand.
+    command: &'static str,
     /// The message if svc is not found.
     undone: &'static str,
 }
@@ -38,12 +42,14 @@ const HOOKS: [Hook; 2] = [
         name: "post-commit",
         first: r#""$before" "$@""#,
         then: r#""$svc" note stamp --pending >/dev/null || :"#,
+        command: "note stamp",
         undone: "the commit is not stamped",
     },
     Hook {
         name: "pre-push",
         first: r#""$before" "$@" || exit $?"#,
         then: r#""$svc" note push "$1" </dev/null >/dev/null || :"#,
+        command: "note push",
         undone: "the notes are not pushed",
     },
 ];
@@ -84,6 +90,100 @@ exit 0
             end.as_bytes(),
         ]
         .concat()
+    }
+
+    /// Returns the lines for a hook of a team, which is silent for those who have no svc.
+    fn lines(&self) -> String {
+        let then = self.then;
+        format!(
+            r#"{MARK}
+svc="${{SVC_PROGRAM:-svc}}"
+if command -v "$svc" >/dev/null 2>&1; then {then}; fi
+"#
+        )
+    }
+}
+
+/// Whose hooks git runs in a work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// This clone's alone.
+    Own,
+    /// Those of a folder in the work tree. They are committed, so they name no path of this machine.
+    Team,
+    /// Those above the folder that husky generates. The generated hooks pass them to `sh`.
+    Husky,
+    /// Those of a folder elsewhere, which other repositories may share.
+    Shared,
+}
+
+/// Where git finds the hooks of the current work tree.
+pub(super) struct Place {
+    folder: PathBuf,
+    kind: Kind,
+}
+
+impl Place {
+    pub(super) fn find() -> Result<Self, CommandError> {
+        let set = ["config", "--type=path", "--get", "core.hooksPath"];
+        let Some(set) = repository::ask(&set)? else {
+            let (folder, kind) = (repository::own_path("hooks")?, Kind::Own);
+            return Ok(Self { folder, kind });
+        };
+        let top = PathBuf::from(repository::git(&["rev-parse", "--show-toplevel"])?);
+        let git = fs::canonicalize(repository::git(&["rev-parse", "--git-common-dir"])?)?;
+        let folder = top.join(set);
+        let existing = folder
+            .ancestors()
+            .find_map(|path| fs::canonicalize(path).ok());
+        let is_in = |parent: &Path| {
+            existing
+                .as_ref()
+                .is_some_and(|path| path.starts_with(parent))
+        };
+        let leaves = folder.components().any(|part| part == Component::ParentDir);
+        let (folder, kind) = if is_in(&git) {
+            (folder, Kind::Own)
+        } else if leaves || !is_in(&fs::canonicalize(&top)?) {
+            (folder, Kind::Shared)
+        } else if folder.ends_with("_") {
+            (folder.parent().map_or(top, Path::to_owned), Kind::Husky)
+        } else {
+            (folder, Kind::Team)
+        };
+        Ok(Self { folder, kind })
+    }
+
+    /// Returns how to install the hooks here.
+    pub(super) fn mend(&self) -> String {
+        match self.kind {
+            Kind::Own | Kind::Team | Kind::Husky => "svc install git-hooks".to_owned(),
+            Kind::Shared => format!(
+                "add to the hooks in {} what this prints: svc install git-hooks --print",
+                self.folder.display()
+            ),
+        }
+    }
+
+    /// Returns the hooks that do not work, or not always.
+    pub(super) fn faults(&self) -> Vec<(&'static str, Fault)> {
+        let fault = |hook: &Hook| {
+            let present = fs::read(self.folder.join(hook.name)).unwrap_or_default();
+            let fault = match fault(hook, &present)? {
+                Fault::Older if self.kind == Kind::Husky => return None,
+                fault => fault,
+            };
+            Some((hook.name, fault))
+        };
+        HOOKS.iter().filter_map(fault).collect()
+    }
+
+    fn install(&self, hook: &Hook) -> Result<InstalledHook, CommandError> {
+        match self.kind {
+            Kind::Own => place(hook, &program(), &self.folder),
+            Kind::Team | Kind::Shared => place(hook, Path::new(NAME), &self.folder),
+            Kind::Husky => add(hook, &self.folder),
+        }
     }
 }
 
@@ -172,25 +272,21 @@ pub(super) fn print(output: &mut Output) -> Result<(), CommandError> {
 
 /// Installs the hooks into the current repository.
 pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
-    if let Some(folder) = repository::ask(&["config", "--get", "core.hooksPath"])? {
+    let place = Place::find()?;
+    if place.kind == Kind::Shared {
+        let folder = place.folder.display();
         return Err(CommandError::refused(
             "hooks_path",
-            format!(
-                "core.hooksPath of this repository is {folder}, which other repositories may share"
-            ),
+            format!("core.hooksPath is {folder}, which other repositories may share"),
         )
         .hint("to see what to add to those hooks: svc install git-hooks --print"));
     }
-    let folder = repository::own_path("hooks")?;
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all(&place.folder)?;
+    let hooks = HOOKS.iter().map(|hook| place.install(hook));
     let mut installed = Installed {
-        hooks: Vec::new(),
+        hooks: hooks.collect::<Result<_, _>>()?,
         rewrite_ref_added: false,
     };
-    let program = program();
-    for hook in &HOOKS {
-        installed.hooks.push(place(hook, &program, &folder)?);
-    }
     let kept = repository::ask(&["config", "--get-all", "notes.rewriteRef"])?;
     let all_notes = ["refs/notes/*", NOTES];
     if !kept
@@ -204,23 +300,15 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     output.value(&installed, render)
 }
 
-/// Returns the hooks of the current repository that do not work, or not always.
-pub(super) fn faults() -> Result<Vec<(&'static str, Fault)>, CommandError> {
-    let folder = repository::own_path("hooks")?;
-    let fault = |hook: &Hook| {
-        let present = fs::read(folder.join(hook.name)).unwrap_or_default();
-        Some((hook.name, fault(&present)?))
-    };
-    Ok(HOOKS.iter().filter_map(fault).collect())
-}
-
-fn fault(present: &[u8]) -> Option<Fault> {
+fn fault(hook: &Hook, present: &[u8]) -> Option<Fault> {
     if !is_ours(present) {
-        return Some(Fault::Missing);
+        let is_there = position(present, hook.command.as_bytes()).is_some();
+        return (!is_there).then_some(Fault::Missing);
     }
     match installed_program(present) {
         None => Some(Fault::Older),
-        Some(program) if is_executable(&program) => None,
+        // A team's hook names no path.
+        Some(program) if program == Path::new(NAME) || is_executable(&program) => None,
         Some(program) => Some(Fault::ProgramGone(program)),
     }
 }
@@ -232,7 +320,7 @@ fn is_ours(hook: &[u8]) -> bool {
 /// Returns the program that the hooks run if svc is not on PATH.
 fn program() -> PathBuf {
     // Without the system's report of the running program's path, only the name is left.
-    program_path().unwrap_or_else(|| PathBuf::from("svc"))
+    program_path().unwrap_or_else(|| PathBuf::from(NAME))
 }
 
 fn place(hook: &Hook, program: &Path, folder: &Path) -> Result<InstalledHook, CommandError> {
@@ -273,6 +361,31 @@ fn place(hook: &Hook, program: &Path, folder: &Path) -> Result<InstalledHook, Co
         action,
         // Git and the new hook run it only if it is executable.
         chained: is_executable(&before),
+    })
+}
+
+/// Adds the lines to a hook that husky runs. Its mode, which is committed, stays.
+fn add(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
+    let path = folder.join(hook.name);
+    let present = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        present => present?,
+    };
+    let is_there = fault(hook, &present) != Some(Fault::Missing);
+    if !is_there {
+        let end = if matches!(present.last(), None | Some(b'\n')) {
+            ""
+        } else {
+            "\n"
+        };
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        file.write_all([end, &hook.lines()].concat().as_bytes())?;
+    }
+    Ok(InstalledHook {
+        hook: hook.name,
+        path: path.display().to_string(),
+        action: if is_there { "unchanged" } else { "installed" },
+        chained: !is_there && !present.is_empty(),
     })
 }
 
@@ -368,9 +481,12 @@ exit 0
         let program = folder.path().join("it's svc");
         let [hook, _] = &HOOKS;
         let text = hook.text(&program);
+        let fault = |text: &[u8]| fault(hook, text);
         assert_eq!(fault(b"#!/bin/sh\n"), Some(Fault::Missing));
+        assert_eq!(fault(b"#!/bin/sh\nsvc note stamp --pending\n"), None);
         assert_eq!(fault(OLDER.as_bytes()), Some(Fault::Older));
         assert_eq!(fault(&text), Some(Fault::ProgramGone(program.clone())));
+        assert_eq!(fault(&hook.text(Path::new(NAME))), None);
         script(&program, b"");
         assert_eq!(fault(&text), None);
     }

@@ -97,6 +97,16 @@ impl Person {
         self.run(Path::new(env!("CARGO_BIN_EXE_svc")), arguments, &[], "")
     }
 
+    /// Returns the line of a check of the doctor, or the one so many lines after it.
+    fn doctor(&self, check: &str, after: usize) -> String {
+        let shown = self.svc(&["doctor"]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let mut lines = shown.lines().skip_while(|line| !line.starts_with(check));
+        let line = lines.nth(after);
+        line.unwrap_or_else(|| panic!("no {check}: {shown}"))
+            .to_owned()
+    }
+
     /// Runs a command of the shell, which must succeed, and returns what it prints.
     fn ok(&self, arguments: &[&str]) -> String {
         succeeded(&self.svc(arguments), arguments)
@@ -456,12 +466,54 @@ fn hooks_without_svc_block_no_commit_and_foreign_hook_folders_are_untouched() {
     person.git_with(&["push", "-q", "origin", "main"], &gone);
     let other = forge.person("ben");
     other.git(&["clone", "-q", "../forge.git", "."]);
-    other.git(&["config", "core.hooksPath", ".husky"]);
-    let refused = other.svc(&["install", "git-hooks"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(!other.work.join(".husky").exists());
+    let shared = forge.folder.path().join("shared-hooks");
+    fs::create_dir(&shared).expect("a folder");
+    let shared = shared.to_str().expect("a path");
+    for elsewhere in [shared, "../shared-hooks", "new/../../shared-hooks"] {
+        other.git(&["config", "core.hooksPath", elsewhere]);
+        let refused = other.svc(&["install", "git-hooks"]);
+        assert_eq!(refused.status.code(), Some(1), "{elsewhere}");
+        let mend = other.doctor("hooks", 1);
+        assert!(mend.ends_with("svc install git-hooks --print"), "{mend}");
+    }
+    assert_eq!(fs::read_dir(shared).expect("a folder").count(), 0);
     let printed = other.ok(&["install", "git-hooks", "--print"]);
     assert!(printed.contains("note stamp --pending") && printed.contains("notes.rewriteRef"));
+}
+
+#[test]
+fn hooks_in_the_work_tree_are_this_repositorys_own() {
+    let forge = Forge::new();
+    let person = forge.person("ann");
+    person.git(&["clone", "-q", "../forge.git", "."]);
+    for (set, folder) in [(".githooks", ".githooks"), (".husky/_", ".husky")] {
+        person.git(&["config", "core.hooksPath", set]);
+        let hooks = person.work.join(folder);
+        fs::create_dir_all(person.work.join(set)).expect("a folder");
+        // As husky generates it: it runs the hook of the same name above its folder.
+        let shim = person.work.join(".husky/_/post-commit");
+        if set == ".husky/_" {
+            fs::write(&shim, "#!/bin/sh\nexec sh -e .husky/post-commit \"$@\"\n").expect("a hook");
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&shim, executable).expect("its mode");
+            fs::write(hooks.join("post-commit"), "echo ran >> ran").expect("a hook");
+        }
+        assert!(person.doctor("hooks", 0).contains("not installed"));
+        assert_eq!(
+            person.doctor("hooks", 1).trim(),
+            "fix: svc install git-hooks"
+        );
+        person.ok(&["install", "git-hooks"]);
+        assert!(person.doctor("hooks", 0).contains("commits are stamped"));
+        assert!(person.ok(&["install", "git-hooks"]).contains("unchanged"));
+        let hook = fs::read_to_string(hooks.join("post-commit")).expect("the hook");
+        let program = env!("CARGO_BIN_EXE_svc");
+        assert!(!hook.contains(program), "others commit with it too: {hook}");
+        person.remember(folder);
+        assert_eq!(person.sessions(&person.commit("x")), [folder]);
+    }
+    let ran = fs::read_to_string(person.work.join("ran")).expect("what it wrote");
+    assert_eq!(ran, "ran\n");
 }
 
 #[test]
@@ -493,10 +545,7 @@ fn a_shell_with_another_path_runs_the_svc_that_installed_the_hooks() {
     assert_eq!(run(git, &commit), "");
     assert_eq!(person.sessions("HEAD"), ["one"]);
     let warned = |word: &str| {
-        let shown = person.svc(&["doctor"]);
-        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        let line = shown.lines().find(|line| line.starts_with("hooks "));
-        let line = line.unwrap_or_else(|| panic!("no hooks: {shown}"));
+        let line = person.doctor("hooks ", 0);
         assert!(line.contains(word), "{line}");
     };
     warned("commits are stamped");

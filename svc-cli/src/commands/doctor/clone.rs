@@ -1,7 +1,7 @@
 //! Checks whether commits in the current clone are stamped.
 
 use super::Check;
-use crate::commands::git_hooks::{self, Fault};
+use crate::commands::git_hooks::{Fault, Place};
 use crate::commands::note::{NOTES, repository};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -16,9 +16,9 @@ pub(super) fn checks() -> Vec<Check> {
 }
 
 fn hooks() -> Check {
-    match git_hooks::faults() {
-        Ok(faults) if faults.is_empty() => Check::ok("hooks", "commits are stamped"),
-        Ok(faults) => Check::warning("hooks", found(&faults), "svc install git-hooks"),
+    match Place::find().map(|place| (place.faults(), place)) {
+        Ok((faults, _)) if faults.is_empty() => Check::ok("hooks", "commits are stamped"),
+        Ok((faults, place)) => Check::warning("hooks", found(&faults), place.mend()),
         Err(error) => Check::failed("hooks", error.message(), "svc install git-hooks"),
     }
 }

@@ -1,7 +1,7 @@
 //! The variables of a job, and the event that started it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
 
 use svc_model::json::{Json, Object};
@@ -34,10 +34,15 @@ impl Environment {
         values.next().map(str::to_owned)
     }
 
-    /// Returns the JSON object in the file that a variable names.
+    /// Returns the JSON object in the file that a variable names. A pipe or a device, which may
+    /// never end, counts as absent.
     pub(super) fn event(&self, name: &str) -> Option<Object> {
+        let path = self.get(name)?;
+        if !fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
         let mut bytes = Vec::new();
-        let file = File::open(self.get(name)?).ok()?;
+        let file = File::open(path).ok()?;
         file.take(EVENT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         Json::parse(&bytes).ok()?.into_object()
     }
@@ -77,6 +82,22 @@ mod tests {
         let environment = Environment::of(&[("A", " "), ("B", " b ")]);
         assert_eq!(environment.get("A"), None);
         assert_eq!(environment.first(&["A", "B", "C"]).unwrap(), "b");
+    }
+
+    #[test]
+    fn an_event_is_read_from_a_file_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, pipe) = (folder.path().join("event"), folder.path().join("pipe"));
+        fs::write(&file, b"{}").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let event = |path: &std::path::Path| {
+            Environment::of(&[("EVENT", path.to_str().unwrap())]).event("EVENT")
+        };
+        assert!(event(&file).is_some());
+        for other in [&*pipe, "/dev/zero".as_ref(), folder.path()] {
+            assert_eq!(event(other), None);
+        }
     }
 
     #[test]

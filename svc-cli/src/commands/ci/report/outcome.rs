@@ -126,10 +126,10 @@ pub(super) fn outcome(
         return outcome;
     }
     outcome.map_err(|error| {
-        error.hint(
-            "for a project in a subgroup, choose two parts that name no other repository, such as \
-             --repo \"$CI_PROJECT_ROOT_NAMESPACE/$CI_PROJECT_NAME\"",
-        )
+        error.hint(format!(
+            "choose two parts that name no other repository, such as --repo {}",
+            system.two_parts()
+        ))
     })
 }
 
@@ -444,7 +444,13 @@ mod tests {
             ]
         );
         let refused = outcome(&Flags::default(), &Environment::of(&gitlab)).unwrap_err();
-        assert!(refused.hints()[0].contains("--repo"));
+        assert!(refused.hints()[0].contains("--repo \"$CI_PROJECT_ROOT_NAMESPACE/"));
+        let jenkins = [
+            ("JENKINS_URL", "https://j/"),
+            ("GIT_URL", "https://git.example/scm/acme/shop.git"),
+        ];
+        let refused = outcome(&Flags::default(), &Environment::of(&jenkins)).unwrap_err();
+        assert!(refused.hints()[0].ends_with("--repo OWNER/NAME"));
         let symbolic = [("BUILDKITE", "true"), ("BUILDKITE_COMMIT", "HEAD")];
         assert!(mistakes(&status("passed"), &symbolic).iter().any(|mistake| mistake
             == r#"the commit "HEAD" of BUILDKITE_COMMIT must be 40 or 64 hexadecimal digits: give --commit"#));

@@ -16,6 +16,9 @@ pub(super) const WORDS: &[Word] = &[
     ("NOT_BUILT", CiResult::Skipped),
 ];
 
+/// The word of the Git plugin for a checkout of a commit.
+const DETACHED: &str = "detached";
+
 pub(super) fn read(environment: &Environment) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
@@ -52,6 +55,9 @@ fn branch(environment: &Environment) -> Option<String> {
     }
     // The branch is prefixed with the name of the remote.
     let remote = environment.get("GIT_BRANCH")?;
+    if remote == DETACHED {
+        return Some(String::new());
+    }
     Some(remote.strip_prefix("origin/").unwrap_or(remote).to_owned())
 }
 
@@ -115,5 +121,9 @@ mod tests {
         assert_eq!(details.workflow_name.value.unwrap(), "team/shop");
         let tag = Environment::of(&[("TAG_NAME", "v1"), ("BRANCH_NAME", "v1")]);
         assert_eq!(read(&tag).branch.value.unwrap(), "");
+        let commit = Environment::of(&[("GIT_BRANCH", "detached")]);
+        assert_eq!(read(&commit).branch.value.unwrap(), "");
+        let named = Environment::of(&[("GIT_BRANCH", "origin/detached")]);
+        assert_eq!(read(&named).branch.value.unwrap(), "detached");
     }
 }

@@ -156,6 +156,14 @@ impl System {
         }
     }
 
+    /// Returns how to name a repository whose path has more than two parts.
+    pub(super) const fn two_parts(self) -> &'static str {
+        match self {
+            Self::GitlabCi => "\"$CI_PROJECT_ROOT_NAMESPACE/$CI_PROJECT_NAME\"",
+            _ => "OWNER/NAME",
+        }
+    }
+
     /// Returns the system's words for results.
     pub(super) const fn words(self) -> &'static [Word] {
         match self {
