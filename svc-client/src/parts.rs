@@ -14,7 +14,8 @@ use crate::evidence::read;
 use crate::{Client, Error, ErrorKind};
 
 /// A stream of exact parts, in the requested order; see
-/// [`Evidence::parts`](crate::Evidence::parts). It ends after the first error.
+/// [`Evidence::parts`](crate::Evidence::parts). It ends after the first error, which is that of
+/// the part that would come next.
 pub struct PartStream(Pin<Box<dyn Stream<Item = Result<EvidenceReadItem, Error>> + Send>>);
 
 /// The parts that are still to be read, and how.
@@ -41,20 +42,22 @@ impl Reading {
 }
 
 /// Returns whether a request for fewer parts may succeed.
-fn is_too_much(error: &Error) -> bool {
+fn fewer_may_succeed(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::Oversize
             | ErrorKind::ReplyTooLarge { .. }
             | ErrorKind::Declined(
-                Decline::EvidenceResponseLimit { .. } | Decline::EvidenceSourceLimit { .. }
+                Decline::EvidenceResponseLimit { .. }
+                    | Decline::EvidenceSourceLimit { .. }
+                    | Decline::NonFiniteNumber
             )
     )
 }
 
 impl PartStream {
-    /// Reads parts through a route. If a reply would be too large, half as many parts are
-    /// requested.
+    /// Reads parts through a route. If a reply would be too large, or one of its parts cannot be
+    /// written, half as many parts are requested.
     pub(crate) fn by<E>(
         client: &Client,
         session_id: &SessionId,
@@ -83,7 +86,7 @@ impl PartStream {
                         let items = stream::iter(found.items.into_iter().map(Ok));
                         return Ok::<_, Error>(Some((items, reading)));
                     }
-                    Err(error) if count > 1 && is_too_much(&error) => {
+                    Err(error) if count > 1 && fewer_may_succeed(&error) => {
                         reading.at_once = count.div_ceil(2);
                     }
                     Err(error) => return Err(error),

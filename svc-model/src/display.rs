@@ -76,7 +76,11 @@ pub fn product<T: Product>(kind: &Open<T>) -> &str {
 /// Returns the provider and the name of a model: `anthropic/claude-opus-5`. Many gateways put the
 /// provider before the name too; it is not repeated. What is unknown is a dash.
 pub fn model(provider: Option<&str>, name: Option<&str>) -> String {
-    const UNKNOWN: &str = "-";
+    model_or(provider, name, "-")
+}
+
+/// Returns a model as [`model`] does, with this placeholder for what is unknown.
+fn model_or(provider: Option<&str>, name: Option<&str>, unknown: &str) -> String {
     let is_in = |name: &str, provider: &str| {
         let rest = name.strip_prefix(provider);
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -85,8 +89,8 @@ pub fn model(provider: Option<&str>, name: Option<&str>) -> String {
         (Some(provider), Some(name)) if is_in(name, provider) => name.to_owned(),
         _ => format!(
             "{}/{}",
-            provider.unwrap_or(UNKNOWN),
-            name.unwrap_or(UNKNOWN)
+            provider.unwrap_or(unknown),
+            name.unwrap_or(unknown)
         ),
     }
 }
@@ -156,11 +160,6 @@ pub struct Surface {
 }
 
 impl Surface {
-    fn any(self, text: Option<&String>) -> String {
-        text.filter(|text| !text.is_empty())
-            .map_or_else(|| self.none.to_owned(), |text| (self.escape)(text))
-    }
-
     /// Returns the source and the description of an event.
     pub fn describe(self, event: &TimelineEvent) -> (String, String) {
         let escape = self.escape;
@@ -174,7 +173,9 @@ impl Surface {
                 duration_ms,
                 ..
             } => {
-                let model = [self.any(model_provider.as_ref()), self.any(model.as_ref())].join("/");
+                let [provider, name] = [model_provider, model]
+                    .map(|name| name.as_deref().filter(|name| !name.is_empty()));
+                let model = escape(&model_or(provider, name, self.none));
                 let tokens = input_tokens.zip(*output_tokens);
                 let tokens =
                     tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
@@ -246,7 +247,10 @@ impl Surface {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+    use crate::id::FactId;
 
     #[test]
     fn a_provider_is_named_once() {
@@ -259,6 +263,23 @@ mod tests {
             (Some("openai"), None, "openai/-"),
         ] {
             assert_eq!(model(provider, name), shown);
+            let event = TimelineEvent::InferenceCall {
+                fact_id: FactId::new(Uuid::nil()),
+                occurred_at: Instant::parse("2026-01-31T09:30:00Z").unwrap(),
+                gateway_provider: GatewayProvider::GatewayA.into(),
+                input_tokens: None,
+                output_tokens: None,
+                duration_ms: None,
+                model_call_id: None,
+                model_provider: provider.map(str::to_owned),
+                model: name.map(str::to_owned),
+            };
+            let surface = Surface {
+                escape: str::to_owned,
+                none: "-",
+                minus: '-',
+            };
+            assert_eq!(surface.describe(&event).1, shown);
         }
     }
 }

@@ -21,6 +21,13 @@ use crate::time::Instant;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(extend("type" = "object", "properties" = {
+    "inexact": {
+        "description": "The places, as JSON Pointers, whose text has U+FFFD instead of half a surrogate pair; the place of an object if the name of a member has it. Absent if there are none.",
+        "type": "array",
+        "items": { "type": "string" }
+    }
+})))]
 pub enum ExportedFact {
     /// A call of a model.
     InferenceCalls(Box<ExportedCall>),

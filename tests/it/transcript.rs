@@ -1,5 +1,6 @@
 //! What was said in a Session, printed exactly and in order.
 
+use harness::delivery::Receipt;
 use harness::http::Request;
 use harness::pattern::dig;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server};
@@ -11,6 +12,7 @@ use crate::cli::{done, refused, svc, svc_with};
 on_both_backends! {
     a_transcript_holds_every_part_once_and_in_order,
     a_large_call_is_printed_completely,
+    a_part_without_a_form_hides_nothing_else,
 }
 
 const SESSION: &str = "told";
@@ -54,14 +56,8 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     };
     // Nothing was found, which is not a failure.
     let unknown = svc(&server, &["transcript", SESSION]);
-    assert_eq!(
-        (unknown.status.code(), &*unknown.stdout),
-        (Some(0), &b""[..])
-    );
-    assert!(
-        String::from_utf8_lossy(&unknown.stderr).contains("Session told is not known"),
-        "{unknown:?}"
-    );
+    assert_eq!(done(&unknown), "Session told is not known\n");
+    assert_eq!(done(&svc(&server, &["session", SESSION])), done(&unknown));
 
     // More parts than one request reads. One is an image, and one contains terminal control
     // characters.
@@ -100,6 +96,17 @@ fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
     }
     let all = done(&svc(&server, &["transcript", SESSION, "--all"]));
     assert_eq!(all.matches("word-07.").count(), 2);
+
+    // A beginning of its id suggests it.
+    for command in ["session", "transcript"] {
+        let meant = svc(&server, &[command, "tol"]);
+        let meant = done(&meant);
+        assert!(meant.starts_with("Session tol is not known\n"), "{meant}");
+        assert!(
+            meant.contains(&format!("svc {command} {SESSION}\n")),
+            "{meant}"
+        );
+    }
 
     // An agent reads what it was granted, and programs read one part per line.
     let agent = [("SVC_TOKEN", RETRIEVAL_TOKEN)];
@@ -163,4 +170,64 @@ fn a_large_call_is_printed_completely(backend: Backend) {
     assert!(!transcript.contains("apart."), "another call");
     let none = refused(&svc(&server, &["transcript", SESSION, "no-such"]), 1);
     assert!(none.contains("no visible call"), "{none}");
+}
+
+fn a_part_without_a_form_hides_nothing_else(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let result = |number: &str| {
+        format!(r#"{{"role":"tool","tool_call_id":"t","content":"{{\"n\":{number}}}"}}"#)
+    };
+    let messages = [
+        r#"{"role":"user","content":"before. \ud83d"}"#.to_owned(),
+        result("NaN"),
+        result("1e400"),
+        r#"{"role":"user","content":"after."}"#.to_owned(),
+    ];
+    let body = |id: &str, messages: &str| {
+        format!(
+            r#"{{"provider":"gateway_a","session_id":"{SESSION}","payload":{{"litellm_call_id":"{id}","model":"m","messages":[{messages}]}}}}"#
+        )
+    };
+    let first = Receipt::of(&server.deliver("/ingest/gateway", body("one", &messages.join(","))));
+    deliver(&server, "two", &[message("user", "another.")], "yes.");
+    let number = format!("part {}:input:1:0 is not shown: ", first.fact);
+    for json in [&[][..], &["--json"]] {
+        let shown = svc(&server, &[&["transcript", SESSION], json].concat());
+        assert_eq!(shown.status.code(), Some(1));
+        let [parts, errors] =
+            [&shown.stdout, &shown.stderr].map(|text| String::from_utf8_lossy(text));
+        in_order(&parts, &["before.", "after.", "another.", "yes."]);
+        assert!(errors.contains(&number), "{errors}");
+        assert!(errors.contains("parts cannot be shown"), "{errors}");
+    }
+
+    // A line for every fact that JSON can write.
+    let exported = svc(&server, &["export", "--content"]);
+    assert_eq!(exported.status.code(), Some(1));
+    let [lines, errors] =
+        [&exported.stdout, &exported.stderr].map(|text| String::from_utf8_lossy(text));
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    let left_out = format!("inference_calls/{} is left out: ", first.fact);
+    assert!(errors.contains(&left_out), "{errors}");
+    let finite = [&messages[..1], &messages[2..]].concat();
+    let second = Receipt::of(&server.deliver("/ingest/gateway", body("three", &finite.join(","))));
+    let line = |exact: &[&str]| {
+        let exported = svc(&server, &[&["export", "--content"], exact].concat());
+        let lines = String::from_utf8_lossy(&exported.stdout).into_owned();
+        let found = lines.lines().find(|line| line.contains(&second.fact));
+        found.expect("the call").to_owned()
+    };
+    let readable: Value = serde_json::from_str(&line(&[]).replace("1e400", "1")).expect("JSON");
+    assert_eq!(
+        readable["content"]["input_messages"][0]["parts"][0]["content"],
+        "before. \u{fffd}"
+    );
+    let places = readable["inexact"].as_array().expect("places");
+    assert!(
+        places.contains(&json!("/content/input_messages/0/parts/0/content")),
+        "{places:?}"
+    );
+    assert!(line(&["--exact"]).contains("before. \\ud83d"));
 }

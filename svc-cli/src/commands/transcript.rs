@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use clap::Args;
-use svc_client::model::problem::RequiredAuthority;
+use svc_client::model::problem::{Decline, RequiredAuthority};
 use svc_client::{Client, Denial, Error, ErrorKind, PartStream};
 use svc_model::display::model as shown_model;
 use svc_model::evidence::{CallSummary, Inventory, Manifest, Reference, Side};
@@ -11,9 +11,10 @@ use svc_model::id::{InferenceCallId, SessionId};
 use super::context::session_id;
 use super::evidence::manifest::{erased, left_out};
 use super::service;
+use super::session::{similar, unknown};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, escape, item_block, positional};
+use crate::output::{Output, escape, item_block, positional, reference};
 
 /// The number of characters in a whole call id.
 const CALL_CHARACTERS: usize = 36;
@@ -49,7 +50,13 @@ impl Transcript {
                 other => {
                     let inventory = source.inventory().await?;
                     if inventory.calls.is_empty() && other.is_none() {
-                        output.note(&nothing(&inventory));
+                        if output.is_for_people() {
+                            output.text(&nothing(&inventory))?;
+                        }
+                        if !inventory.found {
+                            let meant = similar(&client, &session_id, "svc transcript").await;
+                            output.next(&self.service, &meant);
+                        }
                         return Ok(());
                     }
                     named(&inventory, other.as_deref())?
@@ -60,24 +67,27 @@ impl Transcript {
                 seen: (!self.all && self.call.is_none()).then(Seen::default),
                 is_first: true,
             };
-            let mut left = 0;
+            let (mut left, mut parts_left) = (0, 0);
             for call in &calls {
                 match printer.call(&mut source, call).await {
                     // A call that is too large does not hide the others.
                     Err(Failed::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
-                        printer.refused(call, &error);
+                        printer.refused(&format!("call {call}"), &error);
                         left += 1;
                     }
                     Err(Failed::Asked(error)) => return Err(error.into()),
                     Err(Failed::Printed(error)) => return Err(error),
-                    Ok(()) => {}
+                    Ok(parts) => parts_left += parts,
                 }
             }
-            if left > 0 {
-                let message = format!("{left} of {} calls cannot be shown", calls.len());
-                return Err(CommandError::refused("incomplete", message));
+            let calls = (left > 0).then(|| format!("{left} of {} calls", calls.len()));
+            let parts = (parts_left > 0).then(|| format!("{parts_left} parts"));
+            let hidden: Vec<_> = calls.into_iter().chain(parts).collect();
+            if hidden.is_empty() {
+                return Ok(());
             }
-            Ok(())
+            let message = format!("{} cannot be shown", hidden.join(" and "));
+            Err(CommandError::refused("incomplete", message))
         })
     }
 }
@@ -144,18 +154,28 @@ fn is_of_call(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Declined(_) | ErrorKind::Oversize)
 }
 
+/// Returns whether an error concerns one part only, if no other part was requested.
+fn is_of_part(error: &Error) -> bool {
+    use ErrorKind::{Declined, Oversize, ReplyTooLarge};
+    matches!(
+        error.kind(),
+        Oversize
+            | ReplyTooLarge { .. }
+            | Declined(Decline::EvidenceResponseLimit { .. } | Decline::NonFiniteNumber)
+    )
+}
+
 fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
     InferenceCallId::new(text).map_err(|rule| CommandError::argument("the call", rule))
 }
 
 /// Says that there are no calls, which is not a failure.
 fn nothing(inventory: &Inventory) -> String {
-    let session = escape(inventory.session_id.as_str());
-    if inventory.found {
-        format!("no call of Session {session} is visible")
-    } else {
-        format!("Session {session} is not known")
+    if !inventory.found {
+        return unknown(&inventory.session_id);
     }
+    let session = escape(inventory.session_id.as_str());
+    format!("no call of Session {session} is visible\n")
 }
 
 /// Returns the calls whose ids have this prefix, or all calls without a prefix.
@@ -225,33 +245,47 @@ struct Printer<'o> {
 }
 
 impl Printer<'_> {
+    /// Prints a call, and returns how many of its parts cannot be shown.
     async fn call(
         &mut self,
         source: &mut Source<'_>,
         call: &InferenceCallId,
-    ) -> Result<(), Failed> {
+    ) -> Result<usize, Failed> {
         let manifest = source.manifest(call).await?;
         let printed = self.seen.as_mut().map_or(0, |seen| seen.printed(&manifest));
         let new = &manifest.messages[printed..];
         let references = new.iter().flat_map(|message| &message.parts);
-        let references = references.map(|part| part.reference.clone()).collect();
+        let references: Vec<Reference> = references.map(|part| part.reference.clone()).collect();
         self.text(&heading(&manifest, printed))?;
-        let mut parts = source.parts(references);
-        while let Some(part) = parts.next().await {
-            let part = part?;
-            if self.output.is_for_people() {
-                self.text(&format!("\n{}", item_block(&part)))?;
-            } else {
-                self.output.value(&part, |_| String::new())?;
+        let mut rest = &references[..];
+        let mut left = 0;
+        while !rest.is_empty() {
+            let mut parts = source.parts(rest.to_vec());
+            while let Some((next, after)) = rest.split_first() {
+                match parts.next().await {
+                    Some(Ok(part)) if self.output.is_for_people() => {
+                        self.text(&format!("\n{}", item_block(&part)))?;
+                    }
+                    Some(Ok(part)) => self.output.value(&part, |_| String::new())?,
+                    // The rest is read by another stream.
+                    Some(Err(error)) if is_of_part(&error) => {
+                        self.refused(&format!("part {}", reference(next)), &error);
+                        left += 1;
+                        rest = after;
+                        break;
+                    }
+                    Some(Err(error)) => return Err(error.into()),
+                    None => return Ok(left),
+                }
+                rest = after;
             }
         }
-        Ok(())
+        Ok(left)
     }
 
-    /// Warns that a call is left out.
-    fn refused(&mut self, call: &InferenceCallId, error: &Error) {
-        self.output
-            .warning(&format!("call {call} is not shown: {error}"));
+    /// Warns that a call or a part is left out.
+    fn refused(&mut self, what: &str, error: &Error) {
+        self.output.caveat(&format!("{what} is not shown: {error}"));
     }
 
     fn text(&mut self, text: &str) -> Result<(), CommandError> {

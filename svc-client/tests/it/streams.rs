@@ -138,6 +138,23 @@ async fn requests_for_parts_are_halved_until_the_reply_fits() {
 }
 
 #[tokio::test]
+async fn a_part_that_cannot_be_written_is_the_next_one_when_the_stream_ends() {
+    let all: Vec<Reference> = (0..4).map(|place| reference("c", place)).collect();
+    let unwritable = || Answer::problem(409, &Problem::Declined(Decline::NonFiniteNumber));
+    // The third one is it.
+    let server = FakeServer::start([unwritable(), parts(&all[..2]), unwritable(), unwritable()]);
+    let session = SessionId::new("s").expect("an id");
+    let mut stream = server.client().evidence().parts(&session, all.clone());
+    for part in &all[..2] {
+        assert_eq!(stream.next().await.unwrap().unwrap().reference, *part);
+    }
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Declined(Decline::NonFiniteNumber));
+    assert!(stream.next().await.is_none());
+    assert_eq!(server.received().len(), 4);
+}
+
+#[tokio::test]
 async fn a_stream_refuses_a_reply_that_lacks_a_part() {
     let all: Vec<Reference> = (0..3).map(|place| reference("c", place)).collect();
     let short = || parts(&all[..2]).header("x-request-id", "r-17");

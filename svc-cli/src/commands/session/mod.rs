@@ -4,13 +4,16 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use clap::Args;
+use svc_client::Client;
 use svc_engine::clock::Clock;
 use svc_model::endpoint::SessionQuery;
 use svc_model::id::SessionId;
 use svc_model::ingest::CiResult;
+use svc_model::limit::SESSION_PAGE_MAX;
 use svc_model::open::Open;
 use svc_model::query::{
-    EventCount, Gap, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent,
+    EventCount, Gap, SessionAnswer, SessionDossier, SessionDossierRequest, SessionPageLimit,
+    SessionsRequest, TimelineEvent,
 };
 use svc_model::time::Instant;
 
@@ -57,19 +60,49 @@ impl Session {
         let tail = if self.all { usize::MAX } else { self.tail };
         output.reply(&reply, |answer| match answer {
             SessionAnswer::Known(dossier) => render(dossier, tail, now),
-            SessionAnswer::Unknown(_) => {
-                format!(
-                    "Session {} is not known\n",
-                    escape(request.session_id.as_str())
-                )
-            }
+            SessionAnswer::Unknown(_) => unknown(&request.session_id),
         })?;
         match &reply.value {
             SessionAnswer::Known(dossier) => output.next(&self.service, &next(dossier)),
-            SessionAnswer::Unknown(_) => {}
+            SessionAnswer::Unknown(_) => {
+                let meant = service::block_on(async {
+                    Ok(similar(&client, &request.session_id, "svc session").await)
+                })?;
+                output.next(&self.service, &meant);
+            }
         }
         Ok(())
     }
+}
+
+/// Says that no fact names a Session.
+pub(super) fn unknown(session_id: &SessionId) -> String {
+    format!("Session {} is not known\n", escape(session_id.as_str()))
+}
+
+/// How many Sessions are suggested in place of an unknown one.
+const MEANT_MAX: usize = 5;
+
+/// Returns the command for those of the latest Sessions whose ids contain an unknown one. An agent
+/// may not list Sessions, and gets no suggestions.
+pub(super) async fn similar(client: &Client, session_id: &SessionId, command: &str) -> Vec<String> {
+    let request = SessionsRequest {
+        limit: SessionPageLimit::new(SESSION_PAGE_MAX).unwrap_or_default(),
+        ..SessionsRequest::default()
+    };
+    let Ok(latest) = client.sessions_page(&request).await else {
+        return Vec::new();
+    };
+    let ids = latest
+        .sessions
+        .iter()
+        .map(|session| session.session_id.as_str());
+    let (text, meant) = (session_id.as_str(), ids);
+    let meant = meant.filter(|id| id.contains(text) || text.contains(id));
+    let commands = meant.take(MEANT_MAX);
+    commands
+        .map(|id| format!("{command} {}", positional(id)))
+        .collect()
 }
 
 fn render(dossier: &SessionDossier, tail: usize, now: Instant) -> String {
