@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use svc_model::time::Instant;
 use uuid::{NoContext, Timestamp, Uuid};
@@ -22,6 +22,16 @@ impl Clock {
                 .ok()
                 .and_then(Instant::from_microseconds)
                 .unwrap_or(Instant::MAX)
+        }))
+    }
+
+    /// Returns the clock of the system, set back by as many microseconds as this says.
+    pub fn set_back(by: Arc<AtomicI64>) -> Self {
+        let system = Self::system();
+        Self(Arc::new(move || {
+            let now = system.now();
+            let set_back = now.microseconds() - by.load(Ordering::Relaxed);
+            Instant::from_microseconds(set_back).unwrap_or(now)
         }))
     }
 

@@ -121,18 +121,30 @@ impl Running {
 ///
 /// If the store cannot be opened or the address is in use.
 pub async fn start(settings: Settings) -> Result<Running, ServeError> {
-    let open_files = open_files::raise();
-    let limits = Limits::service().within_open_files(open_files);
-    start_within(limits, settings).await
+    start_by(Clock::system(), settings).await
 }
 
-async fn start_within(limits: Limits, settings: Settings) -> Result<Running, ServeError> {
+/// Starts a server as [`start`] does, with another clock.
+///
+/// # Errors
+///
+/// See [`start`].
+pub async fn start_by(clock: Clock, settings: Settings) -> Result<Running, ServeError> {
+    let open_files = open_files::raise();
+    let limits = Limits::service().within_open_files(open_files);
+    start_within(limits, clock, settings).await
+}
+
+async fn start_within(
+    limits: Limits,
+    clock: Clock,
+    settings: Settings,
+) -> Result<Running, ServeError> {
     // Before the store is opened, so that an address in use costs nothing and is the only error.
     let socket = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
     let config = settings.engine.clone();
     let opened = tokio::task::spawn_blocking(move || {
-        let clock = Clock::system();
         Engine::open(&config, clock.clone(), Ids::ordered(clock))
     });
     let engine = opened.await.map_err(std::io::Error::other)??;

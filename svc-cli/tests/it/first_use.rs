@@ -27,7 +27,11 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn start() -> Self {
-        let home = tempfile::tempdir().expect("a folder");
+        Self::start_in(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Starts a service on what is stored in a home already.
+    pub(super) fn start_in(home: TempDir) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = free.local_addr().expect("an address").to_string();
         drop(free);

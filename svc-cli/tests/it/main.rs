@@ -8,5 +8,6 @@ mod local_service;
 mod notes;
 mod outbox;
 mod parts;
+mod readme;
 mod revision;
 mod shell;

@@ -18,6 +18,10 @@ pub struct Overrides {
     pub mirror_path: Option<String>,
     /// The seconds between a push and the fetch of its repository.
     pub mirror_settle_seconds: Option<String>,
+    /// The operator's token.
+    pub operator_token: Option<String>,
+    /// The secret that signs the forge's webhooks.
+    pub webhook_secret: Option<String>,
     /// Whether mirrors may also be fetched from this machine.
     pub dev_mode: Option<String>,
 }
@@ -32,6 +36,8 @@ impl Overrides {
             (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
             (env::MIRROR_PATH, self.mirror_path),
             (env::MIRROR_SETTLE_SECONDS, self.mirror_settle_seconds),
+            (env::OPERATOR_TOKEN, self.operator_token),
+            (env::FORGE_WEBHOOK_SECRET, self.webhook_secret),
             (env::DEV_MODE, self.dev_mode),
         ];
         let flags = flags

@@ -164,6 +164,32 @@ fn the_demo_does_not_touch_mirrors_of_another_service() {
 }
 
 #[test]
+fn the_demo_needs_no_secrets_on_postgresql() {
+    let Some(store) = Store::create(Backend::Postgres) else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let svc = |arguments: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command.env_clear().env("HOME", home.path());
+        command
+            .env("PATH", &path)
+            .env("SVC_DATABASE_URL", store.url());
+        process::run(command.args(arguments), b"", COMMAND_MAX).expect("the command ends")
+    };
+    let first = json(&svc(&["demo", "--json"]));
+    assert_eq!(at(&first, &["organization", "mirrored"]), &Json::from(true));
+    let again = svc(&["demo"]);
+    done(&again);
+    let next = String::from_utf8_lossy(&again.stderr);
+    for name in ["OPERATOR_TOKEN", "INGEST_TOKENS", "FORGE_WEBHOOK_SECRET"] {
+        let line = format!("\n  export SVC_{name}=");
+        assert!(next.contains(&line), "{next}");
+    }
+}
+
+#[test]
 fn the_demo_plants_no_organization_among_the_evidence_of_others() {
     let server = start(&Configuration::granting(&[DEMO]));
     for session in ["mine", "yours"] {

@@ -62,13 +62,14 @@ impl Demo {
             )
             .hint("to load the demo there anyway: svc demo --force"));
         }
-        let planted = planting::session(client).await?;
         let has_others = !self.small && !self.force && planting::has_others(client).await?;
+        // The organization comes first, because nothing is captured before what is stored.
         let organization = if self.small || has_others {
             None
         } else {
             Some(planting::organization(place).await?)
         };
+        let planted = planting::session(client).await?;
         let discovery = discover(client).await?;
         let found = discovery
             .as_ref()

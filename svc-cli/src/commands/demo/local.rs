@@ -1,12 +1,16 @@
 //! The service that the demo runs against.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use svc_client::{Client, RetryPolicy};
+use svc_engine::clock::{Clock, Ids};
 use svc_engine::private;
 use svc_engine::store::{JobState, MirrorStatus};
+use svc_model::time::Instant;
 use svc_server::env;
 use svc_server::{Grant, MirrorSettings, Overrides, Running, Settings};
 
@@ -23,6 +27,8 @@ pub(super) struct Place {
     /// The secret that signs webhooks for the service, if this machine knows it.
     webhook_secret: Option<SecretString>,
     own: Option<Own>,
+    /// How far the clock of a service that the demo started is set back, in microseconds.
+    set_back: Arc<AtomicI64>,
 }
 
 /// Where a service that the demo started keeps its data.
@@ -38,6 +44,9 @@ pub(super) struct Own {
     /// another token.
     #[serde(skip)]
     pub(super) can_retrieve: bool,
+    /// The lines of a shell that generate the secrets that a service would lack.
+    #[serde(skip)]
+    pub(super) generating: Vec<&'static str>,
     /// The folder for the demo's repository.
     #[serde(skip)]
     pub(super) repositories: PathBuf,
@@ -70,8 +79,15 @@ impl Place {
         self.own.as_ref()
     }
 
+    /// Sets the clock of a service that the demo started.
+    pub(super) fn set_time(&self, at: Instant) {
+        let behind = Clock::system().now().microseconds() - at.microseconds();
+        self.set_back.store(behind.max(0), Ordering::Relaxed);
+    }
+
     fn of_another(client: Client) -> Self {
         Self {
+            set_back: Arc::default(),
             client,
             embedded: None,
             webhook_secret: webhook_secret(),
@@ -106,13 +122,15 @@ pub(super) async fn place(
     own.can_retrieve = can_retrieve;
     let token = settings.operator_token().clone();
     let webhook_secret = settings.webhook_secret().cloned();
-    let running = svc_server::start(settings).await?;
+    let set_back = Arc::default();
+    let running = svc_server::start_by(Clock::set_back(Arc::clone(&set_back)), settings).await?;
     let client = service::connect(format!("http://{}", running.address()), token)?;
     Ok(Place {
         client,
         embedded: Some(running),
         webhook_secret,
         own: Some(own),
+        set_back,
     })
 }
 
@@ -138,7 +156,17 @@ fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
         dev_mode: Some("true".to_owned()),
         ..Overrides::default()
     };
-    let settings = Settings::load(overrides.clone())?;
+    let mut settings = Settings::load(overrides.clone())?;
+    if settings.operator_token().expose_secret().is_empty() {
+        // Without SQLite none are generated. These are forgotten with the demo's service.
+        let secret = || format!("{}{}", Ids::random().fresh(), Ids::random().fresh());
+        let is_signed = settings.webhook_secret().is_some();
+        settings = Settings::load(Overrides {
+            operator_token: Some(secret()),
+            webhook_secret: (!is_signed).then(secret),
+            ..overrides.clone()
+        })?;
+    }
     if settings.grant != Grant::None || settings.secrets_file.is_none() {
         return Ok((settings, false));
     }
@@ -184,8 +212,19 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
         are_mirrors_found,
         database_url,
         can_retrieve: false,
+        generating: if folder.is_none() {
+            generating()
+        } else {
+            Vec::new()
+        },
         repositories,
     })
+}
+
+/// Returns how to generate the secrets that `svc serve` would lack here.
+fn generating() -> Vec<&'static str> {
+    let served = Settings::load(Overrides::default()).err();
+    served.map_or_else(Vec::new, |error| error.generating())
 }
 
 /// Returns the user's data folder.

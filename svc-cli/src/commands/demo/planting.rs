@@ -9,14 +9,16 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint::{EvidenceInventory, GrantInventory};
 use svc_model::evidence::InventoryRequest;
 use svc_model::facts::FactTable;
-use svc_model::id::ForeignId;
+use svc_model::id::{ForeignId, SessionId};
 use svc_model::ingest::{GatewayIngestRequest, IngestReceipt};
 use svc_model::open::Open;
 use svc_model::quarantine::{QuarantineReason, QuarantineRequest};
 use svc_model::time::Instant;
 
 use super::local::{self, Place};
-use super::organization::{Organization, REPOSITORY, Timeline, first_session, quarantined_session};
+use super::organization::{
+    Organization, REPOSITORY, Step, Timeline, first_session, quarantined_session, repository,
+};
 use super::report::{Delivered, Planted, PlantedOrganization};
 use super::story;
 use crate::commands::evidence;
@@ -24,6 +26,8 @@ use crate::error::CommandError;
 
 /// How long to wait for the mirror of the repository.
 const MIRROR_MAX: Duration = Duration::from_secs(20);
+/// A longer pause than any within a change, in microseconds.
+const PAUSE_US: i64 = 60 * 60 * 1_000_000;
 const LOOK: Duration = Duration::from_millis(50);
 const REASON: &str = "svc demo: what a quarantined call looks like";
 
@@ -56,28 +60,63 @@ pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, C
         calls: Delivered::default(),
         ci_outcomes: Delivered::default(),
         webhooks: Delivered::default(),
-        decisions_and_edits: organization.events.len(),
+        decisions_and_edits: 0,
         commits_with_a_session: 0,
         mirrored: false,
     };
-    for call in &organization.calls {
-        planted.calls.count(deliver(client, call).await?);
-    }
-    client.ingest_events(&organization.events).await?;
     let before = client.facts().await?.tables.session_commit_observations;
     // A push that is delivered again is fetched again. A service that the demo did not start may
     // not fetch from a folder, so its mirror, which already has all of them, would be refused from
     // then on.
     let has_read = begun.is_some() && before.total >= organization.notes && !place.is_embedded();
-    if let Some(secret) = place.webhook_secret() {
-        for webhook in &organization.webhooks {
-            let stored = !has_read && is_stored(&client.ingest_forge(webhook, secret).await?)?;
-            planted.webhooks.count(stored);
+    // A service of the demo's own captures everything on its day.
+    let replays = begun.is_none() && place.is_embedded();
+    let repository = folder(place)?;
+    if replays {
+        let pushes = organization
+            .steps
+            .iter()
+            .filter_map(|(_, step)| match step {
+                Step::Webhook(webhook) => Some(&webhook.pushed),
+                _ => None,
+            });
+        repository::empty(&repository, &pushes.collect::<Vec<_>>())?;
+    }
+    let mut last = timeline.begin();
+    for (at, step) in &organization.steps {
+        if replays {
+            if at.microseconds() - last.microseconds() > PAUSE_US {
+                until_read(place).await;
+            }
+            place.set_time(*at);
+            last = *at;
+        }
+        match step {
+            Step::Call(call) => planted.calls.count(deliver(client, call).await?),
+            Step::Event(event) => {
+                client.ingest_events(std::slice::from_ref(event)).await?;
+                planted.decisions_and_edits += 1;
+            }
+            Step::Webhook(webhook) => {
+                if replays {
+                    repository::push(&repository, &webhook.pushed)?;
+                }
+                if let Some(secret) = place.webhook_secret() {
+                    let delivery = &webhook.delivery;
+                    let stored =
+                        !has_read && is_stored(&client.ingest_forge(delivery, secret).await?)?;
+                    planted.webhooks.count(stored);
+                }
+            }
+            Step::Outcome(outcome) => {
+                let result = client.ingest_ci(outcome).await?;
+                planted.ci_outcomes.count(result.stored);
+            }
         }
     }
-    for outcome in &organization.outcomes {
-        let result = client.ingest_ci(outcome).await?;
-        planted.ci_outcomes.count(result.stored);
+    if replays {
+        until_read(place).await;
+        place.set_time(Clock::system().now());
     }
     // If it was loaded before, the mirror already exists.
     let wanted = if planted.webhooks.is_new() {
@@ -131,9 +170,20 @@ fn folder(place: &Place) -> Result<PathBuf, CommandError> {
 /// Returns whether a store has Sessions that are not the demo's.
 pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     let sessions = client.facts().await?.sessions;
-    let planted = client.session_facts(&first_session()).await?;
-    // The story is one Session.
-    Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
+    let has = async |session_id: &SessionId| -> Result<bool, CommandError> {
+        let planted = client.session_facts(session_id).await?;
+        Ok(planted.tables.inference_calls.total > 0)
+    };
+    let story = u64::from(has(&story::session_id()).await?);
+    Ok(sessions > story && !has(&first_session()).await?)
+}
+
+/// Waits until the mirror has read all pushes.
+async fn until_read(place: &Place) {
+    let begun = Moment::now();
+    while !place.has_read_all_pushes().await && begun.elapsed() < MIRROR_MAX {
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a

@@ -204,10 +204,15 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
     } else {
         String::new()
     };
-    let mut next = vec![format!(
+    let mut next: Vec<String> = own
+        .generating
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect();
+    next.push(format!(
         "{variable}{set_mirrors}{session}{} serve",
         program()
-    )];
+    ));
     if has_organization {
         for report in ["model", "lifecycle"] {
             next.push(format!("svc report {report}{mirror_option}{option}"));
@@ -229,6 +234,7 @@ mod tests {
                 database_url: None,
                 can_retrieve,
                 repositories: "/r".into(),
+                generating: Vec::new(),
             };
             next_of_own(&own, false).remove(0)
         };

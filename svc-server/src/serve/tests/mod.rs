@@ -75,7 +75,9 @@ impl Server {
             .enable_all()
             .build()
             .unwrap();
-        let running = runtime.block_on(start_within(limits, settings)).unwrap();
+        let running = runtime
+            .block_on(start_within(limits, Clock::system(), settings))
+            .unwrap();
         Self {
             address: running.address(),
             running: Some(running),

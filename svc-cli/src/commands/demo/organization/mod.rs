@@ -8,17 +8,18 @@
 mod change;
 mod events;
 mod forge;
-mod repository;
+pub(super) mod repository;
 mod sessions;
 
 use std::path::Path;
 
 use svc_model::id::SessionId;
 use svc_model::ingest::event::Event;
-use svc_model::ingest::{ForgeDelivery, GatewayIngestRequest, VendorCIRequest};
+use svc_model::ingest::{GatewayIngestRequest, VendorCIRequest};
 use svc_model::time::Instant;
 
 use self::change::CHANGES;
+use self::forge::Webhook;
 use self::repository::Commits;
 use super::conversation::Conversation;
 use crate::error::CommandError;
@@ -57,7 +58,7 @@ impl Timeline {
         Self { begin: observed_at }
     }
 
-    fn begin(self) -> Instant {
+    pub(super) fn begin(self) -> Instant {
         self.begin
     }
 
@@ -80,13 +81,20 @@ fn pr_number(change: usize) -> usize {
     11 + change
 }
 
-/// What is loaded, in the order in which it is sent.
+/// Something that is loaded.
+#[derive(Debug)]
+pub(super) enum Step {
+    Call(GatewayIngestRequest),
+    Event(Event),
+    Webhook(Webhook),
+    Outcome(VendorCIRequest),
+}
+
+/// What is loaded.
 #[derive(Debug)]
 pub(super) struct Organization {
-    pub(super) calls: Vec<GatewayIngestRequest>,
-    pub(super) events: Vec<Event>,
-    pub(super) webhooks: Vec<ForgeDelivery>,
-    pub(super) outcomes: Vec<VendorCIRequest>,
+    /// When each thing happened, in this order.
+    pub(super) steps: Vec<(Instant, Step)>,
     /// The Sessions of the calls.
     pub(super) sessions: usize,
     /// The notes that a mirror of the repository shows.
@@ -101,11 +109,23 @@ impl Organization {
         let commits: Commits = repository::make(folder, timeline)?;
         let conversations = sessions::all(timeline);
         let first = commits.changes.iter().flatten().next();
+        let calls = conversations.iter().flat_map(Conversation::calls);
+        let calls = calls.map(|call| {
+            let observed_at = call.capture.as_ref().map(|capture| capture.observed_at);
+            (observed_at.unwrap_or(timeline.begin), Step::Call(call))
+        });
+        let events = events::all(timeline).into_iter();
+        let events = events.map(|event| (event.occurred_at.instant(), Step::Event(event)));
+        let clone_url = folder.display().to_string();
+        let webhooks = forge::webhooks(timeline, &commits, &clone_url)?.into_iter();
+        let webhooks = webhooks.map(|(at, webhook)| (at, Step::Webhook(webhook)));
+        let outcomes = forge::outcomes(timeline, &commits)?.into_iter();
+        let outcomes = outcomes.map(|(at, outcome)| (at, Step::Outcome(outcome)));
+        let steps = calls.chain(events).chain(webhooks).chain(outcomes);
+        let mut steps: Vec<(Instant, Step)> = steps.collect();
+        steps.sort_by_key(|(at, _)| *at);
         Ok(Self {
-            calls: conversations.iter().flat_map(Conversation::calls).collect(),
-            events: events::all(timeline),
-            webhooks: forge::webhooks(timeline, &commits, &folder.display().to_string())?,
-            outcomes: forge::outcomes(&commits)?,
+            steps,
             sessions: conversations.len(),
             notes: commits.notes,
             commit: first.map_or(&commits.base, |first| &first.code).to_string(),
@@ -142,17 +162,15 @@ mod tests {
             Organization::make(again, &folder.path().join(name)).expect("git works")
         };
         let (first, second) = (make("one"), make("one"));
-        assert_eq!(first.calls, second.calls);
-        assert_eq!(first.events, second.events);
-        assert_eq!(first.webhooks, second.webhooks);
-        assert_eq!(first.outcomes.len(), second.outcomes.len());
-        assert_eq!(first.commit, second.commit);
-        let captures: BTreeSet<_> = first
-            .calls
-            .iter()
-            .filter_map(|call| Some(call.capture.as_ref()?.id))
-            .collect();
-        assert_eq!(captures.len(), first.calls.len());
+        assert_eq!(format!("{first:?}"), format!("{second:?}"));
+        let calls = || {
+            let steps = first.steps.iter();
+            steps.filter_map(|(_, step)| match step {
+                Step::Call(call) => Some(call.capture.as_ref()?.id),
+                _ => None,
+            })
+        };
+        assert_eq!(calls().collect::<BTreeSet<_>>().len(), calls().count());
         assert_eq!((first.sessions, first.notes), (40, 16));
     }
 
@@ -161,7 +179,7 @@ mod tests {
         let now = Instant::parse("2026-05-06T07:08:09Z").expect("a moment");
         let timeline = Timeline::until(now);
         for number in 0..CHANGES.len() {
-            assert!(timeline.change(number, 41) < now, "{number}");
+            assert!(timeline.change(number, 43) < now, "{number}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The organization's repository, which is created from scratch each time, with identical contents.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,6 +32,8 @@ pub(super) struct ChangeCommits {
     pub(super) tests: CommitSha,
     /// The main branch before the change was merged and after it.
     pub(super) merge: Option<(CommitSha, CommitSha)>,
+    /// The commit of the notes once this change has its own.
+    pub(super) notes: Option<CommitSha>,
 }
 
 /// The numbers under which git's importer knows the commits of a change.
@@ -39,6 +42,7 @@ struct Marks {
     code: usize,
     tests: usize,
     merge: Option<(usize, usize)>,
+    notes: Option<usize>,
 }
 
 /// A stream for git's importer.
@@ -59,7 +63,26 @@ impl Stream {
         self.line(text);
     }
 
-    /// Begins a commit and returns its number.
+    /// Begins the next commit of a ref.
+    fn begin(&mut self, name: &str, (user, at): (&str, Instant), message: &str) {
+        self.marks += 1;
+        self.line(&format!("commit {name}"));
+        self.line(&format!("mark :{}", self.marks));
+        self.signed(user, at);
+        self.data(message);
+    }
+
+    /// Adds a commit of the notes, with these notes on commits, and returns its number.
+    fn notes(&mut self, signed: (&str, Instant), notes: &[(usize, String)]) -> usize {
+        self.begin(NotesRef::Svc.as_str(), signed, "Notes");
+        for (commit, note) in notes {
+            self.line(&format!("N inline :{commit}"));
+            self.data(note);
+        }
+        self.marks
+    }
+
+    /// Begins a commit of a branch and returns its number.
     fn commit(
         &mut self,
         branch: &str,
@@ -67,11 +90,7 @@ impl Stream {
         message: &str,
         parents: &[usize],
     ) -> usize {
-        self.marks += 1;
-        self.line(&format!("commit refs/heads/{branch}"));
-        self.line(&format!("mark :{}", self.marks));
-        self.signed(user, at);
-        self.data(message);
+        self.begin(&format!("refs/heads/{branch}"), (user, at), message);
         for (place, parent) in parents.iter().enumerate() {
             let word = if place == 0 { "from" } else { "merge" };
             self.line(&format!("{word} :{parent}"));
@@ -97,7 +116,7 @@ impl Stream {
 /// Creates the repository in a folder, replacing an existing one.
 pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, CommandError> {
     let mut stream = Stream::default();
-    let mut notes: Vec<(usize, String)> = Vec::new();
+    let mut noted = 0;
     let base = stream.commit("main", ("ada", timeline.begin()), "Begin with orders", &[]);
     stream.file(
         "README.md",
@@ -119,30 +138,30 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
         let message = format!("Test {}", change.name);
         let tests = stream.commit(&branch, (user, at(26)), &message, &[code]);
         stream.file(&change.tests_path(), change.tests);
-        if change.oddity != Oddity::Unstamped {
-            for (commit, kind) in [(code, "code"), (tests, "tests")] {
-                notes.push((commit, note(change, kind, at(27))?));
-            }
-        }
         let merge = merge(&mut stream, change, number, (main, tests), at(40));
-        marks.push(Some(Marks {
-            code,
-            tests,
-            merge: merge.map(|merge| (main, merge)),
-        }));
+        let before = main;
         main = merge.unwrap_or(main);
         if number == 3 {
             // Agents do not make everything.
             main = stream.commit("main", ("bob", at(50)), "Say how to run the tests", &[main]);
             stream.file("CONTRIBUTING.md", "Run `pytest`.\n");
         }
-    }
-    stream.line(&format!("commit {}", NotesRef::Svc.as_str()));
-    stream.signed("ada", timeline.change(CHANGES.len() - 1, 0));
-    stream.data("Notes");
-    for (commit, note) in &notes {
-        stream.line(&format!("N inline :{commit}"));
-        stream.data(note);
+        let notes = if change.oddity == Oddity::Unstamped {
+            None
+        } else {
+            let mut notes = Vec::new();
+            for (commit, kind) in [(code, "code"), (tests, "tests")] {
+                notes.push((commit, note(change, kind, at(27))?));
+            }
+            noted += 2;
+            Some(stream.notes((user, at(27)), &notes))
+        };
+        marks.push(Some(Marks {
+            code,
+            tests,
+            merge: merge.map(|merge| (before, merge)),
+            notes,
+        }));
     }
     let shas = import(folder, &stream)?;
     let sha = |mark: usize| shas[mark - 1].clone();
@@ -151,12 +170,13 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
             code: sha(marks.code),
             tests: sha(marks.tests),
             merge: marks.merge.map(|(before, after)| (sha(before), sha(after))),
+            notes: marks.notes.map(sha),
         })
     });
     Ok(Commits {
         base: sha(base),
         changes: changes.collect(),
-        notes: notes.len() as u64,
+        notes: noted,
     })
 }
 
@@ -241,6 +261,36 @@ fn import(folder: &Path, stream: &Stream) -> Result<Vec<CommitSha>, CommandError
             "git did not make every commit",
         ))
     }
+}
+
+/// Removes every ref, so that the repository can grow again as it once did.
+pub(in super::super) fn empty(folder: &Path, pushes: &[&Refs]) -> Result<(), CommandError> {
+    let names = pushes
+        .iter()
+        .flat_map(|refs| refs.iter())
+        .map(|(name, _)| name);
+    let names: BTreeSet<&String> = names.collect();
+    update(
+        folder,
+        names.into_iter().map(|name| format!("delete {name}\n")),
+    )
+}
+
+/// Refs, and the commits that a push moves them to.
+pub(in super::super) type Refs = Vec<(String, CommitSha)>;
+
+/// Moves refs as a push does.
+pub(in super::super) fn push(folder: &Path, refs: &Refs) -> Result<(), CommandError> {
+    let refs = refs.iter();
+    update(
+        folder,
+        refs.map(|(name, commit)| format!("update {name} {commit}\n")),
+    )
+}
+
+fn update(folder: &Path, commands: impl Iterator<Item = String>) -> Result<(), CommandError> {
+    let commands: String = commands.collect();
+    git(folder, &["update-ref", "--stdin"], commands.as_bytes())
 }
 
 fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<(), CommandError> {
