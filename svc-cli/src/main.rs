@@ -12,6 +12,8 @@ mod commands;
 mod credentials;
 mod error;
 mod help;
+#[cfg(test)]
+mod mentions;
 mod options;
 mod output;
 mod product;

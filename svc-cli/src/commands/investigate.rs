@@ -77,7 +77,7 @@ impl Investigate {
         if investigation.run.value.found && investigation.sessions.is_empty() {
             output.note(
                 "Sessions are observed through notes on commits; to see whether the notes were \
-                 read, run svc mirror status on the machine of the service",
+                 read, on the machine of the service: svc mirror status",
             );
         }
         output.next(&self.service, &next(&investigation));

@@ -155,7 +155,7 @@ fn repetitions() -> String {
                 )
             }
             Repeat::Never => "It is recorded again. See first whether it is in the log: `svc \
-                              quarantine log`."
+                              quarantine-log`."
                 .to_owned(),
         };
         let method = route.method.as_str();
