@@ -9,6 +9,7 @@ use svc_model::field::Violations;
 use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{Advice, Problem, ReportBound};
 
+use crate::commands::service;
 use crate::output::positional;
 
 /// How the program ends.
@@ -47,6 +48,23 @@ impl CommandError {
     /// Returns the refusal of an argument that breaks a rule.
     pub(crate) fn argument(name: &str, rule: impl fmt::Display) -> Self {
         Self::refused("invalid_argument", format!("{name} {rule}"))
+    }
+
+    /// Returns the error for an argument that no command takes in this form.
+    pub(crate) fn misuse(name: &str, rule: impl fmt::Display) -> Self {
+        Self {
+            kind: Kind::Usage,
+            ..Self::argument(name, rule)
+        }
+    }
+
+    /// Turns a usage error into a refusal.
+    #[must_use]
+    pub(crate) fn as_refusal(self) -> Self {
+        Self {
+            kind: Kind::Refused,
+            ..self
+        }
     }
 
     /// Returns the refusal of a word that only a newer version knows.
@@ -203,7 +221,14 @@ impl From<svc_client::Error> for CommandError {
             request_id: error.request_id().map(str::to_owned),
             ..Self::refused(error.kind().code(), message)
         };
-        refused.advised(advice(error.kind()))
+        let refused = refused.advised(advice(error.kind()));
+        if *error.kind() == ErrorKind::Unauthorized && service::is_unused_token() {
+            return refused.hint(
+                "this token was generated for agents, and is valid once Sessions are granted to it: \
+                 SVC_RETRIEVAL_SESSION_IDS='[\"SESSION\"]' svc serve",
+            );
+        }
+        refused
     }
 }
 
@@ -259,6 +284,8 @@ mod tests {
             code(CommandError::usage("error: b")),
             format!("{:?}", ExitCode::from(2))
         );
+        let argument = CommandError::misuse("--since", "must be a moment");
+        assert_eq!(code(argument), format!("{:?}", ExitCode::from(2)));
         let closed = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(code(closed.into()), format!("{:?}", ExitCode::SUCCESS));
     }

@@ -51,9 +51,21 @@ pub struct LocalCredentials {
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
 /// Returns the URL of the server on this machine that was started last for the configured store, if
-/// it is running.
+/// it is running. Without a configured store, a server of any PostgreSQL database is found too.
 pub fn running_here() -> Option<String> {
-    presence::find(&database(&settings())?)
+    let settings = settings();
+    let running = presence::find(&database(&settings)?);
+    running.or_else(|| elsewhere(&settings))
+}
+
+/// Returns the URL of the server of a PostgreSQL database, if no store is configured.
+fn elsewhere(settings: &Source) -> Option<String> {
+    let is_set = settings.is_given(env::DATABASE_URL);
+    if is_set {
+        None
+    } else {
+        presence::find_postgres()
+    }
 }
 
 /// Returns the URL of the server on this machine: of the [running one](running_here), or else of
@@ -93,10 +105,15 @@ fn is_same(url: &str, local: &str) -> bool {
     address.is_some_and(is_named)
 }
 
+/// Returns the database without any setting.
+pub(crate) fn default_database() -> Option<DatabaseUrl> {
+    Some(DatabaseUrl::Sqlite(data_folder()?.join("svc.db")))
+}
+
 /// Returns the database in these settings.
 fn database(settings: &Source) -> Option<DatabaseUrl> {
     match settings.get(env::DATABASE_URL).ok().flatten() {
-        None => Some(DatabaseUrl::Sqlite(data_folder()?.join("svc.db"))),
+        None => default_database(),
         Some(url) => DatabaseUrl::parse(&url).ok(),
     }
 }
@@ -106,12 +123,18 @@ fn settings() -> Source {
     Source::process(BTreeMap::new(), Strictness::Misspelled, &mut Vec::new())
 }
 
-/// Returns the credentials that were generated for the configured database, if any.
+/// Returns the credentials that were generated for the configured database, if any. They are not
+/// those of a running server of another store.
 pub fn local_credentials() -> Option<LocalCredentials> {
-    let DatabaseUrl::Sqlite(database) = database(&settings())? else {
+    let settings = settings();
+    let url = database(&settings)?;
+    let DatabaseUrl::Sqlite(database) = &url else {
         return None;
     };
-    let file = file_beside(&database);
+    if presence::find(&url).is_none() && elsewhere(&settings).is_some() {
+        return None;
+    }
+    let file = file_beside(database);
     let generated = parse(&fs::read_to_string(&file).ok()?);
     let secret = |name: &str| {
         generated

@@ -80,11 +80,15 @@ impl Place {
                 folder: Path::new(".").join(path.parent()?),
                 name: path.file_stem()?.to_string_lossy().into_owned(),
             }),
-            DatabaseUrl::Postgres(_) => Some(Self {
-                folder: data_folder()?,
-                name: "postgres".to_owned(),
-            }),
+            DatabaseUrl::Postgres(_) => Self::postgres(),
         }
+    }
+
+    fn postgres() -> Option<Self> {
+        Some(Self {
+            folder: data_folder()?,
+            name: "postgres".to_owned(),
+        })
     }
 
     /// Returns the announcements, latest first.
@@ -132,6 +136,11 @@ impl Place {
 /// Returns the URL of the last started server of this store that is still running.
 pub fn find(database: &DatabaseUrl) -> Option<String> {
     Place::of(database)?.find()
+}
+
+/// Returns the URL of the last started server of a PostgreSQL database that is still running.
+pub(crate) fn find_postgres() -> Option<String> {
+    Place::postgres()?.find()
 }
 
 fn read(path: &Path) -> Option<String> {

@@ -598,11 +598,11 @@ fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Bac
     let (shown, beside) = (none.stdout_text(), none.stderr_text());
     assert!(shown.contains("Sessions  none observed"), "{shown}");
     assert!(
-        beside.contains("svc mirror status on the machine"),
+        beside.contains("on the machine of the service: svc mirror status"),
         "{beside}"
     );
     let next = beside.split("next:\n").nth(1).expect("what to run next");
     assert!(!next.contains("mirror"), "it works elsewhere too: {next}");
-    let error = refused(&svc(&server, &["ci", "failures"]), 1);
+    let error = refused(&svc(&server, &["ci", "failures"]), 2);
     assert!(error.contains("--repo OWNER/NAME"), "{error}");
 }

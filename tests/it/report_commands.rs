@@ -308,7 +308,7 @@ fn invalid_report_arguments_are_refused(backend: Backend) {
             ],
             1,
         ),
-        (&["lifecycle", "--as-of", "yesterday"], 1),
+        (&["lifecycle", "--as-of", "yesterday"], 2),
         (&["attribution-share"], 2),
         (&["attribution-share", "--target-margin", "-1"], 1),
         (&["attribution-share", "--target-margin", "inf"], 1),

@@ -115,7 +115,7 @@ fn of_the_shell(options: &ServiceOptions) -> Result<Vec<Setting>, CommandError> 
     let mut settings = vec![
         Setting {
             name: URL,
-            value: Some(url),
+            value: Some(service::without_password(&url)),
             secret: false,
             origin: origin.to_owned(),
         },

@@ -229,7 +229,7 @@ pub(super) async fn discover(
 }
 
 pub(super) fn session_id(text: &str) -> Result<SessionId, CommandError> {
-    SessionId::new(text).map_err(|rule| CommandError::argument("the Session", rule))
+    SessionId::new(text).map_err(|rule| CommandError::misuse("the Session", rule))
 }
 
 fn render_result(result: &ContextResult) -> String {

@@ -1,6 +1,6 @@
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde::Serialize;
-use svc_engine::store::{self, SchemaState};
+use svc_engine::store::{self, SchemaState, StoreError};
 
 use super::store::settings;
 use crate::error::CommandError;
@@ -10,9 +10,19 @@ use crate::output::Output;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Db {
     /// Show whether the schema is at the revision that this version needs.
-    Status(StoreOptions),
+    Status(Status),
     /// Upgrade the schema to the revision that this version needs.
     Upgrade(StoreOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Exit with 1 unless the schema is at that revision.
+    #[arg(long)]
+    check: bool,
+
+    #[command(flatten)]
+    store: StoreOptions,
 }
 
 /// The schema, for programs.
@@ -26,8 +36,8 @@ struct Schema {
 impl Db {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         match self {
-            Self::Status(options) => {
-                let url = settings(&options)?.url;
+            Self::Status(status) => {
+                let url = settings(&status.store)?.url;
                 let state = store::schema_state(&url)?;
                 output.value(&schema(state), render_status)?;
                 if state == SchemaState::Absent {
@@ -36,7 +46,10 @@ impl Db {
                         url.shown()
                     ));
                 }
-                Ok(())
+                match state {
+                    state if !status.check || matches!(state, SchemaState::AtHead(_)) => Ok(()),
+                    state => Err(StoreError::Schema(state).into()),
+                }
             }
             Self::Upgrade(options) => {
                 let url = settings(&options)?.url;

@@ -37,7 +37,7 @@ mod revision;
 pub(crate) mod schema;
 mod sending;
 pub(crate) mod serve;
-mod service;
+pub(crate) mod service;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod store;

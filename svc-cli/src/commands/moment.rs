@@ -19,9 +19,9 @@ pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, 
 fn exact(option: &str, text: &str, now: Instant, hint: &str) -> Result<Instant, CommandError> {
     let length = text.strip_prefix('-').unwrap_or(text);
     if is_length(length) || length.len() < text.len() {
-        return before(length, now).map_err(|rule| CommandError::argument(option, rule));
+        return before(length, now).map_err(|rule| CommandError::misuse(option, rule));
     }
-    Instant::parse(text).map_err(|rule| CommandError::argument(option, rule).hint(hint))
+    Instant::parse(text).map_err(|rule| CommandError::misuse(option, rule).hint(hint))
 }
 
 /// Returns whether a text has the form of a date.

@@ -109,6 +109,14 @@ impl Place {
         }))
     }
 
+    /// Returns the URL of a server of this store that runs on this machine.
+    pub(crate) fn running(&self) -> Option<String> {
+        match self {
+            Self::Store(opened) => svc_server::running_at(&opened.url),
+            Self::Service(_) => None,
+        }
+    }
+
     /// Returns the place for people, without a password.
     pub(crate) fn shown(&self) -> String {
         match self {

@@ -13,6 +13,9 @@ pub(crate) fn commit(argument: &str, text: &str) -> Result<CommitSha, CommandErr
             argument,
             "must be 40 or 64 hexadecimal digits, or the name of a commit in the current clone",
         )
+        .hint(
+            "run it in a clone of the repository, or give the whole id: svc session SESSION --json",
+        )
     })
 }
 

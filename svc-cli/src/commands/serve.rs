@@ -34,12 +34,28 @@ impl Serve {
 
 impl From<svc_server::SettingsError> for CommandError {
     fn from(error: svc_server::SettingsError) -> Self {
-        Self::refused("configuration", error.to_string())
+        let refused = Self::refused("configuration", error.to_string());
+        let lines = error.generating().into_iter();
+        lines.fold(refused, |refused, line| refused.hint(line))
     }
 }
 
 impl From<svc_server::ServeError> for CommandError {
     fn from(error: svc_server::ServeError) -> Self {
-        Self::refused("serve", error.to_string())
+        let refused = Self::refused("serve", error.to_string());
+        match &error {
+            svc_server::ServeError::Listen(address, cause)
+                if cause.kind() == std::io::ErrorKind::AddrInUse =>
+            {
+                let refused = match svc_server::running_here() {
+                    Some(url) if url.ends_with(&format!(":{}", address.port())) => refused.hint(
+                        format!("a service of yours listens there: svc me --url {url}"),
+                    ),
+                    _ => refused,
+                };
+                refused.hint("to listen on a free port: svc serve --listen 127.0.0.1:0")
+            }
+            _ => refused,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use secrecy::ExposeSecret as _;
 use svc_client::{Client, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 
@@ -101,6 +102,26 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
     })
 }
 
+/// Returns whether the environment's token is the one that was generated for agents. A server
+/// accepts it only once Sessions are granted to it.
+pub(crate) fn is_unused_token() -> bool {
+    let given = environment::token().ok().flatten();
+    given
+        .zip(svc_server::local_credentials())
+        .is_some_and(|(given, local)| {
+            given.expose_secret() == local.retrieval_token.expose_secret()
+        })
+}
+
+/// Returns a URL without what precedes an @, which may be a password.
+pub(crate) fn without_password(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://(hidden)@{rest}"),
+        (None, Some((_, rest))) => format!("(hidden)@{rest}"),
+        (_, None) => url.to_owned(),
+    }
+}
+
 /// Returns the command that stores a token for the service at this URL.
 pub(crate) fn login(url: &str, role: Role) -> String {
     let option = match role {
@@ -197,6 +218,20 @@ pub(crate) fn spelled_out(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_of_a_url_is_not_shown() {
+        for (url, shown) in [
+            (
+                "https://u:p@ss@svc.example/a",
+                "https://(hidden)@svc.example/a",
+            ),
+            ("u:p@svc.example", "(hidden)@svc.example"),
+            ("https://svc.example", "https://svc.example"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+    }
 
     #[test]
     fn a_bare_local_address_is_completed() {

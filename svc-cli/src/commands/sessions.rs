@@ -102,7 +102,7 @@ impl Sessions {
         if let (Some(after), Some(before)) = (captured_after, captured_before)
             && after >= before
         {
-            return Err(CommandError::argument("--since", "must be before --until"));
+            return Err(CommandError::misuse("--since", "must be before --until"));
         }
         Ok(SessionsRequest {
             captured_after,

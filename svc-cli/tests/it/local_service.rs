@@ -1,5 +1,8 @@
 //! How the shell finds this machine's service, whatever port it listens on.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
 use super::first_use::{PATIENCE, Service, svc};
@@ -87,4 +90,48 @@ async fn a_service_that_is_stopped_leaves_no_address() {
     assert_eq!(service.stop(), Some(0));
     assert_eq!(announcements(&service), 0);
     assert!(takes(&service, "http://127.0.0.1:8000"));
+}
+
+#[tokio::test]
+async fn a_service_of_a_postgresql_database_is_found_too() {
+    let service = Service::start();
+    service.wait_until_healthy().await;
+    let home = tempfile::tempdir().expect("a folder");
+    let data = home.path().join(".local/share/svc");
+    std::fs::create_dir_all(&data).expect("a folder");
+    // As a server on PostgreSQL announces itself.
+    let path = data.join(format!("postgres.{}.address", "0".repeat(32)));
+    let mut announced = OpenOptions::new();
+    let announced = announced
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(path);
+    let mut announced = announced.expect("a file");
+    announced.lock().expect("a lock");
+    announced
+        .write_all(service.url().as_bytes())
+        .expect("it is written");
+    // Tokens that were generated for another store are not sent to it.
+    let generated = service.home().join(".local/share/svc/svc.secrets.env");
+    std::fs::copy(generated, data.join("svc.secrets.env")).expect("a copy");
+    let output = svc(home.path()).arg("doctor").output().expect("svc runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let line = format!("ok       {}", service.url());
+    assert!(shown.contains(&line), "{shown}");
+    assert!(
+        shown.contains(&format!("fix: svc login {}", service.url())),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_grant_to_a_token_that_the_running_service_lacks_is_a_warning() {
+    let service = Service::start();
+    service.wait_until_healthy().await;
+    wait_until_found(&service);
+    let grant = ["grant", "add", "nobody", "s", "--reason", "x"];
+    let (code, printed) = run(&service, &grant);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("token_not_configured"), "{printed}");
 }

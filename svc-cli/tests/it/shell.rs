@@ -110,6 +110,92 @@ fn every_setting_shows_its_source_and_no_secret_is_printed() {
 }
 
 #[test]
+fn a_default_is_shown_as_it_is_and_a_password_of_a_url_is_not() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = svc(home.path())
+        .args(["config", "show"])
+        .env("SVC_URL", "https://ann:never-shown@svc.example")
+        .output()
+        .expect("svc runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("https://(hidden)@svc.example"), "{shown}");
+    assert!(!shown.contains("never-shown"), "{shown}");
+    let database = home.path().join(".local/share/svc/svc.db");
+    assert!(
+        shown.contains(database.to_str().expect("a name")),
+        "{shown}"
+    );
+}
+
+/// Returns the exit code and what is printed to standard error.
+fn failed(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let output = run(arguments, variables);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), errors)
+}
+
+#[test]
+fn an_invalid_argument_is_wrong_usage() {
+    let selected = ["ci", "failures", "--repo", "acme/shop"];
+    for arguments in [
+        &["sessions", "--since", "yesterday"][..],
+        &["export", "--until", "2026-13-01"],
+        &["ci", "failures"],
+        &[&selected[..], &["--since", "1d", "--until", "2d"]].concat(),
+        &["session", ""],
+        &["transcript", ""],
+    ] {
+        let (code, errors) = failed(arguments, &[("SVC_TOKEN", "0123456789abcdef01234567")]);
+        assert_eq!(code, Some(2), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_start_says_what_to_do() {
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = holder.local_addr().expect("an address").to_string();
+    let (code, errors) = failed(&["serve", "--listen", &taken], &[]);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("svc serve --listen 127.0.0.1:0"),
+        "{errors}"
+    );
+    let url = "postgres://svc@127.0.0.1:1/svc";
+    let (code, errors) = failed(&["serve", "--database-url", url], &[]);
+    assert_eq!(code, Some(1), "{errors}");
+    for line in [
+        "hint: export SVC_OPERATOR_TOKEN=$(openssl rand -hex 32)\n",
+        "hint: export SVC_INGEST_TOKENS=\"{\\\"gateway\\\":\\\"$(openssl rand -hex 32)\\\"}\"\n",
+        "hint: export SVC_FORGE_WEBHOOK_SECRET=$(openssl rand -hex 32)\n",
+    ] {
+        assert!(errors.contains(line), "{errors}");
+    }
+}
+
+#[test]
+fn the_state_of_the_schema_can_be_the_exit_code() {
+    let home = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| {
+        let output = svc(home.path()).args(arguments).output();
+        output.expect("svc runs").status.code()
+    };
+    assert_eq!(run(&["db", "status"]), Some(0));
+    assert_eq!(run(&["db", "status", "--check"]), Some(1));
+    assert_eq!(run(&["db", "upgrade"]), Some(0));
+    assert_eq!(run(&["db", "status", "--check"]), Some(0));
+}
+
+#[test]
+fn the_doctor_says_first_whether_the_service_answers() {
+    let output = run(&["doctor"], &[("SVC_URL", "http://127.0.0.1:9")]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let line = shown.lines().next().expect("a check");
+    assert!(line.starts_with("service"), "{shown}");
+    assert!(line.contains("FAILED   http://127.0.0.1:9: "), "{shown}");
+    assert!(!shown.contains("no token"), "{shown}");
+}
+
+#[test]
 fn a_snippet_is_printed_with_and_without_the_print_flag() {
     let url = ["--url", "https://svc.example.com"];
     let plain = printed(&[&["install", "codex"][..], &url].concat(), &[]);

@@ -3,6 +3,7 @@
 use svc_engine::store::DatabaseUrl;
 
 use super::{Origin, Overrides};
+use crate::embedded;
 use crate::env::{self, Variable};
 use crate::source::{Source, Strictness, config_folder};
 
@@ -44,6 +45,10 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }
         Some(value) if !variable.secret => Some(value),
+        None if origin == Origin::Default && variable.name == env::DATABASE_URL => {
+            let database = embedded::default_database();
+            Some(database.map_or_else(|| "none".to_owned(), |database| database.shown()))
+        }
         None if origin == Origin::Default => Some(variable.default.replace('`', "")),
         Some(_) | None => None,
     };

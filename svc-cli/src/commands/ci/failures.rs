@@ -103,14 +103,14 @@ impl Failures {
     fn request(&self, now: Instant) -> Result<CiFailuresRequest, CommandError> {
         let repository = self.repository.selector()?;
         if repository.is_empty() {
-            let error = CommandError::argument("a repository", "must be selected");
+            let error = CommandError::misuse("a repository", "must be selected");
             return Err(error.hint("by its name: --repo OWNER/NAME"));
         }
         let since = moment("--since", &self.since, now)?;
         let until = optional_moment("--until", self.until.as_deref(), now)?;
         let mut request = CiFailuresRequest::new(repository, since, until.unwrap_or(now));
         if request.captured_after >= request.captured_before {
-            return Err(CommandError::argument("--since", "must be before --until"));
+            return Err(CommandError::misuse("--since", "must be before --until"));
         }
         request.as_of = optional_boundary("--as-of", self.as_of.as_deref(), now)?;
         request.result = self.result;

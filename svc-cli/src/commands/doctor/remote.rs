@@ -41,12 +41,10 @@ pub(super) fn checks(options: &ServiceOptions) -> (Vec<Check>, Option<bool>) {
                     .and_then(|hint| hint.strip_prefix(PRIVATE))
                     .unwrap_or("correct this file")
                     .to_owned(),
-                Ok(Some(url)) => service::login(&url, Role::Operator),
-                // Another server on the same store has other secrets.
-                Ok(None) => match svc_server::running_here() {
-                    Some(url) => service::login(&url, Role::Operator),
-                    None => "svc serve".to_owned(),
-                },
+                Ok(_) if error.code() == "no_token" => {
+                    return (without_token(options, &error), None);
+                }
+                Ok(_) => "correct SVC_URL or --url".to_owned(),
                 Err(_) => "set SVC_URL to the URL of the service".to_owned(),
             };
             return (vec![Check::failed("service", error.message(), mend)], None);
@@ -71,26 +69,50 @@ fn token_mend(url: &str) -> String {
     }
 }
 
-async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
+/// Checks whether the service answers at all, when this shell has no token for it.
+fn without_token(options: &ServiceOptions, error: &CommandError) -> Vec<Check> {
+    let checks = service::block_on(async {
+        let client = service::anonymous(options)?.with_retry(RetryPolicy::none());
+        let mut checks = match answers(&client).await {
+            Ok(checks) => checks,
+            Err(check) => return Ok(vec![check]),
+        };
+        let login = service::login(client.url(), Role::Operator);
+        checks.push(Check::failed("token", error.message(), login));
+        Ok(checks)
+    });
+    checks.unwrap_or_else(|error: CommandError| {
+        vec![Check::failed("service", error.message(), "svc doctor")]
+    })
+}
+
+/// Checks whether the service answers, its version and its clock; or returns why it does not.
+async fn answers(client: &Client) -> Result<Vec<Check>, Check> {
     let (traced, trace) = client.traced();
-    let url = client.url().to_owned();
-    let health = match traced.health().await {
-        Ok(health) => health,
+    let url = client.url();
+    match traced.health().await {
+        Ok(health) => Ok(vec![
+            Check::ok("service", url),
+            version(&health.version),
+            clock(trace.last().and_then(|attempt| attempt.answered_at)),
+        ]),
         Err(error) => {
             let mend = if client.is_loopback() {
                 "svc serve".to_owned()
             } else {
                 format!("curl --fail-with-body {}/health", url.trim_end_matches('/'))
             };
-            let failed = Check::failed("service", format!("{url}: {error}"), mend);
-            return (vec![failed], None);
+            Err(Check::failed("service", format!("{url}: {error}"), mend))
         }
+    }
+}
+
+async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
+    let url = client.url().to_owned();
+    let mut checks = match answers(client).await {
+        Ok(checks) => checks,
+        Err(check) => return (vec![check], None),
     };
-    let mut checks = vec![
-        Check::ok("service", url.clone()),
-        version(&health.version),
-        clock(trace.last().and_then(|attempt| attempt.answered_at)),
-    ];
     let probe = match client.me().await {
         Ok(probe) => probe,
         Err(error) => {
@@ -130,7 +152,7 @@ async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
             Err(error) => {
                 let mend = match error.kind() {
                     ErrorKind::StoreUnavailable | ErrorKind::TimedOut => STORE_MEND,
-                    _ => "run svc doctor again; if it stays, the log of the service says why",
+                    _ => "look again: svc doctor; if it stays, the log of the service says why",
                 };
                 checks.push(Check::failed("capture", error.to_string(), mend));
             }

@@ -56,7 +56,7 @@ impl Add {
             Place::Store(opened) => record(opened, &request)?,
             Place::Service(client) => self.at.ask(client, client.add_grant(&request))?,
         };
-        warn_of_token(&self.at, &receipt, output);
+        warn_of_token(&place, &self.at, &receipt, output);
         warn(&receipt, output);
         print(&place, &self.at, receipt, output)
     }

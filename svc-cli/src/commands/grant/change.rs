@@ -78,7 +78,7 @@ impl Change {
                 _ => self.at.ask(client, client.restore_token(&request))?,
             },
         };
-        warn_of_token(&self.at, &receipt, output);
+        warn_of_token(&place, &self.at, &receipt, output);
         print(&place, &self.at, receipt, output)
     }
 }

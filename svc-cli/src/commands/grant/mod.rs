@@ -132,11 +132,19 @@ fn token(name: &str, at: &Where, output: &mut Output) -> Result<TokenName, Comma
     })
 }
 
-/// Warns about a token that the server does not have.
-fn warn_of_token(at: &Where, receipt: &GrantReceipt, output: &mut Output) {
-    if receipt.configured == Some(false) {
-        let token = &receipt.entry.token;
-        let names = names::shown(at, output);
+/// Warns about a token that the server does not have. A store does not know the tokens, but a server
+/// that runs on it may be asked.
+fn warn_of_token(place: &Place, at: &Where, receipt: &GrantReceipt, output: &mut Output) {
+    let token = &receipt.entry.token;
+    let (has, names) = match names::of_server(place) {
+        Some(names) => (
+            names.contains(token),
+            names::listed(names::OF_SERVER, &names),
+        ),
+        None if receipt.configured == Some(false) => (false, names::shown(at, output)),
+        None => return,
+    };
+    if !has {
         output.warning(&format!(
             "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS; {names}"
         ));

@@ -152,7 +152,8 @@ impl Bulk {
 /// Parses the two bounds.
 fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
     let name = "a bound of --between";
-    let read = |text: &str, bound| boundary(name, text, bound, now);
+    let read =
+        |text: &str, bound| boundary(name, text, bound, now).map_err(CommandError::as_refusal);
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
     };
