@@ -32,7 +32,9 @@ impl Keys {
         let bytes = record.encode()?;
         let signature = |key: &Hmac<Sha256>| {
             let digest = key.clone().chain_update(&bytes).finalize().into_bytes();
-            digest.iter().map(|byte| format!("{byte:02x}")).collect()
+            let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
+            digits.collect()
         };
         record.header.signatures = self.0.iter().map(signature).collect();
         Ok(())
