@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::allowance::Allowance;
 use super::folder::{LockError, MirrorFolder};
-use super::obeyed;
+use super::{obeyed, unfinished};
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 use crate::private;
@@ -51,7 +51,7 @@ pub(crate) fn belongs(name: &str, is_folder: bool) -> bool {
             let is_plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
             within.iter().all(is_plain)
                 && (is_folder || !within.is_empty())
-                && !within.last().is_some_and(|last| last.ends_with(".lock"))
+                && !within.last().is_some_and(|last| unfinished::is_lock(last))
         }
         (["objects", fan], true) => is_fan(fan),
         (["objects", "pack", file], false) => pack_id(file).is_some(),

@@ -176,7 +176,7 @@ mod tests {
         std::os::unix::fs::symlink(&elsewhere, mirror.join("refs")).unwrap();
         assert!(check(mirror).unwrap_err().contains("refs"));
         fs::remove_file(mirror.join("refs")).unwrap();
-        fs::rename(mirror.join(CONFIG), &elsewhere.with_extension("config")).unwrap();
+        fs::rename(mirror.join(CONFIG), elsewhere.with_extension("config")).unwrap();
         let config = elsewhere.with_extension("config");
         std::os::unix::fs::symlink(config, mirror.join(CONFIG)).unwrap();
         assert!(check(mirror).is_err());

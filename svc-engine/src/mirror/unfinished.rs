@@ -52,7 +52,7 @@ pub(super) fn sweep(repository: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn is_lock(name: &str) -> bool {
+pub(super) fn is_lock(name: &str) -> bool {
     // No ref may have a name like this.
     Path::new(name)
         .extension()
