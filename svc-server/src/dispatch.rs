@@ -164,7 +164,10 @@ where
         body_bytes: content.len(),
     };
     let path = path_parameters(E::PATH, parts.uri.path());
-    let query = query_parameters(parts.uri.query().unwrap_or_default());
+    let mut query = query_parameters(parts.uri.query().unwrap_or_default());
+    if E::IGNORES_OTHER_QUERY {
+        query.retain(|name, _| resembles(&name.to_string_lossy(), E::PARAMETERS));
+    }
     let headers = header_parameters(E::PARAMETERS, &parts.headers);
     let encoding = match headers.get("content-type").and_then(json::Json::as_str) {
         Some(content_type) if is_protobuf(content_type) => Encoding::Protobuf,
@@ -250,6 +253,20 @@ pub(crate) fn query_parameters(query: &str) -> Object {
     parameters
 }
 
+/// The number of edits after which a name is no misspelling of another.
+const EDITS_MAX: usize = 2;
+
+/// Returns whether a name is that of a declared parameter, or a misspelling of one.
+fn resembles(name: &str, declared: &[Parameter]) -> bool {
+    let of_query = |parameter: &&Parameter| parameter.place == Place::Query;
+    // A long name resembles none, and comparing takes time.
+    name.len() <= 64
+        && declared
+            .iter()
+            .filter(of_query)
+            .any(|known| strsim::damerau_levenshtein(name, known.name) <= EDITS_MAX)
+}
+
 /// Returns the declared headers and the content type. If one is repeated, the first counts. A value
 /// that is not UTF-8 still counts as present: what cannot be read is replaced, so it matches
 /// nothing that is known.
@@ -293,6 +310,17 @@ mod tests {
             found.get("b").and_then(json::Json::as_str),
             Some("\u{fffd}")
         );
+    }
+
+    #[test]
+    fn a_misspelt_parameter_resembles_the_declared_one() {
+        let declared = svc_model::endpoint::CiOutcomeQuery::PARAMETERS;
+        for name in ["run_id", "runid", "run_attmept", "as_off"] {
+            assert!(resembles(name, declared), "{name}");
+        }
+        for name in ["x", "", "org_id", "undeclared"] {
+            assert!(!resembles(name, declared), "{name}");
+        }
     }
 
     #[test]

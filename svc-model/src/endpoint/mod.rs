@@ -125,6 +125,9 @@ pub trait Endpoint: Listed + 'static {
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
     /// The accepted content encodings. A route without any ignores the header `content-encoding`.
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
+    /// Whether query parameters that resemble no declared one are ignored. Otherwise each undeclared
+    /// one is refused.
+    const IGNORES_OTHER_QUERY: bool = false;
     /// The maximum size of a reply in bytes.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
     /// The documented statuses, besides 200.

@@ -18,6 +18,8 @@ impl Endpoint for CiOutcomeQuery {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/ci/outcome";
     const ACCESS: Access = Access::Operator;
+    // The interface promises it for this route.
+    const IGNORES_OTHER_QUERY: bool = true;
     const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
     const STATUSES: &'static [u16] = STATUSES;
     const OVERSIZE: Problem = Problem::ReplyTooLarge;

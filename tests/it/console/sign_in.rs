@@ -64,7 +64,7 @@ fn a_cookie_is_hidden_from_scripts_and_limited_to_this_site() {
         server.send(&https.header("sec-fetch-site", "same-origin"))
     };
     let cookies = set(&from("https://svc.example"));
-    assert_eq!(cookies.len(), 2, "{cookies:?}");
+    assert_eq!(cookies.len(), 1, "{cookies:?}");
     for cookie in cookies {
         assert!(cookie.starts_with("__Host-svc-"), "{cookie}");
         assert!(cookie.contains("; HttpOnly; SameSite=Strict; Secure"));
