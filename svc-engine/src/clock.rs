@@ -9,12 +9,16 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 /// Tells the time.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
+pub struct Clock {
+    now: Arc<dyn Fn() -> Instant + Send + Sync>,
+    /// The microseconds that passed, which nobody can set.
+    passed: Option<Arc<dyn Fn() -> i64 + Send + Sync>>,
+}
 
 impl Clock {
     /// Returns the clock of the system. Before 1970 and after 2261 it stands still.
     pub fn system() -> Self {
-        Self(Arc::new(|| {
+        let now = || {
             let since = std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .unwrap_or_default();
@@ -22,7 +26,34 @@ impl Clock {
                 .ok()
                 .and_then(Instant::from_microseconds)
                 .unwrap_or(Instant::MAX)
-        }))
+        };
+        Self::of(now, || {
+            // The clocks that go on while the machine sleeps.
+            #[cfg(target_os = "linux")]
+            let steady = rustix::time::ClockId::Boottime;
+            #[cfg(not(target_os = "linux"))]
+            let steady = rustix::time::ClockId::Monotonic;
+            let passed = rustix::time::clock_gettime(steady);
+            passed.tv_sec.saturating_mul(1_000_000) + passed.tv_nsec / 1_000
+        })
+    }
+
+    /// Returns a clock of its own, and the microseconds that passed by another that nobody can set.
+    pub fn of(
+        now: impl Fn() -> Instant + Send + Sync + 'static,
+        passed: impl Fn() -> i64 + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            now: Arc::new(now),
+            passed: Some(Arc::new(passed)),
+        }
+    }
+
+    fn without_comparison(now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self {
+            now: Arc::new(now),
+            passed: None,
+        }
     }
 
     /// Returns the clock of the system, set back by as many microseconds as this says.
@@ -36,21 +67,28 @@ impl Clock {
     }
 
     /// Returns a clock that starts at `first` and advances by one microsecond with every reading.
+    /// It is compared with no other clock.
     pub fn ticking(first: Instant) -> Self {
         let next = AtomicU64::new(0);
-        Self(Arc::new(move || {
+        Self::without_comparison(move || {
             let ticks = next.fetch_add(1, Ordering::Relaxed);
             i64::try_from(ticks)
                 .ok()
                 .and_then(|ticks| first.microseconds().checked_add(ticks))
                 .and_then(Instant::from_microseconds)
                 .unwrap_or(first)
-        }))
+        })
     }
 
     /// Returns the current time.
     pub fn now(&self) -> Instant {
-        (self.0)()
+        (self.now)()
+    }
+
+    /// Returns the microseconds that passed since some moment, the machine's sleep included.
+    /// `None` if this clock is compared with no other.
+    pub(crate) fn passed_microseconds(&self) -> Option<i64> {
+        self.passed.as_ref().map(|passed| passed())
     }
 }
 
@@ -115,9 +153,7 @@ mod tests {
     #[test]
     fn ordered_ids_sort_by_time_and_are_unique_within_an_instant() {
         let clock = |microseconds| {
-            Clock(Arc::new(move || {
-                Instant::from_microseconds(microseconds).unwrap()
-            }))
+            Clock::without_comparison(move || Instant::from_microseconds(microseconds).unwrap())
         };
         let (early, late) = (
             Ids::ordered(clock(1_793_491_200_123_456)),

@@ -127,7 +127,7 @@ impl Engine {
     ///
     /// If the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
-        let store = Arc::new(Store::open(&config.store)?);
+        let store = Arc::new(Store::open_by(&config.store, &clock)?);
         warn_of_moments_ahead(&store, clock.now());
         let reading =
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
@@ -236,7 +236,8 @@ fn warn_of_moments_ahead(store: &Store, now: Instant) {
     if let Ok(Some(last)) = last {
         tracing::warn!(
             %last,
-            mend = "set the clocks of all servers by NTP; until this moment, new facts are captured at it",
+            mend = "set the clocks of all servers by NTP; until this moment, new facts are captured at it; \
+                 svc doctor says what to do",
             "store.captured_ahead"
         );
     }

@@ -2,10 +2,10 @@
 
 use harness::delivery::{Call, Receipt, allowed_edit, logs};
 use harness::http::{Reply, Request};
-use harness::server::{Backend, Configuration, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server};
+use harness::server::{Backend, Configuration, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, Store};
 use serde_json::{Value, json};
 
-use crate::cli::{done, refused, svc};
+use crate::cli::{done, refused, svc, svc_with};
 
 on_both_backends!(
     every_answer_says_that_content_was_erased,
@@ -238,6 +238,43 @@ fn an_erasure_needs_a_reason_and_a_dry_run_changes_nothing(backend: Backend) {
         read(&server, OPERATOR_TOKEN, "s", &call)
             .text()
             .contains(SECRET)
+    );
+}
+
+#[test]
+fn a_role_that_may_not_rewrite_the_files_erases_nothing() {
+    let Some(store) = Store::create(Backend::Postgres) else {
+        return;
+    };
+    let server = Server::start_on(&store, &Configuration::default());
+    let call = deliver(&server, "s", "one", SECRET);
+    let database = store.database().expect("PostgreSQL");
+    let role = database.url_of_role_that_owns_nothing();
+    let as_role = [("SVC_DATABASE_URL", &*role)];
+    let dry = ["erase", "--session", "s"];
+    let shown = svc_with(&server, &as_role, &dry);
+    done(&shown);
+    let warning = shown.stderr_text();
+    assert!(
+        warning.contains("with --apply this is refused"),
+        "{warning}"
+    );
+    let apply = ["erase", "--session", "s", "--reason", "why", "--apply"];
+    let by_age = ["gc", "--older-than", "0s", "--reason", "why", "--apply"];
+    for command in [&apply, &by_age] {
+        let error = refused(&svc_with(&server, &as_role, command), 1);
+        assert!(error.contains("nothing was erased"), "{error}");
+        assert!(
+            error.contains("name that role in SVC_DATABASE_URL"),
+            "{error}"
+        );
+    }
+    let part = read(&server, OPERATOR_TOKEN, "s", &call);
+    assert!(part.text().contains(SECRET), "{}", part.text());
+    let erased = done(&svc(&server, &apply));
+    assert!(
+        erased.contains("hold nothing more of what was erased"),
+        "{erased}"
     );
 }
 

@@ -59,6 +59,17 @@ pub(crate) fn given(option: Option<&str>) -> Option<String> {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         let (code, hint) = match &error {
+            StoreError::NotOwner { owner, .. } => {
+                return Self::refused("not_the_owner", chain(&error)).hint(format!(
+                    "run the same command as {owner}: name that role in SVC_DATABASE_URL or \
+                     --database-url"
+                ));
+            }
+            StoreError::NotRewritten(table) => {
+                return Self::refused("not_rewritten", chain(&error)).hint(format!(
+                    "in psql, as the owner of the table: VACUUM (FULL, VERBOSE) {table}"
+                ));
+            }
             StoreError::Schema(SchemaState::Absent) => {
                 return Self::refused("schema", "no service has used this database yet")
                     .hint("to create the schema: svc db upgrade")

@@ -27,6 +27,7 @@ impl Forgetting {
                     let Some(inner) = inner.upgrade() else {
                         return;
                     };
+                    inner.store.look_at_clock();
                     look(&inner);
                 }
             })?;

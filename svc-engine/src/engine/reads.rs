@@ -127,8 +127,9 @@ impl Engine {
     }
 
     /// See [`read::model_outcomes`].
-    pub async fn model_outcomes(&self, request: ReportRequest) -> Result<ModelOutcomes, Error> {
+    pub async fn model_outcomes(&self, mut request: ReportRequest) -> Result<ModelOutcomes, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            request.scope.as_of = snapshot.bound(request.scope.as_of, inner.clock.now())?;
             inner.with_sources(snapshot, |snapshot, sources| {
                 read::model_outcomes(snapshot, sources, &request)
             })
@@ -139,9 +140,10 @@ impl Engine {
     /// See [`read::accepted_work_lifecycle`].
     pub async fn accepted_work_lifecycle(
         &self,
-        request: ReportRequest,
+        mut request: ReportRequest,
     ) -> Result<AcceptedWorkLifecycle, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            request.scope.as_of = snapshot.bound(request.scope.as_of, inner.clock.now())?;
             inner.with_sources(snapshot, |snapshot, sources| {
                 read::accepted_work_lifecycle(snapshot, sources, &request)
             })
@@ -151,14 +153,17 @@ impl Engine {
 
     /// See [`read::abandonment`].
     pub async fn abandonment(&self, extent: Extent) -> Result<AbandonmentReport, Error> {
-        let read =
-            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::abandonment(snapshot, &extent);
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let extent = extent.bounded(snapshot, inner.clock.now())?;
+            read::abandonment(snapshot, &extent)
+        };
         self.report(read).await
     }
 
     /// See [`read::merge_retention`].
     pub async fn merge_retention(&self, extent: Extent) -> Result<MergeRetentionReport, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let extent = extent.bounded(snapshot, inner.clock.now())?;
             inner.with_sources(snapshot, |snapshot, sources| {
                 read::merge_retention(snapshot, sources, &extent)
             })
@@ -173,6 +178,7 @@ impl Engine {
         cases_min: u64,
     ) -> Result<AttributionShareReport, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let as_of = snapshot.bound(as_of, inner.clock.now())?;
             inner.with_sources(snapshot, |snapshot, sources| {
                 read::attribution_share(snapshot, sources, as_of, cases_min)
             })
@@ -201,8 +207,13 @@ impl Engine {
     }
 
     /// See [`read::ci_failures`]. Takes no slot.
-    pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
+    pub async fn ci_failures(&self, mut request: CiFailuresRequest) -> Result<CiFailures, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let now = inner.clock.now();
+            request.captured_before = snapshot.bound(request.captured_before, now)?;
+            if let Some(as_of) = &mut request.as_of {
+                *as_of = snapshot.bound(*as_of, now)?;
+            }
             read::ci_failures(snapshot, &inner.cursor_key, &request)
         };
         self.short(read).await

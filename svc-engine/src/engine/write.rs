@@ -82,7 +82,7 @@ impl Engine {
     /// If the store cannot be written. The count is kept for the next transaction.
     pub async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
         self.0.store.count(&counted.totals);
-        Ok(self.0.store.write_counts().await?)
+        Ok(self.0.store.write_counts_as_facts().await?)
     }
 
     /// Ensures that deliveries that stored nothing, such as redeliveries, are soon counted in the

@@ -361,11 +361,15 @@ pub(super) fn write(
 ) -> Result<Vec<Vec<Outcome>>, StoreError> {
     stage_facts(appending, &facts(deliveries))?;
     // From here on, an organization's transactions run one after another.
-    let stamp = appending.transaction.stamp()?;
+    appending.transaction.organization()?;
+    let has_facts = deliveries.iter().any(|delivery| !delivery.facts.is_empty());
+    let stamp = has_facts
+        .then(|| appending.transaction.stamp())
+        .transpose()?;
     let received = deliveries
         .iter_mut()
         .flat_map(|delivery| &mut delivery.facts);
-    let captured_at = received.filter_map(|fact| fact.stamp(stamp)).max();
+    let captured_at = received.filter_map(|fact| fact.stamp(stamp?)).max();
     let mut outcomes = match captured_at {
         Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
         None => Vec::new(),

@@ -138,6 +138,14 @@ impl Connection {
         on!(&mut self.backend, connection => connection.begin_write(deadline))
     }
 
+    /// Begins a write transaction of very many rows, whose statements fail after the deadline.
+    pub(super) fn begin_load(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(connection) => connection.begin_write(deadline),
+            Backend::Postgres(connection) => connection.begin_load(deadline),
+        }
+    }
+
     /// Begins a read snapshot, whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.begin_read(deadline))
@@ -404,8 +412,16 @@ impl Connection {
         }
     }
 
+    /// Refuses a role of PostgreSQL that may not rewrite these tables.
+    pub(super) fn check_compaction(&mut self, tables: &[&str]) -> Result<(), StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(connection) => connection.check_compaction(tables),
+        }
+    }
+
     /// Rewrites the database without deleted data; on PostgreSQL, only these tables.
-    pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
+    pub(super) fn compact(&mut self, tables: &[&'static str]) -> Result<Compaction, StoreError> {
         match &mut self.backend {
             Backend::Sqlite(connection) => connection.compact(),
             Backend::Postgres(connection) => connection.compact(tables),
@@ -430,6 +446,14 @@ impl Connection {
         match &self.backend {
             Backend::Sqlite(_) => true,
             Backend::Postgres(connection) => connection.is_usable(),
+        }
+    }
+
+    /// Refuses a pooler of PostgreSQL that keeps no sessions.
+    pub(super) fn check_session(&mut self) -> Result<(), StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(connection) => connection.check_session(),
         }
     }
 

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -5,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::ErrorCode;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-use super::SchemaState;
+use super::{ClockFault, SchemaState};
 use crate::deadline::Passed;
 
 /// Why the store does not answer. The drivers' texts are kept as sources, for the log.
@@ -13,7 +14,7 @@ use crate::deadline::Passed;
 pub enum StoreError {
     /// PostgreSQL refused a statement, or cannot be reached.
     #[error("the database")]
-    Postgres(#[source] sqlx::Error),
+    Postgres(#[source] DriverError),
     /// SQLite refused a statement.
     #[error("the database")]
     Sqlite(#[source] rusqlite::Error),
@@ -33,6 +34,9 @@ pub enum StoreError {
     /// The database is a standby, which can only be read.
     #[error("the database is a standby, which can only be read")]
     Standby,
+    /// The clock of this server cannot be believed, so nothing is captured.
+    #[error("{0}, so nothing is captured")]
+    Clock(ClockFault),
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
@@ -63,6 +67,32 @@ pub enum StoreError {
     /// Another erasure ran since this one was planned.
     #[error("another erasure went on meanwhile")]
     ErasedByAnother,
+    /// A pooler in transaction mode stands before PostgreSQL.
+    #[error("a pooler in transaction mode stands before the database, and keeps no sessions")]
+    Pooler,
+    /// The database is in another encoding than UTF-8.
+    #[error(
+        "the encoding of the database is {0}, and it must be UTF8: CREATE DATABASE svc \
+         ENCODING 'UTF8' TEMPLATE template0"
+    )]
+    Encoding(String),
+    /// The SQLite file is another application's.
+    #[error("{} is the file of another application", .0.display())]
+    AnotherApplication(PathBuf),
+    /// This role of PostgreSQL may not rewrite the tables of captured content.
+    #[error(
+        "the tables of captured content are {owner}'s, so PostgreSQL does not let {role} rewrite \
+         them, and erased bytes would stay in their files"
+    )]
+    NotOwner {
+        /// The owner of the tables.
+        owner: String,
+        /// The role of this connection.
+        role: String,
+    },
+    /// PostgreSQL did not rewrite a table, without saying why.
+    #[error("PostgreSQL did not rewrite the table {0}; its log says why")]
+    NotRewritten(&'static str),
     /// A delivery relies on content that was lost when the database was set back, or that was
     /// erased. The same delivery can be stored after it is prepared again.
     #[error("content that was stored is there no more")]
@@ -76,6 +106,33 @@ pub enum StoreError {
     /// The writer failed to store the deliveries of a transaction, all for one cause.
     #[error("the delivery was not stored")]
     TransactionFailed(#[source] Arc<StoreError>),
+}
+
+/// An error of the driver for PostgreSQL. It says what PostgreSQL says, with the SQLSTATE, and leaves
+/// out the place in PostgreSQL's own source.
+#[derive(Debug)]
+pub struct DriverError(pub(super) sqlx::Error);
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match of_server(&self.0) {
+            Some(error) => write!(f, "{} (SQLSTATE {})", error.message(), error.code()),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match of_server(&self.0) {
+            Some(_) => None,
+            None => self.0.source(),
+        }
+    }
+}
+
+fn of_server(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+    error.as_database_error()?.try_downcast_ref()
 }
 
 fn only_read(file: Option<&Path>) -> String {
@@ -113,11 +170,17 @@ pub enum Obstacle {
     Tls,
     /// Its server is not running, is still starting, or cannot be reached.
     NoAnswer,
+    /// The clock of this server differs from its server's, or was set while the service ran.
+    Clock,
+    /// A pooler before it keeps no sessions.
+    Pooler,
+    /// Anything else that its server answers with an error.
+    Other,
 }
 
 impl Obstacle {
     /// Every obstacle.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::DiskFull,
         Self::ReadOnly,
         Self::Standby,
@@ -129,6 +192,9 @@ impl Obstacle {
         Self::Refused,
         Self::Tls,
         Self::NoAnswer,
+        Self::Clock,
+        Self::Pooler,
+        Self::Other,
     ];
 
     /// Returns the word for the obstacle.
@@ -145,6 +211,9 @@ impl Obstacle {
             Self::Refused => "refused",
             Self::Tls => "tls",
             Self::NoAnswer => "no_answer",
+            Self::Clock => "clock",
+            Self::Pooler => "pooler",
+            Self::Other => "other",
         }
     }
 
@@ -180,8 +249,9 @@ impl Obstacle {
                 "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
             }
             Self::Refused => {
-                "the database server refuses this user, or has no such database: correct SVC_DATABASE_URL \
-                 and start the servers anew, or give the user what is missing at the database"
+                "the database server refuses this user, has no such database, or accepts no connections \
+                 to it: correct SVC_DATABASE_URL and start the servers anew, or give the user what is \
+                 missing at the database"
             }
             Self::Tls => {
                 "no secure connection to the database server: compare sslmode and sslrootcert in \
@@ -190,6 +260,19 @@ impl Obstacle {
             Self::NoAnswer => {
                 "the database server gives no answer: is it running where SVC_DATABASE_URL says? if it has \
                  ended or is recovering, its own log says why, a full disk for one"
+            }
+            Self::Clock => {
+                "set the clocks of this machine and of the database's by NTP: timedatectl set-ntp true; \
+                 storing goes on by itself once they are right; if this one was set and is right now, \
+                 within ten minutes, or at once after a restart of the service"
+            }
+            Self::Pooler => {
+                "what SVC_DATABASE_URL names is a pooler in transaction mode, which keeps no prepared \
+                 statements: name the PostgreSQL server itself, or a pool in session mode"
+            }
+            Self::Other => {
+                "the database server answers with an error that it should not: look up its SQLSTATE in \
+                 PostgreSQL's list of error codes, and see the server's own log"
             }
         }
     }
@@ -209,9 +292,13 @@ impl StoreError {
             Self::ReadOnly(_) => Some(Obstacle::ReadOnly),
             Self::Standby => Some(Obstacle::Standby),
             Self::Replaced => Some(Obstacle::Replaced),
-            Self::Postgres(sqlx::Error::Tls(_)) => Some(Obstacle::Tls),
+            Self::Clock(_) => Some(Obstacle::Clock),
+            Self::Pooler => Some(Obstacle::Pooler),
+            Self::Postgres(DriverError(sqlx::Error::Tls(_))) => Some(Obstacle::Tls),
             // Of any kind: an unknown host name, for one, has no kind of its own.
-            Self::Unreachable | Self::Postgres(sqlx::Error::Io(_)) => Some(Obstacle::NoAnswer),
+            Self::Unreachable | Self::Postgres(DriverError(sqlx::Error::Io(_))) => {
+                Some(Obstacle::NoAnswer)
+            }
             Self::File(error) => of_file(error),
             Self::Sqlite(_) => match self.sqlite_code()? {
                 ErrorCode::DiskFull => Some(Obstacle::DiskFull),
@@ -221,17 +308,20 @@ impl StoreError {
                 ErrorCode::SystemIoFailure => Some(Obstacle::DiskError),
                 _ => None,
             },
-            Self::Postgres(_) => match self.postgres_code()? {
+            _ if self.is_of_data() || self.is_given_up() || self.is_busy() => None,
+            Self::Postgres(_) => match self.sqlstate().unwrap_or_default() {
                 "53100" => Some(Obstacle::DiskFull),
                 "58030" => Some(Obstacle::DiskError),
                 "25006" => Some(Obstacle::ReadOnly),
                 "53300" => Some(Obstacle::ConnectionsUsedUp),
-                // The user or the password, the database, a privilege.
-                "28000" | "28P01" | "3D000" | "42501" => Some(Obstacle::Refused),
+                // The user or the password, the database, a privilege, its connections.
+                "28000" | "28P01" | "3D000" | "42501" | "55000" => Some(Obstacle::Refused),
+                "26000" | "42P05" => Some(Obstacle::Pooler),
                 "XX001" | "XX002" => Some(Obstacle::Damaged),
-                // It is starting, recovering or stopping.
-                "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),
-                _ => None,
+                // It is starting, recovering or stopping, or it ended the connection.
+                "25P03" | "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),
+                code if code.starts_with("08") => Some(Obstacle::NoAnswer),
+                _ => Some(Obstacle::Other),
             },
             _ => None,
         }
@@ -241,14 +331,14 @@ impl StoreError {
     /// The same transaction may succeed when it is repeated.
     pub(super) fn is_given_up(&self) -> bool {
         // A serialization failure, and a deadlock.
-        self.postgres_code()
+        self.sqlstate()
             .is_some_and(|code| matches!(code, "40001" | "40P01"))
     }
 
     /// Returns whether the database server does not know the snapshot, because it is another
     /// server's.
     pub(super) fn is_of_unknown_snapshot(&self) -> bool {
-        self.postgres_code()
+        self.sqlstate()
             .is_some_and(|code| matches!(code, "22023" | "42704"))
     }
 
@@ -256,12 +346,12 @@ impl StoreError {
     pub(super) fn is_busy(&self) -> bool {
         self.sqlite_code()
             .is_some_and(|code| matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-            || self.postgres_code() == Some("55P03")
+            || self.sqlstate() == Some("55P03")
     }
 
     /// Returns whether the connection cannot be used any more.
     pub(super) fn is_connection_lost(&self) -> bool {
-        let Self::Postgres(error) = self else {
+        let Self::Postgres(DriverError(error)) = self else {
             return false;
         };
         match error {
@@ -289,9 +379,9 @@ impl StoreError {
     /// it. Anything else affects every attempt.
     pub(super) fn is_of_data(&self) -> bool {
         match self {
-            Self::Corrupt { .. } | Self::ContentLost | Self::Postgres(sqlx::Error::Encode(_)) => {
-                true
-            }
+            Self::Corrupt { .. }
+            | Self::ContentLost
+            | Self::Postgres(DriverError(sqlx::Error::Encode(_))) => true,
             // A value that its column does not accept, a violated constraint, too much data.
             Self::Sqlite(_) => self.sqlite_code().is_some_and(|code| {
                 matches!(
@@ -302,7 +392,7 @@ impl StoreError {
                         | ErrorCode::ParameterOutOfRange
                 )
             }),
-            Self::Postgres(_) => self.postgres_code().is_some_and(|code| {
+            Self::Postgres(_) => self.sqlstate().is_some_and(|code| {
                 ["22", "23", "54"]
                     .iter()
                     .any(|class| code.starts_with(class))
@@ -322,22 +412,10 @@ impl StoreError {
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::TransactionFailed(cause) => cause.sqlstate(),
-            _ => self.postgres_code(),
+            Self::Postgres(DriverError(error)) => of_server(error).map(PgDatabaseError::code),
+            _ => None,
         }
     }
-
-    fn postgres_code(&self) -> Option<&str> {
-        let Self::Postgres(error) = self else {
-            return None;
-        };
-        postgres_code(error)
-    }
-}
-
-fn postgres_code(error: &sqlx::Error) -> Option<&str> {
-    let error = error.as_database_error()?;
-    let error = error.try_downcast_ref::<PgDatabaseError>()?;
-    Some(error.code())
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -353,10 +431,15 @@ impl From<rusqlite::Error> for StoreError {
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         // A statement that was stopped at its deadline.
-        if postgres_code(&error) == Some("57014") {
-            return Self::Deadline;
+        match of_server(&error) {
+            Some(error) if error.code() == "57014" => return Self::Deadline,
+            // PgBouncer, unless it is told to ignore it.
+            Some(error) if error.message().contains("unsupported startup parameter") => {
+                return Self::Pooler;
+            }
+            _ => {}
         }
-        Self::Postgres(error)
+        Self::Postgres(DriverError(error))
     }
 }
 
@@ -367,7 +450,7 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
             MigrateError::VersionMismatch(revision) => Self::MigrationChanged(revision),
             MigrateError::VersionMissing(revision) => Self::Schema(SchemaState::Ahead(revision)),
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            other => Self::Postgres(sqlx::Error::Migrate(Box::new(other))),
+            other => Self::Postgres(DriverError(sqlx::Error::Migrate(Box::new(other)))),
         }
     }
 }

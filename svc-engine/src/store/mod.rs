@@ -16,6 +16,7 @@ mod calls;
 mod checkpoint;
 mod ci;
 mod claims;
+mod clock_check;
 mod cohort;
 mod column;
 mod compatibility;
@@ -87,6 +88,7 @@ mod writer;
 pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
+pub use clock_check::ClockFault;
 pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HOUR_MICROSECONDS};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
@@ -97,7 +99,7 @@ pub use erasure::{
     Compaction, Erased, ErasedAgain, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan,
     ErasureRow, ErasureSubject, KeptErasures,
 };
-pub use error::{Obstacle, StoreError};
+pub use error::{DriverError, Obstacle, StoreError};
 pub use export::{StoredCall, StoredFact};
 pub use grants::{
     ChangedGrant, GrantCandidates, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget,
@@ -130,12 +132,14 @@ use svc_model::time::Instant as Received;
 
 use self::append::PreparedDelivery;
 use self::checkpoint::Checkpoint;
+use self::clock_check::ClockCheck;
 use self::connection::Connection;
 use self::organization::Moments;
 use self::pool::Pool;
 use self::transaction::Transaction;
 use self::uncounted::Uncounted;
 use self::writer::Writer;
+use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
 
@@ -165,6 +169,7 @@ pub struct Store {
     writer: Writer,
     encoder: Encoder,
     uncounted: Arc<Uncounted>,
+    clock: Option<Arc<ClockCheck>>,
     _checkpoint: Option<Checkpoint>,
 }
 
@@ -175,7 +180,17 @@ impl Store {
     ///
     /// If the store cannot be reached, or its schema is not at head.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
-        Self::open_with(config, Moments::default())
+        Self::open_by(config, &Clock::system())
+    }
+
+    /// Opens the store. Facts are captured while this clock, by which they are received, can be
+    /// believed.
+    ///
+    /// # Errors
+    ///
+    /// See [`Store::open`].
+    pub fn open_by(config: &StoreConfig, clock: &Clock) -> Result<Self, StoreError> {
+        Self::open_with(config, Moments::default(), Some(clock))
     }
 
     /// Opens a store that keeps facts' capture times as given, even if they are out of order.
@@ -185,15 +200,24 @@ impl Store {
     /// See [`Store::open`].
     #[cfg(any(test, feature = "testing"))]
     pub fn open_with_given_moments(config: &StoreConfig) -> Result<Self, StoreError> {
-        Self::open_with(config, Moments::Given)
+        Self::open_with(config, Moments::Given, None)
     }
 
-    fn open_with(config: &StoreConfig, moments: Moments) -> Result<Self, StoreError> {
+    fn open_with(
+        config: &StoreConfig,
+        moments: Moments,
+        clock: Option<&Clock>,
+    ) -> Result<Self, StoreError> {
+        let clock = clock.map(|clock| Arc::new(ClockCheck::new(clock.clone())));
         let mut connection = Connection::open(&config.url)?;
+        connection.check_session()?;
         // PostgreSQL may become writable at any time. A connection that opened a file for reading
         // never does.
         let obstacle = match (connection.check_writing(), &config.url) {
-            (Err(error), DatabaseUrl::Postgres(_)) => Some(error.obstacle().ok_or(error)?),
+            (
+                Err(error @ (StoreError::ReadOnly(_) | StoreError::Standby)),
+                DatabaseUrl::Postgres(_),
+            ) => error.obstacle(),
             (checked, _) => {
                 checked?;
                 None
@@ -219,7 +243,7 @@ impl Store {
         let writer = Writer::start(
             connection,
             config.org_id.clone(),
-            moments,
+            (moments, clock.clone()),
             encoder.clone(),
             Arc::clone(&uncounted),
             obstacle,
@@ -231,6 +255,7 @@ impl Store {
             writer,
             encoder,
             uncounted,
+            clock,
             _checkpoint: checkpoint,
         })
     }
@@ -402,6 +427,22 @@ impl Store {
         self.writer.run(organization::count_alone).await
     }
 
+    /// Does what [`Store::write_counts`] does, but fails whenever a fact would not be stored.
+    ///
+    /// # Errors
+    ///
+    /// If no fact would be stored. The counts then keep waiting.
+    pub async fn write_counts_as_facts(&self) -> Result<(), StoreError> {
+        self.writer.run(organization::count_as_facts).await
+    }
+
+    /// Looks at the clock, so that it is known when it was set even if nothing arrives.
+    pub fn look_at_clock(&self) {
+        if let Some(clock) = &self.clock {
+            clock.look();
+        }
+    }
+
     /// Forgets which contents are stored, so the next deliveries look them up again.
     pub fn forget_contents(&self) {
         self.encoder.known().forget();
@@ -472,6 +513,16 @@ pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
 /// If it cannot be written, or cannot be reached.
 pub fn check_writing(url: &DatabaseUrl) -> Result<(), StoreError> {
     Connection::open(url)?.check_writing()
+}
+
+/// Compares a time with the database server's, if it has a clock of its own.
+///
+/// # Errors
+///
+/// [`StoreError::Clock`] if they differ by more than a minute, or if the store cannot be reached.
+pub fn check_clock(url: &DatabaseUrl, clock: &Clock) -> Result<(), StoreError> {
+    let database = organization::database_now(&mut Connection::open(url)?)?;
+    clock_check::compare(clock.now(), database).map_err(StoreError::Clock)
 }
 
 /// Brings the schema to head and returns its revision.

@@ -26,17 +26,27 @@ use super::value::{Row, Value};
 use super::witness::Witness;
 
 macro_rules! lock {
-    ($lock:literal) => {
+    ($now:literal, $lock:literal) => {
         concat!(
             "SELECT captured_at_us, quarantined_ahead, (SELECT commits FROM writers WHERE epoch = $2),
-            captured, erasures FROM organizations WHERE org_id = $1",
+            captured, erasures, ",
+            $now,
+            " FROM organizations WHERE org_id = $1",
             $lock
         )
     };
 }
 const LOCK: Sql = Sql {
-    sqlite: lock!(""),
-    postgres: lock!(" FOR UPDATE"),
+    sqlite: lock!("NULL", ""),
+    postgres: lock!(
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+        " FOR UPDATE"
+    ),
+};
+/// The time of the database server, if it has a clock of its own.
+const NOW: Sql = Sql {
+    sqlite: "SELECT NULL",
+    postgres: "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 };
 const ENTER: &str = "INSERT INTO organizations (org_id, erasures)
     VALUES ($1, (SELECT COALESCE(MAX(erasures), 0) FROM organizations)) ON CONFLICT DO NOTHING";
@@ -105,6 +115,8 @@ impl Stamp {
 #[derive(Debug)]
 pub(super) struct Organization {
     captured_at: Instant,
+    /// When the row was read, by the database's clock, if it has one.
+    read_at: Option<Instant>,
     quarantined_ahead: i64,
     /// What has arrived so far, in its stored form.
     captured: String,
@@ -150,9 +162,18 @@ impl Transaction<'_> {
     }
 
     /// Returns when the facts of this transaction are captured.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Clock`] if the clock of this server cannot be believed.
     pub(super) fn stamp(&mut self) -> Result<Stamp, StoreError> {
-        let moments = self.moments;
-        let last = self.organization()?.captured_at;
+        let (moments, clock) = (self.moments, self.clock.clone());
+        let organization = self.organization()?;
+        if let Some(clock) = clock {
+            let checked = clock.check(organization.read_at);
+            checked.map_err(StoreError::Clock)?;
+        }
+        let last = organization.captured_at;
         Ok(match moments {
             Moments::Stamped => Stamp::NotBefore(after(last)),
             #[cfg(any(test, feature = "testing"))]
@@ -290,6 +311,9 @@ fn lock(
             let captured_at = Instant::from_microseconds(row.integer(0)?);
             let organization = Organization {
                 captured_at: captured_at.ok_or(corrupt("organizations", "a time"))?,
+                read_at: row
+                    .optional_integer(5)?
+                    .and_then(Instant::from_microseconds),
                 quarantined_ahead: row.integer(1)?,
                 captured: row.text(3)?,
                 changes: Changes::default(),
@@ -347,6 +371,19 @@ fn count_quarantined(
 pub(super) fn count_alone(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
     transaction.organization()?.changes.counts_alone = true;
     Ok(())
+}
+
+/// Has what arrived written as a fact would be, so that a sender learns whether one would be stored.
+pub(super) fn count_as_facts(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+    transaction.stamp()?;
+    count_alone(transaction)
+}
+
+/// Returns the time of the database server, if it has a clock of its own.
+pub(super) fn database_now(connection: &mut Connection) -> Result<Option<Instant>, StoreError> {
+    let text = connection.text(NOW);
+    let now = connection.first(text, &[], |row| row.optional_integer(0))?;
+    Ok(now.flatten().and_then(Instant::from_microseconds))
 }
 
 /// Reads what arrived from its stored form.

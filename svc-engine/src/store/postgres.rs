@@ -33,11 +33,25 @@ const SESSION: &str = "SET synchronous_commit = on;
     SET enable_seqscan = off;
     SET jit = off";
 
+/// An idle time that is shorter than the wait for a lock.
+const BEGIN_WRITE: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '4s'";
 const USUAL_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 const SHORT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
 /// How long rewriting tables waits for readers of the previous state.
 const COMPACTING_SECONDS: u64 = 60;
+/// The owner of a table that this role may not rewrite, and the role: `VACUUM FULL` of it would be a
+/// warning and change nothing. The owner of the database may rewrite its tables too, and from version
+/// 17 on whoever maintains the table.
+const OF_ANOTHER: &str = "SELECT pg_get_userbyid(c.relowner)::TEXT, current_user::TEXT
+    FROM pg_catalog.pg_class c, pg_catalog.pg_database d
+    WHERE c.oid = CAST(CAST($1 AS TEXT) AS regclass) AND d.datname = current_database()
+        AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
+        AND NOT CASE WHEN CAST(current_setting('server_version_num') AS INT) >= 170000
+            THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END";
+/// The file of a table. Rewriting gives the table another one.
+const FILE_OF_TABLE: &str =
+    "SELECT CAST(pg_relation_filenode(CAST(CAST($1 AS TEXT) AS regclass)) AS BIGINT)";
 /// The number of the transaction; every committed transaction has a lower one.
 const TRANSACTION: &str = "SELECT txid_current()";
 /// Counts what still needs rows that earlier transactions deleted: snapshots of this database,
@@ -55,6 +69,9 @@ const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) 
 const CAN_WRITE: &str =
     "SELECT CAST(current_setting('transaction_read_only') = 'off' AS INT)::BIGINT,
     CAST(pg_is_in_recovery() AS INT)::BIGINT";
+const ENCODING: &str = "SELECT current_setting('server_encoding')";
+/// The process of the server that answers. Two connections have two of them.
+const PROCESS: &str = "SELECT CAST(pg_backend_pid() AS BIGINT)";
 
 /// The start of a stream of rows in the binary format: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -79,9 +96,12 @@ struct Transaction {
 
 impl PostgresConnection {
     pub(super) fn open(options: &PgConnectOptions) -> Result<Self, StoreError> {
+        let name = options.get_application_name().unwrap_or("svc");
         let options = options
             .clone()
-            .application_name("svc")
+            .application_name(name)
+            // No number with a fraction is stored, and poolers refuse the parameter.
+            .extra_float_digits(None)
             .statement_cache_capacity(STATEMENTS_MAX)
             .disable_statement_logging();
         let until = Instant::now() + Duration::from_secs(CONNECTING_SECONDS);
@@ -105,8 +125,14 @@ impl PostgresConnection {
         })
     }
 
-    /// Begins a write transaction.
+    /// Begins a write transaction, which somebody may wait for: if this process is paused within
+    /// it, the server ends it before the others give up.
     pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
+        self.begin(BEGIN_WRITE, deadline)
+    }
+
+    /// Begins a write transaction that may take as long as its deadline allows.
+    pub(super) fn begin_load(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.begin("BEGIN", deadline)
     }
 
@@ -235,6 +261,7 @@ impl PostgresConnection {
     /// Upgrades the schema. If several servers try at once, the migrator lets one of them do it
     /// while the others wait as long as it takes, for example to build a large index.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
+        self.check_encoding()?;
         self.batch("SET statement_timeout = 0; SET lock_timeout = 0")?;
         let migrated = self.reactor.wait(
             migrate::until(),
@@ -244,9 +271,33 @@ impl PostgresConnection {
         self.batch(SESSION)
     }
 
+    /// Refuses a role that may not rewrite these tables.
+    pub(super) fn check_compaction(&mut self, tables: &[&str]) -> Result<(), StoreError> {
+        for table in tables {
+            let mut refused = Ok(());
+            self.run(OF_ANOTHER, [Value::Text(table)].iter(), &mut |row| {
+                let (owner, role) = (row.text(0)?, row.text(1)?);
+                refused = Err(StoreError::NotOwner { owner, role });
+                Ok(())
+            })?;
+            refused?;
+        }
+        Ok(())
+    }
+
+    fn file_of(&mut self, table: &str) -> Result<Option<i64>, StoreError> {
+        let mut file = None;
+        self.run(FILE_OF_TABLE, [Value::Text(table)].iter(), &mut |row| {
+            file = row.optional_integer(0)?;
+            Ok(())
+        })?;
+        Ok(file)
+    }
+
     /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so the
     /// rewriting waits for everybody who may see them.
-    pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
+    pub(super) fn compact(&mut self, tables: &[&'static str]) -> Result<Compaction, StoreError> {
+        self.check_compaction(tables)?;
         let mut since = None;
         self.run(TRANSACTION, [].iter(), &mut |row| {
             since = Some(row.integer(0)?);
@@ -270,7 +321,9 @@ impl PostgresConnection {
         }
         self.batch("SET statement_timeout = 0; SET lock_timeout = '60s'")?;
         let mut compaction = Compaction::Done;
+        let mut left = Ok(());
         for table in tables {
+            let before = self.file_of(table)?;
             let vacuum = format!("VACUUM FULL {table}");
             let vacuum = self.driver.execute(sqlx::raw_sql(text(&vacuum)));
             let done = self.reactor.wait(migrate::until(), vacuum);
@@ -278,15 +331,57 @@ impl PostgresConnection {
                 Err(error) if error.is_busy() => compaction = Compaction::InUse,
                 done => {
                     done?;
+                    // What PostgreSQL will not rewrite, it skips with a warning.
+                    if self.file_of(table)? == before {
+                        left = Err(StoreError::NotRewritten(table));
+                    }
                 }
             }
         }
         self.batch(SESSION)?;
-        Ok(compaction)
+        left.map(|()| compaction)
+    }
+
+    /// Refuses a database that cannot hold every text.
+    pub(super) fn check_encoding(&mut self) -> Result<(), StoreError> {
+        let mut encoding = String::new();
+        self.run(ENCODING, [].iter(), &mut |row| {
+            encoding = row.text(0)?;
+            Ok(())
+        })?;
+        match &*encoding {
+            "UTF8" => Ok(()),
+            _ => Err(StoreError::Encoding(encoding)),
+        }
+    }
+
+    /// Refuses a pooler that keeps no sessions: another connection is then answered by the process
+    /// that answered this one.
+    pub(super) fn check_session(&mut self) -> Result<(), StoreError> {
+        let mut other = Self::open(&self.options)?;
+        let own = self.process()?;
+        other.begin_write(&Deadline::after(Duration::from_secs(CONNECTING_SECONDS)))?;
+        let of_other = other.process()?;
+        let again = self.process()?;
+        other.end("ROLLBACK")?;
+        if own == of_other || own != again {
+            return Err(StoreError::Pooler);
+        }
+        Ok(())
+    }
+
+    fn process(&mut self) -> Result<i64, StoreError> {
+        let mut process = 0;
+        self.run(PROCESS, [].iter(), &mut |row| {
+            process = row.integer(0)?;
+            Ok(())
+        })?;
+        Ok(process)
     }
 
     /// Refuses a session that can only read.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
+        self.check_encoding()?;
         let (mut can_write, mut is_standby) = (true, false);
         self.run(CAN_WRITE, [].iter(), &mut |row| {
             (can_write, is_standby) = (row.integer(0)? != 0, row.integer(1)? != 0);

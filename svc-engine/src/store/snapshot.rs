@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
+use super::clock_check::APART_MICROSECONDS_MAX;
 use super::connection::Connection;
 use super::content;
 use super::error::corrupt;
@@ -109,9 +110,6 @@ macro_rules! quarantine_end {
     };
 }
 pub(super) use quarantine_end;
-
-/// How far the last fact may have been captured ahead of a clock: the clocks of servers differ.
-const AHEAD_MICROSECONDS_MAX: i64 = 60_000_000;
 
 const REVISIONS: &str = revisions!();
 const QUARANTINE_END: &str = revisions!(quarantine_end!());
@@ -278,7 +276,23 @@ impl<'s> Snapshot<'s> {
         let org_id = self.org_id;
         let last = organization::captured_at(self.connection()?, org_id)?;
         let ahead = last.microseconds().saturating_sub(now.microseconds());
-        Ok((ahead > AHEAD_MICROSECONDS_MAX).then_some(last))
+        Ok((ahead > APART_MICROSECONDS_MAX).then_some(last))
+    }
+
+    /// Returns the bound of a question that was asked for. A question up to now is about everything
+    /// that is stored. So while the last fact was captured ahead of `now`, a bound that is not a
+    /// minute before `now` means the minute of that fact, which does not move with every fact.
+    pub fn bound(&mut self, asked: Received, now: Received) -> Result<Received, StoreError> {
+        const MINUTE: i64 = APART_MICROSECONDS_MAX;
+        if asked.microseconds() < now.microseconds() - MINUTE {
+            return Ok(asked);
+        }
+        let last = self.captured_ahead_of(now)?;
+        let end = last.and_then(|last| {
+            let minutes = last.microseconds() / MINUTE;
+            Received::from_microseconds((minutes + 1) * MINUTE)
+        });
+        Ok(end.map_or(asked, |end| end.max(asked)))
     }
 
     /// Returns the moment up to which a question is answered: the requested one, but no later than

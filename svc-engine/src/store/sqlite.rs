@@ -18,6 +18,8 @@ use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 use crate::private;
 
+/// What tells files of this service from those of others: "svc1".
+const APPLICATION: i32 = i32::from_be_bytes(*b"svc1");
 /// Virtual machine steps between two checks of the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
 /// How long a statement waits for another process that is writing.
@@ -272,6 +274,7 @@ impl SqliteConnection {
                 execution_time BIGINT NOT NULL
             )",
         )?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
         for migration in migrator.iter() {
             let applied = "SELECT checksum FROM _sqlx_migrations WHERE version = $1";
             let mut applied = transaction.prepare(applied)?;
@@ -371,11 +374,29 @@ impl fmt::Debug for SqliteConnection {
 fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, StoreError> {
     let driver = Driver::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     driver.busy_timeout(BUSY)?;
+    check_application(&driver, path)?;
     driver.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Without this, a statement is planned again whenever a value is bound to its LIMIT.
     driver.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     driver.execute_batch(settings)?;
     Ok(driver)
+}
+
+/// Refuses the file of another application, before anything in it is changed. A file without tables
+/// is anybody's.
+fn check_application(driver: &Driver, path: &Path) -> Result<(), StoreError> {
+    let (application, tables, own): (i32, i64, i64) = driver.query_row(
+        "SELECT (SELECT application_id FROM pragma_application_id), COUNT(*),
+            COUNT(CASE WHEN name = 'organizations' THEN 1 END)
+        FROM sqlite_master",
+        (),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    // Another version of this service is told apart by its migrations.
+    if application == APPLICATION || (application == 0 && (tables == 0 || own > 0)) {
+        return Ok(());
+    }
+    Err(StoreError::AnotherApplication(path.to_owned()))
 }
 
 /// Returns the file of a database that this user cannot write. The files are not opened to find

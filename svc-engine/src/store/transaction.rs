@@ -1,10 +1,12 @@
 //! The one way to write: every transaction begins and ends here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use svc_model::id::OrgId;
 
 use super::StoreError;
+use super::clock_check::ClockCheck;
 use super::connection::Connection;
 use super::organization::{Moments, Organization};
 use super::witness::Witness;
@@ -17,6 +19,8 @@ pub(super) struct Transaction<'t> {
     /// The row of the organization, once it is locked.
     pub(super) organization: Option<Organization>,
     pub(super) moments: Moments,
+    /// What must be believed before facts are captured.
+    pub(super) clock: Option<Arc<ClockCheck>>,
     /// The witness of a writer that remembers what it has stored.
     pub(super) witness: Option<Witness>,
 }
@@ -101,6 +105,7 @@ pub(super) fn within<T>(
         org_id,
         organization: None,
         moments,
+        clock: None,
         witness: None,
     };
     let result = work(&mut transaction)?;

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::worker::Worker;
 use super::append::{Outcome, PreparedDelivery};
+use super::clock_check::ClockCheck;
 use super::connection::Connection;
 use super::content::Encoder;
 use super::organization::Moments;
@@ -124,7 +125,7 @@ impl Writer {
     pub(super) fn start(
         connection: Connection,
         org_id: OrgId,
-        moments: Moments,
+        moments: (Moments, Option<Arc<ClockCheck>>),
         encoder: Encoder,
         uncounted: Arc<Uncounted>,
         obstacle: Option<Obstacle>,

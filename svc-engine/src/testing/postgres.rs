@@ -215,6 +215,33 @@ impl Database<'_> {
         self.cluster.url(&self.name)
     }
 
+    /// Creates a role that may read and change every row of the database's tables and owns none of
+    /// them, and returns the URL for connecting as this role. The database must have its tables.
+    pub fn url_of_role_that_owns_nothing(&self) -> String {
+        let role = format!("{}_rows", self.name);
+        // Privileges on a database that is gone are gone, too.
+        self.cluster
+            .execute(&format!("drop role if exists {role}; create role {role}"));
+        self.query(&format!(
+            "grant select, insert, update, delete on all tables in schema public to {role};
+             grant usage, select, update on all sequences in schema public to {role}"
+        ));
+        let url = self.url();
+        let separator = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{separator}options[role]={role}")
+    }
+
+    /// Creates the database anew, in this encoding.
+    pub fn create_again_in(&self, encoding: &str) {
+        let name = &self.name;
+        self.cluster
+            .execute(&format!("drop database {name} with (force)"));
+        self.cluster.execute(&format!(
+            "create database {name} encoding '{encoding}' lc_collate 'C' lc_ctype 'C'
+             template template0"
+        ));
+    }
+
     /// Ends all connections to the database and accepts no new ones, as in an outage.
     pub fn refuse_connections(&self) {
         let name = &self.name;
@@ -261,10 +288,11 @@ impl Database<'_> {
 impl Drop for Database<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.cluster.execute(&format!(
-                "drop database if exists {} with (force)",
-                self.name
-            ));
+            let name = &self.name;
+            self.cluster
+                .execute(&format!("drop database if exists {name} with (force)"));
+            self.cluster
+                .execute(&format!("drop role if exists {name}_rows"));
         }
     }
 }

@@ -4,6 +4,7 @@ use svc_model::id::OrgId;
 use tempfile::TempDir;
 
 use super::postgres;
+use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::store::{
     DatabaseUrl, Delivery, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError,
@@ -52,6 +53,21 @@ impl TestStore {
         &self.url
     }
 
+    /// Returns the URL for a role that may read and change every row and owns no table of the
+    /// PostgreSQL database.
+    pub fn url_of_role_that_owns_nothing(&self) -> DatabaseUrl {
+        let database = self.database.as_ref().expect("PostgreSQL");
+        let url = database.url_of_role_that_owns_nothing();
+        DatabaseUrl::parse(&url).expect("a URL")
+    }
+
+    /// Creates the PostgreSQL database anew, in this encoding, and returns its URL.
+    pub fn url_in_encoding(&self, encoding: &str) -> DatabaseUrl {
+        let database = self.database.as_ref().expect("PostgreSQL");
+        database.create_again_in(encoding);
+        self.url.clone()
+    }
+
     /// Returns a folder that is removed on drop.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
@@ -76,6 +92,12 @@ impl TestStore {
     /// Opens an organization's store in the database. It stamps facts as a server does.
     pub fn open_stamping(&self, org_id: &str) -> Store {
         Store::open(&self.config(org_id)).expect("a store")
+    }
+
+    /// Opens an organization's store in the database, by this clock. It stamps facts as a server
+    /// does.
+    pub fn open_by(&self, org_id: &str, clock: &Clock) -> Store {
+        Store::open_by(&self.config(org_id), clock).expect("a store")
     }
 
     fn config(&self, org_id: &str) -> StoreConfig {
@@ -153,6 +175,15 @@ impl TestStore {
             database.refuse_connections();
             database.accept_connections();
         }
+    }
+
+    /// Runs something while PostgreSQL accepts no connections to the database.
+    pub fn while_refusing<T>(&self, run: impl FnOnce() -> T) -> T {
+        let database = self.database.as_ref().expect("PostgreSQL");
+        database.refuse_connections();
+        let result = run();
+        database.accept_connections();
+        result
     }
 
     /// Changes rows behind the back of every store. Returns how many.

@@ -5,6 +5,7 @@ use svc_engine::backup::{Manifest, restore};
 use svc_engine::store::DatabaseUrl;
 
 use super::{NAMED_MAX, bytes_left, contents, folder, undone, work};
+use crate::commands::erase::NOT_REWRITTEN;
 use crate::commands::mirror::{MirrorOptions, refresh_command};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -36,7 +37,7 @@ struct Done {
     /// Facts whose content was erased again, because it had been erased before.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_again: Option<u64>,
-    /// `in_use` if the files may still hold the bytes of what was erased again.
+    /// `in_use` or `not_rewritten` if the files may still hold the bytes of what was erased again.
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
     /// The commands that repeat the operators' decisions that are not in the backup. `None` if the
@@ -62,10 +63,14 @@ impl Restore {
             _ => error,
         })?;
         let erased_again = restored.erased_again;
+        let space = restored.bytes_left.as_ref().map(|left| match left.cause {
+            Some(_) => NOT_REWRITTEN,
+            None => "in_use",
+        });
         let bytes_left = restored.bytes_left.as_ref().map(bytes_left);
         let restored = Done {
             erased_again: erased_again.filter(|facts| *facts > 0),
-            space: bytes_left.is_some().then_some("in_use"),
+            space,
             store: url.shown(),
             replaced: restored.replaced.map(|path| path.display().to_string()),
             mirrors_restored: restored.mirrors_restored,
@@ -139,6 +144,12 @@ impl Restore {
             ),
         }
         output.next(&ServiceOptions::default(), &next);
+        if space == Some(NOT_REWRITTEN) {
+            return Err(CommandError::refused(
+                NOT_REWRITTEN,
+                "the backup is restored, but the files of the database were not rewritten",
+            ));
+        }
         Ok(())
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn checks(
     let store = schema(url);
     let mirrors = mirrors(&settings, &store, keeps_mirrors);
     let mut checks = vec![store];
+    checks.extend(clock(url));
     checks.extend(captured_ahead(&settings.store));
     if let DatabaseUrl::Sqlite(path) = url {
         checks.push(disk("disk of the store", path));
@@ -119,6 +120,18 @@ fn schema(url: &DatabaseUrl) -> Check {
     }
 }
 
+/// Compares this clock with the database server's. A store that cannot be reached is named elsewhere.
+fn clock(url: &DatabaseUrl) -> Option<Check> {
+    match store::check_clock(url, &Clock::system()) {
+        Err(error @ StoreError::Clock(_)) => Some(Check::failed(
+            "clock of the store",
+            error.to_string(),
+            Obstacle::Clock.mend(),
+        )),
+        Ok(()) | Err(_) => None,
+    }
+}
+
 /// Returns what fails if the last fact was captured ahead of this clock.
 fn captured_ahead(store: &StoreSettings) -> Option<Check> {
     let ledger = Ledger::open(&store.url, store.org_id.clone()).ok()?;
@@ -131,8 +144,10 @@ fn captured_ahead(store: &StoreSettings) -> Option<Check> {
              captured at that moment"
         ),
         format!(
-            "set the clocks of all servers by NTP; a range of capture time that ends now leaves out \
-             what is new: end it after {last}"
+            "set the clocks of all servers by NTP; questions up to now count everything all the same, \
+             those up to an earlier moment what was captured by then; for true capture times again: \
+             svc restore DIR --replace, with a backup made before the clock was wrong, or wait until \
+             {last}"
         ),
     ))
 }

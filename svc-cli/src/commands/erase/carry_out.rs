@@ -15,12 +15,14 @@ use crate::commands::backup::shown_bytes;
 use crate::commands::interruption::by_the_operator;
 use crate::commands::place::Opened;
 use crate::commands::quarantine::{check_reason, client_id};
-use crate::error::CommandError;
+use crate::error::{CommandError, chain};
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Fields, Output, escape, long_option};
 
 /// The word for files that were rewritten.
 const RETURNED: &str = "returned";
+/// The word for files that were not, so that they may still hold what was erased.
+pub(in crate::commands) const NOT_REWRITTEN: &str = "not_rewritten";
 /// The time limit. Usually the work is done, or the operator interrupts it, much earlier.
 const AT_MOST: Duration = Duration::from_hours(24);
 
@@ -54,7 +56,8 @@ struct Outcome {
     stored_bytes: u64,
     /// Contents that stay because other calls need them.
     shared: Shared,
-    /// Whether the space was freed.
+    /// Whether the files were rewritten, which frees the space: `returned`, `in_use` or
+    /// `not_rewritten`.
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
 }
@@ -86,12 +89,16 @@ impl How {
             other => other.into(),
         };
         let ledger = &opened.ledger;
+        let may_rewrite = ledger.check_compaction();
         let Some(reason) = self.reason.as_ref().filter(|_| self.apply) else {
             let forecast = ledger.forecast_erasure(subject, &deadline);
             let forecast = forecast.map_err(interrupted)?;
             let outcome = outcome(subject, &forecast, None);
             output.value(&outcome, |outcome| render(outcome, subject, &place))?;
             warn_of_copies(&opened, output);
+            if let Err(error) = may_rewrite {
+                output.warning(&format!("with --apply this is refused: {}", chain(&error)));
+            }
             if forecast.facts.total() > 0 {
                 let reason = self.reason.as_deref().unwrap_or("WHY");
                 let reason = long_option("reason", reason);
@@ -100,6 +107,7 @@ impl How {
             }
             return Ok(());
         };
+        may_rewrite.map_err(|error| CommandError::from(error).after("nothing was erased"))?;
         let order = ErasureOrder {
             erasure_id: Ids::random().fresh(),
             subject: subject.clone(),
@@ -112,22 +120,28 @@ impl How {
         let forecast = *plan.forecast();
         let erased = ledger.erase(plan, &order, &deadline, &mut |_| {});
         let erased = erased.map_err(interrupted)?;
-        let space = ledger.compact().map_err(|error| {
-            CommandError::from(error)
-                .after(
-                    "the content is erased, but the files were not rewritten, so its bytes may \
-                     remain in them",
-                )
-                .hint("then run the same command again")
-        })?;
+        let rewritten = ledger.compact();
+        let space = match rewritten {
+            Ok(Compaction::Done) => RETURNED,
+            Ok(Compaction::InUse) => "in_use",
+            Err(_) => NOT_REWRITTEN,
+        };
         let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
         warn_of_copies(&opened, output);
-        if space == Compaction::InUse {
-            output.warning(
+        match rewritten {
+            Ok(Compaction::Done) => {}
+            Ok(Compaction::InUse) => output.warning(
                 "a reader still uses the old state, so some bytes may remain in the files; run \
                  the same command again later",
-            );
+            ),
+            Err(error) => {
+                let error = CommandError::from(error).after(
+                    "the content is erased, but the files were not rewritten, so its bytes may \
+                     remain in them",
+                );
+                return Err(error.hint("then run the same command again"));
+            }
         }
         Ok(())
     }
@@ -161,7 +175,7 @@ fn repeated(store: &StoreOptions) -> String {
 fn outcome(
     subject: &ErasureSubject,
     forecast: &ErasureForecast,
-    done: Option<(&ErasureOrder, &Erased, Compaction)>,
+    done: Option<(&ErasureOrder, &Erased, &'static str)>,
 ) -> Outcome {
     let (facts, contents, stored_bytes): (&ErasedFacts, u64, u64) = match done {
         Some((_, erased, _)) => (&erased.facts, erased.contents, erased.stored_bytes),
@@ -181,10 +195,7 @@ fn outcome(
             in_session: forecast.shared_in_session,
             by_all: forecast.shared_by_all,
         },
-        space: done.map(|(_, _, space)| match space {
-            Compaction::Done => RETURNED,
-            Compaction::InUse => "in_use",
-        }),
+        space: done.map(|(_, _, space)| space),
     }
 }
 
@@ -222,6 +233,11 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
             "rewritten: they hold nothing more of what was erased"
         };
         fields.add("files", rewritten);
+    } else if outcome.space == Some(NOT_REWRITTEN) {
+        fields.add(
+            "files",
+            "not rewritten: they may still hold what was erased",
+        );
     }
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";

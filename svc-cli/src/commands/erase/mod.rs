@@ -11,6 +11,7 @@ use svc_model::id::{OrgId, SessionId, UserId};
 use svc_model::time::Instant;
 
 use self::carry_out::How;
+pub(super) use self::carry_out::NOT_REWRITTEN;
 use self::log::Log;
 use super::moment::moment;
 use super::place::{Opened, Otherwise, Place};

@@ -2,8 +2,8 @@ use clap::Args;
 use svc_engine::read;
 use svc_model::reports::{AbandonmentReport, SessionStatus};
 
-use super::CohortOptions;
 use super::page::{Page, window};
+use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -18,9 +18,10 @@ impl Abandonment {
         let as_of = self.cohort.report.as_of()?;
         self.cohort.report.require_store()?;
         let extent = self.cohort.extent(as_of);
-        let report = self
-            .cohort
-            .read_facts(output, |snapshot| read::abandonment(snapshot, &extent))?;
+        let report = self.cohort.read_facts(output, |snapshot| {
+            let extent = up_to_now(&extent, snapshot)?;
+            read::abandonment(snapshot, &extent)
+        })?;
         let window = window(self.cohort.since_days);
         output.value(&report, |report| render(report, &window))
     }

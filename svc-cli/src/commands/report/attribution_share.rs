@@ -1,4 +1,5 @@
 use clap::Args;
+use svc_engine::clock::Clock;
 use svc_engine::derive::statistics::cases_for_margin;
 use svc_engine::error::Error;
 use svc_engine::read;
@@ -31,6 +32,7 @@ impl AttributionShare {
         let cases_min = cases_for_margin(margin);
         self.options.require_store()?;
         let report = self.options.read(output, |snapshot, sources| {
+            let as_of = snapshot.bound(as_of, Clock::system().now())?;
             read::attribution_share(snapshot, sources, as_of, cases_min)
         })?;
         let report = report.map_err(|error| match error {

@@ -9,9 +9,9 @@ use svc_model::reports::{
 };
 use svc_model::time::Instant;
 
-use super::CohortOptions;
 use super::merge_retention::scores;
 use super::page::{Page, bar, part, rate, repository, window};
+use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -34,6 +34,7 @@ impl Lifecycle {
         } else {
             let extent = self.cohort.extent(as_of);
             self.cohort.read(output, |snapshot, sources| {
+                let extent = up_to_now(&extent, snapshot)?;
                 read::lifecycle_report(snapshot, sources, &extent)
             })?
         };

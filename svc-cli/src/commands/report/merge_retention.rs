@@ -5,8 +5,8 @@ use svc_model::reports::{
     UncheckedPullRequests,
 };
 
-use super::CohortOptions;
 use super::page::{Page, bar, number, part, rate, repository, window};
+use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -26,6 +26,7 @@ impl MergeRetention {
         self.cohort.report.require_store()?;
         let extent = self.cohort.extent(as_of);
         let mut report = self.cohort.read(output, |snapshot, sources| {
+            let extent = up_to_now(&extent, snapshot)?;
             read::merge_retention(snapshot, sources, &extent)
         })?;
         if !self.explain {

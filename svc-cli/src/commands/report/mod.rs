@@ -214,6 +214,11 @@ impl ReportOptions {
     }
 }
 
+/// Returns the calls of a report with the boundary that a question up to now means.
+fn up_to_now(extent: &Extent, snapshot: &mut Snapshot<'_>) -> Result<Extent, Error> {
+    Ok(extent.bounded(snapshot, Clock::system().now())?)
+}
+
 /// Warns of what a report misses because of the mirrors, if anything.
 fn warn_of_mirrors(
     mirror: Option<&MirrorConfig>,

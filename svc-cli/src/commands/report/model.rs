@@ -9,7 +9,7 @@ use svc_model::reports::{ModelReport, ModelRow};
 use svc_model::time::Instant;
 
 use super::page::{Page, bar, counts, part, rate, window};
-use super::{CohortOptions, comparison as compared, shares, stratification};
+use super::{CohortOptions, comparison as compared, shares, stratification, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -56,6 +56,7 @@ impl Model {
             options.ask(output, since_days, as_of, ask)?
         } else {
             self.cohort.read(output, |snapshot, sources| {
+                let extent = up_to_now(&extent, snapshot)?;
                 let report = read::model_report(snapshot, sources, &extent)?;
                 Ok((snapshot.org_id().clone(), report))
             })?

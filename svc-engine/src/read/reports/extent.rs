@@ -7,6 +7,7 @@ use svc_model::time::Instant;
 
 use super::just_after;
 use crate::derive::attribution_share::Window;
+use crate::store::{Snapshot, StoreError};
 
 /// The calls that a report covers, and the boundary of its facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,19 @@ impl Extent {
     /// Returns the range of time in which the calls were observed.
     pub fn observed(&self) -> Range<Instant> {
         self.observed.clone()
+    }
+
+    /// Returns the same calls, with the boundary that a question up to `now` means: see
+    /// [`Snapshot::bound`].
+    ///
+    /// # Errors
+    ///
+    /// If the store gives no answer before the deadline.
+    pub fn bounded(&self, snapshot: &mut Snapshot<'_>, now: Instant) -> Result<Self, StoreError> {
+        Ok(Self {
+            as_of: snapshot.bound(self.as_of, now)?,
+            ..self.clone()
+        })
     }
 
     /// Returns an extent without calls, for reports that are not about calls.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::StoreError;
+use super::super::{DriverError, StoreError};
 
 /// Maximum number of findings that are listed. All are counted.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -153,10 +153,12 @@ impl Findings {
 /// Returns whether an error is about stored data, rather than about access to it.
 pub(super) fn is_of_rows(error: &StoreError) -> bool {
     match error {
-        StoreError::Postgres(sqlx::Error::Database(_)) => !error.is_connection_lost(),
+        StoreError::Postgres(DriverError(sqlx::Error::Database(_))) => !error.is_connection_lost(),
         StoreError::Corrupt { .. }
         | StoreError::Sqlite(_)
-        | StoreError::Postgres(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => true,
+        | StoreError::Postgres(DriverError(
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_),
+        )) => true,
         _ => false,
     }
 }
@@ -175,7 +177,7 @@ pub(super) fn error_text(error: &StoreError) -> String {
 pub(super) fn is_of_one_row(error: &StoreError) -> bool {
     match error {
         StoreError::Sqlite(rusqlite::Error::SqliteFailure(..))
-        | StoreError::Postgres(sqlx::Error::Database(_)) => false,
+        | StoreError::Postgres(DriverError(sqlx::Error::Database(_))) => false,
         error => is_of_rows(error),
     }
 }

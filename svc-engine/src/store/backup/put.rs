@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::connection::Connection;
-use super::super::erasure::compact;
+use super::super::erasure::{check_compaction, compact};
 use super::super::value::Value;
 use super::super::{
     Compaction, DatabaseUrl, ErasedAgain, KeptErasures, SchemaState, StoreError, migrate,
@@ -67,7 +67,10 @@ impl Loading<'_> {
             SchemaState::AtHead(_) => {}
             state => return Err(StoreError::Schema(state).into()),
         }
-        connection.begin_write(&watch.deadline)?;
+        if self.erasures.has_facts() {
+            check_compaction(&mut connection)?;
+        }
+        connection.begin_load(&watch.deadline)?;
         let shapes = shapes(&mut connection)?;
         // Others may read meanwhile: they see the old rows or the new ones. Nobody else writes.
         let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
@@ -130,7 +133,7 @@ impl Loading<'_> {
             "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
         )?;
         let shapes = shapes(&mut connection)?;
-        connection.begin_write(&watch.deadline)?;
+        connection.begin_load(&watch.deadline)?;
         self.load_tables(&mut connection, &shapes, watch)?;
         let erased_again = self.erase_again(&mut connection, watch)?;
         connection.commit()?;

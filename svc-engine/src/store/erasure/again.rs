@@ -6,10 +6,10 @@ use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
 use uuid::Uuid;
 
-use super::ErasureOrder;
-use super::apply::erase_within;
+use super::apply::{erase_within, log_alone};
 use super::plan::{ErasurePlan, Reached};
 use super::select::{Call, Other, unerased_of};
+use super::{Erased, ErasureOrder};
 use crate::deadline::Deadline;
 use crate::store::backup::organizations;
 use crate::store::connection::Connection;
@@ -18,6 +18,8 @@ use crate::store::{DatabaseUrl, Ledger, StoreError};
 
 const MARKS: &str = "SELECT /* every row */ erasure_revision, fact_table, fact_id FROM erased_facts
     WHERE org_id = $1";
+const LOGGED: &str = "SELECT /* every row */ erasure_id, CAST(COUNT(*) AS BIGINT) FROM erasure_log
+    WHERE (org_id || '') = $1 GROUP BY erasure_id";
 
 /// The erasures of all organizations of a store.
 #[derive(Debug, Default)]
@@ -26,8 +28,8 @@ pub struct KeptErasures(Vec<OfOrganization>);
 #[derive(Debug)]
 struct OfOrganization {
     org_id: OrgId,
-    /// The rows of the log, oldest first.
-    orders: Vec<ErasureOrder>,
+    /// The rows of the log, oldest first, and what was erased.
+    orders: Vec<(ErasureOrder, Erased)>,
     /// The index in `orders` of the row that erased a fact.
     facts: BTreeMap<(FactTable, FactId), usize>,
 }
@@ -53,8 +55,14 @@ impl KeptErasures {
         Ok(Self(kept.collect::<Result<_, StoreError>>()?))
     }
 
+    /// Returns whether any fact was erased.
+    pub(in crate::store) fn has_facts(&self) -> bool {
+        self.0.iter().any(|kept| !kept.facts.is_empty())
+    }
+
     /// Erases again the facts that the store still has, as a part of the transaction that the
-    /// connection is in, and logs them with the original reason, time and author.
+    /// connection is in. Every entry of the log that the store lacks is added to its log as it was,
+    /// also if none of its facts is there.
     ///
     /// # Errors
     ///
@@ -81,13 +89,14 @@ impl OfOrganization {
         for row in snapshot.erasure_log(u64::MAX, None)? {
             let id = Uuid::parse_str(&row.erasure_id);
             places.insert(row.revision, orders.len());
-            orders.push(ErasureOrder {
+            let order = ErasureOrder {
                 erasure_id: id.map_err(|_| corrupt("erasure_log", "erasure_id"))?,
                 subject: row.subject,
                 reason: row.reason,
                 recorded_at: row.recorded_at,
                 client_id: row.client_id,
-            });
+            };
+            orders.push((order, row.erased));
         }
         let mut facts = BTreeMap::new();
         let keys = [org_id.as_str().into()];
@@ -130,14 +139,27 @@ impl OfOrganization {
                 of_orders[*order].1.push(other);
             }
         }
-        for (order, (calls, others)) in self.orders.iter().zip(of_orders) {
+        let mut logged: HashMap<String, u64> = HashMap::new();
+        connection.each(LOGGED, &[self.org_id.as_str().into()], |row| {
+            logged.insert(row.text(0)?, row.count(1)?);
+            Ok(())
+        })?;
+        for ((order, before), (calls, others)) in self.orders.iter().zip(of_orders) {
             deadline.check()?;
-            let facts = (&*calls, &*others);
-            let done = erase_within(connection, &self.org_id, &mut plan, facts, order)?;
-            if done.facts.total() > 0 {
-                erased.facts += done.facts.total();
-                erased.last = Some((self.org_id.clone(), order.clone()));
+            // The first rows of an erasure are those that the backup has.
+            let left = logged.entry(order.erasure_id.to_string()).or_default();
+            let is_logged = *left > 0;
+            *left = left.saturating_sub(1);
+            if calls.is_empty() && others.is_empty() {
+                if !is_logged {
+                    log_alone(connection, &self.org_id, order, before)?;
+                }
+                continue;
             }
+            let facts = (&*calls, &*others);
+            let done = erase_within(connection, &self.org_id, &mut plan, facts, (order, before))?;
+            erased.facts += done.facts.total();
+            erased.last = Some((self.org_id.clone(), order.clone()));
         }
         Ok(())
     }

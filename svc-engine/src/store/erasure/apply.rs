@@ -126,7 +126,7 @@ impl Ledger {
                     &self.org_id,
                     Moments::default(),
                     &transaction::deadline(),
-                    |transaction| erase(transaction, &mut plan, &batch, order),
+                    |transaction| erase(transaction, &mut plan, &batch, order, None),
                 );
                 match written.map_err(StoreError::from) {
                     Ok((done, _)) => break done,
@@ -151,24 +151,38 @@ impl Ledger {
     }
 }
 
-/// Erases facts of a plan as a part of the transaction that the connection is in.
+/// Erases facts of a plan as a part of the transaction that the connection is in. The log keeps what
+/// the order erased before.
 pub(super) fn erase_within(
     connection: &mut Connection,
     org_id: &OrgId,
     plan: &mut ErasurePlan,
     (calls, others): (&[Call], &[Other]),
-    order: &ErasureOrder,
+    (order, before): (&ErasureOrder, &Erased),
 ) -> Result<Erased, StoreError> {
     let mut erased = Erased::default();
     for batch in batches(calls, others) {
         let written = transaction::within(connection, org_id, Moments::default(), |transaction| {
-            erase(transaction, plan, &batch, order)
+            erase(transaction, plan, &batch, order, Some(before))
         });
         let ((done, released), _) = written?;
         plan.settle(released);
         erased.add(&done);
     }
     Ok(erased)
+}
+
+/// Logs an erasure whose facts are absent, as a part of the transaction that the connection is in.
+pub(super) fn log_alone(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    order: &ErasureOrder,
+    before: &Erased,
+) -> Result<(), StoreError> {
+    let logged = transaction::within(connection, org_id, Moments::default(), |transaction| {
+        append(transaction, order, before)
+    });
+    logged.map(drop)
 }
 
 /// How many of the erased calls needed each content.
@@ -197,6 +211,7 @@ fn erase(
     plan: &mut ErasurePlan,
     batch: &Batch<'_>,
     order: &ErasureOrder,
+    before: Option<&Erased>,
 ) -> Result<(Erased, Released), StoreError> {
     transaction.keep_others_out()?;
     let connection = &mut *transaction.connection;
@@ -215,7 +230,7 @@ fn erase(
     for (kind, ..) in &marked {
         erased.facts.count(*kind, 1);
     }
-    let revision = append(transaction, order, &erased)?;
+    let revision = append(transaction, order, before.unwrap_or(&erased))?;
     mark(transaction, plan, &marked, order, revision)?;
     Ok((erased, released))
 }

@@ -30,10 +30,26 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// If the schema is not at head, or the database cannot be rewritten. Then nothing is lost.
+    /// If the schema is not at head, or the database is not rewritten, as
+    /// [`StoreError::NotOwner`]. Then nothing is lost.
     pub fn compact(&self) -> Result<Compaction, StoreError> {
         compact(&mut self.writing_at_head()?)
     }
+
+    /// Checks that [`Ledger::compact`] may rewrite the files. Whoever erases content checks this
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotOwner`], or if the store cannot be reached.
+    pub fn check_compaction(&self) -> Result<(), StoreError> {
+        check_compaction(&mut self.writing_at_head()?)
+    }
+}
+
+/// Refuses a connection that could erase content and not rewrite the files that hold it.
+pub(in crate::store) fn check_compaction(connection: &mut Connection) -> Result<(), StoreError> {
+    connection.check_compaction(&TABLES)
 }
 
 /// Does what [`Ledger::compact`] does.

@@ -31,7 +31,7 @@ use uuid::Uuid;
 
 pub use self::again::{ErasedAgain, KeptErasures};
 pub use self::compact::Compaction;
-pub(in crate::store) use self::compact::compact;
+pub(in crate::store) use self::compact::{check_compaction, compact};
 pub use self::log::ErasureRow;
 pub use self::plan::ErasurePlan;
 pub(in crate::store) use self::select::erased_cell;

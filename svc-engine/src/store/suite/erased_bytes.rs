@@ -254,3 +254,48 @@ fn compaction_waits_for_transactions_of_other_databases_in_the_cluster() {
         assert_eq!(compacted.join().unwrap(), Compaction::Done);
     });
 }
+
+#[test]
+fn a_role_that_owns_nothing_is_told_that_it_cannot_rewrite_the_files() {
+    let database = database!(Backend::Postgres);
+    let store = database.open("acme");
+    fill(&store, 1_000, "s");
+    let role = database.url_of_role_that_owns_nothing();
+    let ledger = Ledger::open(&role, store.org_id().clone()).unwrap();
+    // It may delete rows.
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let subject = ErasureSubject::Session(session("s"));
+    let plan = ledger.plan_erasure(&subject, &deadline).unwrap();
+    let erased = ledger.erase(
+        plan,
+        &super::erasures::order(&subject),
+        &deadline,
+        &mut |_| {},
+    );
+    assert_eq!(erased.unwrap().facts.total(), 44);
+    for refused in [
+        ledger.check_compaction().unwrap_err(),
+        ledger.compact().unwrap_err(),
+    ] {
+        let StoreError::NotOwner { owner, role } = refused else {
+            panic!("{refused:?}");
+        };
+        assert_ne!(owner, role);
+        assert!(role.ends_with("_rows"), "{role}");
+    }
+    database.ledger("acme").check_compaction().unwrap();
+    assert_eq!(database.ledger("acme").compact().unwrap(), Compaction::Done);
+}
+
+#[test]
+fn a_table_that_is_skipped_is_not_taken_for_rewritten() {
+    let database = database!(Backend::Postgres);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    // Like a table that is skipped, a view has no file before and none after.
+    let skipped = connection.compact(&["visible_pushes"]);
+    assert!(
+        matches!(skipped, Err(StoreError::NotRewritten("visible_pushes"))),
+        "{skipped:?}"
+    );
+}

@@ -409,7 +409,10 @@ fn a_restore_repeats_later_erasures_or_changes_nothing(
     };
     let taken = take(database.url(), &folder, &mut watch).unwrap();
     let bob = ErasureSubject::User(UserId::new("bob").unwrap());
+    // The backup does not have this Session.
+    append(&store, vec![call_with_payload(6, "v", "shared").build()]);
     for (org_id, subject) in [
+        ("acme", of_session("v")),
         ("acme", of_session("s")),
         ("acme", ErasureSubject::Session(session("u"))),
         ("other", of_session("s")),

@@ -1,6 +1,6 @@
 //! A fault in the writer fails only the commands that it concerns.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::sync::mpsc;
 use std::thread;
 
@@ -295,4 +295,114 @@ fn a_locked_table_delays_only_writers_that_need_it() {
         appending.join().unwrap()
     });
     assert_eq!(stored.unwrap(), [Outcome::Stored(id(30))]);
+}
+
+#[rstest]
+fn nothing_is_captured_by_a_clock_that_was_set_or_differs_from_the_databases(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    const HOUR: i64 = 3_600_000_000;
+    let database = database!(backend);
+    let ahead = Arc::new(AtomicI64::new(0));
+    let system = Clock::system();
+    let set = {
+        let (ahead, system, steady) = (Arc::clone(&ahead), system.clone(), system.clone());
+        let now = move || {
+            let now = system.now().microseconds() + ahead.load(Ordering::SeqCst);
+            Received::from_microseconds(now).unwrap()
+        };
+        Clock::of(now, move || steady.passed_microseconds().unwrap())
+    };
+    let store = database.open_by("acme", &set);
+    let deliver = |store: &Store, number| {
+        let call = store.encode(call(number).session("s").build(), set.now());
+        store.append_now(vec![Append::InferenceCall(Box::new(call))])
+    };
+    let last = |store: &Store| store.snapshot_now().boundary(None).unwrap();
+    deliver(&store, 1).unwrap();
+    let before = last(&store);
+    for by in [HOUR, -HOUR] {
+        ahead.store(by, Ordering::SeqCst);
+        let refused = deliver(&store, 2).unwrap_err();
+        assert!(matches!(refused, StoreError::Clock(_)), "{refused}");
+        assert_eq!(store.obstacle(), Some(Obstacle::Clock));
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let empty = runtime.unwrap().block_on(store.write_counts_as_facts());
+        assert!(matches!(empty, Err(StoreError::Clock(_))), "{empty:?}");
+        // Nothing else depends on the clock.
+        store.writer.run_blocking(|_| Ok(())).unwrap();
+    }
+    assert_eq!(last(&store), before);
+    ahead.store(0, Ordering::SeqCst);
+    deliver(&store, 2).unwrap();
+    assert_eq!(store.obstacle(), None);
+    assert!(before < last(&store));
+    // A server that starts with such a clock.
+    ahead.store(HOUR, Ordering::SeqCst);
+    let other = database.open_by("acme", &set);
+    let compared = check_clock(database.url(), &set);
+    match backend {
+        Backend::Sqlite => {
+            compared.unwrap();
+            deliver(&other, 3).unwrap();
+            let last = last(&other);
+            let ahead = other.snapshot_now().captured_ahead_of(system.now());
+            assert_eq!(ahead.unwrap(), Some(last));
+        }
+        Backend::Postgres => {
+            let message = "this clock is 3600 s ahead of the database server's";
+            let refused = deliver(&other, 3).unwrap_err().to_string();
+            assert!(refused.starts_with(message), "{refused}");
+            let compared = compared.unwrap_err().to_string();
+            assert!(compared.starts_with(message), "{compared}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_paused_in_a_transaction_holds_nobody_up() {
+    let database = database!(Backend::Postgres);
+    let store = database.open("acme");
+    append_one(&store, Append::Push, push(1));
+    let mut paused = Connection::open(database.url()).unwrap();
+    paused.begin_write(&transaction::deadline()).unwrap();
+    let lock = "SELECT sessions FROM organizations WHERE org_id = 'acme' FOR UPDATE";
+    unchecked(|| paused.first(lock, &[], |row| row.integer(0))).unwrap();
+    // The first delivery waits, and is not refused.
+    append_one(&store, Append::Push, push(2));
+    // The other notices when it goes on.
+    let lost = paused.commit().unwrap_err();
+    assert!(lost.is_connection_lost(), "{lost:?}");
+}
+
+#[test]
+fn every_error_of_postgres_has_a_cause_and_its_sqlstate() {
+    let database = database!(Backend::Postgres);
+    let mut connection = Connection::open(database.url()).unwrap();
+    let mut raise = |sqlstate: &str| {
+        let raise = format!("DO $$ BEGIN RAISE 'the text' USING ERRCODE = '{sqlstate}'; END $$");
+        connection.batch(&raise).unwrap_err()
+    };
+    for (sqlstate, cause) in [
+        ("55000", Some(Obstacle::Refused)),
+        ("42P01", Some(Obstacle::Other)),
+        ("XX000", Some(Obstacle::Other)),
+        ("53200", Some(Obstacle::Other)),
+        ("42P05", Some(Obstacle::Pooler)),
+        ("26000", Some(Obstacle::Pooler)),
+        // The next attempt or another delivery may succeed.
+        ("40P01", None),
+        ("55P03", None),
+        ("22003", None),
+    ] {
+        let error = raise(sqlstate);
+        assert_eq!(error.obstacle(), cause, "{sqlstate}");
+        assert_eq!(error.sqlstate(), Some(sqlstate));
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(source, format!("the text (SQLSTATE {sqlstate})"));
+    }
+    drop(connection);
+    let refused = database.while_refusing(|| Connection::open(database.url()).unwrap_err());
+    assert_eq!(refused.obstacle(), Some(Obstacle::Refused));
+    assert_eq!(refused.sqlstate(), Some("55000"));
 }

@@ -431,3 +431,29 @@ fn a_last_fact_that_is_ahead_of_the_clock_is_noticed(
     assert_eq!([ahead(2_000), ahead(940)], [None; 2]);
     assert_eq!(ahead(939), Some(at(1_000)));
 }
+
+#[rstest]
+fn a_question_up_to_now_covers_what_was_captured_ahead_of_the_clock(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let bound = |asked, now| store.snapshot_now().bound(at(asked), at(now)).unwrap();
+    let mut first = push(1);
+    first.captured_at = at(1_000);
+    append_one(&store, Append::Push, first);
+    for asked in [0, 939, 940, 1_000, 2_000] {
+        assert_eq!(bound(asked, 1_000), at(asked), "the clock is right");
+        assert_eq!(bound(asked, 940), at(asked), "it is within a minute");
+    }
+    // The clock was ahead.
+    let mut second = push(2);
+    second.captured_at = at(9_001);
+    second.after_sha = commit('c');
+    append_one(&store, Append::Push, second);
+    assert_eq!(bound(1_040, 1_101), at(1_040), "a moment of the past");
+    for asked in [1_041, 1_101, 9_000, 9_060] {
+        assert_eq!(bound(asked, 1_101), at(9_060), "{asked}");
+    }
+    assert_eq!(bound(9_061, 1_101), at(9_061));
+}

@@ -141,3 +141,46 @@ fn a_migration_runs_without_the_time_limits_of_statements() {
         "the limits apply again afterwards"
     );
 }
+
+#[test]
+fn the_file_of_another_application_is_refused_and_stays_as_it_is() {
+    let database = database!(Backend::Sqlite);
+    let DatabaseUrl::Sqlite(path) = database.url() else {
+        unreachable!("it is SQLite");
+    };
+    for foreign in [
+        "CREATE TABLE notes (text TEXT)",
+        "CREATE TABLE organizations (name TEXT); PRAGMA application_id = 7",
+    ] {
+        drop(std::fs::remove_file(path));
+        let other = rusqlite::Connection::open(path).unwrap();
+        other.execute_batch(foreign).unwrap();
+        drop(other);
+        let before = std::fs::read(path).unwrap();
+        for refused in [
+            database.try_open("acme").map(drop),
+            upgrade(database.url()).map(drop),
+            schema_state(database.url()).map(drop),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(&refused, StoreError::AnotherApplication(file) if file == path),
+                "{refused}"
+            );
+        }
+        assert_eq!(std::fs::read(path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_database_in_another_encoding_is_refused() {
+    let database = database!(Backend::Postgres);
+    let url = database.url_in_encoding("LATIN1");
+    let refused = upgrade(&url).unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Encoding(encoding) if encoding == "LATIN1"),
+        "{refused}"
+    );
+    let refused = check_writing(&url).unwrap_err();
+    assert!(matches!(refused, StoreError::Encoding(_)), "{refused}");
+}

@@ -13,6 +13,7 @@ use super::Command;
 use crate::deadline::Deadline;
 use crate::store::append::{self, Afterwards, Appending, PreparedDelivery};
 use crate::store::claims::KnownClaims;
+use crate::store::clock_check::ClockCheck;
 use crate::store::connection::Connection;
 use crate::store::content::Encoder;
 use crate::store::organization::{self, Moments};
@@ -42,6 +43,7 @@ pub(super) struct Worker {
     connection: Connection,
     org_id: OrgId,
     moments: Moments,
+    clock: Option<Arc<ClockCheck>>,
     encoder: Encoder,
     uncounted: Arc<Uncounted>,
     known_claims: KnownClaims,
@@ -60,7 +62,7 @@ impl Worker {
     pub(super) fn new(
         connection: Connection,
         org_id: OrgId,
-        moments: Moments,
+        (moments, clock): (Moments, Option<Arc<ClockCheck>>),
         encoder: Encoder,
         uncounted: Arc<Uncounted>,
         obstacle: Arc<Mutex<Option<Obstacle>>>,
@@ -69,6 +71,7 @@ impl Worker {
             connection,
             org_id,
             moments,
+            clock,
             encoder,
             uncounted,
             known_claims: KnownClaims::default(),
@@ -284,6 +287,7 @@ impl Worker {
                 }
             };
             transaction.witness = Some(epoch.witness());
+            transaction.clock.clone_from(&self.clock);
             let mut appending = Appending {
                 transaction,
                 encoder: &self.encoder,
