@@ -253,7 +253,7 @@ fn a_role_that_may_not_rewrite_the_files_erases_nothing() {
     let as_role = [("SVC_DATABASE_URL", &*role)];
     let dry = ["erase", "--session", "s"];
     let shown = svc_with(&server, &as_role, &dry);
-    done(&shown);
+    assert_eq!(shown.status.code(), Some(0));
     let warning = shown.stderr_text();
     assert!(
         warning.contains("with --apply this is refused"),
