@@ -56,14 +56,15 @@ impl Clock {
         }
     }
 
-    /// Returns the clock of the system, set back by as many microseconds as this says.
+    /// Returns the clock of the system, set back by as many microseconds as this says. It is
+    /// compared with no other clock.
     pub fn set_back(by: Arc<AtomicI64>) -> Self {
         let system = Self::system();
-        Self(Arc::new(move || {
+        Self::without_comparison(move || {
             let now = system.now();
             let set_back = now.microseconds() - by.load(Ordering::Relaxed);
             Instant::from_microseconds(set_back).unwrap_or(now)
-        }))
+        })
     }
 
     /// Returns a clock that starts at `first` and advances by one microsecond with every reading.
