@@ -151,7 +151,10 @@ fn a_soft_report_is_kept_whatever_answers_instead_of_the_service() {
     server.answer([Answer::text(422, r#"{"detail":[]}"#)]);
     assert_eq!(report("refused").status.code(), Some(1));
 
-    server.answer(vec![Answer::stored(); count + 1]);
+    let receipt = r#"{"fact_id":"00000000-0000-0000-0000-000000000001","stored":true}"#;
+    let mut answers = vec![Answer::stored(); count + 1];
+    answers[0] = Answer::text(200, receipt);
+    server.answer(answers);
     let output = report("last");
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let status = printed(&run(home.path(), &["outbox", "status"]));
