@@ -60,7 +60,7 @@ impl CommandError {
 
     /// Turns a usage error into a refusal.
     #[must_use]
-    pub(crate) fn as_refusal(self) -> Self {
+    pub(crate) fn into_refusal(self) -> Self {
         Self {
             kind: Kind::Refused,
             ..self

@@ -36,7 +36,7 @@ impl From<svc_server::SettingsError> for CommandError {
     fn from(error: svc_server::SettingsError) -> Self {
         let refused = Self::refused("configuration", error.to_string());
         let lines = error.generating().into_iter();
-        lines.fold(refused, |refused, line| refused.hint(line))
+        lines.fold(refused, Self::hint)
     }
 }
 

@@ -153,7 +153,7 @@ impl Bulk {
 fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
     let name = "a bound of --between";
     let read =
-        |text: &str, bound| boundary(name, text, bound, now).map_err(CommandError::as_refusal);
+        |text: &str, bound| boundary(name, text, bound, now).map_err(CommandError::into_refusal);
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
     };
