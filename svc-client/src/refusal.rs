@@ -302,7 +302,6 @@ mod tests {
             Decline::RetrievalStateLimit {
                 limit_bytes: 33_554_432,
             },
-            Decline::RetrievalGrantLimit { limit: 64 },
             Decline::RepositorySelectorAmbiguous,
             Decline::RepositoryEvidenceLimit,
             Decline::NonFiniteNumber,

@@ -26,18 +26,20 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
-    ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenGrants,
+    ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanBounds, SeenGrants,
 };
 use crate::store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
+pub use crate::admission::{Reader, SlotUse};
 
 /// How long opening waits for the moment of the last fact.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 
-/// The service without its transport. A clone is another handle to the same one.
+/// The service without its transport, and who reads with this handle. A clone is another handle to
+/// the same one.
 #[derive(Clone, Debug)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(Arc<Inner>, Reader);
 
 #[derive(Debug)]
 struct Inner {
@@ -50,7 +52,7 @@ struct Inner {
     content: Remembered<ContentCache>,
     forgetting: OnceLock<Forgetting>,
     admission: Admission,
-    scan: ScanLimits,
+    scan: ScanBounds,
     redaction: Redaction,
     secrets: Secrets,
     cursor_key: CursorKey,
@@ -148,7 +150,7 @@ impl Engine {
             }
             None => (None, None),
         };
-        let engine = Self(Arc::new(Inner {
+        let inner = Inner {
             mirrors,
             background,
             reports,
@@ -167,7 +169,8 @@ impl Engine {
             clock,
             ids,
             counts_wait: AtomicBool::new(false),
-        }));
+        };
+        let engine = Self(Arc::new(inner), Reader::operator());
         let forgetting = Forgetting::start(Arc::downgrade(&engine.0))?;
         drop(engine.0.forgetting.set(forgetting));
         Ok(engine)
@@ -176,6 +179,17 @@ impl Engine {
     /// Returns the organization.
     pub fn org_id(&self) -> &OrgId {
         self.0.store.org_id()
+    }
+
+    /// Returns a handle for the reads of a reader. Without this, an operator reads.
+    #[must_use]
+    pub fn read_by(&self, reader: Reader) -> Self {
+        Self(Arc::clone(&self.0), reader)
+    }
+
+    /// Returns the use of the read slots.
+    pub fn slot_use(&self) -> SlotUse {
+        self.0.admission.slot_use()
     }
 
     /// Returns whether the writer is running; without it, nothing is stored until the process

@@ -26,6 +26,8 @@ use crate::tool::Tool;
 pub(crate) struct Asked {
     pub(crate) question: Question,
     pub(crate) page: Option<(Page, Paged)>,
+    /// What was ignored, as a sentence.
+    pub(crate) ignored: Option<String>,
 }
 
 impl From<Question> for Asked {
@@ -33,11 +35,13 @@ impl From<Question> for Asked {
         Self {
             question,
             page: None,
+            ignored: None,
         }
     }
 }
 
-/// Reads a tool's arguments. Evidence is opened through the routes that the caller's authority
+/// Reads a tool's arguments. An argument that the tool does not have is ignored, because some clients
+/// add one of their own to every tool, and the answer says so. Evidence is opened through the routes that the caller's authority
 /// allows.
 ///
 /// # Errors
@@ -50,7 +54,21 @@ pub(crate) fn read(
 ) -> Result<Asked, Refusal> {
     // Some clients send null for every argument that they leave out.
     arguments.retain(|_, value| !value.is_null());
-    declared(tool, &arguments)?;
+    let ignored = ignored(tool, &mut arguments);
+    let asked = asked(tool, arguments, authority);
+    match asked {
+        Ok(asked) => Ok(Asked { ignored, ..asked }),
+        Err(refusal) => Err(match ignored {
+            Some(ignored) => Refusal {
+                message: format!("{}; {ignored}", refusal.message),
+                ..refusal
+            },
+            None => refusal,
+        }),
+    }
+}
+
+fn asked(tool: Tool, arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
     Ok(match tool {
         Tool::FindEvidence => Question::Discovery(body(arguments)?).into(),
         Tool::SearchSession => Question::Selected(body(arguments)?).into(),
@@ -114,7 +132,10 @@ fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Ref
         }
     };
     let page = (!page.is_whole()).then_some((page, paged));
-    Ok(Asked { question, page })
+    Ok(Asked {
+        page,
+        ..Asked::from(question)
+    })
 }
 
 fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
@@ -198,27 +219,39 @@ fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     }
 }
 
-/// Refuses an argument that the tool's schema does not declare, and names those that it does. The
-/// argument is repeated only if it is a plain name.
-fn declared(tool: Tool, arguments: &JsonObject) -> Result<(), Refusal> {
+/// Removes the arguments that the tool's schema does not declare, and says which. An argument is
+/// repeated only if it is a plain name.
+fn ignored(tool: Tool, arguments: &mut JsonObject) -> Option<String> {
     let schema = tool.definition().input_schema;
     let properties = schema.get("properties").and_then(Value::as_object);
-    let known = |name: &str| properties.is_some_and(|known| known.contains_key(name));
-    let Some(name) = arguments.keys().find(|name| !known(name)) else {
-        return Ok(());
-    };
+    let mut unknown = Vec::new();
+    arguments.retain(|name, _| {
+        let is_known = properties.is_some_and(|known| known.contains_key(name));
+        if !is_known {
+            unknown.push(name.clone());
+        }
+        is_known
+    });
+    if unknown.is_empty() {
+        return None;
+    }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let wrong = if name.len() <= 64 && name.bytes().all(plain) {
-        format!("argument {name}")
-    } else {
-        "such argument".to_owned()
+    let is_plain = |name: &&String| name.len() <= 64 && name.bytes().all(plain);
+    let named: Vec<&str> = unknown
+        .iter()
+        .filter(is_plain)
+        .take(8)
+        .map(|n| &**n)
+        .collect();
+    let named = match (named.len(), unknown.len() - named.len()) {
+        (0, _) => "others".to_owned(),
+        (_, 0) => named.join(", "),
+        _ => format!("{} and others", named.join(", ")),
     };
     let names = properties.into_iter().flat_map(JsonObject::keys);
     let names: Vec<&str> = names.map(String::as_str).collect();
-    Err(Refusal::invalid(format!(
-        "the tool has no {wrong}; its arguments are {}",
-        names.join(", ")
-    )))
+    let names = names.join(", ");
+    Some(format!("ignored arguments: {named}; the tool has {names}"))
 }
 
 fn refusal(unread: Unread) -> Refusal {
@@ -307,18 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_argument_is_refused_by_name() {
+    fn a_wrong_argument_is_refused_by_name() {
         for (tool, arguments, expected) in [
             (Tool::FindEvidence, json!({}), "query"),
             (
                 Tool::FindEvidence,
                 json!({"query": "a b", "max_bytes": 1}),
                 "max_bytes",
-            ),
-            (
-                Tool::FindEvidence,
-                json!({"query": "pager", "schema_version": 1}),
-                "schema_version",
             ),
             (Tool::SearchSession, json!({"query": "pager"}), "session_id"),
             (Tool::OpenEvidence, json!({}), "session_id"),
@@ -344,34 +372,19 @@ mod tests {
             ),
             (
                 Tool::OpenEvidence,
-                json!({"session_id": "s", "x y": 1}),
-                "no such argument; its arguments are ",
-            ),
-            (
-                Tool::OpenEvidence,
                 json!({"session_id": "s", "explain": true}),
                 "explain requires inference_call_id",
             ),
             (
-                Tool::FindEvidence,
-                json!({"query": "pager", "session": "s"}),
-                "no argument session; its arguments are commit, max_bytes, query",
-            ),
-            (
                 Tool::CommitDossier,
                 json!({"commit_sha": "a"}),
-                "no argument commit_sha; its arguments are as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
+                "sha is missing; ignored arguments: commit_sha; the tool has as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
             ),
             (Tool::SessionDossier, json!({}), "session_id is missing"),
             (
                 Tool::SessionDossier,
                 json!({"session_id": ["s"]}),
                 "must be a string",
-            ),
-            (
-                Tool::SessionDossier,
-                json!({"session_id": "s", "repo": "a/b"}),
-                "repo",
             ),
             (Tool::CiRun, json!({}), "run_id"),
         ] {
@@ -382,6 +395,26 @@ mod tests {
                 "{arguments}: {}",
                 refusal.message
             );
+        }
+    }
+
+    #[test]
+    fn an_argument_that_the_tool_does_not_have_is_ignored_and_named() {
+        for (arguments, expected) in [
+            (json!({"query": "pager"}), None),
+            (
+                json!({"query": "pager", "wait_for_previous": true, "schema_version": 1}),
+                Some(
+                    "ignored arguments: schema_version, wait_for_previous; the tool has commit, max_bytes, query",
+                ),
+            ),
+            (
+                json!({"query": "pager", "x y": 1}),
+                Some("ignored arguments: others; the tool has commit, max_bytes, query"),
+            ),
+        ] {
+            let asked = asked(Tool::FindEvidence, arguments).unwrap();
+            assert_eq!(asked.ignored.as_deref(), expected);
         }
     }
 

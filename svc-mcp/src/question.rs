@@ -48,6 +48,10 @@ pub trait Service: Send + Sync + 'static {
     /// If the service cannot be reached or does not know the caller.
     fn authority(&self) -> impl Future<Output = Result<Authority, Refusal>> + Send;
 
+    /// Returns whether the caller may search any Session. The operator's token searches only those
+    /// in the settings, of which there may be none.
+    fn searches(&self) -> impl Future<Output = bool> + Send;
+
     /// Asks a question and returns the body of the reply.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ const METHODS: [&str; 5] = [
 const INEXACT: &str = "svc/inexact";
 /// The member of `_meta` that says how many more of these values exist than are listed.
 const INEXACT_MORE: &str = "svc/inexact_more";
+/// The member of `_meta` that says which arguments were ignored.
+const IGNORED: &str = "svc/ignored";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
 /// The member of a page with the same cursor, because some agents see only the structured content.
@@ -112,6 +114,12 @@ impl<S: Service> McpServer<S> {
         if structured.inexact_more > 0 {
             let more = json!(structured.inexact_more);
             meta.0.insert(INEXACT_MORE.to_owned(), more);
+        }
+        if let Some(ignored) = asked.ignored {
+            twin.push_str("\nNote: ");
+            twin.push_str(&ignored);
+            twin.push('.');
+            meta.0.insert(IGNORED.to_owned(), ignored.into());
         }
         let mut result = CallToolResult::success(vec![ContentBlock::text(twin)]);
         result.structured_content = Some(structured.value);
@@ -225,8 +233,10 @@ impl<S: Service> ServerHandler for McpServer<S> {
             Err(refusal) if matches!(refusal.status, Some(401 | 403)) => Authority::Retrieval,
             Err(_) => Authority::Operator,
         };
+        let searches = async { Ok(!known || self.0.searches().await) };
+        let searches = until_cancelled(&context, searches).await?;
         let tools = Tool::ALL.into_iter();
-        let offered = tools.filter(|tool| tool.is_for(authority));
+        let offered = tools.filter(|tool| tool.is_for(authority) && (searches || !tool.searches()));
         let list = ListToolsResult::with_all_items(offered.map(Tool::definition).collect());
         Ok(if known {
             list

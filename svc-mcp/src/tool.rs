@@ -85,6 +85,11 @@ impl Tool {
         }
     }
 
+    /// Returns whether the tool searches the Sessions that the caller may search.
+    pub(crate) const fn searches(self) -> bool {
+        matches!(self, Self::FindEvidence | Self::SearchSession)
+    }
+
     const fn title(self) -> &'static str {
         match self {
             Self::FindEvidence => "Find earlier work",

@@ -87,15 +87,24 @@ pub const CONTEXT_STATE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Bytes that one candidate group or found Session adds to the state of a context scan in addition
 /// to its texts.
 pub const CONTEXT_STATE_OVERHEAD_BYTES: u64 = 512;
-/// Sessions of a plural grant, and Sessions of all grants of a named retrieval token in one
-/// discovery.
+/// Visible calls of a context scan for named tokens, operators and tools, by default.
+pub const DISTINCT_CALLS_MAX: u64 = 100_000;
+/// Parts of the distinct messages of a context scan for named tokens, operators and tools, by
+/// default.
+pub const DISTINCT_PARTS_MAX: u64 = 1_000_000;
+/// Canonical bytes of the distinct messages of a context scan for named tokens, operators and tools,
+/// by default.
+pub const DISTINCT_SOURCE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Sessions that a discovery for named tokens, operators and tools searches: the latest ones.
+pub const DISCOVERY_SESSIONS_MAX: usize = 1_000;
+/// Sessions of a plural grant.
 pub const GRANT_SESSIONS_MAX: usize = 32;
 /// UTF-8 bytes of the setting that lists the Sessions of a plural grant.
 pub const GRANT_BYTES_MAX: usize = 16 * 1024;
 
 /// Grants that one named retrieval token may have in force.
 pub const TOKEN_GRANTS_MAX: usize = 32;
-/// Sessions that one rule of a grant examines, reached or not, before the request is declined.
+/// Sessions that one rule of a grant examines, reached or not: the latest ones.
 pub const GRANT_RULE_ROWS_MAX: u64 = 1_000;
 /// Characters of the name of a retrieval token.
 pub const TOKEN_NAME_CHARACTERS_MAX: usize = 64;
@@ -173,8 +182,11 @@ pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const SECRET_CHARACTERS_MIN: usize = 24;
 /// Seconds after which a read is stopped.
 pub const READ_DEADLINE_SECONDS: u64 = 30;
-/// The default number of reads that may run at once; one more is answered with 503 without waiting.
+/// The default number of reads that may run at once; one more waits for its turn.
 pub const READ_SLOTS_DEFAULT: usize = 2;
+/// Seconds that a read waits for its turn before it is answered with 503, unless `Prefer: wait=0`
+/// asks for less.
+pub const READ_WAIT_SECONDS: u64 = 2;
 
 /// Mirrors that one server refreshes concurrently.
 pub const MIRROR_WORKERS: usize = 2;

@@ -123,12 +123,6 @@ pub enum Decline {
         /// The maximum in bytes.
         limit_bytes: u64,
     },
-    /// The grants of the token reach more Sessions than one discovery accepts, or their rules would
-    /// have to examine too many. Each Session can still be opened by its id.
-    RetrievalGrantLimit {
-        /// The maximum number of Sessions.
-        limit: u64,
-    },
     /// The selector matches several repositories.
     RepositorySelectorAmbiguous,
     /// Too many facts or names of repositories are involved.

@@ -6,6 +6,7 @@
 //! engine once, and the reply is written within its budget.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
@@ -13,10 +14,13 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
+use svc_engine::engine::{Engine, Reader};
+use svc_engine::read::Repeats;
 use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
+use svc_model::identity::Authority;
 use svc_model::ingest::is_protobuf;
 use svc_model::json::{self, NodeBudget, Object, Text};
-use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
+use svc_model::limit::{READ_WAIT_SECONDS, REQUEST_MEMORY_BYTES_MAX};
 use svc_model::problem::Problem;
 use svc_model::request::{Incoming, Refusal, Request as _};
 
@@ -42,6 +46,10 @@ pub(crate) struct Exchange {
     /// The memory that the request's values may still take.
     pub(crate) memory: NodeBudget,
     body_bytes: usize,
+    /// How long its read waits for a slot at most.
+    wait: Duration,
+    /// Whether a page or a tool asks, not a client of the route.
+    is_inner: bool,
 }
 
 impl Exchange {
@@ -52,6 +60,32 @@ impl Exchange {
             caller: Some(caller),
             memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
             body_bytes: 0,
+            wait: READ_WAIT,
+            is_inner: true,
+        }
+    }
+
+    /// Returns the engine, which the caller reads.
+    pub(crate) fn engine(&self) -> Engine {
+        let reader = match &self.caller {
+            Some(caller) if caller.authority != Authority::Operator => {
+                Reader::agent(&caller.client_id)
+            }
+            _ => Reader::operator(),
+        };
+        self.app.engine.read_by(reader.waiting(self.wait))
+    }
+
+    /// Returns how a scan counts content that is repeated. The interface counts it each time for
+    /// the configured token of agents; everybody else is bounded by what a scan really reads.
+    pub(crate) fn repeats(&self) -> Repeats {
+        match &self.caller {
+            Some(Caller {
+                authority: Authority::Retrieval,
+                rights: Rights::Configured,
+                ..
+            }) if !self.is_inner => Repeats::Count,
+            _ => Repeats::Once,
         }
     }
 
@@ -162,6 +196,8 @@ where
         caller,
         memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
         body_bytes: content.len(),
+        wait: read_wait(&parts.headers),
+        is_inner: false,
     };
     let path = path_parameters(E::PATH, parts.uri.path());
     let mut query = query_parameters(parts.uri.query().unwrap_or_default());
@@ -202,6 +238,23 @@ where
         reply::write::<E>(&reply, E::REPLY_BYTES_MAX)?
     };
     reply::send(&app.replies, body).await
+}
+
+/// How long a read waits for a slot, unless its request asks for less.
+const READ_WAIT: Duration = Duration::from_secs(READ_WAIT_SECONDS);
+
+/// Returns how long a read waits for a slot: the seconds of `Prefer: wait=N` (RFC 7240), if there
+/// are any. The engine shortens what is too long.
+fn read_wait(headers: &HeaderMap) -> Duration {
+    let lists = headers.get_all("prefer").iter();
+    let all = lists.filter_map(|list| list.to_str().ok()?.into());
+    let mut preferences = all.flat_map(|list: &str| list.split(','));
+    let seconds = preferences.find_map(|preference| {
+        let (name, value) = preference.split(';').next()?.split_once('=')?;
+        let is_wait = name.trim().eq_ignore_ascii_case("wait");
+        is_wait.then(|| value.trim().trim_matches('"').parse().ok())?
+    });
+    seconds.map_or(READ_WAIT, Duration::from_secs)
 }
 
 /// Checks that a caller may use a route: its authority, and the grant that the route needs.
@@ -300,6 +353,23 @@ mod tests {
             Some("a/b c")
         );
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn a_request_may_ask_for_a_shorter_wait() {
+        for (prefer, expected) in [
+            (&["wait=0"][..], 0),
+            (&["respond-async, Wait = \"1\"; x=y"], 1),
+            (&["return=minimal", "wait=100"], 100),
+            (&["wait=soon"], READ_WAIT_SECONDS),
+            (&[], READ_WAIT_SECONDS),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in prefer {
+                headers.append("prefer", HeaderValue::from_static(value));
+            }
+            assert_eq!(read_wait(&headers).as_secs(), expected, "{prefer:?}");
+        }
     }
 
     #[test]

@@ -183,15 +183,18 @@ variables! {
     DEV_MODE = "SVC_DEV_MODE", "`false`", Text, false;
     /// Creates or upgrades the database schema at start.
     MIGRATE_ON_START = "SVC_MIGRATE_ON_START", "`true`", Text, false;
-    /// Evidence and context reads that may run at once; one more is answered with 503.
+    /// Reads of evidence, context, Sessions, commits and reports that may run at once. One more waits
+    /// for up to 2 seconds, or less with `Prefer: wait=0`, and is then 503. One retrieval token uses
+    /// at most half of them, and all of these tokens together leave one to operators.
     READ_SLOTS = "SVC_READ_SLOTS", "`2`", Text, false;
-    /// Visible calls of a context scan.
-    CONTEXT_MAX_CALLS = "SVC_CONTEXT_MAX_CALLS", "`1000`", Text, false;
-    /// Parts of a context scan.
-    CONTEXT_MAX_PARTS = "SVC_CONTEXT_MAX_PARTS", "`16384`", Text, false;
-    /// Canonical bytes of the rows of a context scan.
-    CONTEXT_MAX_SOURCE_BYTES = "SVC_CONTEXT_MAX_SOURCE_BYTES", "`67108864`", Text, false;
-    /// Bytes of candidate state of a context scan.
+    /// Visible calls of a search. The second default is for named tokens, operators and tools.
+    CONTEXT_MAX_CALLS = "SVC_CONTEXT_MAX_CALLS", "`1000`, `100000`", Text, false;
+    /// Parts of a search. The second default is for named tokens, operators and tools, for which
+    /// repeated messages count once.
+    CONTEXT_MAX_PARTS = "SVC_CONTEXT_MAX_PARTS", "`16384`, `1000000`", Text, false;
+    /// Canonical bytes of what a search reads. The second default is as for parts.
+    CONTEXT_MAX_SOURCE_BYTES = "SVC_CONTEXT_MAX_SOURCE_BYTES", "`67108864`, `1073741824`", Text, false;
+    /// Bytes of candidate state of a search.
     CONTEXT_MAX_STATE_BYTES = "SVC_CONTEXT_MAX_STATE_BYTES", "`33554432`", Text, false;
     /// Bytes of decoded messages that are cached in memory.
     CACHE_BYTES = "SVC_CACHE_BYTES", "`67108864`", Text, false;

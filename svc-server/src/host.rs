@@ -25,8 +25,16 @@ impl Host {
             if text.contains('@') || authority.host().is_empty() {
                 return None;
             }
+            let after = text.strip_prefix(authority.host())?;
+            let port = match after.strip_prefix(':') {
+                Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some(port.parse().ok()?)
+                }
+                None if after.is_empty() => None,
+                Some(_) | None => return None,
+            };
             let name = authority.host().trim_matches(['[', ']']).to_owned();
-            (name, authority.port_u16())
+            (name, port)
         };
         Some(Self {
             text: text.to_owned(),
@@ -46,7 +54,16 @@ impl Host {
         self
     }
 
-    /// Returns the host that a request names, if it names exactly one.
+    /// Returns the host that a request is for: the one in its absolute target, which counts alone
+    /// (RFC 9112), or else in its header, if it names exactly one.
+    pub(crate) fn of_target(uri: &Uri, headers: &HeaderMap) -> Option<Self> {
+        match uri.authority() {
+            Some(authority) => Self::parse(authority.as_str()),
+            None => Self::of(headers),
+        }
+    }
+
+    /// Returns the host in the header of a request, if it names exactly one.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         one(headers, &header::HOST).and_then(Self::parse)
     }
@@ -112,6 +129,28 @@ mod tests {
         headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
         let host = Host::of(&headers).unwrap();
         Origin::of(&headers).is_some_and(|origin| origin.is_of(&host))
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+        for (text, expected) in [
+            ("127.0.0.1", Some(("127.0.0.1", None))),
+            ("LocalHost:8000", Some(("localhost", Some(8_000)))),
+            ("[::1]:80", Some(("::1", Some(80)))),
+            ("::1", Some(("::1", None))),
+            ("a@127.0.0.1", None),
+            ("127.0.0.1:abc", None),
+            ("127.0.0.1:", None),
+            ("127.0.0.1:+80", None),
+            ("127.0.0.1:70000", None),
+            ("127.0.0.1/x", None),
+            (":80", None),
+            ("", None),
+        ] {
+            let host = Host::parse(text);
+            let host = host.as_ref().map(|host| (&*host.name, host.port));
+            assert_eq!(host, expected, "{text}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::get;
+use svc_engine::engine::SlotUse;
 use svc_engine::read::MemoryUse;
 use svc_engine::store::Obstacle;
 use svc_model::capture::CaptureCounts;
@@ -30,6 +31,7 @@ pub(crate) fn router(app: App) -> Router {
                     &app.counts.snapshot(),
                     &app.engine.report_memory(),
                     app.engine.store_obstacle(),
+                    app.engine.slot_use(),
                 );
                 async move { respond(text) }
             }),
@@ -89,11 +91,13 @@ fn seconds(instant: Instant) -> String {
     )
 }
 
-/// Writes the counts, the use of the reports' caches by kind, and why the store cannot be written.
+/// Writes the counts, the use of the reports' caches by kind, why the store cannot be written, and
+/// the use of the read slots.
 fn exposition(
     counts: &CaptureCounts,
     memory: &[(&'static str, MemoryUse)],
     obstacle: Option<Obstacle>,
+    slots: SlotUse,
 ) -> String {
     let mut text = Exposition(String::new());
     text.metric("svc_info", "gauge", "The version of the running service.")
@@ -195,6 +199,14 @@ fn exposition(
         let is_met = obstacle == Some(cause);
         obstacles.sample(&[("cause", cause.as_str())], u8::from(is_met));
     }
+    text.metric("svc_read_slots_in_use", "gauge", "Read slots in use.")
+        .sample(&[], slots.in_use);
+    text.metric(
+        "svc_read_slots_refused_total",
+        "counter",
+        "Reads refused because no slot became free in time.",
+    )
+    .sample(&[], slots.refused);
     remembered(&mut text, memory);
     text.0
 }
@@ -270,6 +282,10 @@ mod tests {
             &counts.snapshot(),
             &[("answers", used)],
             Some(Obstacle::DiskFull),
+            SlotUse {
+                in_use: 1,
+                refused: 2,
+            },
         );
         for line in [
             "svc_start_time_seconds{} 1.500000",
@@ -280,6 +296,8 @@ mod tests {
             "svc_deliveries_total{source=\"forge_push\"} 0",
             "svc_store_obstacle{cause=\"disk_full\"} 1",
             "svc_store_obstacle{cause=\"standby\"} 0",
+            "svc_read_slots_in_use{} 1",
+            "svc_read_slots_refused_total{} 2",
             "svc_report_memory_bytes{cache=\"answers\"} 7",
             "svc_report_memory_bytes_max{cache=\"answers\"} 8",
             "svc_report_memory_hits_total{cache=\"answers\"} 5",

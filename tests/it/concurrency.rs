@@ -18,7 +18,7 @@ const ROUNDS: usize = 8;
 
 on_both_backends! {
     exactly_one_of_several_equal_concurrent_deliveries_is_stored,
-    a_read_without_a_free_slot_is_503_and_the_slot_comes_back,
+    a_read_that_does_not_wait_for_a_slot_is_503_and_the_slot_comes_back,
 }
 
 fn exactly_one_of_several_equal_concurrent_deliveries_is_stored(backend: Backend) {
@@ -91,7 +91,7 @@ fn at_once(servers: &[&Server], request: &Request) -> Vec<Reply> {
     })
 }
 
-fn a_read_without_a_free_slot_is_503_and_the_slot_comes_back(backend: Backend) {
+fn a_read_that_does_not_wait_for_a_slot_is_503_and_the_slot_comes_back(backend: Backend) {
     let mut configuration = Configuration::granting(&["long"]);
     configuration
         .variables
@@ -113,6 +113,7 @@ fn a_read_without_a_free_slot_is_503_and_the_slot_comes_back(backend: Backend) {
     let query = json!({"schema_version": 1, "session_id": "long", "query": "window pager"});
     let request =
         Request::post("/query/context/selected", query.to_string()).bearer(OPERATOR_TOKEN);
+    let request = request.header("prefer", "wait=0");
     let replies = at_once(&[&server], &request);
     let answered = replies.iter().filter(|reply| reply.status == 200).count();
     let refused: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 503).collect();

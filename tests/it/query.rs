@@ -349,7 +349,8 @@ const CLIENTS: usize = 12;
 
 fn at_once(server: &Server, path: &str) -> Vec<Reply> {
     let barrier = Barrier::new(CLIENTS);
-    let request = Request::get(path).bearer(OPERATOR_TOKEN);
+    let request = Request::get(path).header("prefer", "wait=0");
+    let request = request.bearer(OPERATOR_TOKEN);
     thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {

@@ -1,5 +1,5 @@
 use clap::{ArgGroup, Args, Subcommand};
-use svc_client::Client;
+use svc_client::{Client, ErrorKind};
 use svc_engine::fact::Lifetime;
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
@@ -174,23 +174,25 @@ impl Retrieve {
         let max_bytes = self.keywords.max_bytes();
         let session_id = self.session.as_deref().map(session_id).transpose()?;
         let client = service::client(&self.service)?;
+        let is_named = session_id.is_some();
         let reply = service::block_on(async {
-            Ok(if let Some(session_id) = session_id {
+            let reply = if let Some(session_id) = session_id {
                 let request = ContextSelectedRequest {
                     schema_version: Version1,
                     query,
                     session_id,
                     max_bytes,
                 };
-                client.call_raw::<Selected>(&request).await?
+                client.call_raw::<Selected>(&request).await
             } else {
                 let request = ContextRetrievalRequest {
                     schema_version: Version1,
                     query,
                     max_bytes,
                 };
-                client.call_raw::<ContextRetrieval>(&request).await?
-            })
+                client.call_raw::<ContextRetrieval>(&request).await
+            };
+            reply.map_err(|error| refused(error, is_named))
         })?;
         output.reply(&reply, render_result)?;
         output.next(&self.service, &after_result(&reply.value));
@@ -204,12 +206,27 @@ impl Discover {
         let max_bytes = self.keywords.max_bytes();
         let commit = self.commit.anchor()?;
         let client = service::client(&self.service)?;
-        let reply =
-            service::block_on(async { Ok(discover(&client, &query, max_bytes, commit).await?) })?;
+        let reply = service::block_on(async {
+            let reply = discover(&client, &query, max_bytes, commit).await;
+            reply.map_err(|error| refused(error, true))
+        })?;
         output.reply(&reply, render_discovery)?;
         output.next(&self.service, &after_discovery(&reply.value, &query));
         Ok(())
     }
+}
+
+/// Returns the refusal of a search. If no Session had to be named, only the operator's token has
+/// none to search.
+fn refused(error: svc_client::Error, is_named: bool) -> CommandError {
+    if !is_named || *error.kind() != ErrorKind::RetrievalDisabled {
+        return error.into();
+    }
+    let reason = "the operator's token searches only SVC_RETRIEVAL_SESSION_IDS, and none are set";
+    CommandError::refused(error.kind().code(), reason).hint(
+        "search with a token that was granted Sessions (SVC_RETRIEVAL_TOKENS), or read one: svc \
+         transcript SESSION",
+    )
 }
 
 /// Asks which Sessions answer a query.
@@ -284,6 +301,12 @@ pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
         coverage.matched_parts,
         coverage.scanned_parts,
     );
+    if let Some(searched) = coverage.searched_sessions {
+        let found = coverage.found_sessions;
+        text.push_str(&format!(
+            "searched the latest {searched} of {found} Sessions\n"
+        ));
+    }
     let skipped = &result.skipped;
     text.push_str(&left_out(&[
         ("reasoning", skipped.reasoning_part),

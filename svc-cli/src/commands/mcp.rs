@@ -6,9 +6,11 @@ use std::sync::Arc;
 use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use svc_client::{Client, Error};
+use svc_client::{Client, Error, ErrorKind};
 use svc_mcp::{McpServer, Question, Refusal, Service};
 use svc_model::endpoint::{self, Endpoint};
+use svc_model::evidence::InventoryRequest;
+use svc_model::id::SessionId;
 use svc_model::identity::Authority;
 use svc_model::problem::Advice;
 use tokio::sync::OnceCell;
@@ -90,6 +92,16 @@ impl Service for Asker {
             })
         });
         authority.await.copied()
+    }
+
+    /// Asks for a Session that need not exist: without any to search, the service says so first.
+    async fn searches(&self) -> bool {
+        let Ok(session_id) = SessionId::new("-") else {
+            return true;
+        };
+        let asked = self.put::<endpoint::GrantInventory>(InventoryRequest { session_id });
+        let refused = asked.await.err();
+        refused.is_none_or(|error| *error.kind() != ErrorKind::RetrievalDisabled)
     }
 
     async fn ask(&self, question: Question) -> Result<bytes::Bytes, Refusal> {

@@ -1,11 +1,11 @@
 //! Escapes external text for a terminal.
 //!
-//! Captured text may contain escape sequences that recolour, overwrite or hijack a terminal, and
-//! marks that reorder text. They are printed in escaped form.
+//! Captured text may contain escape sequences that recolour, overwrite or hijack a terminal, marks
+//! that reorder text, and invisible characters. They are printed in escaped form.
 
 use std::fmt::Write as _;
 
-use svc_model::display::escaped;
+use svc_model::display::{escaped, is_hidden};
 use svc_model::json::Text;
 
 /// Returns the text with its control characters escaped, line breaks included.
@@ -40,19 +40,11 @@ fn push(character: char, escaped: &mut String) {
         '\n' => escaped.push_str("\\n"),
         '\r' => escaped.push_str("\\r"),
         '\t' => escaped.push_str("\\t"),
-        other if other.is_control() || reorders(other) => {
+        other if is_hidden(other) => {
             write!(escaped, "\\u{{{:x}}}", u32::from(other)).expect("a string takes everything");
         }
         other => escaped.push(other),
     }
-}
-
-/// Returns whether a character reorders the text around it, or breaks its lines.
-fn reorders(character: char) -> bool {
-    matches!(
-        character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
 }
 
 #[cfg(test)]
@@ -68,8 +60,8 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(
-            escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c"),
-            "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c"
+            escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c\u{200b}\u{feff}"),
+            "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c\\u{200b}\\u{feff}"
         );
         assert_eq!(escape("caf\u{e9} \u{4e2d}"), "caf\u{e9} \u{4e2d}");
     }

@@ -24,7 +24,7 @@ impl fmt::Display for ErrorKind {
             Self::Forbidden(denial) => denial.fmt(f),
             Self::NotFound => f.write_str("the service has no such route"),
             Self::RetrievalDisabled => {
-                f.write_str("context retrieval is not configured, or needs a Session")
+                f.write_str("the token has no Session to search, or must name one")
             }
             Self::Conflict(code) => {
                 write!(
@@ -85,7 +85,7 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Authority(authority) => authority.fmt(f),
-            Self::OutsideGrant => f.write_str("the Session is outside the configured grant"),
+            Self::OutsideGrant => f.write_str("Session is outside the context grant"),
             Self::Other => f.write_str("the request is denied"),
         }
     }

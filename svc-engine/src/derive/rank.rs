@@ -77,9 +77,14 @@ impl Packer {
         }
     }
 
+    /// Returns whether no item is chosen any more.
+    pub const fn is_full(&self) -> bool {
+        self.chosen == CONTEXT_ITEMS_MAX
+    }
+
     /// Offers an item of `bytes` encoded bytes.
     pub fn offer(&mut self, bytes: u64) -> Packing {
-        if self.chosen == CONTEXT_ITEMS_MAX {
+        if self.is_full() {
             return Packing::ItemLimit;
         }
         let comma = u64::from(self.chosen > 0);

@@ -7,7 +7,7 @@ use crate::admission::Admission;
 use crate::capture::Redaction;
 use crate::capture::redaction::Secrets;
 use crate::mirror::MirrorConfig;
-use crate::read::{CursorKey, ScanLimits};
+use crate::read::{CursorKey, ScanBounds};
 use crate::store::{DatabaseUrl, StoreConfig};
 
 /// The configuration of an engine.
@@ -17,8 +17,8 @@ pub struct EngineConfig {
     pub store: StoreConfig,
     /// How many reads that take a slot may run at once.
     pub read_slots: usize,
-    /// The bounds of a context scan.
-    pub scan: ScanLimits,
+    /// The bounds of context scans.
+    pub scan: ScanBounds,
     /// Size in bytes of the cache of decoded content.
     pub cache_bytes: u64,
     /// Size in bytes of what reports remember.
@@ -44,7 +44,7 @@ impl EngineConfig {
                 readers: Admission::connections(READ_SLOTS_DEFAULT),
             },
             read_slots: READ_SLOTS_DEFAULT,
-            scan: ScanLimits::default(),
+            scan: ScanBounds::default(),
             cache_bytes: 64 * 1024 * 1024,
             report_cache_bytes: 112 * 1024 * 1024,
             redaction: Redaction::On,

@@ -18,12 +18,12 @@ use crate::store::{Snapshot, Store, StoreError};
 type Open = for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>;
 
 impl Engine {
-    /// Runs a read that takes a slot, without waiting for one.
+    /// Runs a read that takes a slot.
     pub(super) async fn scan<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let place = self.0.admission.slot()?;
+        let place = self.0.admission.slot(&self.1).await?;
         self.read(place, read_deadline(), Store::snapshot, read)
             .await
     }
@@ -33,7 +33,7 @@ impl Engine {
         &self,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let place = self.0.admission.slot()?;
+        let place = self.0.admission.slot(&self.1).await?;
         self.read(place, read_deadline(), Store::snapshot_of_two, read)
             .await
     }
@@ -54,7 +54,7 @@ impl Engine {
         &self,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let place = self.0.admission.slot()?;
+        let place = self.0.admission.slot(&self.1).await?;
         let deadline = read_deadline();
         let _caller = CancelledWhenDropped(deadline.clone());
         let work = self.work(place, deadline, Store::snapshot_of_two, read);

@@ -7,7 +7,7 @@ use svc_model::grant::{
     GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest, TokenName,
 };
 use svc_model::id::SessionId;
-use svc_model::problem::{Decline, QueryFault};
+use svc_model::problem::QueryFault;
 use svc_model::quarantine::QuarantineReason;
 
 use super::{Engine, Inner};
@@ -46,8 +46,7 @@ impl Engine {
         self.0.grants.latest_grants(token)
     }
 
-    /// Returns the Sessions granted to a token; `None` if there are more than one discovery
-    /// accepts. Takes no slot.
+    /// Returns the Sessions granted to a token; `None` if they are too many to list. Takes no slot.
     ///
     /// # Errors
     ///
@@ -57,14 +56,8 @@ impl Engine {
         grants: Arc<TokenGrants>,
     ) -> Result<Option<Vec<SessionId>>, Error> {
         let reach = Reach::Granted(grants);
-        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| match read::reached(
-            snapshot,
-            &inner.grants,
-            &reach,
-        ) {
-            Ok(sessions) => Ok(Some(sessions.into_owned())),
-            Err(Error::Declined(Decline::RetrievalGrantLimit { .. })) => Ok(None),
-            Err(error) => Err(error),
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::few_reached(snapshot, &inner.grants, &reach)
         };
         self.short(read).await
     }

@@ -23,7 +23,7 @@ use svc_model::time::Instant;
 
 use super::{Engine, Inner};
 use crate::error::Error;
-use crate::read::{self, Extent, Reach};
+use crate::read::{self, Extent, Reach, Repeats};
 use crate::store::{MirrorStatus, Snapshot};
 
 impl Engine {
@@ -79,12 +79,13 @@ impl Engine {
     pub async fn selected(
         &self,
         reach: Reach,
+        repeats: Repeats,
         request: ContextSelectedRequest,
     ) -> Result<ContextResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.grants, &reach, &request.session_id)?;
             inner.with_content(snapshot, |snapshot, content| {
-                read::selected(snapshot, content, &inner.scan, request)
+                read::selected(snapshot, content, inner.scan.of(repeats), request)
             })
         };
         self.scan(read).await
@@ -94,12 +95,13 @@ impl Engine {
     pub async fn discover(
         &self,
         reach: Reach,
+        repeats: Repeats,
         request: ContextDiscoveryRequest,
     ) -> Result<DiscoveryResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             let grant = read::reached(snapshot, &inner.grants, &reach)?;
             inner.with_content(snapshot, |snapshot, content| {
-                read::discover(snapshot, content, &inner.scan, &grant, request)
+                read::discover(snapshot, content, inner.scan.of(repeats), &grant, request)
             })
         };
         self.scan(read).await

@@ -16,6 +16,9 @@ use svc_model::json;
 use crate::derive::score::Searchable;
 use crate::store::{Snapshot, StoreError};
 
+/// Messages that are read before it is checked whether the deadline has passed.
+const CONTENTS_AT_ONCE: usize = 4_096;
+
 /// One distinct message.
 #[derive(Debug)]
 pub struct Content {
@@ -83,32 +86,49 @@ impl ContentCache {
         content_ids: impl IntoIterator<Item = i64>,
     ) -> Result<HashMap<i64, Arc<Content>>, StoreError> {
         let mut found = HashMap::new();
-        let mut missing = HashSet::new();
-        for id in content_ids {
-            if found.contains_key(&id) || missing.contains(&id) {
-                continue;
-            }
-            match self.0.get(&id) {
-                Some(content) => drop(found.insert(id, content)),
-                None => drop(missing.insert(id)),
-            }
-        }
-        let mut missing: Vec<i64> = missing.into_iter().collect();
-        missing.sort_unstable();
-        let wanted = found.len() + missing.len();
-        snapshot.content(&missing, |id, bytes| {
-            let content = Arc::new(Content::decode(bytes)?);
-            self.0.insert(id, Arc::clone(&content));
-            found.insert(id, content);
-            Ok(())
+        let ids: HashSet<i64> = content_ids.into_iter().collect();
+        self.each(snapshot, ids, |id, content| {
+            found.insert(id, Arc::clone(content));
         })?;
-        if found.len() == wanted {
-            Ok(found)
-        } else {
-            Err(StoreError::Corrupt {
-                table: "content",
-                what: "content is missing",
-            })
+        Ok(found)
+    }
+
+    /// Calls `each` with one message after another, which need not fit into memory together.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub(super) fn each(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        ids: HashSet<i64>,
+        mut each: impl FnMut(i64, &Arc<Content>),
+    ) -> Result<(), StoreError> {
+        let mut missing = Vec::new();
+        for id in ids {
+            match self.0.get(&id) {
+                Some(content) => each(id, &content),
+                None => missing.push(id),
+            }
         }
+        missing.sort_unstable();
+        for some in missing.chunks(CONTENTS_AT_ONCE) {
+            snapshot.check_deadline()?;
+            let mut found = 0;
+            snapshot.content(some, |id, bytes| {
+                let content = Arc::new(Content::decode(bytes)?);
+                each(id, &content);
+                self.0.insert(id, content);
+                found += 1;
+                Ok(())
+            })?;
+            if found != some.len() {
+                return Err(StoreError::Corrupt {
+                    table: "content",
+                    what: "content is missing",
+                });
+            }
+        }
+        Ok(())
     }
 }

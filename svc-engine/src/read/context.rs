@@ -14,15 +14,14 @@ use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
-pub use super::occurrence::ScanLimits;
-use super::occurrence::{Occurrence, Scan, digits, each_by_call};
+use super::occurrence::{Calls, Occurrence, Repeats, ScanLimits, digits};
 use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
 use crate::store::Snapshot;
 
 /// The candidate state of a scan, by content.
-#[derive(Default)]
-struct State {
+struct State<'l> {
+    limits: &'l ScanLimits,
     bytes: u64,
     groups: HashMap<[u8; 32], GroupState>,
 }
@@ -34,14 +33,26 @@ struct GroupState {
     item_bytes_max: u64,
 }
 
-impl State {
+impl<'l> State<'l> {
+    fn new(limits: &'l ScanLimits) -> Self {
+        Self {
+            limits,
+            bytes: 0,
+            groups: HashMap::new(),
+        }
+    }
+
     /// Adds an occurrence, and returns the index of its content.
-    fn add(&mut self, occurrence: &Occurrence<'_>) -> usize {
+    fn add(&mut self, occurrence: &Occurrence<'_>) -> Result<usize, Decline> {
         let sameness = occurrence.sameness();
-        let bytes = item_bytes(occurrence);
+        // Where repeated content counts once, the texts do not count, because none is kept.
+        let (bytes, key_bytes) = match self.limits.repeats {
+            Repeats::Count => (item_bytes(occurrence), sameness.key_bytes),
+            Repeats::Once => (0, 0),
+        };
         let place = self.groups.len();
         let group = self.groups.entry(sameness.digest).or_insert_with(|| {
-            self.bytes += sameness.key_bytes + CONTEXT_STATE_OVERHEAD_BYTES;
+            self.bytes += key_bytes + CONTEXT_STATE_OVERHEAD_BYTES;
             GroupState {
                 place,
                 item_bytes_max: 0,
@@ -49,7 +60,9 @@ impl State {
         });
         self.bytes += bytes.saturating_sub(group.item_bytes_max);
         group.item_bytes_max = group.item_bytes_max.max(bytes);
-        group.place
+        let place = group.place;
+        self.limits.check_state(self.bytes)?;
+        Ok(place)
     }
 }
 
@@ -80,28 +93,28 @@ pub fn selected(
     let mut measure = snapshot.call_measure(&session_id)?;
     measure.metadata_bytes += session_id.as_str().len() as u64;
     limits.check(&measure)?;
-    if let Err(too_many) = limits.check_parts(&measure) {
-        let mut state = State::default();
-        each_by_call(snapshot, cache, &session_id, &request.query, |occurrence| {
-            state.add(occurrence);
-            Ok(limits.check_state(state.bytes)?)
-        })?;
-        return Err(too_many.into());
+    let calls = Calls::of(snapshot, &session_id)?;
+    if limits.repeats == Repeats::Once {
+        limits.check_bytes(calls.bytes(snapshot)?)?;
     }
     let counts = snapshot.session_fact_count(&session_id, FactTable::InferenceCalls)?;
-    let scan = Scan::open(snapshot, cache, &session_id, &request.query)?;
+    let scan = calls.scan(snapshot, cache, &request.query)?;
 
     // Occurrences with the same content form a group, represented by the best ranked one.
     let mut groups: Vec<Occurrence<'_>> = Vec::new();
-    let mut state = State::default();
+    let mut state = State::new(limits);
     let parts = scan.each(|occurrence| {
-        let place = state.add(&occurrence);
+        let place = state.add(&occurrence)?;
         match groups.get_mut(place) {
             Some(best) if occurrence.rank() < best.rank() => *best = occurrence,
             Some(_) => {}
             None => groups.push(occurrence),
         }
-        Ok(limits.check_state(state.bytes)?)
+        Ok(())
+    })?;
+    limits.check_parts(match limits.repeats {
+        Repeats::Count => measure.parts,
+        Repeats::Once => scan.distinct_parts(),
     })?;
     groups.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
 
@@ -120,7 +133,7 @@ pub fn selected(
         match packer.offer(item_bytes(best)) {
             Packing::Chosen => items.push(ContextItem {
                 score: best.score(),
-                evidence: best.item(),
+                evidence: best.place().read(snapshot, cache)?,
             }),
             Packing::ItemLimit => skipped.item_limit += 1,
             Packing::Budget => skipped.response_budget += 1,

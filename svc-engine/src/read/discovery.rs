@@ -4,21 +4,22 @@ use std::cmp::Reverse;
 
 use svc_model::context::{
     CommitMatch, ContextDiscoveryRequest, ContextStatus, DiscoveryCandidate, DiscoveryCoverage,
-    DiscoveryResult, DiscoverySkipped,
+    DiscoveryResult, DiscoverySkipped, Query,
 };
-use svc_model::evidence::{CaptureCompleteness, EvidenceReadItem};
-use svc_model::facts::FactTable;
+use svc_model::evidence::CaptureCompleteness;
+use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::SessionId;
 use svc_model::json;
 use svc_model::limit::{
     CONTEXT_ENVELOPE_BYTES_MAX, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_STATE_OVERHEAD_BYTES,
+    DISCOVERY_SESSIONS_MAX,
 };
 use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
 use super::context::check_envelope;
-use super::occurrence::{Occurrence, PartCounts, Scan, ScanLimits, each_by_call};
+use super::occurrence::{Calls, Occurrence, PartCounts, Place, Repeats, Scan, ScanLimits};
 use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
 use crate::store::{ScanMeasure, Snapshot};
@@ -52,6 +53,9 @@ impl<'l> State<'l> {
 
     /// Adds an occurrence of a matching part.
     fn add(&mut self, occurrence: &Occurrence<'_>) -> Result<(), Decline> {
+        if self.limits.repeats == Repeats::Once {
+            return Ok(());
+        }
         let bytes = occurrence.item_bytes();
         if bytes <= self.item_bytes_max {
             return Ok(());
@@ -62,16 +66,58 @@ impl<'l> State<'l> {
     }
 }
 
+/// A granted Session that some fact names.
 struct Found<'g> {
     session_id: &'g SessionId,
     commit_match: Option<CommitMatch>,
+    calls: u64,
+    counts: FactCount,
+}
+
+/// What the Sessions searched so far take of the limits, if repeated content counts once.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    calls: u64,
+    bytes: u64,
+    parts: u64,
+}
+
+impl Spent {
+    /// Matches the messages of a Session against the query, if they fit into what is left.
+    fn scan(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        cache: &ContentCache,
+        limits: &ScanLimits,
+        found: &Found<'_>,
+        query: &Query,
+    ) -> Result<Scan, Error> {
+        let mut spent = *self;
+        spent.calls += found.calls;
+        limits.check(&ScanMeasure {
+            calls: spent.calls,
+            ..ScanMeasure::default()
+        })?;
+        let calls = Calls::of(snapshot, found.session_id)?;
+        spent.bytes += calls.bytes(snapshot)?;
+        limits.check_bytes(spent.bytes)?;
+        let scan = calls.scan(snapshot, cache, query)?;
+        spent.parts += scan.distinct_parts();
+        limits.check_parts(spent.parts)?;
+        *self = spent;
+        Ok(scan)
+    }
 }
 
 /// Returns the granted Sessions that match the query or made the commit.
 ///
+/// If repeated content counts once, the latest Sessions are searched that fit into the limits
+/// together; the others are only counted.
+///
 /// # Errors
 ///
-/// Declined if the scan exceeds a bound. A grant without a known Session is not an error.
+/// Declined if the scan exceeds a bound; where repeated content counts once, if each Session does
+/// so alone. A grant without a known Session is not an error.
 pub fn discover(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -80,65 +126,69 @@ pub fn discover(
     request: ContextDiscoveryRequest,
 ) -> Result<DiscoveryResult, Error> {
     let quarantine_revision = snapshot.quarantine_revision()?;
-    let mut found = Vec::new();
-    let mut measure = ScanMeasure::default();
+    let is_whole = limits.repeats == Repeats::Count;
+    let known = snapshot.latest_first(grant)?;
     let mut coverage = DiscoveryCoverage {
         authorized_sessions: grant.len() as u64,
-        found_sessions: 0,
+        found_sessions: known.len() as u64,
+        searched_sessions: None,
         visible_inference_calls: 0,
         quarantined_inference_calls: 0,
         scanned_parts: 0,
         matched_parts: 0,
         complete_visible_scan: true,
     };
-    for session_id in grant {
-        if !snapshot.session_known(session_id)? {
-            continue;
-        }
+    let looked_at = if is_whole {
+        known.len()
+    } else {
+        DISCOVERY_SESSIONS_MAX
+    };
+    let mut found = Vec::new();
+    let mut measure = ScanMeasure::default();
+    for session_id in known.into_iter().take(looked_at) {
         let commit_match = match &request.commit {
             Some(anchor) => snapshot.commit_match(session_id, anchor)?,
             None => None,
         };
-        add(
-            &mut measure,
-            snapshot.call_measure(session_id)?,
-            session_id,
-            commit_match.is_some(),
-        );
-        let counts = snapshot.session_fact_count(session_id, FactTable::InferenceCalls)?;
-        coverage.found_sessions += 1;
-        coverage.visible_inference_calls += counts.visible;
-        coverage.quarantined_inference_calls += counts.total - counts.visible;
+        let of_session = snapshot.call_measure(session_id)?;
+        let is_match = commit_match.is_some();
+        add(&mut measure, of_session, session_id, is_match);
         found.push(Found {
             session_id,
             commit_match,
+            calls: of_session.calls,
+            counts: snapshot.session_fact_count(session_id, FactTable::InferenceCalls)?,
         });
     }
-    limits.check(&measure)?;
-    if let Err(too_many) = limits.check_parts(&measure) {
-        let mut state = State::new(limits);
-        for session in &found {
-            state.begin()?;
-            let id = session.session_id;
-            each_by_call(snapshot, cache, id, &request.query, |occurrence| {
-                Ok(state.add(occurrence)?)
-            })?;
-        }
-        return Err(too_many.into());
+    if is_whole {
+        limits.check(&measure)?;
     }
 
     let mut state = State::new(limits);
+    let mut spent = Spent::default();
     let mut parts = PartCounts::default();
     let mut candidates = Vec::new();
     let mut skipped = DiscoverySkipped::default();
-    for Found {
-        session_id,
-        commit_match,
-    } in found
-    {
+    let mut searched = 0;
+    let mut refused = None;
+    for found in found {
+        let session_id = found.session_id;
+        let scan = if is_whole {
+            Calls::of(snapshot, session_id)?.scan(snapshot, cache, &request.query)?
+        } else {
+            match spent.scan(snapshot, cache, limits, &found, &request.query) {
+                Err(Error::Declined(decline)) => {
+                    refused.get_or_insert(decline);
+                    continue;
+                }
+                scan => scan?,
+            }
+        };
         state.begin()?;
+        searched += 1;
+        coverage.visible_inference_calls += found.counts.visible;
+        coverage.quarantined_inference_calls += found.counts.total - found.counts.visible;
         skipped.content_erased += snapshot.erased_calls(session_id)?.len() as u64;
-        let scan = Scan::open(snapshot, cache, session_id, &request.query)?;
         let mut best: Option<Occurrence<'_>> = None;
         let counts = scan.each(|occurrence| {
             state.add(&occurrence)?;
@@ -148,7 +198,7 @@ pub fn discover(
             Ok(())
         })?;
         parts += counts;
-        if best.is_none() && commit_match.is_none() {
+        if best.is_none() && found.commit_match.is_none() {
             skipped.unmatched_session += 1;
             continue;
         }
@@ -156,9 +206,19 @@ pub fn discover(
             session_id: session_id.clone(),
             score: best.map_or(0, |best| best.score()),
             matched_parts: counts.matched,
-            preview: best.map_or(Preview::None, Preview::of),
-            commit_match,
+            preview: best.map(|best| best.place()),
+            commit_match: found.commit_match,
         });
+    }
+    if is_whole {
+        limits.check_parts(measure.parts)?;
+    }
+    if searched < coverage.found_sessions {
+        if let (0, Some(decline)) = (searched, refused) {
+            return Err(decline.into());
+        }
+        coverage.searched_sessions = Some(searched);
+        coverage.complete_visible_scan = false;
     }
     candidates.sort_by(|a, b| a.key().cmp(&b.key()));
     coverage.scanned_parts = parts.scanned;
@@ -171,7 +231,7 @@ pub fn discover(
     let mut packer = Packer::new(request.max_bytes.get() - CONTEXT_ENVELOPE_BYTES_MAX as u64);
     let mut items = Vec::new();
     for candidate in candidates {
-        match candidate.pack(&mut packer) {
+        match candidate.pack(snapshot, cache, &mut packer)? {
             Ok(item) => items.push(item),
             Err(Packing::ItemLimit) => skipped.candidate_limit += 1,
             Err(Packing::Budget | Packing::Chosen) => skipped.response_budget += 1,
@@ -223,30 +283,12 @@ fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, ma
         .max(link_bytes);
 }
 
-/// The best part of a Session.
-enum Preview {
-    /// No part matches.
-    None,
-    /// This part.
-    Item(Box<EvidenceReadItem>),
-    /// A part that fits into no reply. It is not copied, because it may take megabytes.
-    TooLarge,
-}
-
-impl Preview {
-    fn of(best: Occurrence<'_>) -> Self {
-        if best.item_bytes() > CONTEXT_REPLY_BYTES_HIGH {
-            return Self::TooLarge;
-        }
-        Self::Item(Box::new(best.item()))
-    }
-}
-
 struct Candidate {
     session_id: SessionId,
     score: u64,
     matched_parts: u64,
-    preview: Preview,
+    /// Its best part, if one matches.
+    preview: Option<Place>,
     commit_match: Option<CommitMatch>,
 }
 
@@ -261,13 +303,24 @@ impl Candidate {
 
     /// Offers the candidate and its preview to the packer. A candidate that matches the commit is
     /// offered again without its preview if it does not fit with it.
-    fn pack(self, packer: &mut Packer) -> Result<DiscoveryCandidate, Packing> {
+    fn pack(
+        self,
+        snapshot: &mut Snapshot<'_>,
+        cache: &ContentCache,
+        packer: &mut Packer,
+    ) -> Result<Result<DiscoveryCandidate, Packing>, Error> {
         let by_commit = self.commit_match.is_some();
         let preview = match self.preview {
-            Preview::None => None,
-            Preview::Item(item) => Some(*item),
-            Preview::TooLarge if by_commit => None,
-            Preview::TooLarge => return Err(packer.offer(CONTEXT_REPLY_BYTES_HIGH)),
+            None => None,
+            Some(place) if packer.is_full() => return Ok(Err(packer.offer(place.item_bytes))),
+            // It fits into no reply. It is not read, because it may take megabytes.
+            Some(place) if place.item_bytes > CONTEXT_REPLY_BYTES_HIGH => {
+                if !by_commit {
+                    return Ok(Err(packer.offer(CONTEXT_REPLY_BYTES_HIGH)));
+                }
+                None
+            }
+            Some(place) => Some(place.read(snapshot, cache)?),
         };
         let mut candidate = DiscoveryCandidate {
             session_id: self.session_id,
@@ -276,17 +329,15 @@ impl Candidate {
             preview,
             commit_match: self.commit_match,
         };
-        match packer.offer(bytes(&candidate)) {
-            Packing::Chosen => Ok(candidate),
-            Packing::Budget if by_commit && candidate.preview.is_some() => {
-                candidate.preview = None;
-                match packer.offer(bytes(&candidate)) {
-                    Packing::Chosen => Ok(candidate),
-                    refused => Err(refused),
-                }
-            }
-            refused => Err(refused),
+        let mut packing = packer.offer(bytes(&candidate));
+        if packing == Packing::Budget && by_commit && candidate.preview.is_some() {
+            candidate.preview = None;
+            packing = packer.offer(bytes(&candidate));
         }
+        Ok(match packing {
+            Packing::Chosen => Ok(candidate),
+            refused => Err(refused),
+        })
     }
 }
 

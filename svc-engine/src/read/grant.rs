@@ -16,7 +16,7 @@ use svc_model::grant::{
 };
 use svc_model::id::SessionId;
 use svc_model::limit::{GRANT_SESSIONS_MAX, QUARANTINE_LOG_MAX};
-use svc_model::problem::{Decline, QueryFault};
+use svc_model::problem::QueryFault;
 use svc_model::query::RepositorySelector;
 
 pub use self::seen::SeenGrants;
@@ -222,20 +222,45 @@ pub fn check_reach(
     }
 }
 
-/// Returns the Sessions that a caller may read, sorted.
+/// Returns the Sessions that a caller may read, sorted. Of the Sessions that a rule would have to
+/// examine, it examines the latest.
 ///
 /// # Errors
 ///
-/// Declined if the rules of a token reach more Sessions than one discovery accepts; an error if the
-/// token has been revoked.
+/// If the token has been revoked.
 pub fn reached<'r>(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
     reach: &'r Reach,
 ) -> Result<Cow<'r, [SessionId]>, Error> {
+    reached_of(snapshot, seen, reach).map(|(sessions, _)| sessions)
+}
+
+/// Returns the Sessions that a caller may read, as [`reached`] does, if they are few and certainly
+/// all.
+///
+/// # Errors
+///
+/// If the token has been revoked.
+pub fn few_reached(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    reach: &Reach,
+) -> Result<Option<Vec<SessionId>>, Error> {
+    let (sessions, is_over) = reached_of(snapshot, seen, reach)?;
+    let is_listed = !is_over && sessions.len() <= GRANT_SESSIONS_MAX;
+    Ok(is_listed.then(|| sessions.into_owned()))
+}
+
+/// Returns the Sessions that a caller may read, and whether a rule has more to examine.
+fn reached_of<'r>(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    reach: &'r Reach,
+) -> Result<(Cow<'r, [SessionId]>, bool), Error> {
     let grants = match reach {
-        Reach::All => return Ok(Cow::Borrowed(&[])),
-        Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
+        Reach::All => return Ok((Cow::Borrowed(&[]), false)),
+        Reach::Configured(sessions) => return Ok((Cow::Borrowed(sessions), false)),
         Reach::Granted(grants) => grants,
     };
     let mut candidates = snapshot.grant_candidates(&grants.rules())?;
@@ -245,11 +270,7 @@ pub fn reached<'r>(
         candidates = snapshot.grant_candidates(&now.rules())?;
     }
     let is_over = candidates.is_over;
-    let mut sessions = if is_over {
-        Vec::new()
-    } else {
-        reached_by_rules(snapshot, seen, &now, candidates)?
-    };
+    let mut sessions = reached_by_rules(snapshot, seen, &now, candidates)?;
     let named = now.targets().filter_map(|target| match target {
         GrantTarget::Session(session_id) => Some(session_id.clone()),
         GrantTarget::Rule(_) => None,
@@ -257,13 +278,7 @@ pub fn reached<'r>(
     sessions.extend(named);
     sessions.sort_unstable();
     sessions.dedup();
-    if is_over || sessions.len() > GRANT_SESSIONS_MAX {
-        return Err(Decline::RetrievalGrantLimit {
-            limit: GRANT_SESSIONS_MAX as u64,
-        }
-        .into());
-    }
-    Ok(Cow::Owned(sessions))
+    Ok((Cow::Owned(sessions), is_over))
 }
 
 /// Returns the candidates that the rules of a token reach, from memory or from the facts.
@@ -362,7 +377,7 @@ pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantR
             let found = snapshot.grant_reach(&[rule], &[])?;
             GrantReach {
                 sessions: found.sessions.len() as u64,
-                over_limit: found.is_over || found.sessions.len() > GRANT_SESSIONS_MAX,
+                over_limit: found.is_over,
             }
         }
     })

@@ -28,7 +28,7 @@ mod suite;
 pub use ci::{ci_failures, ci_outcome};
 pub use commit::commit_evidence;
 pub use content::{Content, ContentCache};
-pub use context::{ScanLimits, selected};
+pub use context::selected;
 pub use cursor::CursorKey;
 pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
@@ -36,8 +36,10 @@ pub use export::{Export, export};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use grant::{
     Reach, SeenGrants, TokenGrants, check_reach, explain_enforced_grant, explain_grant,
-    grant_entry, grant_reach, grant_target, grants, lost_revocation, reached, token_grants,
+    few_reached, grant_entry, grant_reach, grant_target, grants, lost_revocation, reached,
+    token_grants,
 };
+pub use occurrence::{Repeats, ScanBounds, ScanLimits};
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, abandonment, accepted_work_lifecycle,

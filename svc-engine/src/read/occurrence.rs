@@ -1,22 +1,61 @@
 //! Matches every part of a Session's visible calls against a query.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 
 use svc_model::context::Query;
 use svc_model::evidence::{EvidenceReadItem, Reference, Side};
+use svc_model::id::SessionId;
 use svc_model::limit::EVIDENCE_SOURCE_BYTES_MAX;
 use svc_model::problem::Decline;
+use svc_model::time::Instant;
 
 use super::{Content, ContentCache};
 use crate::derive::rank::Rank;
 use crate::derive::score::{Exclusion, Sameness};
 use crate::error::Error;
-use crate::store::{CallContents, ScanMeasure, Snapshot};
+use crate::store::{CallContents, ScanMeasure, Snapshot, StoreError};
+
+/// How a scan counts content that is repeated, as the history of a Session is in each of its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Each time.
+    Count,
+    /// Once, as the scan reads it. Only what takes memory or time is bounded then.
+    Once,
+}
+
+/// The bounds of scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanBounds {
+    /// Of scans that count repeated content each time.
+    pub repeated: ScanLimits,
+    /// Of scans that count it once.
+    pub distinct: ScanLimits,
+}
+
+impl Default for ScanBounds {
+    fn default() -> Self {
+        Self {
+            repeated: ScanLimits::of(Repeats::Count),
+            distinct: ScanLimits::of(Repeats::Once),
+        }
+    }
+}
+
+impl ScanBounds {
+    pub(crate) const fn of(&self, repeats: Repeats) -> &ScanLimits {
+        match repeats {
+            Repeats::Count => &self.repeated,
+            Repeats::Once => &self.distinct,
+        }
+    }
+}
 
 /// The bounds of a scan that an operator may raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanLimits {
+    /// How repeated content counts.
+    pub repeats: Repeats,
     /// Visible calls.
     pub calls: u64,
     /// Parts of these calls.
@@ -27,19 +66,31 @@ pub struct ScanLimits {
     pub state_bytes: u64,
 }
 
-impl Default for ScanLimits {
-    fn default() -> Self {
+impl ScanLimits {
+    /// Returns the defaults.
+    pub const fn of(repeats: Repeats) -> Self {
         use svc_model::limit;
+        let (calls, parts, source_bytes) = match repeats {
+            Repeats::Count => (
+                limit::EVIDENCE_CALLS_MAX,
+                limit::CONTEXT_PARTS_MAX,
+                limit::CONTEXT_SOURCE_BYTES_MAX,
+            ),
+            Repeats::Once => (
+                limit::DISTINCT_CALLS_MAX,
+                limit::DISTINCT_PARTS_MAX,
+                limit::DISTINCT_SOURCE_BYTES_MAX,
+            ),
+        };
         Self {
-            calls: limit::EVIDENCE_CALLS_MAX,
-            parts: limit::CONTEXT_PARTS_MAX,
-            source_bytes: limit::CONTEXT_SOURCE_BYTES_MAX,
+            repeats,
+            calls,
+            parts,
+            source_bytes,
             state_bytes: limit::CONTEXT_STATE_BYTES_MAX,
         }
     }
-}
 
-impl ScanLimits {
     /// Checks the size of a scan before anything is read.
     pub(super) fn check(&self, measure: &ScanMeasure) -> Result<(), Decline> {
         if measure.calls > self.calls {
@@ -47,6 +98,9 @@ impl ScanLimits {
                 count: measure.calls,
                 limit: self.calls,
             });
+        }
+        if self.repeats == Repeats::Once {
+            return Ok(());
         }
         for (bytes, limit) in [
             (measure.row_bytes, self.source_bytes),
@@ -60,12 +114,21 @@ impl ScanLimits {
         Ok(())
     }
 
+    /// Checks the canonical bytes of the distinct messages.
+    pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), Decline> {
+        if bytes > self.source_bytes {
+            let limit = self.source_bytes;
+            return Err(Decline::EvidenceSourceLimit { bytes, limit });
+        }
+        Ok(())
+    }
+
     /// Checks the number of parts, the last of the limits: a scan whose candidate state is also too
     /// large is declined for its state.
-    pub(super) fn check_parts(&self, measure: &ScanMeasure) -> Result<(), Decline> {
-        if measure.parts > self.parts {
+    pub(super) fn check_parts(&self, count: u64) -> Result<(), Decline> {
+        if count > self.parts {
             return Err(Decline::RetrievalPartLimit {
-                count: measure.parts,
+                count,
                 limit: self.parts,
             });
         }
@@ -103,9 +166,9 @@ impl std::ops::AddAssign for PartCounts {
     }
 }
 
-/// One distinct message, matched against the query once, however often it occurs.
+/// One distinct message, matched against the query once, however often it occurs. The message itself
+/// is not kept: those of a long Session take more memory than a read may.
 struct Matches {
-    content: Arc<Content>,
     counts: PartCounts,
     matched: Vec<Match>,
 }
@@ -118,7 +181,7 @@ struct Match {
 }
 
 impl Matches {
-    fn of(content: Arc<Content>, query: &Query) -> Self {
+    fn of(content: &Content, query: &Query) -> Self {
         let mut counts = PartCounts::default();
         let mut matched = Vec::new();
         let parts = content.searchable().iter().zip(&content.message.parts);
@@ -141,11 +204,7 @@ impl Matches {
                 },
             }
         }
-        Self {
-            content,
-            counts,
-            matched,
-        }
+        Self { counts, matched }
     }
 }
 
@@ -156,7 +215,7 @@ pub(super) struct Occurrence<'a> {
     side: Side,
     message_index: usize,
     found: Match,
-    content: &'a Arc<Content>,
+    content_id: i64,
 }
 
 impl<'a> Occurrence<'a> {
@@ -199,9 +258,9 @@ impl<'a> Occurrence<'a> {
             + self.found.sameness.body_bytes
     }
 
-    pub(super) fn item(&self) -> EvidenceReadItem {
-        let message = &self.content.message;
-        EvidenceReadItem {
+    /// Returns the occurrence without what is borrowed from its scan.
+    pub(super) fn place(&self) -> Place {
+        Place {
             reference: Reference {
                 inference_call_id: self.call.inference_call_id.clone(),
                 side: self.side.into(),
@@ -209,16 +268,87 @@ impl<'a> Occurrence<'a> {
                 part_index: self.found.part_index as u64,
             },
             observed_at: self.call.observed_at,
+            part_index: self.found.part_index,
+            content_id: self.content_id,
+            item_bytes: self.item_bytes(),
+        }
+    }
+}
+
+/// Where a matching part is. Its content is read again once it is chosen.
+pub(super) struct Place {
+    reference: Reference,
+    observed_at: Instant,
+    part_index: usize,
+    content_id: i64,
+    pub(super) item_bytes: u64,
+}
+
+impl Place {
+    /// Reads the part.
+    pub(super) fn read(
+        self,
+        snapshot: &mut Snapshot<'_>,
+        cache: &ContentCache,
+    ) -> Result<EvidenceReadItem, Error> {
+        let contents = cache.load(snapshot, [self.content_id])?;
+        let message = &contents[&self.content_id].message;
+        Ok(EvidenceReadItem {
+            reference: self.reference,
+            observed_at: self.observed_at,
             role: message.role.clone(),
             finish_reason: message.finish_reason.clone(),
-            part: message.parts[self.found.part_index].clone().into(),
-        }
+            part: message.parts[self.part_index].clone().into(),
+        })
     }
 }
 
 /// Returns the number of decimal digits.
 pub(super) fn digits(number: u64) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or(0)) + 1
+}
+
+/// The visible calls of one Session, and the ids of their distinct messages.
+pub(super) struct Calls {
+    calls: Vec<CallContents>,
+    ids: HashSet<i64>,
+}
+
+impl Calls {
+    /// Reads the visible calls of a Session.
+    pub(super) fn of(
+        snapshot: &mut Snapshot<'_>,
+        session_id: &SessionId,
+    ) -> Result<Self, StoreError> {
+        let calls = snapshot.call_contents(session_id)?;
+        let ids = calls
+            .iter()
+            .flat_map(|call| call.input.iter().chain(call.output.iter()));
+        let ids = ids.collect();
+        Ok(Self { calls, ids })
+    }
+
+    /// Returns the canonical bytes of the distinct messages.
+    pub(super) fn bytes(&self, snapshot: &mut Snapshot<'_>) -> Result<u64, StoreError> {
+        let mut ids: Vec<i64> = self.ids.iter().copied().collect();
+        ids.sort_unstable();
+        snapshot.content_bytes(&ids)
+    }
+
+    /// Matches the messages against a query.
+    pub(super) fn scan(
+        self,
+        snapshot: &mut Snapshot<'_>,
+        cache: &ContentCache,
+        query: &Query,
+    ) -> Result<Scan, StoreError> {
+        let mut matches = HashMap::with_capacity(self.ids.len());
+        cache.each(snapshot, self.ids, |id, content| {
+            matches.insert(id, Matches::of(content, query));
+        })?;
+        let calls = self.calls;
+        Ok(Scan { calls, matches })
+    }
 }
 
 /// The visible calls of one Session, with their matched messages.
@@ -228,33 +358,10 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Reads the visible calls of a Session.
-    pub(super) fn open(
-        snapshot: &mut Snapshot<'_>,
-        cache: &ContentCache,
-        session_id: &svc_model::id::SessionId,
-        query: &Query,
-    ) -> Result<Self, Error> {
-        let calls = snapshot.call_contents(session_id)?;
-        Self::of(snapshot, cache, calls, query)
-    }
-
-    fn of(
-        snapshot: &mut Snapshot<'_>,
-        cache: &ContentCache,
-        calls: Vec<CallContents>,
-        query: &Query,
-    ) -> Result<Self, Error> {
-        let ids = calls
-            .iter()
-            .flat_map(|call| call.input.iter().chain(&call.output).copied());
-        let contents = cache.load(snapshot, ids)?;
-        let mut matches = HashMap::with_capacity(contents.len());
-        for (id, content) in contents {
-            snapshot.check_deadline()?;
-            matches.insert(id, Matches::of(content, query));
-        }
-        Ok(Self { calls, matches })
+    /// Returns the number of parts of the distinct messages.
+    pub(super) fn distinct_parts(&self) -> u64 {
+        let each = self.matches.values();
+        each.map(|matches| matches.counts.scanned).sum()
     }
 
     /// Calls `each` with every occurrence of a matching part, and returns the counts of all parts.
@@ -265,8 +372,8 @@ impl Scan {
         let mut counts = PartCounts::default();
         for call in &self.calls {
             for (side, contents) in [(Side::Input, &call.input), (Side::Output, &call.output)] {
-                for (message_index, id) in contents.iter().enumerate() {
-                    let matches = &self.matches[id];
+                for (message_index, content_id) in contents.iter().enumerate() {
+                    let matches = &self.matches[&content_id];
                     counts += matches.counts;
                     for found in &matches.matched {
                         each(Occurrence {
@@ -274,7 +381,7 @@ impl Scan {
                             side,
                             message_index,
                             found: *found,
-                            content: &matches.content,
+                            content_id,
                         })?;
                     }
                 }
@@ -282,21 +389,4 @@ impl Scan {
         }
         Ok(counts)
     }
-}
-
-/// Calls `each` with every occurrence of a matching part of a Session, holding one call at a time
-/// in memory. For scans with too many parts to hold them all.
-pub(super) fn each_by_call(
-    snapshot: &mut Snapshot<'_>,
-    cache: &ContentCache,
-    session_id: &svc_model::id::SessionId,
-    query: &Query,
-    mut each: impl FnMut(&Occurrence<'_>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    for call in snapshot.call_contents(session_id)? {
-        snapshot.check_deadline()?;
-        let scan = Scan::of(snapshot, cache, vec![call], query)?;
-        scan.each(|occurrence| each(&occurrence))?;
-    }
-    Ok(())
 }

@@ -322,6 +322,10 @@ const STORED: Lookup<'_> = Lookup {
     select: "SELECT content_id FROM content WHERE content_id",
     then: "",
 };
+const BYTES_BY_ID: Lookup<'_> = Lookup {
+    select: "SELECT byte_count FROM content WHERE content_id",
+    then: "",
+};
 const CONTENT_BY_ID: Lookup<'_> = Lookup {
     select: "SELECT content_id, codec, byte_count, bytes FROM content WHERE content_id",
     then: "",
@@ -404,6 +408,17 @@ pub(super) fn verify(
     } else {
         Err(StoreError::ContentLost)
     }
+}
+
+/// Returns the canonical bytes of contents in all.
+pub(super) fn bytes(connection: &mut Connection, content_ids: &[i64]) -> Result<u64, StoreError> {
+    let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
+    let mut bytes = 0;
+    connection.lookup_many(&BYTES_BY_ID, &[], &keys, |row| {
+        bytes += row.count(0)?;
+        Ok(())
+    })?;
+    Ok(bytes)
 }
 
 /// Calls `each` with the id and the canonical bytes of each content.

@@ -24,16 +24,60 @@ pub(super) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
 /// Reads what [`write_ids`] wrote.
 pub(super) fn read_ids(bytes: &[u8]) -> Result<Vec<i64>, StoreError> {
     let mut ids = Vec::with_capacity(bytes.len());
-    let mut previous = 0_i64;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let written =
-            number::read(&mut rest).ok_or(corrupt("inference_calls", "its list of contents"))?;
-        let difference = (written >> 1).cast_signed() ^ -(written & 1).cast_signed();
-        previous = previous.wrapping_add(difference);
-        ids.push(previous);
+    for id in Reading::of(bytes) {
+        ids.push(id.ok_or(corrupt("inference_calls", "its list of contents"))?);
     }
     Ok(ids)
+}
+
+/// Reads one id after another; `None` where the bytes are malformed.
+struct Reading<'b> {
+    rest: &'b [u8],
+    previous: i64,
+}
+
+impl<'b> Reading<'b> {
+    const fn of(bytes: &'b [u8]) -> Self {
+        Self {
+            rest: bytes,
+            previous: 0,
+        }
+    }
+}
+
+impl Iterator for Reading<'_> {
+    type Item = Option<i64>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let Some(written) = number::read(&mut self.rest) else {
+            self.rest = &[];
+            return Some(None);
+        };
+        let difference = (written >> 1).cast_signed() ^ -(written & 1).cast_signed();
+        self.previous = self.previous.wrapping_add(difference);
+        Some(Some(self.previous))
+    }
+}
+
+/// A call's content ids as they are stored. The calls of a long Session repeat its history, so this
+/// takes an eighth of their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdList(Box<[u8]>);
+
+impl IdList {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
+        let is_whole = Reading::of(bytes).all(|id| id.is_some());
+        let list = is_whole.then(|| Self(bytes.into()));
+        list.ok_or(corrupt("inference_calls", "its list of contents"))
+    }
+
+    /// Returns the ids, in order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> {
+        Reading::of(&self.0).flatten()
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +96,9 @@ mod tests {
         fn malformed_id_lists_are_an_error(
             bytes in proptest::collection::vec(any::<u8>(), 0..50),
         ) {
-            drop(read_ids(&bytes));
+            let ids = read_ids(&bytes).ok();
+            let list = IdList::read(&bytes).ok();
+            prop_assert_eq!(list.map(|list| list.iter().collect()), ids);
         }
     }
 

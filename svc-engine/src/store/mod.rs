@@ -105,6 +105,7 @@ pub use grants::{
     ChangedGrant, GrantCandidates, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget,
     NoGrant, Reached,
 };
+pub use id_list::IdList;
 pub use inferred::NamedCall;
 pub use jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,

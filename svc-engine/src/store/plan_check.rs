@@ -111,6 +111,10 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
     // The pull requests of unclear repositories, for the same.
     (Walk, "f.pr_number, COUNT(*) FROM visible_"),
+    // The latest Sessions of the rules of a token: those of a repository are sorted, because it may
+    // have had several names.
+    (Sort, "AS BIGINT) AS rule"),
+    (Sort, "AS BIGINT), candidates."),
     // The count and the list of an operator's bulk change, with any conditions.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
     // The calls of a listed Session, counted up to a limit.

@@ -49,6 +49,10 @@ const MARKS: Lookup<'_> = Lookup {
     select: "SELECT session_id, mark FROM sessions WHERE org_id = $1 AND session_id",
     then: "",
 };
+const LAST_OBSERVED: Lookup<'_> = Lookup {
+    select: "SELECT session_id, last_observed_at_us FROM sessions WHERE org_id = $1 AND session_id",
+    then: "",
+};
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
 /// The condition that a call belongs to a Session. The organization and the Session are
@@ -300,6 +304,20 @@ pub(super) fn marks(
         Ok(())
     })?;
     Ok(marks)
+}
+
+pub(super) fn last_observed(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    sessions: &[Value<'_>],
+) -> Result<HashMap<String, i64>, StoreError> {
+    let mut times = HashMap::with_capacity(sessions.len());
+    let organization = [org_id.as_str().into()];
+    connection.lookup_many(&LAST_OBSERVED, &organization, sessions, |row| {
+        times.insert(row.text(0)?, row.integer(1)?);
+        Ok(())
+    })?;
+    Ok(times)
 }
 
 pub(super) fn known(

@@ -310,6 +310,25 @@ impl<'s> Snapshot<'s> {
         sessions::known(self.connection()?, org_id, session_id)
     }
 
+    /// Returns those of these Sessions that a fact names, the one with the latest fact first, and
+    /// Sessions of one moment by their ids.
+    pub fn latest_first<'i>(
+        &mut self,
+        sessions: &'i [SessionId],
+    ) -> Result<Vec<&'i SessionId>, StoreError> {
+        let org_id = self.org_id;
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
+        let times = sessions::last_observed(self.connection()?, org_id, &keys)?;
+        let known = sessions.iter();
+        let known = known.filter_map(|session| Some((*times.get(session.as_str())?, session)));
+        let mut known: Vec<(i64, &SessionId)> = known.collect();
+        known.sort_unstable_by_key(|(time, session)| (std::cmp::Reverse(*time), *session));
+        Ok(known.into_iter().map(|(_, session)| session).collect())
+    }
+
     /// Returns the marks of these Sessions, except those that no fact names. As long as a Session's
     /// mark is unchanged, so are its facts.
     pub fn marks_of_sessions(
@@ -430,6 +449,11 @@ impl<'s> Snapshot<'s> {
     pub fn call_raw(&mut self, inference_call_id: FactId) -> Result<Option<Vec<u8>>, StoreError> {
         let org_id = self.org_id;
         calls::raw(self.connection()?, org_id, inference_call_id)
+    }
+
+    /// Returns the canonical bytes of contents in all.
+    pub fn content_bytes(&mut self, content_ids: &[i64]) -> Result<u64, StoreError> {
+        content::bytes(self.connection()?, content_ids)
     }
 
     /// Calls `each` with the id and the canonical bytes of every content, in any order.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use svc_model::display::is_hidden;
 use svc_model::json::{Json, Object, Text};
 use svc_model::limit::IDENTITY_BYTES_MAX;
 
@@ -83,15 +84,16 @@ pub(super) fn json(value: &Json) -> String {
     one_line(&String::from_utf8_lossy(&value.to_canonical()))
 }
 
-/// Escapes characters that JSON allows in a string but some readers take for the end of a line.
+/// Escapes characters that JSON allows in a string and that are not shown as themselves.
 pub(super) fn one_line(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for character in json.chars() {
-        match character {
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
-                let _ = write!(line, "\\u{:04x}", u32::from(character));
+        if is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(line, "\\u{unit:04x}");
             }
-            _ => line.push(character),
+        } else {
+            line.push(character);
         }
     }
     line
@@ -111,5 +113,22 @@ pub(super) fn quote_up_to(text: &Text, characters_max: usize) -> String {
         quoted
     } else {
         format!("{quoted} and {rest} more characters")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotation_hides_nothing_from_people() {
+        let text = Text::from("a\u{202e}\u{2066}\u{200b}\u{e0041}\u{feff}\u{1b}\nb");
+        let quoted = quote(&text);
+        assert_eq!(
+            quoted,
+            r#""a\u202e\u2066\u200b\udb40\udc41\ufeff\u001b\nb""#
+        );
+        let read: String = serde_json::from_str(&quoted).unwrap();
+        assert_eq!(Some(&*read), text.as_str());
     }
 }

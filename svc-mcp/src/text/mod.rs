@@ -93,7 +93,13 @@ fn sessions(body: &Object, max_bytes: u64) -> String {
         "{}: {}. {} with {} were searched, of {} granted.",
         plain(body, "status"),
         counted(items.len() as u64, "Session", "Sessions"),
-        counted(count("found_sessions"), "Session", "Sessions"),
+        match count("searched_sessions") {
+            Some(searched) => format!(
+                "Only the latest {searched} of {}",
+                counted(count("found_sessions"), "Session", "Sessions")
+            ),
+            None => counted(count("found_sessions"), "Session", "Sessions"),
+        },
         counted(count("scanned_parts"), "part", "parts"),
         count_or_unknown(count("authorized_sessions")),
     );

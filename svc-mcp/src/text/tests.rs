@@ -109,6 +109,15 @@ fn a_search_reports_what_it_left_out_and_which_tool_to_call() {
 }
 
 #[test]
+fn a_discovery_that_searched_only_the_latest_sessions_says_so() {
+    let body = r#"{"status":"no_match","coverage":{"authorized_sessions":55,"found_sessions":54,"searched_sessions":32,"scanned_parts":9},"skipped":{},"items":[]}"#;
+    let text = written(SESSIONS, body);
+    let expected = "no_match: 0 Sessions. Only the latest 32 of 54 Sessions with 9 parts were \
+                    searched, of 55 granted.";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
 fn a_discovery_marks_sessions_of_the_commit_and_reports_what_it_left_out() {
     let long = "x".repeat(500);
     let body = format!(

@@ -103,7 +103,7 @@ impl Request for ContextDiscoveryRequest {
     }
 }
 
-/// What was scanned, summed over the whole grant. There is a reply only if the scan was complete.
+/// What was scanned, summed over the Sessions that were searched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -112,7 +112,11 @@ pub struct DiscoveryCoverage {
     pub authorized_sessions: u64,
     /// The number of Sessions in the grant that some fact names.
     pub found_sessions: u64,
-    /// The number of their visible calls.
+    /// The number of these Sessions that were searched, the ones with the latest facts, if all of
+    /// them together are too much to search at once. Absent if all were searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched_sessions: Option<u64>,
+    /// The number of visible calls of the searched Sessions.
     pub visible_inference_calls: u64,
     /// The number of their quarantined calls, which are not scanned.
     pub quarantined_inference_calls: u64,
@@ -120,14 +124,14 @@ pub struct DiscoveryCoverage {
     pub scanned_parts: u64,
     /// The number of parts that contain a keyword. Repeated content counts each time.
     pub matched_parts: u64,
-    /// Always true: there is a reply only if every visible part was scanned.
-    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
+    /// Whether every visible part of the found Sessions was scanned: false only if
+    /// `searched_sessions` is present.
     pub complete_visible_scan: bool,
 }
 
 /// Why scanned parts and known Sessions are not among the candidates. The parts counted here and
 /// `matched_parts` add up to `scanned_parts`; the Sessions counted here and the candidates add up
-/// to `found_sessions`.
+/// to the searched ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]

@@ -74,11 +74,11 @@ pub struct GrantEntry {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantReach {
-    /// The number of Sessions that it reaches now. If `over_limit` is true, only those found until
-    /// then.
+    /// The number of Sessions that it reaches now. If `over_limit` is true, only those among the
+    /// latest 1,000 that it would have to examine.
     pub sessions: u64,
-    /// Whether it reaches more Sessions than one discovery accepts. Each of them can still be
-    /// opened by its id.
+    /// Whether it would have to examine more Sessions than one discovery does. Each Session that it
+    /// reaches can still be opened by its id.
     pub over_limit: bool,
 }
 

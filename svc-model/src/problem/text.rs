@@ -33,11 +33,32 @@ impl Decline {
             Self::EvidenceResponseLimit { .. } => "evidence_response_limit",
             Self::RetrievalPartLimit { .. } => "retrieval_part_limit",
             Self::RetrievalStateLimit { .. } => "retrieval_state_limit",
-            Self::RetrievalGrantLimit { .. } => "retrieval_grant_limit",
             Self::RepositorySelectorAmbiguous => "repository_selector_ambiguous",
             Self::RepositoryEvidenceLimit => "repository_evidence_limit",
             Self::NonFiniteNumber => "non_finite_number",
         }
+    }
+}
+
+/// Writes how much exceeds a limit, with its unit.
+fn over(f: &mut fmt::Formatter<'_>, count: u64, unit: &str, limit: u64, word: &str) -> fmt::Result {
+    let (count, limit) = (Thousands(count), Thousands(limit));
+    write!(f, "{count} {unit} exceed the limit of {limit} ({word})")
+}
+
+/// A number with a comma after every three digits.
+struct Thousands(u64);
+
+impl fmt::Display for Thousands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (place, digit) in digits.char_indices() {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        Ok(())
     }
 }
 
@@ -67,15 +88,10 @@ impl fmt::Display for Decline {
                     "the content that reference {reference_index} names was erased ({word})"
                 )
             }
-            Self::EvidenceInventoryLimit { count, limit }
-            | Self::RetrievalPartLimit { count, limit } => {
-                write!(f, "{count} exceed the limit of {limit} ({word})")
-            }
+            Self::EvidenceInventoryLimit { count, limit } => over(f, *count, "calls", *limit, word),
+            Self::RetrievalPartLimit { count, limit } => over(f, *count, "parts", *limit, word),
             Self::EvidenceSourceLimit { bytes, limit } => {
-                write!(
-                    f,
-                    "{bytes} stored bytes exceed the limit of {limit} ({word})"
-                )
+                over(f, *bytes, "stored bytes", *limit, word)
             }
             Self::EvidenceResponseLimit { limit } => {
                 write!(f, "the reply would exceed {limit} bytes ({word})")
@@ -84,12 +100,6 @@ impl fmt::Display for Decline {
                 write!(
                     f,
                     "the candidates take more than {limit_bytes} bytes ({word})"
-                )
-            }
-            Self::RetrievalGrantLimit { limit } => {
-                write!(
-                    f,
-                    "the grants of the token reach more than {limit} Sessions ({word})"
                 )
             }
             Self::RepositorySelectorAmbiguous => {

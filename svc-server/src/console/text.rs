@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use svc_model::display::{clock, escaped};
+use svc_model::display::{clock, escaped, is_hidden};
 use svc_model::json::Text;
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
@@ -31,12 +31,7 @@ pub(super) fn inert_text(text: &Text) -> String {
 }
 
 fn push(character: char, shown: &mut String) {
-    // Besides control characters, these are characters that change the text direction, and
-    // invisible ones.
-    let steers = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    if character.is_control() || steers {
+    if is_hidden(character) {
         shown.extend(character.escape_unicode());
     } else {
         shown.push(character);

@@ -69,7 +69,7 @@ fn all() -> Vec<Problem> {
     all
 }
 
-fn declines() -> [Decline; 12] {
+fn declines() -> [Decline; 11] {
     [
         Decline::EvidenceUnavailable {
             reference_index: None,
@@ -81,7 +81,6 @@ fn declines() -> [Decline; 12] {
         Decline::EvidenceResponseLimit { limit: 0 },
         Decline::RetrievalPartLimit { count: 0, limit: 0 },
         Decline::RetrievalStateLimit { limit_bytes: 0 },
-        Decline::RetrievalGrantLimit { limit: 0 },
         Decline::RepositorySelectorAmbiguous,
         Decline::RepositoryEvidenceLimit,
         Decline::NonFiniteNumber,

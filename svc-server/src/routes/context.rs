@@ -64,9 +64,8 @@ pub(super) async fn retrieve(
     };
     let reach = reach(&exchange)?;
     exchange
-        .app
-        .engine
-        .selected(reach, request)
+        .engine()
+        .selected(reach, exchange.repeats(), request)
         .await
         .map_err(Problem::from)
 }
@@ -77,9 +76,8 @@ pub(super) async fn discover(
 ) -> Result<DiscoveryResult, Problem> {
     let reach = reach(&exchange)?;
     exchange
-        .app
-        .engine
-        .discover(reach, request)
+        .engine()
+        .discover(reach, exchange.repeats(), request)
         .await
         .map_err(Problem::from)
 }
@@ -91,9 +89,8 @@ pub(super) async fn selected(
     let reach = reach(&exchange)?;
     let reach = among(&exchange.app, reach, &request.session_id).await?;
     exchange
-        .app
-        .engine
-        .selected(reach, request)
+        .engine()
+        .selected(reach, exchange.repeats(), request)
         .await
         .map_err(Problem::from)
 }
@@ -104,7 +101,7 @@ pub(super) async fn inventory(
 ) -> Result<Inventory, Problem> {
     let reach = reach(&exchange)?;
     let reach = among(&exchange.app, reach, &request.session_id).await?;
-    let engine = &exchange.app.engine;
+    let engine = exchange.engine();
     engine
         .inventory(reach, request)
         .await
@@ -117,7 +114,7 @@ pub(super) async fn manifest(
 ) -> Result<Manifest, Problem> {
     let reach = reach(&exchange)?;
     let reach = among(&exchange.app, reach, &request.session_id).await?;
-    let engine = &exchange.app.engine;
+    let engine = exchange.engine();
     engine.manifest(reach, request).await.map_err(Problem::from)
 }
 
@@ -127,6 +124,6 @@ pub(super) async fn read(
 ) -> Result<EvidenceRead, Problem> {
     let reach = reach(&exchange)?;
     let reach = among(&exchange.app, reach, &request.session_id).await?;
-    let engine = &exchange.app.engine;
+    let engine = exchange.engine();
     engine.evidence(reach, request).await.map_err(Problem::from)
 }

@@ -11,8 +11,7 @@ pub(crate) async fn inventory(
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .inventory(Reach::All, request)
         .await
         .map_err(Problem::from)
@@ -23,8 +22,7 @@ pub(crate) async fn manifest(
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .manifest(Reach::All, request)
         .await
         .map_err(Problem::from)
@@ -35,8 +33,7 @@ pub(crate) async fn read(
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .evidence(Reach::All, request)
         .await
         .map_err(Problem::from)

@@ -57,8 +57,7 @@ pub(crate) async fn session(
     request: SessionDossierRequest,
 ) -> Result<SessionAnswer, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .session_dossier(request)
         .await
         .map_err(Problem::from)
@@ -69,8 +68,7 @@ pub(crate) async fn commit(
     request: CommitRequest,
 ) -> Result<CommitEvidence, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .commit_evidence(request)
         .await
         .map_err(Problem::from)

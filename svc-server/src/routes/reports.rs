@@ -8,8 +8,7 @@ pub(crate) async fn model_outcomes(
     request: ReportRequest,
 ) -> Result<ModelOutcomes, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .model_outcomes(request)
         .await
         .map_err(Problem::from)
@@ -20,8 +19,7 @@ pub(crate) async fn accepted_work_lifecycle(
     request: ReportRequest,
 ) -> Result<AcceptedWorkLifecycle, Problem> {
     exchange
-        .app
-        .engine
+        .engine()
         .accepted_work_lifecycle(request)
         .await
         .map_err(Problem::from)

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use secrecy::{ExposeSecret as _, SecretString};
 use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
-use svc_engine::read::CursorKey;
+use svc_engine::read::{CursorKey, ScanBounds, ScanLimits};
 use svc_model::grant::TokenName;
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
@@ -150,17 +150,11 @@ impl Settings {
         let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
         let grant = reader.grant();
         secrets.check_retrieval(&mut reader, &grant);
-        let slots = reader.number(env::READ_SLOTS, limit::READ_SLOTS_DEFAULT as u64);
-        let scan = svc_engine::read::ScanLimits {
-            calls: reader.number(env::CONTEXT_MAX_CALLS, limit::EVIDENCE_CALLS_MAX),
-            parts: reader.number(env::CONTEXT_MAX_PARTS, limit::CONTEXT_PARTS_MAX),
-            source_bytes: reader.number(
-                env::CONTEXT_MAX_SOURCE_BYTES,
-                limit::CONTEXT_SOURCE_BYTES_MAX,
-            ),
-            state_bytes: reader
-                .number(env::CONTEXT_MAX_STATE_BYTES, limit::CONTEXT_STATE_BYTES_MAX),
-        };
+        let slots = reader.number(env::READ_SLOTS);
+        let slots = slots.map_or(limit::READ_SLOTS_DEFAULT, |slots| {
+            usize::try_from(slots).unwrap_or(usize::MAX).min(1_024)
+        });
+        let scan = scan_bounds(&mut reader);
         let cache_bytes = reader
             .parsed(env::CACHE_BYTES, "must be a whole number", |text| {
                 text.parse().ok()
@@ -193,8 +187,7 @@ impl Settings {
         let (Some(store), Some(forge_host), []) = (store, forge_host, mistakes.as_slice()) else {
             return Err(SettingsError(mistakes));
         };
-        let mut engine = EngineConfig::new(store.url, store.org_id)
-            .with_read_slots(usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, 1_024));
+        let mut engine = EngineConfig::new(store.url, store.org_id).with_read_slots(slots);
         engine.store.migrate = migrate;
         engine.scan = scan;
         engine.cache_bytes = cache_bytes;
@@ -224,6 +217,28 @@ impl Settings {
             secrets_file: None,
         })
     }
+}
+
+/// Reads the bounds of scans. One that is set replaces the defaults of both ways to count.
+fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
+    let mut scan = ScanBounds::default();
+    let bounds: [(&str, fn(&mut ScanLimits) -> &mut u64); 4] = [
+        (env::CONTEXT_MAX_CALLS, |limits| &mut limits.calls),
+        (env::CONTEXT_MAX_PARTS, |limits| &mut limits.parts),
+        (env::CONTEXT_MAX_SOURCE_BYTES, |limits| {
+            &mut limits.source_bytes
+        }),
+        (env::CONTEXT_MAX_STATE_BYTES, |limits| {
+            &mut limits.state_bytes
+        }),
+    ];
+    for (name, bound) in bounds {
+        if let Some(number) = reader.number(name) {
+            *bound(&mut scan.repeated) = number;
+            *bound(&mut scan.distinct) = number;
+        }
+    }
+    scan
 }
 
 /// Complete settings for tests, which can be changed.

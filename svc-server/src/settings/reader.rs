@@ -107,11 +107,10 @@ impl<'s> Reader<'s> {
             .unwrap_or(default)
     }
 
-    pub(super) fn number(&mut self, name: &str, default: u64) -> u64 {
+    pub(super) fn number(&mut self, name: &str) -> Option<u64> {
         self.parsed(name, "must be a whole number from 1", |text| {
             text.parse().ok().filter(|number| *number > 0)
         })
-        .unwrap_or(default)
     }
 
     pub(super) fn secret(&mut self, name: &str) -> Option<SecretString> {

@@ -3,16 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use harness::delivery::Call;
 use harness::http::Request;
-use harness::random::Random;
 use harness::server::{
     Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
 };
-use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
-use super::agent::{Agent, TRANSPORTS, Transport, enable, start};
+use super::agent::{Agent, TRANSPORTS, Transport, enable, serving, start};
 use super::{SESSION, deliver, message};
 
 #[test]
@@ -56,11 +53,11 @@ fn requests_from_foreign_web_pages_are_refused() {
         r#"["https://agents.example:443"]"#.into(),
     );
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
-    let given_all = |given: &[(&str, &str)]| {
+    let sent = |target: &str, given: &[(&str, &str)]| {
         let message = message(Some(RETRIEVAL_TOKEN));
         let body = message.body.expect("a body");
         let address = server.base_url().replace("http://", "");
-        let mut head = String::from("POST /mcp HTTP/1.1\r\nconnection: close\r\n");
+        let mut head = format!("POST {target} HTTP/1.1\r\nconnection: close\r\n");
         let length = ("content-length".to_owned(), body.len().to_string());
         let mut headers = message.headers;
         headers.push(length);
@@ -87,9 +84,16 @@ fn requests_from_foreign_web_pages_are_refused() {
             .and_then(|status| status.parse().ok());
         status.unwrap_or(0_u16)
     };
+    let given_all = |given: &[(&str, &str)]| sent("/mcp", given);
     let given = |name: &str, value: &str| given_all(&[(name, value)]);
     assert_eq!(given("host", "evil.example"), 403);
     assert_eq!(given("host", "localhost:1234"), 200);
+    assert_eq!(given("host", "a@127.0.0.1"), 403);
+    assert_eq!(given("host", "127.0.0.1:abc"), 403);
+    // The host of an absolute target counts, and not that of the header.
+    assert_eq!(sent("http://evil.example/mcp", &[]), 403);
+    let absolute = format!("{}/mcp", server.base_url());
+    assert_eq!(sent(&absolute, &[("host", "evil.example")]), 200);
     assert_eq!(given("origin", "https://evil.example"), 403);
     assert_eq!(given("origin", "null"), 403);
     assert_eq!(given("origin", "http://localhost:3000"), 403);
@@ -136,7 +140,9 @@ fn an_mcp_message_has_a_size_limit_one_content_type_and_one_method() {
     }
     for (name, value, status) in [
         ("content-type", "text/plain", 415),
-        ("accept", "text/html", 406),
+        ("accept", "*/*", 200),
+        ("accept", "application/*, text/*", 200),
+        ("accept", "text/html", 200),
         ("mcp-protocol-version", "1999-01-01", 400),
     ] {
         let mut request = message(Some(RETRIEVAL_TOKEN));
@@ -144,6 +150,11 @@ fn an_mcp_message_has_a_size_limit_one_content_type_and_one_method() {
         let reply = server.send(&request.header(name, value));
         assert_eq!(reply.status, status, "{name}: {}", reply.text());
     }
+    let mut request = message(Some(RETRIEVAL_TOKEN));
+    request.headers.retain(|(name, _)| name != "accept");
+    let reply = server.send(&request);
+    assert_eq!(reply.status, 200, "any media type");
+    assert_eq!(reply.header("content-type"), Some("application/json"));
     for method in ["GET", "DELETE", "PUT"] {
         let request = Request {
             method: method.into(),
@@ -215,66 +226,45 @@ fn an_operator_keeps_all_tools_while_the_service_is_down() {
 }
 
 #[test]
-fn an_agent_without_a_grant_is_told_so() {
+fn an_operator_without_sessions_to_search_is_offered_no_search_and_told_why() {
     let mut configuration = Configuration::default();
     enable(&mut configuration);
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
     for transport in TRANSPORTS {
         let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
+        let tools = agent.tools();
+        assert_eq!(tools.len(), 6);
+        assert!(tools.iter().all(|tool| tool["name"] != "find_evidence"));
         let parts = agent.refused("find_evidence", json!({"query": "pager"}));
         assert_eq!(parts["code"], "retrieval_disabled");
         assert_eq!(parts["status"], 404);
+        let hint = parts["hint"].as_str().expect("a hint");
+        assert!(hint.contains("only SVC_RETRIEVAL_SESSION_IDS"), "{hint}");
     }
 }
 
 #[test]
-fn a_question_without_a_free_slot_is_refused_with_a_wait() {
-    let mut configuration = Configuration::granting(&["long"]);
-    enable(&mut configuration);
-    for (name, value) in [("SVC_READ_SLOTS", "1"), ("SVC_CACHE_BYTES", "0")] {
-        configuration.variables.insert(name.into(), value.into());
-    }
+fn agents_that_ask_at_once_wait_for_the_only_slot() {
+    let mut configuration = serving(&[SESSION]);
+    configuration
+        .variables
+        .insert("SVC_READ_SLOTS".into(), "1".into());
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
-    let mut random = Random::new(3);
-    for number in 0..30 {
-        let words: Vec<String> = (0..6_000).map(|_| format!("{:x}", random.bits())).collect();
-        let call = Call::new("long", &format!("call-{number}"))
-            .messages(vec![json!({"role": "user", "content": words.join(" ")})]);
-        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
-    }
-    let agents: Vec<Agent> = (0..8)
+    deliver(&server);
+    let agents: Vec<Agent> = (0..16)
         .map(|_| Agent::connect(&server, Transport::Http, RETRIEVAL_TOKEN))
         .collect();
     let together = std::sync::Barrier::new(agents.len());
-    let arguments = json!({"session_id": "long", "query": "window pager"});
-    let results: Vec<CallToolResult> = std::thread::scope(|scope| {
-        let calls: Vec<_> = agents
-            .iter()
-            .map(|agent| {
-                scope.spawn(|| {
-                    together.wait();
-                    agent.call("search_session", arguments.clone())
-                })
-            })
-            .collect();
-        calls
-            .into_iter()
-            .map(|call| call.join().expect("a result"))
-            .collect()
+    let arguments = json!({"session_id": SESSION, "query": "window pager"});
+    std::thread::scope(|scope| {
+        for agent in &agents {
+            let (together, arguments) = (&together, arguments.clone());
+            scope.spawn(move || {
+                together.wait();
+                agent.structured("search_session", arguments);
+            });
+        }
     });
-    let refused: Vec<&CallToolResult> = results
-        .iter()
-        .filter(|result| result.is_error == Some(true))
-        .collect();
-    assert!(refused.len() < results.len(), "no read got the slot");
-    assert!(!refused.is_empty(), "no read was refused");
-    for result in refused {
-        let parts = &result.meta.as_ref().expect("a refusal")["svc/refusal"];
-        assert_eq!(parts["code"], "busy", "{parts}");
-        assert_eq!(parts["status"], 503, "{parts}");
-        assert_eq!(parts["retry_after_seconds"], 1, "{parts}");
-    }
-    agents[0].structured("search_session", arguments);
 }
 
 #[test]

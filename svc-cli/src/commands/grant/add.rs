@@ -4,7 +4,7 @@ use svc_engine::read;
 use svc_model::facts::AgentHarness;
 use svc_model::grant::{GrantReceipt, GrantRequest};
 use svc_model::id::{SessionId, UserId};
-use svc_model::limit::GRANT_SESSIONS_MAX;
+use svc_model::limit::GRANT_RULE_ROWS_MAX;
 use svc_model::time::Instant;
 
 use super::{Where, change, print, reason, receipt, refused, token, unanswered, warn_of_token};
@@ -105,8 +105,8 @@ fn warn(receipt: &GrantReceipt, output: &mut Output) {
         .is_some_and(|scope| scope.session_id.is_some());
     match receipt.reach {
         Some(reach) if reach.over_limit => output.warning(&format!(
-            "retrieval_grant_limit: the rule reaches more than {GRANT_SESSIONS_MAX} Sessions, or \
-             examines too many; discovery is declined, but a Session can still be read by its id"
+            "many_sessions: more than {GRANT_RULE_ROWS_MAX} Sessions may match the rule; discovery \
+             searches the latest, and every other one can still be read by its id"
         )),
         Some(reach) if reach.sessions == 0 && is_session => output.warning(
             "session_unknown: no fact names the Session yet; it can be read once one does",

@@ -97,19 +97,19 @@ snippets! {
     /// Every agent that can read evidence, in the order of its guide.
     AGENTS;
     "mcp-claude-code", "mcp-claude-code.sh", "sh", "a shell with claude", [
-        "SVC_RETRIEVAL_TOKEN is the service's setting of the same name; claude stores its value in its own file",
+        "SVC_RETRIEVAL_TOKEN is the token that the operator gave you; claude stores its value in its own file",
         "the service needs SVC_ENABLE_MCP=true; without it: claude mcp add svc --env SVC_URL=https://svc.example --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-codex", "mcp-codex.sh", "sh", "a shell with codex", [
-        "codex reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
+        "codex reads SVC_RETRIEVAL_TOKEN, the token that the operator gave you, from its environment",
         "the service needs SVC_ENABLE_MCP=true; without it: codex mcp add svc --env SVC_URL=https://svc.example --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-cursor", "mcp-cursor.json", "json", "~/.cursor/mcp.json, or .cursor/mcp.json of a project", [
-        "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
+        "Cursor reads SVC_RETRIEVAL_TOKEN, the token that the operator gave you, from its environment",
         "the service needs SVC_ENABLE_MCP=true; without it, replace url and headers with the command svc, the argument mcp, and env with SVC_URL and, as SVC_TOKEN, the retrieval token: without them svc mcp uses the token of whoever is logged in",
     ];
     "mcp-vscode", "mcp-vscode.sh", "sh", "a shell with code", [
-        "VS Code reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
+        "VS Code reads SVC_RETRIEVAL_TOKEN, the token that the operator gave you, from its environment",
         "the service needs SVC_ENABLE_MCP=true; without it: code --add-mcp '{\"name\":\"svc\",\"command\":\"svc\",\"args\":[\"mcp\"],\"env\":{\"SVC_URL\":\"https://svc.example\",\"SVC_TOKEN\":\"${env:SVC_RETRIEVAL_TOKEN}\"}}'",
     ];
 }

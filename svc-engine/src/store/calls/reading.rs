@@ -12,6 +12,7 @@ use svc_model::time::Instant;
 use super::left_out;
 use crate::store::connection::Connection;
 use crate::store::error::corrupt;
+use crate::store::id_list::IdList;
 use crate::store::model_call_id::ModelCallId;
 use crate::store::repetition::Ids;
 use crate::store::sessions::calls_of_session;
@@ -91,9 +92,9 @@ pub struct CallContents {
     /// When it was observed.
     pub observed_at: Instant,
     /// The contents of its input messages, in order.
-    pub input: Vec<i64>,
+    pub input: IdList,
     /// The contents of its output messages, in order.
-    pub output: Vec<i64>,
+    pub output: IdList,
 }
 
 /// One side of a visible call.
@@ -193,8 +194,8 @@ pub(in crate::store) fn contents(
         Ok(CallContents {
             inference_call_id: row.fact_id(0)?.into(),
             observed_at: instant(row, 1)?,
-            input: id_list::read_ids(&row.blob(2)?)?,
-            output: id_list::read_ids(&row.blob(3)?)?,
+            input: row.with_blob(2, IdList::read)??,
+            output: row.with_blob(3, IdList::read)??,
         })
     })
 }

@@ -112,9 +112,9 @@ fn obstacles(statement: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<
     found
 }
 
-/// Selects a bounded number of rows by the member of the rule that the fewest Sessions share. Each
-/// Session that the rule can reach has a row. `among` limits them to some Sessions, unless it is
-/// empty.
+/// Selects a bounded number of rows, the latest, by the member of the rule that the fewest Sessions
+/// share. Each Session that the rule can reach has a row. `among` limits them to some Sessions,
+/// unless it is empty.
 pub(super) fn run(
     statement: &mut Statement<'_>,
     org: &str,
@@ -158,7 +158,7 @@ pub(super) fn run(
         .map(|session_id| statement.own(session_id.as_str().to_owned()))
         .collect();
     let among = if among.is_empty() {
-        String::new()
+        format!(" ORDER BY {row}.captured_at_us DESC")
     } else {
         format!(
             " AND {row}.session_number IN (SELECT n.session_number FROM sessions n \

@@ -131,9 +131,7 @@ fn messages(store: &Store, session_id: &str) -> Vec<Sides> {
     let mut bytes = std::collections::HashMap::new();
     let ids: Vec<i64> = calls
         .iter()
-        .flat_map(|call| [&call.input, &call.output])
-        .flatten()
-        .copied()
+        .flat_map(|call| call.input.iter().chain(call.output.iter()))
         .collect();
     snapshot
         .content(&ids, |content_id, content| {
@@ -141,7 +139,7 @@ fn messages(store: &Store, session_id: &str) -> Vec<Sides> {
             Ok(())
         })
         .unwrap();
-    let side = |ids: &[i64]| ids.iter().map(|id| bytes[id].clone()).collect::<Vec<_>>();
+    let side = |ids: &IdList| ids.iter().map(|id| bytes[&id].clone()).collect::<Vec<_>>();
     calls
         .iter()
         .map(|call| (side(&call.input), side(&call.output)))

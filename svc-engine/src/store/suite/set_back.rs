@@ -18,9 +18,9 @@ fn prepared(store: &Store, call: InferenceCall) -> Append {
 fn asked(store: &Store, cache: &ContentCache, session_id: &str) -> Vec<Message> {
     let mut snapshot = store.snapshot_now();
     let calls = snapshot.call_contents(&session(session_id)).unwrap();
-    let ids = calls.iter().flat_map(|call| call.input.clone());
+    let ids = calls.iter().flat_map(|call| call.input.iter());
     let loaded = cache.load(&mut snapshot, ids).unwrap();
-    let first = |call: &CallContents| loaded[&call.input[0]].message.clone();
+    let first = |call: &CallContents| loaded[&call.input.iter().next().unwrap()].message.clone();
     calls.iter().map(first).collect()
 }
 

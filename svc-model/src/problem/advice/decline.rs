@@ -39,33 +39,47 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
                 )
                 .in_shell("To see when and why, on the machine of the store: `svc erase log`.")
         }
-        Decline::EvidenceInventoryLimit { .. } => {
-            too_large("Select one Session, or one with fewer calls.").in_shell(
-                "On the machine of the store, every call: `svc export --kind inference_calls \
-                 --content`.",
-            )
-        }
-        Decline::EvidenceSourceLimit { .. } => {
-            too_large("Ask for fewer references in one request.")
-                .to_agent("Open fewer references at once, of one call.")
-        }
+        Decline::EvidenceInventoryLimit { .. } => too_large(
+            "Select a Session with fewer calls. For a search, an operator can raise \
+             `SVC_CONTEXT_MAX_CALLS`.",
+        )
+        .to_agent(
+            "There are more calls than one answer covers. Open a call that you know with \
+             open_evidence, or ask the operator to raise SVC_CONTEXT_MAX_CALLS, which bounds \
+             searches.",
+        )
+        .in_shell(
+            "For a search, an operator can raise `SVC_CONTEXT_MAX_CALLS`; on the machine of the \
+             store, every call: `svc export --kind inference_calls --content`.",
+        ),
+        Decline::EvidenceSourceLimit { .. } => too_large(
+            "Ask for fewer references in one request. For a search, an operator can raise \
+             `SVC_CONTEXT_MAX_SOURCE_BYTES`.",
+        )
+        .to_agent(
+            "If you opened references, open fewer at once, of one call. If you searched, this \
+             Session is too long to search here: browse it with open_evidence, or ask the operator \
+             to raise SVC_CONTEXT_MAX_SOURCE_BYTES.",
+        ),
         Decline::EvidenceResponseLimit { .. } => {
             too_large("Ask for fewer references in one request.").to_agent(FEWER_REFERENCES)
         }
-        Decline::RetrievalPartLimit { .. } | Decline::RetrievalStateLimit { .. } => {
-            too_large("Select one Session; an operator can raise the limits of a scan.")
-        }
-        Decline::RetrievalGrantLimit { .. } => too_large(
-            "Open a Session by its id, or ask an operator to grant fewer: `svc grant list`.",
+        Decline::RetrievalPartLimit { .. } => too_large(
+            "Select a shorter Session, or ask the operator to raise `SVC_CONTEXT_MAX_PARTS`.",
         )
         .to_agent(
-            "You may read more Sessions than one search accepts. Name one with search_session or \
-             open_evidence, or ask the person who set up this server for a narrower grant.",
+            "This is too long to search here; browse it with open_evidence, or ask the operator to \
+             raise SVC_CONTEXT_MAX_PARTS.",
         )
-        .in_shell(
-            "Name a Session that you may read, or ask the operator to narrow the rule: `svc grant \
-             list`.",
-        ),
+        .shared_with_shell(),
+        Decline::RetrievalStateLimit { .. } => too_large(
+            "Use rarer keywords, or ask the operator to raise `SVC_CONTEXT_MAX_STATE_BYTES`.",
+        )
+        .to_agent(
+            "Too many parts match. Use rarer keywords, or ask the operator to raise \
+             SVC_CONTEXT_MAX_STATE_BYTES.",
+        )
+        .shared_with_shell(),
         Decline::RepositorySelectorAmbiguous => {
             to_client("Name the repository by provider, host and id.")
                 .in_console(OTHER_IDENTITY)

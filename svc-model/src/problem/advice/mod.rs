@@ -171,17 +171,18 @@ impl Problem {
                 )
                 .in_shell("To see the granted Sessions, with the retrieval token: `svc me`."),
             Self::RetrievalDisabled => to_client(
-                "Set `SVC_RETRIEVAL_TOKEN` and the granted Sessions; if several are granted, name \
-                 one.",
+                "Name a Session if the token may read several. The operator's token searches only \
+                 `SVC_RETRIEVAL_SESSION_IDS`; without them, use a token that was granted Sessions.",
             )
             .in_console(OVERVIEW)
             .to_agent(
-                "No Session is granted to agents here. Continue without earlier evidence, and tell \
-                 the person who runs the service.",
+                "The operator's token searches only SVC_RETRIEVAL_SESSION_IDS, and none are set. \
+                 Open a Session that you know with open_evidence, or continue without earlier \
+                 evidence, and tell the person who runs the service.",
             )
             .in_shell(
-                "The service needs `SVC_RETRIEVAL_TOKEN` and `SVC_RETRIEVAL_SESSION_IDS`; with \
-                 several Sessions, name one: `--session SESSION`.",
+                "Name a Session: `--session SESSION`. The operator's token searches only \
+                 `SVC_RETRIEVAL_SESSION_IDS`.",
             ),
             Self::MalformedJson => to_client("Send JSON."),
             Self::FormBody => to_client(

@@ -42,6 +42,8 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 /// The JSON-RPC codes for a body that is not JSON, and for one that is not a message.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
+/// The media types that the library asks for. Every answer is JSON, whatever the client accepts.
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// The maximum bytes of a refusal by the library.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
@@ -101,6 +103,15 @@ async fn answer(
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
     // The caller is known. Nothing after this needs the token, and nothing should log it.
     parts.headers.remove(header::AUTHORIZATION);
+    let host = Host::of_target(&parts.uri, &parts.headers);
+    let host = host.and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    let Some(host) = host else {
+        let why = "Forbidden: the host of the request is not allowed";
+        return Ok(error(StatusCode::FORBIDDEN, INVALID_REQUEST, why));
+    };
+    // The library reads the header only, and refuses clients that do not list both its media types.
+    parts.headers.insert(header::HOST, host);
+    parts.headers.insert(header::ACCEPT, ACCEPTED);
     // A page of this very service. Its host is checked anyway, so its origin need not be.
     if is_of_its_host(&parts.headers) {
         parts.headers.remove(header::ORIGIN);
@@ -146,13 +157,22 @@ async fn refused(response: Response, message: Option<Bytes>) -> Response {
         }
         _ => (INVALID_REQUEST, text.trim()),
     };
+    let (of_error, body) = error(parts.status, code, why).into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.extend(of_error.headers);
+    Response::from_parts(parts, body)
+}
+
+/// Returns an error of the protocol.
+fn error(status: StatusCode, code: i32, why: &str) -> Response {
     let error = serde_json::json!({
         "jsonrpc": "2.0", "id": null, "error": {"code": code, "message": why},
     });
-    parts.headers.remove(header::CONTENT_LENGTH);
+    let mut response = Response::new(Body::from(error.to_string()));
+    *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
-    parts.headers.insert(header::CONTENT_TYPE, json);
-    Response::from_parts(parts, Body::from(error.to_string()))
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
 /// Returns whether a request comes from a page of the host that it names.

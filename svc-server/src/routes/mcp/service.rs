@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use svc_mcp::{Question, Refusal, Service};
-use svc_model::endpoint::Endpoint;
+use svc_model::endpoint::{Endpoint, Selected};
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
@@ -92,6 +92,10 @@ impl Asker {
 impl Service for Asker {
     async fn authority(&self) -> Result<Authority, Refusal> {
         Ok(self.caller.authority)
+    }
+
+    async fn searches(&self) -> bool {
+        check_caller::<Selected>(&self.app, &self.caller).is_ok()
     }
 
     async fn ask(&self, question: Question) -> Result<Bytes, Refusal> {
