@@ -17,7 +17,7 @@ pub async fn deliver(
     let began = ended - Duration::from_millis(2_250);
     let call = GatewayCall::builder()
         .session(SessionId::new(session)?)
-        .id("call-1")
+        .id("7c3e5a10-4b52-4c0d-9a39-0e6f7c1d2b84")
         .model("gpt-5")
         .model_provider("openai")
         .text_message("user", "Why does the pager fire at night?")

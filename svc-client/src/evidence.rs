@@ -118,6 +118,7 @@ where
         schema_version: Version1,
         session_id: session_id.clone(),
         references: references.into_iter().collect(),
+        explain: true,
     };
     client.call::<E>(&request).await
 }

@@ -163,6 +163,7 @@ fn call(bencher: Bencher<'_, '_>, name: &str, redaction: Redaction) {
             user_id: None,
             payload: payload.clone(),
             capture: None,
+            compare: false,
         })
         .bench_values(|request| {
             let captured = with_receipt(redaction, |receipt| {

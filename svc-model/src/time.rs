@@ -24,6 +24,9 @@ const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
+/// A number of a Unix time above this is in milliseconds, any other in seconds.
+pub const UNIX_SECONDS_MAX: f64 = 2e10;
+
 impl Instant {
     /// The last instant in range.
     pub const MAX: Self = Self(END_MICROSECONDS - 1);
@@ -72,7 +75,7 @@ impl Instant {
         if !seconds.is_finite() {
             return Err(InstantError::OutOfRange);
         }
-        let seconds = if seconds.abs() > 2e10 {
+        let seconds = if seconds.abs() > UNIX_SECONDS_MAX {
             seconds / 1_000.0
         } else {
             seconds

@@ -124,12 +124,20 @@ fn a_redelivery_that_differs_is_logged_and_changes_nothing(backend: Backend) {
     }
     let other = Call::new("two", "call").messages(vec![json!({"role": "user", "content": "x"})]);
     let reply = server.deliver("/ingest/gateway", other.body());
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    assert_eq!(dig(&reply.json(), "stored"), Some(&Json::from(false)));
+    assert_eq!(reply.status, 409, "{}", reply.text());
     assert_eq!(logged(), 1, "{}", server.log());
     let log = server.log();
     assert!(log.contains("session_id,content"), "{log}");
     assert!(log.contains("inference_calls"), "{log}");
+    let same = Call::new("one", "call").messages(vec![json!({"role": "user", "content": "x"})]);
+    let reply = server.deliver("/ingest/gateway?compare=true", same.body());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(
+        dig(&reply.json(), "differs"),
+        Some(&Json::from(vec!["content".into()]))
+    );
+    let again = server.deliver("/ingest/gateway?compare=true", first.body());
+    assert_eq!(dig(&again.json(), "differs"), None);
     let path = "/query/session/two";
     assert_eq!(
         dig(&server.read_json(path), "found"),

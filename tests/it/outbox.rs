@@ -36,6 +36,7 @@ fn call(number: usize) -> GatewayIngestRequest {
         user_id: None,
         payload: Json::parse(payload.as_bytes()).expect("a payload"),
         capture: None,
+        compare: false,
     }
 }
 

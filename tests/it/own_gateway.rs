@@ -83,6 +83,7 @@ fn every_kind_of_part_is_read_back_unchanged(backend: Backend) {
             id: "t".to_owned(),
             name: "edit".into(),
             arguments: arguments.into_object().expect("an object"),
+            sent: None,
         },
         Part::ToolCallResponse {
             id: "t".to_owned(),

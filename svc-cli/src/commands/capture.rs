@@ -36,9 +36,13 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         sources(counts, now),
     ];
     let records = counts.log_records;
-    if records.received > 0 {
+    if records.received > 0 || records.malformed_containers > 0 {
+        let containers = match records.malformed_containers {
+            0 => String::new(),
+            containers => format!("; {containers} malformed around them"),
+        };
         blocks.push(format!(
-            "log records: {} received, {} translated, {} not, {} malformed\n",
+            "log records: {} received, {} translated, {} not, {} malformed{containers}\n",
             records.received, records.translated, records.untranslated, records.malformed
         ));
     }

@@ -96,6 +96,10 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
         "  {role}{heading}{}",
         finish.unwrap_or_default()
     ));
+    let content = match &item.sent_arguments {
+        Some(sent) => format!("{content}\nsent as: {}", escape_text(sent)),
+        None => content,
+    };
     for content_line in content.split('\n') {
         if content_line.is_empty() {
             line(format_args!(""));
@@ -149,6 +153,9 @@ mod tests {
             "  assistant calls edit (tool call t), stop\n    {\"n\":1.10,\"s\":\"\\u00e9\"}\n"
         ));
         assert_eq!(part_line(&call.part, 14), "edit {\"n\":1.10…");
+        let mut cut = item(r#"{"type":"tool_call","id":"t","name":"edit","arguments":{}}"#);
+        cut.sent_arguments = Some("{\"path\": \"a".into());
+        assert!(item_block(&cut).ends_with("    {}\n    sent as: {\"path\": \"a\n"));
         let result = item(r#"{"type":"tool_call_response","id":"t","result":"a\nb"}"#);
         assert!(item_block(&result).ends_with("(result of tool call t), stop\n    a\n    b\n"));
         assert_eq!(part_line(&result.part, 80), "a b");

@@ -40,6 +40,7 @@ use crate::{Error, RetryPolicy};
 ///         user_id: None,
 ///         payload,
 ///         capture: None,
+///         compare: false,
 ///     })
 ///     .await?;
 /// assert_eq!(outbox.status()?.waiting, 1);

@@ -31,6 +31,7 @@ async fn odd_values_of_a_part_survive() {
         schema_version: Version1,
         session_id: SessionId::new("s").unwrap(),
         references: vec![reference()],
+        explain: false,
     };
     let reply = server
         .client()
@@ -63,6 +64,7 @@ async fn odd_values_of_a_payload_are_sent() {
         user_id: None,
         payload: Json::parse(ODD.as_bytes()).unwrap(),
         capture: None,
+        compare: false,
     };
     server.client().ingest_gateway(&request).await.unwrap();
     let sent = format!(r#"{{"provider":"gateway_a","payload":{ODD}}}"#);
@@ -78,6 +80,7 @@ async fn a_number_that_is_not_finite_is_not_sent() {
         user_id: None,
         payload: Json::parse(b"{\"a\":NaN}").unwrap(),
         capture: None,
+        compare: false,
     };
     let error = server.client().ingest_gateway(&request).await.unwrap_err();
     assert_eq!(error.kind(), &svc_client::ErrorKind::Unwritable);

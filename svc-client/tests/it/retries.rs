@@ -32,6 +32,7 @@ fn delivery(payload: &str, capture: Option<Capture>) -> GatewayIngestRequest {
         user_id: None,
         payload: Json::parse(payload.as_bytes()).expect("JSON"),
         capture,
+        compare: false,
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
         user_id: None,
         payload: Json::Object(json::Object::new()),
         capture: None,
+        compare: false,
     };
     let batch = GatewayBatchRequest {
         provider: GatewayProvider::GatewayA,

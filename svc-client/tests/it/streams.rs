@@ -196,6 +196,7 @@ async fn a_reply_that_lacks_a_part_is_refused_on_every_route() {
         schema_version: Version1,
         session_id: SessionId::new("s").expect("an id"),
         references: all.clone(),
+        explain: true,
     };
     for error in [
         client.call_raw::<EvidenceReading>(&request).await.err(),

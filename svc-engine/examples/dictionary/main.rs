@@ -69,6 +69,7 @@ fn capture(payload: Json, ids: &Ids) -> Result<Option<InferenceCall>, Box<dyn Er
         user_id: None,
         payload,
         capture: None,
+        compare: false,
     };
     let receipt = Receipt {
         org_id: &OrgId::new("acme")?,

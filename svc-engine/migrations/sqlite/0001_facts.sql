@@ -121,11 +121,16 @@ CREATE TABLE inference_calls (
     output_part_count BIGINT NOT NULL,
     input_contents BLOB NOT NULL,
     output_contents BLOB NOT NULL,
-    left_out TEXT
+    left_out TEXT,
+    started_at_us BIGINT,
+    is_further BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
+-- A gateway may report several calls under one id, which started at different times. Only the first
+-- that is stored needs no time of its own.
 CREATE UNIQUE INDEX inference_calls_by_model_call
-    ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
+    ON inference_calls (model_call_id, org_id, gateway_provider,
+        (CASE WHEN is_further = 1 THEN started_at_us ELSE 0 END)) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
     ON inference_calls (session_number, observed_at_us);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);

@@ -25,6 +25,7 @@ pub mod retention_report;
 pub mod retention_scores;
 pub mod score;
 pub mod search_tokens;
+mod sent;
 pub mod session_status;
 pub mod share_report;
 pub mod statistics;

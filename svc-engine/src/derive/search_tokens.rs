@@ -7,6 +7,8 @@ use svc_model::context::tokens;
 use svc_model::evidence::Part;
 use svc_model::json::{Json, Object};
 
+use super::sent::unescaped;
+
 /// The distinct tokens of one part, in lower case, sorted. A look-up is a binary search, so a part
 /// is scanned once, however often it is queried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +29,16 @@ impl SearchTokens {
             Part::Text { content } => found.scan(content.as_bytes()),
             Part::Reasoning { .. } => {}
             Part::ToolCall {
-                name, arguments, ..
+                name,
+                arguments,
+                sent,
+                ..
             } => {
                 found.scan(name.as_bytes());
                 found.members(arguments);
+                if let Some(sent) = sent {
+                    found.scan(&unescaped(sent));
+                }
             }
             Part::ToolCallResponse { result, .. } => found.value(result),
         }
@@ -184,11 +192,25 @@ mod tests {
             id: "secret_id".to_owned(),
             name: Text::from("read_file"),
             arguments: arguments(r#"{"path":"a\nfoo","n":[1.5,true,null]}"#),
+            sent: Some(Text::from(r#"{"cut":"one\ntwo"#)),
         });
-        for token in ["read_file", "path", "foo", "1", "5", "true", "null", "n"] {
+        let tokens = [
+            "read_file",
+            "path",
+            "foo",
+            "1",
+            "5",
+            "true",
+            "null",
+            "n",
+            "cut",
+            "one",
+            "two",
+        ];
+        for token in tokens {
             assert!(set.contains(token.as_bytes()), "{token}");
         }
-        for token in ["secret_id", "nfoo", "tool_call"] {
+        for token in ["secret_id", "nfoo", "ntwo", "tool_call"] {
             assert!(!set.contains(token.as_bytes()), "{token}");
         }
     }

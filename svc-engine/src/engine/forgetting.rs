@@ -93,6 +93,7 @@ mod tests {
                     message_index: 0,
                     part_index: 0,
                 }],
+                explain: false,
             };
             inner.with_content(&mut snapshot, |snapshot, content| {
                 crate::read::read(snapshot, content, request)

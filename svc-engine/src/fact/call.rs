@@ -10,14 +10,20 @@ use super::RawPayload;
 pub struct InferenceCall {
     /// The id of the fact: derived from the capture id, or fresh.
     pub inference_call_id: FactId,
+    /// The id of the fact if another call, which started at another time, is stored under the
+    /// model's id: derived from both. `None` if the sender named the delivery itself.
+    pub further_id: Option<FactId>,
     /// The kind of gateway.
     pub gateway_provider: GatewayProvider,
     /// The Session.
     pub session_id: SessionId,
     /// The user; stored, never returned by an evidence or context route.
     pub user_id: Option<UserId>,
-    /// The gateway's or the model's own id of the call. Unique together with the gateway.
+    /// The gateway's or the model's own id of the call. Unique together with the gateway, the
+    /// Session and the start.
     pub model_call_id: Option<String>,
+    /// When the call started, if the gateway says so.
+    pub started_at: Option<Instant>,
     /// The provider of the model.
     pub model_provider: Option<String>,
     /// The model.

@@ -10,7 +10,7 @@ use svc_model::evidence::{
 };
 use svc_model::facts::FactTable;
 use svc_model::id::InferenceCallId;
-use svc_model::json;
+use svc_model::json::{self, Text};
 use svc_model::limit::{EVIDENCE_CALLS_MAX, EVIDENCE_SOURCE_BYTES_MAX};
 use svc_model::problem::Decline;
 use svc_model::version::Version1;
@@ -115,6 +115,7 @@ pub fn manifest(
                         message_index,
                         part_index,
                     },
+                    sent_arguments: sent_arguments(part, request.explain),
                 })
                 .collect();
             messages.push(ManifestMessage {
@@ -135,6 +136,10 @@ pub fn manifest(
         messages,
         left_out: request.explain.then_some(call.left_out),
     })
+}
+
+fn sent_arguments(part: &Part, explain: bool) -> Option<Text> {
+    part.sent_arguments().filter(|_| explain).cloned()
 }
 
 /// Length of a digest, in hexadecimal digits.
@@ -222,6 +227,7 @@ pub fn read(
             role: message.role.clone(),
             finish_reason: message.finish_reason.clone(),
             part: part.clone().into(),
+            sent_arguments: sent_arguments(part, request.explain),
         });
     }
     if items

@@ -299,6 +299,7 @@ impl Place {
             role: message.role.clone(),
             finish_reason: message.finish_reason.clone(),
             part: message.parts[self.part_index].clone().into(),
+            sent_arguments: None,
         })
     }
 }

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
+use svc_model::ingest::CallMember;
 use svc_model::problem::Code;
 use svc_model::time::Instant;
 
 use super::StoreError;
+use super::calls::Verdict;
 use super::claims::{KnownClaim, KnownClaims};
 use super::connection::LockWait;
 use super::content::{ContentKey, Encoded, Encoder, SessionKey};
@@ -38,6 +40,8 @@ pub enum Outcome {
     Redelivered(FactId),
     /// It is not stored: this fact of greater authority says something else.
     Overruled(FactId),
+    /// It was stored before, under this id, with other values of these members, which stand.
+    Differs(FactId, &'static [CallMember]),
     /// It was stored before. No answer names such a fact, so nobody needs its id.
     Known,
     /// A different fact with the same identity is stored.
@@ -294,7 +298,7 @@ impl Counted {
                 Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
                     counts.facts.entry(table.into()).or_default().duplicates += 1;
                 }
-                Outcome::Conflict(_) => counts.conflicts += 1,
+                Outcome::Differs(..) | Outcome::Conflict(_) => counts.conflicts += 1,
             }
         }
         self.totals
@@ -404,9 +408,8 @@ pub(super) struct Appending<'a, 't> {
     pub(super) table: &'a Cell<Option<FactTable>>,
     /// The tables that somebody else had locked when they were last written.
     pub(super) locked: &'a [FactTable],
-    /// The outcomes of the calls that were stored before, found while the others' contents are
-    /// staged.
-    pub(super) retained_calls: Vec<Option<Outcome>>,
+    /// What becomes of the calls, found while the new contents are staged.
+    pub(super) retained_calls: Vec<Verdict>,
     /// The numbers of the calls' Sessions.
     pub(super) session_numbers: Numbers,
     pub(super) afterwards: Afterwards,

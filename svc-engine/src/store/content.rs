@@ -4,7 +4,7 @@
 //! ids of its messages, and each distinct message is stored once, as its canonical text. The same
 //! holds for the members of a raw payload that repeat ([`super::skeleton`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -281,6 +281,7 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
                 id,
                 name,
                 arguments,
+                sent,
             } => {
                 out.extend_from_slice(b",\"id\":");
                 Text::from(id.as_str()).write_escaped(out);
@@ -288,6 +289,10 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
                 name.write_escaped(out);
                 out.extend_from_slice(b",\"arguments\":");
                 arguments.write_canonical(out);
+                if let Some(sent) = sent {
+                    out.extend_from_slice(b",\"sent\":");
+                    sent.write_escaped(out);
+                }
             }
             Part::ToolCallResponse { id, result } => {
                 out.extend_from_slice(b",\"id\":");
@@ -324,6 +329,10 @@ const STORED: Lookup<'_> = Lookup {
 };
 const BYTES_BY_ID: Lookup<'_> = Lookup {
     select: "SELECT byte_count FROM content WHERE content_id",
+    then: "",
+};
+pub(super) const HASHES: Lookup<'_> = Lookup {
+    select: "SELECT content_id, digest FROM content WHERE content_id",
     then: "",
 };
 const CONTENT_BY_ID: Lookup<'_> = Lookup {
@@ -419,6 +428,24 @@ pub(super) fn bytes(connection: &mut Connection, content_ids: &[i64]) -> Result<
         Ok(())
     })?;
     Ok(bytes)
+}
+
+/// Returns the hashes of stored contents by their ids, as `lookup` finds them.
+pub(super) fn hashes(
+    connection: &mut Connection,
+    lookup: &Lookup<'_>,
+    content_ids: impl IntoIterator<Item = i64>,
+) -> Result<HashMap<i64, ContentHash>, StoreError> {
+    let ids: BTreeSet<i64> = content_ids.into_iter().collect();
+    let keys: Vec<Value<'_>> = ids.into_iter().map(Value::Integer).collect();
+    let mut hashes = HashMap::with_capacity(keys.len());
+    connection.lookup(lookup, &[], &keys, |row| {
+        let hash = ContentHash::try_from(row.blob(1)?.as_slice());
+        let hash = hash.map_err(|_| corrupt("content", "its digest"))?;
+        hashes.insert(row.integer(0)?, hash);
+        Ok(())
+    })?;
+    Ok(hashes)
 }
 
 /// Calls `each` with the id and the canonical bytes of each content.

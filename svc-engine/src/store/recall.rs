@@ -12,8 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use svc_model::id::OrgId;
 
 use super::connection::{Connection, Lookup};
-use super::content::{ContentHash, ContentRef, Encoded, SessionKey};
-use super::error::corrupt;
+use super::content::{self, ContentHash, ContentRef, Encoded, SessionKey};
 use super::known_contents::KnownContents;
 use super::sessions::calls_of_session;
 use super::value::Value;
@@ -27,7 +26,7 @@ const LATEST: &str = concat!(
     calls_of_session!("$1", "$2"),
     " ORDER BY f.observed_at_us DESC LIMIT 32"
 );
-const HASHES: Lookup<'_> = Lookup {
+const OWN_HASHES: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE is_shared = 0 AND content_id",
     then: "",
 };
@@ -123,13 +122,6 @@ fn latest(
         }
         Ok(())
     })?;
-    let keys: Vec<Value<'_>> = ids.into_iter().map(Value::Integer).collect();
-    let mut contents = HashMap::with_capacity(keys.len());
-    connection.lookup(&HASHES, &[], &keys, |row| {
-        let hash = ContentHash::try_from(row.blob(1)?.as_slice());
-        let hash = hash.map_err(|_| corrupt("content", "its digest"))?;
-        contents.insert(hash, row.integer(0)?);
-        Ok(())
-    })?;
-    Ok(contents)
+    let hashes = content::hashes(connection, &OWN_HASHES, ids)?;
+    Ok(hashes.into_iter().map(|(id, hash)| (hash, id)).collect())
 }

@@ -386,6 +386,7 @@ mod tests {
             id: id.to_owned(),
             name: Text::from("edit"),
             arguments: json(arguments).into_object().unwrap(),
+            sent: None,
         }
     }
 

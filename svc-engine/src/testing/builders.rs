@@ -43,10 +43,12 @@ pub fn text(role: &str, content: &str) -> Message {
 pub fn call(number: u128) -> CallBuilder {
     CallBuilder(InferenceCall {
         inference_call_id: id(number),
+        further_id: Some(id(number + 1_000_000)),
         gateway_provider: GatewayProvider::GatewayA,
         session_id: SessionId::new("s").expect("an id"),
         user_id: None,
         model_call_id: None,
+        started_at: None,
         model_provider: None,
         model: Some("m".to_owned()),
         input_tokens: None,
@@ -85,6 +87,13 @@ impl CallBuilder {
     pub fn model_call(mut self, model_call_id: &str) -> Self {
         self.0.model_call_id = Some(model_call_id.to_owned());
         self.0.call_aliases.push(model_call_id.to_owned());
+        self
+    }
+
+    /// Sets when the call started, in seconds.
+    #[must_use]
+    pub fn started(mut self, seconds: i64) -> Self {
+        self.0.started_at = Some(at(seconds));
         self
     }
 

@@ -115,6 +115,7 @@ impl Endpoint for GrantRead {
     const STATUSES: &'static [u16] = POST;
     type Request = EvidenceReadRequest;
     type Reply = EvidenceRead;
+    const PARAMETERS: &'static [Parameter] = EvidenceReadRequest::PARAMETERS;
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);

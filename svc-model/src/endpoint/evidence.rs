@@ -52,6 +52,7 @@ impl Endpoint for EvidenceReading {
     const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
     type Request = EvidenceReadRequest;
     type Reply = EvidenceRead;
+    const PARAMETERS: &'static [Parameter] = EvidenceReadRequest::PARAMETERS;
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);

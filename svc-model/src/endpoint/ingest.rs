@@ -24,6 +24,7 @@ impl Endpoint for IngestGateway {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayIngestRequest;
     type Reply = Open<IngestReceipt>;
+    const PARAMETERS: &'static [Parameter] = GatewayIngestRequest::PARAMETERS;
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayIngestRequest>);

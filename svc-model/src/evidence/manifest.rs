@@ -43,8 +43,8 @@ impl ManifestRequest {
         Declared::required("inference_call_id", "The call.");
     const EXPLAIN: Declared<Truth> = asks(
         "explain",
-        "`true` includes what the capture left out of the call, and a digest of each message; by \
-         default `false`.",
+        "`true` includes what the capture left out of the call, a digest of each message, and \
+         arguments that are no JSON object; by default `false`.",
     );
     /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] =
@@ -83,6 +83,10 @@ pub struct ManifestPart {
     pub part_type: Open<PartType>,
     /// The reference of the part, ready for an evidence read.
     pub reference: Reference,
+    /// What was sent in place of the arguments of a tool call, if it is no JSON object. The part
+    /// has empty arguments then. Present only if the request has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_arguments: Option<Text>,
 }
 
 /// One message of the call, without its content.
@@ -133,7 +137,7 @@ pub struct LeftOut {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing_id: u64,
     /// The number of tool calls whose arguments are not a JSON object. The calls are kept with
-    /// empty arguments.
+    /// empty arguments, and what was sent is kept beside them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed_arguments: u64,
 }

@@ -59,6 +59,9 @@ pub enum Part {
         name: Text,
         /// The arguments.
         arguments: Object,
+        /// What was sent in their place, if it is no JSON object. Then they are empty. It is not a
+        /// member of the canonical part, so a reply has it beside the part, as `sent_arguments`.
+        sent: Option<Text>,
     },
     /// The result of a tool call.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -71,7 +74,18 @@ pub enum Part {
     },
 }
 
+/// The member of a stored part with what was sent in place of arguments.
+const SENT: &str = "sent";
+
 impl Part {
+    /// Returns what was sent in place of arguments that are no JSON object.
+    pub const fn sent_arguments(&self) -> Option<&Text> {
+        match self {
+            Self::ToolCall { sent, .. } => sent.as_ref(),
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolCallResponse { .. } => None,
+        }
+    }
+
     /// Returns the type.
     pub const fn part_type(&self) -> PartType {
         match self {
@@ -96,10 +110,7 @@ impl Part {
 
     fn from_object(mut object: Object) -> Option<Self> {
         let part_type = PartType::from_wire(object.get("type")?.as_str()?)?;
-        let mut text = |name: &str| match object.remove(name)? {
-            Json::String(text) => Some(text),
-            _ => None,
-        };
+        let mut text = |name: &str| object.remove(name)?.into_text();
         Some(match part_type {
             PartType::Text => Self::Text {
                 content: text("content")?,
@@ -111,6 +122,7 @@ impl Part {
                 id: text("id")?.as_str()?.to_owned(),
                 name: text("name")?,
                 arguments: object.remove("arguments")?.into_object()?,
+                sent: object.remove(SENT).and_then(Json::into_text),
             },
             PartType::ToolCallResponse => Self::ToolCallResponse {
                 id: text("id")?.as_str()?.to_owned(),
@@ -137,6 +149,7 @@ impl Serialize for Part {
                 id,
                 name,
                 arguments,
+                sent: _,
             } => {
                 part.serialize_field("id", id)?;
                 part.serialize_field("name", name)?;

@@ -10,6 +10,8 @@ use crate::id::SessionId;
 use crate::json::{Json, Text, WriteError};
 use crate::limit::EVIDENCE_REFERENCES_MAX;
 use crate::open::Open;
+use crate::parameter::{Declared, Parameter, parameters};
+use crate::query::{TRUE, Truth, asks};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
@@ -26,6 +28,19 @@ pub struct EvidenceReadRequest {
     /// The parts to read: 1 to 32 distinct references.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 32)))]
     pub references: Vec<Reference>,
+    /// Whether to include arguments of tool calls that are no JSON object. This is the query
+    /// parameter `explain`, not a member of the body.
+    #[serde(skip)]
+    pub explain: bool,
+}
+
+impl EvidenceReadRequest {
+    const EXPLAIN: Declared<Truth> = asks(
+        "explain",
+        "`true` includes arguments of tool calls that are no JSON object; by default `false`.",
+    );
+    /// The query parameters.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::EXPLAIN,];
 }
 
 fn references(fields: &Fields<'_>, violations: &mut Violations) -> Option<Vec<Reference>> {
@@ -90,17 +105,20 @@ impl Request for EvidenceReadRequest {
             Undeclared::ByParent,
             &mut violations,
         );
+        let explain = Self::EXPLAIN.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 schema_version: schema_version?,
                 session_id: session_id?,
                 references: references?,
+                explain: explain.is_some_and(Truth::get),
             })
         })?)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Outgoing::body(self)
+        let outgoing = Outgoing::body(self)?;
+        Ok(Self::EXPLAIN.write_any(outgoing, self.explain.then_some(&TRUE)))
     }
 }
 
@@ -120,6 +138,10 @@ pub struct EvidenceReadItem {
     pub finish_reason: Option<Text>,
     /// The part, never shortened.
     pub part: Open<Part>,
+    /// What was sent in place of the arguments of a tool call, if it is no JSON object. Present
+    /// only if the request has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_arguments: Option<Text>,
 }
 
 /// All requested parts, in the order of the request. There is no partial answer.

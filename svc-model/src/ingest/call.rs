@@ -227,6 +227,7 @@ impl GatewayCallBuilder {
             user_id: self.user_id,
             payload: Json::Object(payload),
             capture,
+            compare: false,
         }))
     }
 }
@@ -257,6 +258,7 @@ fn part(part: Part) -> Json {
             id,
             name,
             arguments,
+            ..
         } => (
             "tool_call",
             vec![
@@ -302,6 +304,7 @@ mod tests {
                 id: "t".to_owned(),
                 name: "f".into(),
                 arguments: Object::from_iter([("n", Number::parse("1.10").unwrap())]),
+                sent: None,
             })
             .finish_reason("tool_calls")
             .tokens(3, 4)

@@ -13,6 +13,7 @@ use crate::id::{SessionId, UserId};
 use crate::json::{Json, NodeBudget, Object, ParseErrorKind, WriteError, in_utf8};
 use crate::limit::GATEWAY_BATCH_PAYLOADS_MAX;
 use crate::parameter::{Declared, Parameter, ParameterValue, parameters};
+use crate::query::{TRUE, Truth, asks};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
@@ -77,6 +78,19 @@ pub struct GatewayIngestRequest {
     /// has none either, a call that is sent again may be stored again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
+    /// Whether the receipt names in what the stored call differs from this one. This is the query
+    /// parameter `compare`, not a member of the body.
+    #[serde(skip)]
+    pub compare: bool,
+}
+
+impl GatewayIngestRequest {
+    const COMPARE: Declared<Truth> = asks(
+        "compare",
+        "`true` names in what the stored call differs if the call was sent before; by default `false`.",
+    );
+    /// The query parameters.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
 }
 
 #[cfg(feature = "schema")]
@@ -145,6 +159,7 @@ impl Request for GatewayIngestRequest {
             &mut violations,
         );
         let payload = body.remove("payload");
+        let compare = Self::COMPARE.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 provider: provider?,
@@ -152,12 +167,14 @@ impl Request for GatewayIngestRequest {
                 user_id,
                 payload: payload?,
                 capture,
+                compare: compare.is_some_and(Truth::get),
             })
         })?)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Outgoing::body(self)
+        let outgoing = Outgoing::body(self)?;
+        Ok(Self::COMPARE.write_any(outgoing, self.compare.then_some(&TRUE)))
     }
 }
 
@@ -170,7 +187,8 @@ closed_set! {
         NotAnObject = "not_an_object",
         /// An identity in the payload is too long, or contains NUL or a surrogate.
         InvalidPayload = "invalid_payload",
-        /// The ids of the call belong to another stored call.
+        /// The ids of the call belong to another stored call: of another Session, or with other
+        /// content although it started at the same time.
         InferenceCallIdentityConflict = "inference_call_identity_conflict",
     }
 }

@@ -150,6 +150,10 @@ closed_set! {
         MissingResult = "missing_result",
         /// The patches in the export name too many files.
         TooManyFiles = "too_many_files",
+        /// The branch changed before the edit was checked, so nothing is known of the edit.
+        BranchChanged = "branch_changed",
+        /// The name begins with `svc.`, but there is no such event.
+        UnknownEvent = "unknown_event",
     }
 }
 

@@ -22,4 +22,6 @@ pub use gateway::{
 pub use logs::{LogEvent, LogSkip, LogsReceipt, LogsRequest, PROTOBUF, is_protobuf};
 #[cfg(feature = "schema")]
 pub use payload::GatewayPayload;
-pub use receipt::{GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped};
+pub use receipt::{
+    CallMember, GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped,
+};

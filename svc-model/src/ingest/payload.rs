@@ -41,9 +41,16 @@ impl JsonSchema for GatewayPayload {
                             payload is refused only for an id that cannot be kept (with NUL or \
                             a lone surrogate, or over 1,024 bytes).",
             "properties": {
-                "litellm_call_id": optional_text("The id of the call, in any form. Sending the call again under the same id changes nothing. Without it, the id of the response is used."),
+                "litellm_call_id": optional_text("The id of the call, unique over all Sessions: best a UUID. A call of the same id and `startTime` is stored once; with another `startTime` it is another call, and in another Session a conflict. Without it, the id of the response is used."),
                 "model": optional_text("The model; by default that of the response."),
                 "custom_llm_provider": optional_text("The provider of the model."),
+                "call_type": optional_text("What was logged, as LiteLLM names it. What is no call of a model with messages, such as an embedding or a search, is skipped (`not_an_inference_call`)."),
+                "input": {
+                    "description": "What was sent to the model, in the form of OpenAI's Responses; read if there are no `messages`, together with `instructions`.",
+                },
+                "output": {
+                    "description": "What the model answered, in the form of OpenAI's Responses; read if there is no `response`.",
+                },
                 "messages": {
                     "description": "What was sent to the model: messages in order, or one text of the user.",
                     "anyOf": [{ "type": "array", "items": message }, { "type": ["string", "null"] }],
@@ -56,7 +63,7 @@ impl JsonSchema for GatewayPayload {
                         "model": optional_text("The model that answered."),
                         "choices": {
                             "type": ["array", "null"],
-                            "description": "Answers; only the first is read.",
+                            "description": "Answers; the first is read, and the others are counted as left out.",
                             "items": {
                                 "type": "object",
                                 "properties": {
@@ -75,8 +82,8 @@ impl JsonSchema for GatewayPayload {
                         "completion_tokens": count("Output tokens."),
                     },
                 },
-                "startTime": count("When the call began, in Unix seconds. Together with the end, it gives the duration."),
-                "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by its end, else by its beginning; `POST /ingest/gateway` by `capture`."),
+                "startTime": count("When the call began, in Unix seconds; over 20,000,000,000, milliseconds. Together with the end, it gives the duration."),
+                "endTime": count("When the call ended, in Unix seconds or milliseconds. `POST /ingest/gateway/{provider}` dates the call by its end, else by its beginning; `POST /ingest/gateway` by `capture`."),
                 "response_time_ms": count("The duration in milliseconds; takes precedence over the times."),
                 "end_user": optional_text("The user."),
                 "metadata": {
@@ -90,7 +97,7 @@ impl JsonSchema for GatewayPayload {
             },
             "examples": [
                 {
-                    "litellm_call_id": "call-1",
+                    "litellm_call_id": "7c3e5a10-4b52-4c0d-9a39-0e6f7c1d2b84",
                     "model": "gpt-5",
                     "custom_llm_provider": "openai",
                     "metadata": { "session_id": "fix-the-pager", "user_id": "ann" },
@@ -104,7 +111,7 @@ impl JsonSchema for GatewayPayload {
                     "endTime": 1_795_177_189.5,
                 },
                 {
-                    "litellm_call_id": "call-2",
+                    "litellm_call_id": "7c3e5a10-4b52-4c0d-9a39-0e6f7c1d2b85",
                     "model": "claude-sonnet-5",
                     "metadata": { "session_id": "fix-the-pager" },
                     "messages": [

@@ -23,6 +23,20 @@ pub struct IngestResult {
     /// was sent and the request asked to compare them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_result: Option<Open<CiResult>>,
+    /// In what the stored call, which stands, differs from the one that was sent. Present only if
+    /// it differs and the request asked to compare them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<Open<CallMember>>,
+}
+
+closed_set! {
+    /// In what a call that is sent again may differ from the stored one.
+    pub enum CallMember {
+        /// The model.
+        Model = "model",
+        /// The messages.
+        Content = "content",
+    }
 }
 
 closed_set! {
@@ -31,6 +45,12 @@ closed_set! {
     pub enum SkipReason {
         /// Neither the request nor the payload names a Session.
         NoSession = "no_session",
+        /// The gateway logged something else than a model's answer to messages, such as an
+        /// embedding, a search or a call of an MCP tool.
+        NotAnInferenceCall = "not_an_inference_call",
+        /// Only the content is skipped: the call is stored, but nothing that was said in it could
+        /// be read. No receipt has this reason; the operator sees it counted.
+        NoContent = "no_content",
 
         /// A webhook's ping, on the route for every event.
         Ping = "ping",

@@ -2,7 +2,7 @@
 //! answered even while it is down.
 
 use svc_engine::capture::forge::{self, Delivery, ForgeFact, Notes};
-use svc_engine::store::Append;
+use svc_engine::store::{Append, Counted};
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{ForgeDelivery, ForgeEvent, IngestReceipt, SkipReason, Skipped};
 use svc_model::open::Open;
@@ -91,7 +91,7 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
         ForgeFact::Merge(merge) => ("pull_request_merge_stored", Append::PullRequestMerge(merge)),
         ForgeFact::Rename(rename) => ("repository_rename_stored", Append::RepositoryRename(rename)),
     };
-    let appended = append_one(app, source, at, fact).await?;
+    let appended = append_one(app, Counted::new(source, at), fact).await?;
     tracing::info!(fact_id = %appended.fact_id, stored = appended.stored, "{line}");
     Ok(IngestReceipt::Fact(appended).into())
 }

@@ -23,7 +23,11 @@ use crate::dispatch::Exchange;
 
 /// The result of capturing one payload.
 enum Prepared {
-    Fact(Append),
+    Fact {
+        fact: Append,
+        /// Whether nothing that was said could be read.
+        is_empty: bool,
+    },
     Skipped(SkipReason),
 }
 
@@ -46,7 +50,18 @@ fn prepare(
     Ok(match captured {
         Captured::Call(mut call) => {
             call.observed_at = made_at.unwrap_or(call.observed_at);
-            Prepared::Fact(exchange.app.engine.prepare(*call, receipt.received_at))
+            let messages = call.input_messages.iter().chain(&call.output_messages);
+            let is_empty = messages.map(|message| message.parts.len()).sum::<usize>() == 0;
+            if is_empty {
+                tracing::info!(
+                    call_id = call.model_call_id.as_deref(),
+                    "gateway_ingest_without_content"
+                );
+            }
+            Prepared::Fact {
+                fact: exchange.app.engine.prepare(*call, receipt.received_at),
+                is_empty,
+            }
         }
         Captured::Skipped {
             reason,
@@ -56,7 +71,11 @@ fn prepare(
                 provider = provider.as_str(),
                 call_id = model_call_id.as_deref(),
                 reason = reason.as_str(),
-                "gateway_ingest_skipped_no_session"
+                "{}",
+                match reason {
+                    SkipReason::NoSession => "gateway_ingest_skipped_no_session",
+                    _ => "gateway_ingest_skipped",
+                }
             );
             Prepared::Skipped(reason)
         }
@@ -84,12 +103,10 @@ fn invalid_payload() -> Problem {
 /// Appends the only fact of a delivery, and counts the delivery.
 pub(super) async fn append_one(
     app: &App,
-    source: CaptureSource,
-    at: Instant,
+    counted: Counted,
     fact: Append,
 ) -> Result<IngestResult, Problem> {
     let table = fact.table();
-    let counted = Counted::new(source, at);
     let outcomes = app.engine.append(vec![fact], counted.clone()).await?;
     let outcome = outcomes.first().map(|outcome| (table, *outcome));
     app.counts.delivered(&counted.with(outcome));
@@ -103,6 +120,7 @@ pub(super) async fn append_one(
                 fact_id: *fact_id,
                 stored: true,
                 stored_result: None,
+                differs: Vec::new(),
             })
         }
         Some(Outcome::Redelivered(fact_id) | Outcome::Overruled(fact_id)) => {
@@ -111,8 +129,15 @@ pub(super) async fn append_one(
                 fact_id: *fact_id,
                 stored: false,
                 stored_result: None,
+                differs: Vec::new(),
             })
         }
+        Some(Outcome::Differs(fact_id, members)) => Ok(IngestResult {
+            fact_id: *fact_id,
+            stored: false,
+            stored_result: None,
+            differs: members.iter().copied().map(Open::Known).collect(),
+        }),
         Some(Outcome::Conflict(code)) => {
             tracing::info!(code = code.as_str(), "ingest_identity_conflict");
             Err(Problem::Conflict(*code))
@@ -151,13 +176,21 @@ fn without_facts(app: &App, counted: &Counted) {
     app.engine.count(counted);
 }
 
+/// Counts calls that are stored although nothing that was said could be read.
+fn count_empty(counted: &mut Counted, calls: u64) {
+    if calls > 0 {
+        let reason = SkipReason::NoContent.as_str();
+        count(&mut counted.source().skipped, reason, calls);
+    }
+}
+
 pub(super) async fn gateway(
     exchange: Exchange,
     request: GatewayIngestRequest,
 ) -> Result<Open<IngestReceipt>, Problem> {
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
-    let provider = request.provider;
+    let (provider, compare) = (request.provider, request.compare);
     let prepared = exchange
         .in_place(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
@@ -176,8 +209,13 @@ pub(super) async fn gateway(
             skipped(&exchange.app, CaptureSource::Gateway, at, reason);
             Ok(IngestReceipt::Skipped(Skipped::new(reason)).into())
         }
-        Prepared::Fact(fact) => {
-            let appended = append_one(&exchange.app, CaptureSource::Gateway, at, fact).await?;
+        Prepared::Fact { fact, is_empty } => {
+            let mut counted = Counted::new(CaptureSource::Gateway, at);
+            count_empty(&mut counted, u64::from(is_empty));
+            let mut appended = append_one(&exchange.app, counted, fact).await?;
+            if !compare {
+                appended.differs.clear();
+            }
             Ok(IngestReceipt::Fact(appended).into())
         }
     }
@@ -191,7 +229,7 @@ pub(super) async fn gateway_batch(
         return Err(Problem::UnsupportedProvider(request.provider));
     }
     let mut receipt = GatewayBatchReceipt::default();
-    let mut facts = Vec::new();
+    let (mut facts, mut empty) = (Vec::new(), 0);
     let prepare_all = || -> Result<Vec<_>, Problem> {
         request
             .payloads
@@ -209,6 +247,7 @@ pub(super) async fn gateway_batch(
                     user_id: None,
                     capture: gateway::delivery_name(&payload, receipt.received_at),
                     payload: Json::Object(payload),
+                    compare: false,
                 };
                 match prepare(&exchange, request, receipt, made_at) {
                     Ok(prepared) => Ok(Ok(prepared)),
@@ -226,7 +265,10 @@ pub(super) async fn gateway_batch(
     let mut rejected: BTreeMap<RejectedPayload, (u64, usize)> = BTreeMap::new();
     for (place, prepared) in prepared.into_iter().enumerate() {
         match prepared {
-            Ok(Prepared::Fact(fact)) => facts.push(fact),
+            Ok(Prepared::Fact { fact, is_empty }) => {
+                facts.push(fact);
+                empty += u64::from(is_empty);
+            }
             Ok(Prepared::Skipped(reason)) => {
                 *receipt.skipped.entry(reason.into()).or_default() += 1;
             }
@@ -240,6 +282,7 @@ pub(super) async fn gateway_batch(
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
     let app = &exchange.app;
     let mut counted = Counted::new(CaptureSource::Gateway, app.engine.now());
+    count_empty(&mut counted, empty);
     let source = counted.source();
     for (reason, by) in &receipt.skipped {
         count(&mut source.skipped, reason.as_str(), *by);
@@ -256,7 +299,8 @@ pub(super) async fn gateway_batch(
             Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
                 receipt.duplicates += 1;
             }
-            Outcome::Conflict(_) => {
+            // It is not stored, so it must not look like a mere repetition.
+            Outcome::Differs(..) | Outcome::Conflict(_) => {
                 *receipt
                     .rejected
                     .entry(RejectedPayload::InferenceCallIdentityConflict.into())
@@ -280,7 +324,8 @@ pub(super) async fn ci(
         tracing::info!(?redactions, "fact_redacted");
     }
     let outcome = Append::CiOutcome(Box::new(outcome));
-    let mut appended = append_one(&exchange.app, CaptureSource::Ci, at, outcome).await?;
+    let counted = Counted::new(CaptureSource::Ci, at);
+    let mut appended = append_one(&exchange.app, counted, outcome).await?;
     if let Some(asked) = asked.filter(|_| !appended.stored) {
         // The receipt is correct without it.
         let retained = exchange.app.engine.ci_outcome(asked).await;

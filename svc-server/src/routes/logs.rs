@@ -92,9 +92,11 @@ fn note(
     let (mut stored, mut duplicates) = (0_u64, 0_u64);
     let facts = facts.inspect(|(_, outcome)| match outcome {
         Outcome::Stored(_) | Outcome::Superseding(_) => stored += 1,
-        Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known | Outcome::Conflict(_) => {
-            duplicates += 1;
-        }
+        Outcome::Redelivered(_)
+        | Outcome::Overruled(_)
+        | Outcome::Differs(..)
+        | Outcome::Known
+        | Outcome::Conflict(_) => duplicates += 1,
     });
     app.counts.delivered(&counted.with(facts));
     if !report.redactions.is_empty() {
@@ -102,13 +104,25 @@ fn note(
     }
     // Most tool calls do not edit files. Any other reason suggests a misconfigured sender.
     let usual = |((_, reason), _): (&(LogEvent, LogSkip), &u64)| *reason == LogSkip::NotAnEditTool;
-    if report.records.malformed > 0 || !report.skipped.iter().all(usual) {
+    let unknown_events = report.unknown_events;
+    if report.records.malformed > 0
+        || report.malformed_containers > 0
+        || unknown_events > 0
+        || !report.skipped.iter().all(usual)
+    {
         let skipped = report.skipped.iter().map(|((event, reason), count)| {
             format!("{}:{}={count}", event.as_str(), reason.as_str())
         });
         let skipped = skipped.collect::<Vec<_>>().join(" ");
         let malformed = report.records.malformed;
-        tracing::info!(skipped, malformed, "otlp_records_skipped");
+        let malformed_containers = report.malformed_containers;
+        tracing::info!(
+            skipped,
+            unknown_events,
+            malformed,
+            malformed_containers,
+            "otlp_records_skipped"
+        );
     }
     tracing::debug!(
         records = ?report.records,

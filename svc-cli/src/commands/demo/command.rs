@@ -124,6 +124,7 @@ async fn read(
         schema_version: Version1,
         session_id: story::session_id(),
         references: found.into_iter().chain([last]).collect(),
+        explain: false,
     };
     Ok(evidence::read(client, &request).await?)
 }

@@ -50,6 +50,7 @@ impl Conversation {
                 id: Uuid::from_u128(self.first_capture + u128::from(turn)),
                 observed_at: Instant::from_microseconds(observed_us).expect("a moment of our time"),
             }),
+            compare: false,
         }
     }
 

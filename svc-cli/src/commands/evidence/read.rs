@@ -65,6 +65,7 @@ impl ReadParts {
             schema_version: Version1,
             session_id: session_id(&self.session)?,
             references,
+            explain: true,
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {

@@ -43,7 +43,8 @@ snippets! {
         "export OTEL_BLRP_SCHEDULE_DELAY=30000 there too: otherwise a decision and its result are often in two exports, and the decision loses its files",
         "the endpoint is the full URL, including its path",
     ];
-    "copilot", "copilot.sh", "sh", "the environment that starts VS Code or copilot", [
+    "copilot", "copilot.sh", "sh", "the environment that starts VS Code", [
+        "the command line program copilot sends traces and metrics only: no decision of it arrives",
         "SVC_TOKEN must hold an ingest token; the shell expands it when it runs these lines",
         "traces and metrics go to the same URL, which does not accept them: their exporter logs an error, with no other effect",
     ];

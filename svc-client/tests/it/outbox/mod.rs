@@ -55,6 +55,7 @@ fn call(number: usize) -> GatewayIngestRequest {
         user_id: None,
         payload: Json::parse(payload.as_bytes()).unwrap(),
         capture: None,
+        compare: false,
     }
 }
 

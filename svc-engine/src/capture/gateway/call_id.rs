@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use svc_model::evidence::{Message, Part};
 use svc_model::id::{FactId, OrgId};
+use svc_model::json::Json;
+use svc_model::time::Instant;
 use uuid::Uuid;
 
 /// The namespace of fact ids that are derived from a capture id. Changing it would store every
@@ -16,6 +18,16 @@ pub(super) fn derived_id(org_id: &OrgId, capture_id: Uuid) -> FactId {
     // Neither text contains characters that need escapes in JSON.
     let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
     FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes()))
+}
+
+/// Returns the fact id for a call whose model's id another call has, which started at another time.
+pub(super) fn further_id(org_id: &OrgId, model_call_id: &str, started_at: Instant) -> FactId {
+    let name = Json::Array(vec![
+        org_id.as_str().into(),
+        model_call_id.into(),
+        started_at.microseconds().into(),
+    ]);
+    FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, &name.to_canonical()))
 }
 
 /// Returns the ids of the tool calls in an answer, and the id of the call itself.

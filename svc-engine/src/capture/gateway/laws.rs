@@ -250,9 +250,10 @@ proptest! {
             for part in &mut message.parts {
                 match part {
                     Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
-                    Part::ToolCall { name, arguments, .. } => {
+                    Part::ToolCall { name, arguments, sent, .. } => {
                         redactor.text(name);
                         redactor.object(arguments);
+                        sent.iter_mut().for_each(|sent| redactor.text(sent));
                     }
                     Part::ToolCallResponse { result, .. } => redactor.json(result),
                 }

@@ -46,10 +46,16 @@ fn redact_part(redactor: &mut Redactor, part: &mut Part) {
     match part {
         Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
         Part::ToolCall {
-            name, arguments, ..
+            name,
+            arguments,
+            sent,
+            ..
         } => {
             redactor.text(name);
             redactor.object(arguments);
+            if let Some(sent) = sent {
+                redactor.text(sent);
+            }
         }
         Part::ToolCallResponse { result, .. } => redactor.json(result),
     }

@@ -22,6 +22,7 @@ pub(super) fn request(payload: Json) -> GatewayIngestRequest {
         user_id: None,
         payload,
         capture: None,
+        compare: false,
     }
 }
 

@@ -16,53 +16,98 @@ impl Normaliser {
     ) -> Result<(), MessagesError> {
         let elements = content.as_array().unwrap_or(std::slice::from_ref(content));
         for element in elements {
-            if let Some(draft) = self.element(element)? {
-                self.add(draft, drafts)?;
+            match element {
+                Json::Null => {}
+                Json::String(text) => self.add(Draft::text(text), drafts)?,
+                Json::Object(block) => self.block(block, drafts)?,
+                Json::Bool(_) | Json::Number(_) | Json::Array(_) => {
+                    self.degradation.unsupported_content += 1;
+                }
             }
         }
         Ok(())
     }
 
-    fn element(&mut self, element: &Json) -> Result<Option<Draft>, MessagesError> {
-        let draft = match element {
-            Json::Null => return Ok(None),
-            Json::String(text) => Some(Draft::text(text)),
-            Json::Object(block) => return self.block(block),
-            Json::Bool(_) | Json::Number(_) | Json::Array(_) => None,
-        };
-        self.degradation.unsupported_content += u64::from(draft.is_none());
-        Ok(draft)
-    }
-
-    fn block(&mut self, block: &Object) -> Result<Option<Draft>, MessagesError> {
+    fn block(&mut self, block: &Object, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
         let either = |first, second| block.get(first).or_else(|| block.get(second));
-        let text = match block.get("type").and_then(Json::as_str).unwrap_or_default() {
+        let kind = block.get("type").and_then(Json::as_str).unwrap_or_default();
+        let text = match kind {
             // A `text` that is present but not a string hides the `content`.
             "text" | "input_text" | "output_text" => either("text", "content"),
             "refusal" => block.get("refusal"),
             "thinking" | "reasoning" => {
                 let draft = reasoning::of_block(block).map(Draft::reasoning);
                 self.degradation.opaque_reasoning += u64::from(draft.is_none());
-                return Ok(draft);
+                return self.add_any(draft, drafts);
             }
             "redacted_thinking" => {
                 self.degradation.opaque_reasoning += 1;
-                return Ok(None);
+                return Ok(());
             }
-            "tool_use" | "tool_call" => {
-                let id = identity(block.get("id"))?;
-                let (arguments, origin) = self.arguments(either("input", "arguments"));
-                return Ok(self.tool_call(id, block.get("name"), arguments, origin));
-            }
-            "tool_result" | "tool_call_response" => {
-                let id = identity(either("tool_use_id", "id"))?;
-                return Ok(self.tool_result(id, either("result", "content")));
-            }
+            "tool_call" => return self.called_block(block, drafts),
+            "tool_call_response" => return self.result_block(block, drafts),
+            "search_result" => return self.texts_of(block.get("content"), drafts),
+            "document" => return self.texts_of(text_of_document(block), drafts),
+            // The tools of the model's provider have names of their own.
+            _ if kind.ends_with("tool_use") => return self.called_block(block, drafts),
+            _ if kind.ends_with("tool_result") => return self.result_block(block, drafts),
             _ => None,
         };
         let draft = text.and_then(Json::as_text).map(Draft::text);
         self.degradation.unsupported_content += u64::from(draft.is_none());
-        Ok(draft)
+        self.add_any(draft, drafts)
+    }
+
+    fn called_block(
+        &mut self,
+        block: &Object,
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), MessagesError> {
+        let id = identity(block.get("id"))?;
+        let arguments = block.get("input").or_else(|| block.get("arguments"));
+        let arguments = self.arguments(arguments);
+        let draft = self.tool_call(id, block.get("name"), arguments);
+        self.add_any(draft, drafts)
+    }
+
+    fn result_block(
+        &mut self,
+        block: &Object,
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), MessagesError> {
+        let either = |first, second| block.get(first).or_else(|| block.get(second));
+        let id = identity(either("tool_use_id", "id"))?;
+        let draft = self.tool_result(id, either("result", "content"));
+        self.add_any(draft, drafts)
+    }
+
+    /// Appends the texts of a document: a text, or blocks.
+    fn texts_of(
+        &mut self,
+        content: Option<&Json>,
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), MessagesError> {
+        match content {
+            Some(content @ (Json::String(_) | Json::Array(_))) => self.content(content, drafts),
+            _ => {
+                self.degradation.unsupported_content += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn add_any(&self, draft: Option<Draft>, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
+        draft.map_or(Ok(()), |draft| self.add(draft, drafts))
+    }
+}
+
+/// Returns the text of a document, or its blocks. A file has none.
+fn text_of_document(block: &Object) -> Option<&Json> {
+    let source = block.get("source")?.as_object()?;
+    match source.get("type")?.as_str()? {
+        "text" => source.get("data"),
+        "content" => source.get("content"),
+        _ => None,
     }
 }
 
@@ -104,6 +149,35 @@ mod tests {
             (
                 r#"{"type":"tool_use","id":" t ","name":"f","input":{"a":1}}"#,
                 r#"[{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"server_tool_use","id":"t","name":"bash","input":{"a":1}}"#,
+                r#"[{"type":"tool_call","id":"t","name":"bash","arguments":{"a":1}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"mcp_tool_use","id":"t","name":"f","server_name":"m","input":{}}"#,
+                r#"[{"type":"tool_call","id":"t","name":"f","arguments":{}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"bash_code_execution_tool_result","tool_use_id":"t","content":{"stdout":"x"}}"#,
+                r#"[{"type":"tool_call_response","id":"t","result":{"stdout":"x"}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"mcp_tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"}]}"#,
+                r#"[{"type":"tool_call_response","id":"t","result":[{"type":"text","text":"x"}]}]"#
+                    .to_owned(),
+            ),
+            (
+                r#"{"type":"search_result","source":"wiki","title":"T","content":[{"type":"text","text":"a"}]}"#,
+                text("a"),
+            ),
+            (
+                r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"}}"#,
+                text("a"),
+            ),
+            (
+                r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"}]}}"#,
+                text("a"),
             ),
             (
                 r#"{"type":"tool_call","id":"t","arguments":"{\"a\":1}"}"#,
@@ -167,6 +241,11 @@ mod tests {
                 unsupported,
             ),
             (r#"{"type":"document","source":{}}"#, unsupported),
+            (
+                r#"{"type":"document","source":{"type":"base64","data":"aGk="}}"#,
+                unsupported,
+            ),
+            (r#"{"type":"search_result"}"#, unsupported),
             (r#"{"type":"refusal"}"#, unsupported),
             (r#"{"type":"thinking","thinking":"  "}"#, opaque),
             (

@@ -33,7 +33,7 @@ pub(in crate::capture) fn object(text: &Text) -> Option<Object> {
 }
 
 /// Returns the object in a text. It takes its memory from a budget, as [`document`] does.
-pub(super) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
+pub(in crate::capture) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;
     }

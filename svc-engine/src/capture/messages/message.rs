@@ -6,6 +6,7 @@ use svc_model::json::{Json, NodeBudget, Object, Text};
 use super::MessagesError;
 use super::degradation::Degradation;
 use super::identity::{identity, usable};
+use super::tool::Arguments;
 
 /// The memory of a message while it is stored, besides its content: its place in lists with spare
 /// capacity, its digest, and the reference to it. In bytes.
@@ -107,12 +108,19 @@ impl Normaliser {
             Some(Json::Array(items)) => self.prompt_items(items),
             Some(Json::Object(holder)) => match holder.get("messages") {
                 Some(Json::Array(items)) => self.prompt_items(items),
-                _ => Ok(Vec::new()),
+                _ => {
+                    self.degradation.unsupported_content += 1;
+                    Ok(Vec::new())
+                }
             },
             Some(Json::String(text)) if !text.is_empty() => {
                 Ok(vec![self.plain("user", text, None)])
             }
-            _ => Ok(Vec::new()),
+            None | Some(Json::Null | Json::String(_)) => Ok(Vec::new()),
+            Some(Json::Bool(_) | Json::Number(_)) => {
+                self.degradation.unsupported_content += 1;
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -152,7 +160,7 @@ impl Normaliser {
     }
 
     /// Returns the message of an item, in either interface's form.
-    pub(super) fn object(
+    pub(in crate::capture) fn object(
         &mut self,
         item: &Object,
         finish_reason: Option<Text>,
@@ -164,15 +172,12 @@ impl Normaliser {
         let (role, draft) = match kind {
             "message" => return self.ordinary(item, finish_reason),
             "function_call" => {
-                let (arguments, origin) = self.arguments(item.get("arguments"));
-                ("assistant", self.called_item(item, arguments, origin)?)
+                let arguments = self.arguments(item.get("arguments"));
+                ("assistant", self.called_item(item, arguments)?)
             }
             "custom_tool_call" => {
                 let arguments = self.free_input(item.get("input"));
-                (
-                    "assistant",
-                    self.called_item(item, arguments, Origin::Verbatim)?,
-                )
+                ("assistant", self.called_item(item, arguments)?)
             }
             "function_call_output" | "custom_tool_call_output" => {
                 let id = identity(item.get("call_id"))?;
@@ -185,8 +190,17 @@ impl Normaliser {
             // Tool definitions are never kept, wherever they stand.
             "additional_tools" => return Ok(None),
             _ => {
-                self.degradation.unsupported_content += 1;
-                return Ok(None);
+                let Some(drafts) = self.built_in(item)? else {
+                    self.degradation.unsupported_content += 1;
+                    return Ok(None);
+                };
+                let role = if kind.ends_with("_output") {
+                    "tool"
+                } else {
+                    "assistant"
+                };
+                let message = !drafts.is_empty();
+                return Ok(message.then(|| self.message(role.into(), drafts, None)));
             }
         };
         Ok(draft.map(|draft| self.message(role.into(), vec![draft], None)))
@@ -220,14 +234,13 @@ impl Normaliser {
     fn called_item(
         &mut self,
         item: &Object,
-        arguments: Object,
-        origin: Origin,
+        arguments: Arguments,
     ) -> Result<Option<Draft>, MessagesError> {
         let id = match identity(item.get("call_id"))? {
             Some(id) => Some(id),
             None => identity(item.get("id"))?,
         };
-        Ok(self.tool_call(id, item.get("name"), arguments, origin))
+        Ok(self.tool_call(id, item.get("name"), arguments))
     }
 
     fn ordinary(
@@ -239,9 +252,14 @@ impl Normaliser {
             self.degradation.unsupported_content += 1;
             return Ok(None);
         };
-        if role == "tool"
-            && let Some(id) = identity(item.get("tool_call_id"))?
-        {
+        self.count_unread(item);
+        let result_of = match role.as_str() {
+            Some("tool") => identity(item.get("tool_call_id"))?,
+            // An old result names its function only.
+            Some("function") => identity(item.get("name")).ok().flatten(),
+            _ => None,
+        };
+        if let Some(id) = result_of {
             let (result, origin) = self.decoded(item.get("content"));
             let part = Part::ToolCallResponse {
                 id: id.to_owned(),
@@ -267,10 +285,72 @@ impl Normaliser {
             }
             drafts.extend(usable(item.get("refusal")).map(Draft::text));
         }
-        if let Some(Json::Array(calls)) = item.get("tool_calls") {
-            self.chat_calls(calls, &mut drafts)?;
+        match (item.get("tool_calls"), item.get("function_call")) {
+            (Some(Json::Array(calls)), _) if !calls.is_empty() => {
+                self.chat_calls(calls, &mut drafts)?;
+            }
+            (_, Some(Json::Object(call))) => {
+                if let Some(draft) = self.old_call(call) {
+                    self.add(draft, &mut drafts)?;
+                }
+            }
+            _ => {}
         }
         Ok(Some(self.message(role, drafts, finish_reason)))
+    }
+
+    /// Counts the members of a message that hold text and are not read, such as the transcript of
+    /// an answer that was spoken.
+    fn count_unread(&mut self, item: &Object) {
+        let unread = item.iter().filter(|(name, value)| {
+            let is_known = name.as_str().is_some_and(|name| MEMBERS.contains(&name));
+            !is_known && holds_text(value)
+        });
+        self.degradation.unsupported_content += unread.count() as u64;
+    }
+}
+
+/// The members of a message that are read, and those that say nothing of what was said.
+const MEMBERS: [&str; 31] = [
+    "role",
+    "content",
+    "type",
+    "tool_calls",
+    "tool_call_id",
+    "function_call",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking_blocks",
+    "provider_specific_fields",
+    "annotations",
+    "name",
+    "id",
+    "status",
+    "phase",
+    "model",
+    "object",
+    "created",
+    "index",
+    "cache_control",
+    "stop_reason",
+    "stop_sequence",
+    "finish_reason",
+    "usage",
+    "metadata",
+    "container",
+    "context_management",
+    "service_tier",
+    "timestamp",
+];
+
+fn holds_text(value: &Json) -> bool {
+    match value {
+        Json::String(text) => !text.is_blank(),
+        Json::Array(items) => items.iter().any(holds_text),
+        Json::Object(members) => members.iter().any(|(_, value)| holds_text(value)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
     }
 }
 

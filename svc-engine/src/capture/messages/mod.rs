@@ -10,6 +10,7 @@ mod degradation;
 pub(super) mod embedded;
 mod error;
 pub(super) mod identity;
+mod media;
 mod message;
 mod reasoning;
 mod response;

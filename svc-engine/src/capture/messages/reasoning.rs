@@ -82,7 +82,9 @@ impl Normaliser {
             }
         }
         if drafts.is_empty() {
-            drafts.extend(usable(message.get("reasoning_content")).map(Draft::reasoning));
+            let flat = ["reasoning_content", "reasoning"];
+            let flat = flat.iter().find_map(|member| usable(message.get(member)));
+            drafts.extend(flat.map(Draft::reasoning));
         }
         Ok(drafts)
     }

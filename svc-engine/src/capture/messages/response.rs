@@ -7,7 +7,8 @@ use super::MessagesError;
 use super::identity::usable;
 use super::message::Normaliser;
 
-/// Returns the messages of an answer. Only the first of several choices is kept.
+/// Returns the messages of an answer. Of several choices, the first is kept and the others are
+/// counted.
 pub(in crate::capture) fn output(
     normaliser: &mut Normaliser,
     answer: Option<&Json>,
@@ -19,7 +20,10 @@ pub(in crate::capture) fn output(
         }
         _ => return Ok(Vec::new()),
     };
-    if let Some(choice) = first_choice(answer) {
+    let choices = answer.get("choices").and_then(Json::as_array);
+    let choices = choices.unwrap_or_default();
+    normaliser.degradation.unsupported_content += choices.len().saturating_sub(1) as u64;
+    if let Some(choice) = choices.first().and_then(Json::as_object) {
         let finish_reason = || usable(choice.get("finish_reason")).map(Text::trimmed);
         match choice.get("message") {
             Some(Json::Object(message)) if !message.is_empty() => {
@@ -38,10 +42,6 @@ pub(in crate::capture) fn output(
         Some(Json::Array(items)) if !items.is_empty() => normaliser.items(items),
         _ => native(normaliser, answer),
     }
-}
-
-fn first_choice(answer: &Object) -> Option<&Object> {
-    answer.get("choices")?.as_array()?.first()?.as_object()
 }
 
 /// Returns the message of an answer that is itself a message made of content blocks.
@@ -136,10 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_choice_is_kept() {
-        let (messages, _) = answered(
+    fn only_the_first_choice_is_kept_and_the_others_are_counted() {
+        let answer = json(
             r#"{"choices":[{"message":{"role":"assistant","content":"a"}},{"message":{"role":"assistant","content":"b"}}]}"#,
         );
-        assert_eq!(messages.len(), 1);
+        let mut normaliser = Normaliser::default();
+        assert_eq!(output(&mut normaliser, Some(&answer)).unwrap().len(), 1);
+        assert_eq!(normaliser.degradation.unsupported_content, 1);
     }
 }

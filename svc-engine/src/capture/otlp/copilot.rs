@@ -16,6 +16,9 @@ use crate::capture::Receipt;
 use crate::capture::gateway::litellm::scalar;
 use crate::fact::DeveloperDecision;
 
+/// The name of the attribute with the file.
+const FILE: &str = "copilot_chat.file.relative_path";
+
 /// What an event reports about an edit.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
@@ -34,6 +37,8 @@ pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
         // Saving a file is not a decision.
         _ => return Err(LogSkip::UnknownDecision),
     };
+    // Feedback is about a file.
+    attributes.text(FILE).ok_or(LogSkip::MissingFilePath)?;
     let interaction_mode = match str("edit_surface") {
         Some("inline_chat") => InteractionMode::Inline,
         _ => InteractionMode::Agent,
@@ -64,12 +69,35 @@ pub(super) fn inline_done(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<D
     )
 }
 
+/// The tools whose edits are checked later. The names of their events differ from those in requests,
+/// which say where the edit goes (`replace_string_in_file`).
+const EDIT_TOOLS: [&str; 6] = [
+    "apply_patch",
+    "replace_string",
+    "multi_replace_string",
+    "insert_edit",
+    "create_file",
+    "edit_notebook",
+];
+
+fn is_edit_tool(source: &str) -> bool {
+    let source = source.trim_end_matches("_file");
+    let source = source.trim_end_matches("_in").trim_end_matches("_into");
+    EDIT_TOOLS
+        .iter()
+        .any(|tool| tool.trim_end_matches("_file") == source)
+}
+
 /// Turns a later check of an edit into a fact. Nobody made a decision, but what remained was
-/// accepted.
+/// accepted. After a change of the branch nothing is known of the edit: its file has other content.
 pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    if attributes.get("edit_source").and_then(Value::str) != Some("apply_patch") {
+    let source = attributes.get("edit_source").and_then(Value::str);
+    if !source.is_some_and(is_edit_tool) {
         return Err(LogSkip::NotAnEditTool);
+    }
+    if attributes.get("did_branch_change").and_then(Value::bool) == Some(true) {
+        return Err(LogSkip::BranchChanged);
     }
     let number = |name| attributes.get(name).map(Value::to_json);
     let rate = |name| Some(number(name)?.as_number()?.as_f64()).filter(|rate| !rate.is_nan());
@@ -105,12 +133,14 @@ fn decided(
 ) -> Result<Decided, LogSkip> {
     let attributes = &logged.attributes;
     let session_id = session(logged.resource.text(SESSION))?;
-    let file = attributes.text("copilot_chat.file.relative_path");
-    let file = file.ok_or(LogSkip::MissingFilePath)?.as_str();
+    let file_path = match attributes.text(FILE) {
+        Some(file) => path(file.as_str().ok_or(LogSkip::InvalidFact)?)?,
+        None => String::new(),
+    };
     let occurred_at = logged.occurred_at()?;
     let decision = DeveloperDecision {
         user_id: logged.resource_user()?,
-        file_path: path(file.ok_or(LogSkip::InvalidFact)?)?,
+        file_path,
         accepted: reported.accepted,
         explicit: reported.explicit,
         interaction_mode: reported.interaction_mode,
@@ -238,7 +268,22 @@ mod tests {
                 "copilot_chat.edit.survival: unknown_decision",
             );
         }
-        for source in [r#""replace_string""#, "null", "5"] {
+        for source in [
+            "replace_string",
+            "multi_replace_string_in_file",
+            "create_file",
+        ] {
+            let changes = format!(r#"{{"edit_source":"{source}"}}"#);
+            assert!(one(SURVIVAL, &changes).accepted, "{source}");
+        }
+        check(
+            SURVIVAL,
+            r#"{"did_branch_change":true}"#,
+            "copilot_chat.edit.survival: branch_changed",
+        );
+        let nameless = r#"{"copilot_chat.file.relative_path":5}"#;
+        assert_eq!(one(SURVIVAL, nameless).file_path, "");
+        for source in [r#""run_in_terminal""#, "null", "5"] {
             let changes = format!(r#"{{"edit_source":{source}}}"#);
             check(
                 SURVIVAL,

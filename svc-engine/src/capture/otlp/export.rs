@@ -1,6 +1,6 @@
 //! Splits an export into resources and records.
 
-use svc_model::json::{Json, Object};
+use svc_model::json::{Json, Object, Text};
 use svc_model::limit::LOG_RECORDS_MAX;
 
 use super::LogsError;
@@ -82,7 +82,13 @@ impl Export {
 
     fn list(&mut self, holder: &mut Object, name: &str) -> Vec<Json> {
         match holder.get_mut(name).map(std::mem::take) {
-            None | Some(Json::Null) => Vec::new(),
+            None => {
+                // A list of nearly this name is not read, which its sender should know.
+                let is_meant = holder.iter().any(|(other, _)| is_alike(other, name));
+                self.malformed_containers += u64::from(is_meant);
+                Vec::new()
+            }
+            Some(Json::Null) => Vec::new(),
             Some(Json::Array(items)) => items,
             Some(_) => {
                 self.malformed_containers += 1;
@@ -90,6 +96,13 @@ impl Export {
             }
         }
     }
+}
+
+/// Returns whether two names are equal apart from case and underscores.
+fn is_alike(one: &Text, other: &str) -> bool {
+    let letters = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    one.as_str()
+        .is_some_and(|one| letters(one) == letters(other))
 }
 
 #[cfg(test)]
@@ -107,7 +120,10 @@ mod tests {
             (r#"{"resourceLogs":null}"#, 0),
             (r#"{"resourceLogs":[]}"#, 0),
             (r#"{"resourceLogs":{"x":1}}"#, 1),
-            (r#"{"resource_logs":[{"scope_logs":[]}]}"#, 0),
+            (r#"{"resource_logs":[{"scope_logs":[]}]}"#, 1),
+            (r#"{"resourcelogs":[]}"#, 1),
+            (r#"{"resourceLogs":[{"ScopeLogs":[]}]}"#, 1),
+            (r#"{"resourceSpans":[]}"#, 0),
             (r#"{"resourceLogs":[1,null,"x",{}]}"#, 3),
             (
                 r#"{"resourceLogs":[{"scopeLogs":7},{"scopeLogs":[[]]}]}"#,

@@ -67,16 +67,24 @@ impl<'r> Logged<'r> {
     /// `tool_decision` could come from anyone. Nothing else counts, not even the name of the
     /// service.
     pub(super) fn kinds(&self) -> [Option<Kind>; 3] {
-        let body = self
-            .record
-            .get("body")
-            .and_then(|body| Value::of(body).text());
-        let named = self.record.get("eventName").and_then(Json::as_text);
-        let [first, second, third] =
-            [body, self.attributes.text("event.name"), named].map(|name| name.and_then(Kind::of));
+        let [first, second, third] = self.names().map(|name| name.and_then(Kind::of));
         let second = second.filter(|_| second != first);
         let third = third.filter(|_| third != first && third != second);
         [first, second, third]
+    }
+
+    /// Returns whether the record is named like one of the service's own events, but none of them.
+    pub(super) fn is_unknown_own(&self) -> bool {
+        let mut names = self.names().into_iter().flatten();
+        let is_own = names.any(|name| name.as_str().is_some_and(|name| name.starts_with("svc.")));
+        is_own && self.kinds().iter().all(Option::is_none)
+    }
+
+    fn names(&self) -> [Option<&'r Text>; 3] {
+        let body = self.record.get("body");
+        let body = body.and_then(|body| Value::of(body).text());
+        let named = self.record.get("eventName").and_then(Json::as_text);
+        [body, self.attributes.text("event.name"), named]
     }
 
     /// Returns the text under a name, from the record or else from the resource.

@@ -135,6 +135,9 @@ fn translate(export: &Export, receipt: Receipt<'_>, captured: &mut CapturedLogs)
     };
     let mut events = Vec::new();
     for logged in &logged {
+        if logged.is_unknown_own() {
+            translator.captured.report.unknown_events += 1;
+        }
         for kind in logged.kinds().into_iter().flatten() {
             match kind {
                 Kind::ClaudeCodeResult => claude_code::add(&mut translator.claude_code, logged),

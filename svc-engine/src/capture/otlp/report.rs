@@ -17,6 +17,8 @@ pub struct LogsReport {
     /// Why records of known events, or single files of a patch, did not become facts: counts by
     /// event and reason.
     pub skipped: BTreeMap<(LogEvent, LogSkip), u64>,
+    /// Records whose event the service would have defined, but did not.
+    pub unknown_events: u64,
     /// What was redacted in the facts.
     pub redactions: redaction::Counts,
 }
@@ -55,6 +57,9 @@ impl LogsReport {
     /// Returns the skipped records and files by reason, for all events together.
     pub fn skipped_by_reason(&self) -> BTreeMap<LogSkip, u64> {
         let mut counts = BTreeMap::new();
+        if self.unknown_events > 0 {
+            counts.insert(LogSkip::UnknownEvent, self.unknown_events);
+        }
         for ((_, reason), count) in &self.skipped {
             *counts.entry(*reason).or_default() += count;
         }

@@ -5,6 +5,8 @@ use svc_model::context::tokens;
 use svc_model::evidence::{Message, Part};
 use svc_model::json::Json;
 
+use crate::derive::sent::unescaped;
+
 /// How many fingerprints are collected before duplicates are removed.
 const COMPACT_AT: usize = 64 * 1024;
 
@@ -35,8 +37,13 @@ impl CodeTokens {
         for part in messages.iter().flat_map(|message| &message.parts) {
             match part {
                 Part::Text { content } => found.text(content.as_bytes()),
-                Part::ToolCall { arguments, .. } => {
+                Part::ToolCall {
+                    arguments, sent, ..
+                } => {
                     arguments.iter().for_each(|(_, value)| found.strings(value));
+                    if let Some(sent) = sent {
+                        found.text(&unescaped(sent));
+                    }
                 }
                 Part::Reasoning { .. } | Part::ToolCallResponse { .. } => {}
             }
@@ -167,6 +174,7 @@ mod tests {
                 arguments: arguments(
                     r#"{"key":"outer","n":17,"b":true,"x":null,"in":{"deep":["inner",{"k":"a\nb"}]}}"#,
                 ),
+                sent: Some(Text::from(r#"{"cut": "\nwritten"#)),
             },
             Part::ToolCallResponse {
                 id: "t".to_owned(),
@@ -176,7 +184,9 @@ mod tests {
         let second = text("assistant", "more");
         assert_eq!(
             CodeTokens::of_output(&[message, second]),
-            set(&["spoken", "words", "outer", "inner", "a", "b", "more"])
+            set(&[
+                "spoken", "words", "outer", "inner", "a", "b", "cut", "written", "more"
+            ])
         );
         assert!(CodeTokens::of_output(&[]).is_empty());
     }

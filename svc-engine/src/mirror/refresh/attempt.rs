@@ -251,6 +251,7 @@ impl Attempt<'_> {
                     Outcome::Stored(_) | Outcome::Superseding(_) => stored += 1,
                     Outcome::Redelivered(_)
                     | Outcome::Overruled(_)
+                    | Outcome::Differs(..)
                     | Outcome::Known
                     | Outcome::Conflict(_) => {
                         duplicates += 1;

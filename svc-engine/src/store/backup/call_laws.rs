@@ -38,6 +38,8 @@ impl Laws<'_, '_, '_> {
             "input_tokens",
             "output_tokens",
             "duration_ms",
+            "started_at_us",
+            "is_further",
         ];
         self.scan(table, &columns, |row, known, found| {
             let fact_id = row.fact_id(0)?;
@@ -85,9 +87,10 @@ impl Laws<'_, '_, '_> {
             row.count(16)?;
             row.count(17)?;
             row.optional_text(18)?;
-            for place in 19..22 {
+            for place in 19..23 {
                 row.optional_integer(place)?;
             }
+            row.integer(23)?;
             Ok(())
         })
     }

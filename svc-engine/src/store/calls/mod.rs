@@ -4,13 +4,26 @@ mod reading;
 mod writing;
 
 use svc_model::evidence::LeftOut;
+use svc_model::id::FactId;
 use svc_model::json;
 
 pub use self::reading::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub(super) use self::reading::{contents, measure, one, outputs, raw, scalars, summaries};
 use super::StoreError;
+use super::append::Outcome;
 use super::error::corrupt;
 use super::table::Table;
+
+/// What becomes of a call, given the stored calls that share an id with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verdict {
+    /// None does, so it is stored.
+    New,
+    /// All that share the model's id started at other times, so it is stored too, under this id.
+    Further(FactId),
+    /// It is not stored.
+    Decided(Outcome),
+}
 
 /// What every kind of fact has. Calls also have statements of their own.
 pub(super) const TABLE: Table = Table {

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use svc_model::id::{FactId, OrgId, UserId};
-use svc_model::ingest::GatewayProvider;
+use svc_model::ingest::{CallMember, GatewayProvider};
 use svc_model::problem::Code;
 use svc_model::time::Instant;
 
-use super::written;
+use super::{Verdict, written};
+use crate::fact::InferenceCall;
 use crate::store::append::{Afterwards, Appending, Kind, Outcome};
 use crate::store::connection::{Connection, Insert, Lookup};
-use crate::store::content::{self, ContentRef, Encoded, Encoder, NewContent};
+use crate::store::content::{self, ContentHash, ContentRef, Encoded, Encoder, NewContent};
 use crate::store::error::corrupt;
 use crate::store::model_call_id::ModelCallId;
 use crate::store::organization::Stamp;
@@ -30,8 +31,9 @@ pub(super) const INSERT: Insert = Insert {
         (inference_call_id, org_id, session_number, user_id, gateway_provider,
          model_call_id, model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
-         output_part_count, input_contents, output_contents, left_out)",
-    columns: 21,
+         output_part_count, input_contents, output_contents, left_out,
+         started_at_us, is_further)",
+    columns: 23,
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
@@ -57,13 +59,15 @@ const INSERT_ALIAS: Insert = Insert {
 // Quarantined calls count too.
 const BY_ID: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number
+        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number,
+        input_contents, output_contents, started_at_us, is_further
         FROM all_inference_calls WHERE inference_call_id",
     then: "",
 };
 const BY_MODEL_CALL: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number
+        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number,
+        input_contents, output_contents, started_at_us, is_further
         FROM all_inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
     then: "",
 };
@@ -76,10 +80,14 @@ struct Identity {
     org_id: String,
     gateway_provider: GatewayProvider,
     model_call_id: Option<String>,
+    started_at: Option<i64>,
+    is_further: bool,
     /// Absent if the call is of the same transaction, which has not written the Session yet.
     session_id: Option<String>,
     session_number: i64,
     model: Option<String>,
+    /// The messages of the input, then of the output.
+    contents: [Vec<i64>; 2],
     /// Bytes and parts of the input, then of the output.
     counts: [i64; 4],
 }
@@ -94,6 +102,12 @@ impl Identity {
             session_id: row.optional_text(4)?,
             session_number: row.integer(10)?,
             model: row.optional_text(5)?,
+            contents: [
+                row.with_blob(11, id_list::read_ids)??,
+                row.with_blob(12, id_list::read_ids)??,
+            ],
+            started_at: row.optional_integer(13)?,
+            is_further: row.integer(14)? == 1,
             counts: [
                 row.integer(6)?,
                 row.integer(7)?,
@@ -103,29 +117,45 @@ impl Identity {
         })
     }
 
-    /// Returns the columns in which a redelivery differs. Its content is compared by size only: the
-    /// text itself is not looked up again.
-    fn differences(&self, encoded: &Encoded, numbers: &Numbers) -> Vec<&'static str> {
-        let call = &encoded.call;
-        let same_session = match &self.session_id {
-            Some(session_id) => session_id == call.session_id.as_str(),
-            None => numbers.get(call.session_id.as_str()) == Some(self.session_number),
+    /// Returns whether a call belongs to the Session of this one.
+    fn is_of_session(&self, encoded: &Encoded, numbers: &Numbers) -> bool {
+        let session_id = encoded.call.session_id.as_str();
+        match &self.session_id {
+            Some(known) => known == session_id,
+            None => numbers.get(session_id) == Some(self.session_number),
+        }
+    }
+
+    /// Returns whether a call has the same messages.
+    fn has_content_of(
+        &self,
+        connection: &mut Connection,
+        encoded: &Encoded,
+    ) -> Result<bool, StoreError> {
+        let sides = [&encoded.input, &encoded.output];
+        let counts = sides.map(|side| [side.byte_count, side.part_count].map(whole));
+        if *counts.as_flattened() != self.counts {
+            return Ok(false);
+        }
+        let stored = self.contents.iter().flatten();
+        let sent = || sides.into_iter().flat_map(|side| &side.contents);
+        let known = |content: &ContentRef| match content {
+            ContentRef::Known(id) => Some(*id),
+            ContentRef::New(_) => None,
         };
-        let counts = [
-            encoded.input.byte_count,
-            encoded.input.part_count,
-            encoded.output.byte_count,
-            encoded.output.part_count,
-        ];
-        let same_counts = counts.map(whole) == self.counts;
-        [
-            ("session_id", same_session),
-            ("model", self.model.as_deref() == call.model.as_deref()),
-            ("content", same_counts),
-        ]
-        .into_iter()
-        .filter_map(|(column, is_same)| (!is_same).then_some(column))
-        .collect()
+        if stored.clone().copied().map(Some).eq(sent().map(known)) {
+            return Ok(true);
+        }
+        // One content may be stored under several ids.
+        let ids = stored.clone().copied().chain(sent().filter_map(known));
+        let hashes = content::hashes(connection, &content::HASHES, ids)?;
+        let sent: Vec<Option<&ContentHash>> = sent()
+            .map(|content| match content {
+                ContentRef::Known(id) => hashes.get(id),
+                ContentRef::New(new) => Some(&new.key.hash),
+            })
+            .collect();
+        Ok(stored.map(|id| hashes.get(id)).eq(sent))
     }
 }
 
@@ -133,7 +163,8 @@ impl Identity {
 #[derive(Debug, Default)]
 struct Retained {
     by_id: HashMap<FactId, Identity>,
-    by_model_call: HashMap<(String, GatewayProvider, String), Identity>,
+    /// The first call under an id of the model comes first.
+    by_model_call: HashMap<(String, GatewayProvider, String), Vec<Identity>>,
 }
 
 impl Retained {
@@ -156,56 +187,144 @@ impl Retained {
     }
 
     fn add(&mut self, identity: Identity) {
+        let fact_id = identity.inference_call_id;
         if let Some(model_call_id) = &identity.model_call_id {
             let key = (
                 identity.org_id.clone(),
                 identity.gateway_provider,
                 model_call_id.clone(),
             );
-            self.by_model_call.insert(key, identity.clone());
+            let sharing = self.by_model_call.entry(key).or_default();
+            if sharing.iter().all(|one| one.inference_call_id != fact_id) {
+                let place = if identity.is_further {
+                    sharing.len()
+                } else {
+                    0
+                };
+                sharing.insert(place, identity.clone());
+            }
         }
-        self.by_id.insert(identity.inference_call_id, identity);
+        self.by_id.insert(fact_id, identity);
     }
 
-    /// Returns what becomes of a call, given the stored calls; `None` if none of them shares an id.
-    /// A redelivery that differs is added to the differences. `numbers` are those of the Sessions
-    /// that the transaction has found.
-    fn outcome(
-        &self,
-        org_id: &OrgId,
-        encoded: &Encoded,
-        numbers: &Numbers,
-        differences: &mut Vec<Difference>,
-    ) -> Option<Outcome> {
-        let call = &encoded.call;
-        let by_id = self.by_id.get(&call.inference_call_id);
-        let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
+    /// Returns the stored calls of the model's id of a call.
+    fn sharing(&self, org_id: &OrgId, call: &InferenceCall) -> &[Identity] {
+        let sharing = call.model_call_id.as_ref().and_then(|model_call_id| {
             self.by_model_call.get(&(
                 org_id.as_str().to_owned(),
                 call.gateway_provider,
                 model_call_id.clone(),
             ))
         });
-        let one = match (by_id, by_model_call) {
-            (None, None) => return None,
-            (Some(one), None) | (None, Some(one)) => one,
-            (Some(one), Some(other)) if one.inference_call_id == other.inference_call_id => one,
-            (Some(_), Some(_)) => {
-                return Some(Outcome::Conflict(Code::InferenceCallIdentityConflict));
+        sharing.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the stored call that a call repeats, or else what becomes of the call.
+    fn repeated(&self, org_id: &OrgId, call: &InferenceCall) -> Result<&Identity, Verdict> {
+        let sharing = self.sharing(org_id, call);
+        let started_at = call.started_at.map(Instant::microseconds);
+        match self.by_id.get(&call.inference_call_id) {
+            Some(one)
+                if sharing
+                    .iter()
+                    .all(|other| other.inference_call_id != one.inference_call_id) =>
+            {
+                let is_same = one.org_id == org_id.as_str()
+                    && one.gateway_provider == call.gateway_provider
+                    && one.model_call_id == call.model_call_id;
+                let code = Code::InferenceCallIdentityConflict;
+                let conflict = Verdict::Decided(Outcome::Conflict(code));
+                if is_same { Ok(one) } else { Err(conflict) }
             }
-        };
-        let same = one.org_id == org_id.as_str()
-            && one.gateway_provider == call.gateway_provider
-            && one.model_call_id == call.model_call_id;
-        if !same {
-            return Some(Outcome::Conflict(Code::InferenceCallIdentityConflict));
+            // The sender says so.
+            Some(one) if call.further_id.is_none() => Ok(one),
+            _ => {
+                let exact = sharing.iter().find(|one| one.started_at == started_at);
+                let any = || {
+                    let either = |one: &&Identity| one.started_at.is_none() || started_at.is_none();
+                    sharing.iter().find(either)
+                };
+                exact.or_else(any).ok_or(if sharing.is_empty() {
+                    Verdict::New
+                } else {
+                    Verdict::Further(call.further_id.unwrap_or(call.inference_call_id))
+                })
+            }
         }
+    }
+
+    /// Returns what becomes of a call, given the stored calls. A redelivery or a conflict that
+    /// differs from the stored call is added to the differences. `numbers` are those of the
+    /// Sessions that the transaction has found.
+    fn verdict(
+        &self,
+        connection: &mut Connection,
+        org_id: &OrgId,
+        encoded: &Encoded,
+        numbers: &Numbers,
+        differences: &mut Vec<Difference>,
+    ) -> Result<Verdict, StoreError> {
+        let call = &encoded.call;
+        let (one, verdict) = match self.repeated(org_id, call) {
+            Ok(one) => (one, None),
+            Err(verdict) => match self.sharing(org_id, call).first() {
+                // An id is unique over all Sessions.
+                Some(first) if matches!(verdict, Verdict::Further(_)) => (first, Some(verdict)),
+                _ => return Ok(verdict),
+            },
+        };
         let fact_id = one.inference_call_id;
-        let columns = one.differences(encoded, numbers);
+        let is_of_session = one.is_of_session(encoded, numbers);
+        if let Some(further) = verdict.filter(|_| is_of_session) {
+            return Ok(further);
+        }
+        let is_of_model = one.model.as_deref() == call.model.as_deref();
+        let members: &[CallMember] = match (is_of_model, one.has_content_of(connection, encoded)?) {
+            (true, true) => &[],
+            (true, false) => &[CallMember::Content],
+            (false, true) => &[CallMember::Model],
+            (false, false) => &[CallMember::Model, CallMember::Content],
+        };
+        let session = (!is_of_session).then_some("session_id");
+        let names = members.iter().map(|member| member.as_str());
+        let columns: Vec<&'static str> = session.into_iter().chain(names).collect();
         if !columns.is_empty() {
             differences.push(Difference::of_call(fact_id, columns));
         }
-        Some(Outcome::Redelivered(fact_id))
+        Ok(Verdict::Decided(if !is_of_session {
+            Outcome::Conflict(Code::InferenceCallIdentityConflict)
+        } else if members.is_empty() {
+            Outcome::Redelivered(fact_id)
+        } else {
+            Outcome::Differs(fact_id, members)
+        }))
+    }
+}
+
+/// A call to insert, under an id.
+#[derive(Clone, Copy)]
+struct Planned<'c> {
+    /// Its index among the calls of the transaction.
+    place: usize,
+    encoded: &'c Encoded,
+    id: FactId,
+    is_further: bool,
+}
+
+impl<'c> Planned<'c> {
+    /// Returns the call to insert, unless it is decided.
+    fn of(place: usize, encoded: &'c Encoded, verdict: Verdict) -> Option<Self> {
+        let (id, is_further) = match verdict {
+            Verdict::New => (encoded.call.inference_call_id, false),
+            Verdict::Further(id) => (id, true),
+            Verdict::Decided(_) => return None,
+        };
+        Some(Self {
+            place,
+            encoded,
+            id,
+            is_further,
+        })
     }
 }
 
@@ -287,19 +406,17 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     let numbers = Numbers::default();
     for encoded in calls {
         let differences = &mut afterwards.differences;
-        let outcome = retained.outcome(org_id, encoded, &numbers, differences);
-        retained_calls.push(outcome);
+        let verdict = retained.verdict(connection, org_id, encoded, &numbers, differences)?;
+        retained_calls.push(verdict);
     }
-    let new = new_calls(calls, retained_calls);
+    let calls = calls.iter().zip(&*retained_calls);
+    let new: Vec<&Encoded> = calls
+        .filter(|(_, verdict)| !matches!(verdict, Verdict::Decided(_)))
+        .map(|(encoded, _)| *encoded)
+        .collect();
     content::verify(connection, &new, encoder.known().generation())?;
     afterwards.recalled = Recalled::of(connection, org_id, &new, encoder.known())?;
     resolve(connection, epoch, &new, afterwards, encoder)
-}
-
-fn new_calls<'c>(calls: &[&'c Encoded], outcomes: &[Option<Outcome>]) -> Vec<&'c Encoded> {
-    let calls = calls.iter().zip(outcomes);
-    let new = calls.filter(|(_, outcome)| outcome.is_none());
-    new.map(|(encoded, _)| *encoded).collect()
 }
 
 /// Stores calls whose content is stored, and returns what became of each.
@@ -316,50 +433,65 @@ fn store(
         ..
     } = appending;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
-    let outcomes = std::mem::take(retained_calls);
-    let new = new_calls(calls, &outcomes);
-    let sessions = new.iter().map(|encoded| encoded.call.session_id.as_str());
-    *session_numbers = Numbers::find(connection, org_id, epoch, sessions)?;
-    let inserted = insert(connection, org_id, &new, session_numbers, afterwards)?;
-    // If two calls of a transaction share an id, the first is stored and the second is compared
-    // with it. The same holds if another server was faster.
-    let retained = if inserted.iter().all(|inserted| *inserted) {
-        Retained::default()
-    } else {
-        Retained::find(connection, &new)?
-    };
-    let mut inserted = inserted.into_iter();
-    calls
+    let mut outcomes = Vec::with_capacity(calls.len());
+    let mut planned = Vec::new();
+    let verdicts = std::mem::take(retained_calls);
+    for (place, (encoded, verdict)) in calls.iter().zip(verdicts).enumerate() {
+        outcomes.push(match verdict {
+            Verdict::Decided(outcome) => Some(outcome),
+            Verdict::New | Verdict::Further(_) => None,
+        });
+        planned.extend(Planned::of(place, encoded, verdict));
+    }
+    let sessions = planned
         .iter()
-        .zip(outcomes)
-        .map(|(encoded, outcome)| match outcome {
-            Some(outcome) => Ok(outcome),
-            None if inserted.next() == Some(true) => {
-                Ok(Outcome::Stored(encoded.call.inference_call_id))
+        .map(|planned| planned.encoded.call.session_id.as_str());
+    *session_numbers = Numbers::find(connection, org_id, epoch, sessions)?;
+    // If two calls of a transaction share an id, the first is stored and the second is compared
+    // with it. The same holds if another server was faster. If the second started at another time,
+    // it is inserted again under an id of its own.
+    while !planned.is_empty() {
+        let inserted = insert(connection, org_id, &planned, session_numbers, afterwards)?;
+        let mut left = Vec::new();
+        for (planned, is_inserted) in planned.into_iter().zip(inserted) {
+            if is_inserted {
+                outcomes[planned.place] = Some(Outcome::Stored(planned.id));
+            } else {
+                left.push(planned);
             }
-            None => retained
-                .outcome(
-                    org_id,
-                    encoded,
-                    session_numbers,
-                    &mut afterwards.differences,
-                )
-                .ok_or(corrupt("inference_calls", "a retained call is absent")),
-        })
-        .collect()
+        }
+        planned = Vec::new();
+        if left.is_empty() {
+            break;
+        }
+        let encoded: Vec<&Encoded> = left.iter().map(|planned| planned.encoded).collect();
+        let retained = Retained::find(connection, &encoded)?;
+        for was in left {
+            let encoded = was.encoded;
+            let differences = &mut afterwards.differences;
+            match retained.verdict(connection, org_id, encoded, session_numbers, differences)? {
+                Verdict::Decided(outcome) => outcomes[was.place] = Some(outcome),
+                further @ Verdict::Further(_) if !was.is_further => {
+                    planned.extend(Planned::of(was.place, encoded, further));
+                }
+                Verdict::New | Verdict::Further(_) => {
+                    return Err(corrupt("inference_calls", "a retained call is absent"));
+                }
+            }
+        }
+    }
+    let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
+    outcomes.ok_or(StoreError::NotStored)
 }
 
 /// Inserts calls with their raw payloads and aliases, and returns whether each was inserted.
 fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
-    calls: &[&Encoded],
+    calls: &[Planned<'_>],
     session_numbers: &Numbers,
     afterwards: &Afterwards,
 ) -> Result<Vec<bool>, StoreError> {
-    if calls.is_empty() {
-        return Ok(Vec::new());
-    }
     let id = |content: &ContentRef| match content {
         ContentRef::Known(id) => Ok(*id),
         ContentRef::New(new) => afterwards
@@ -372,7 +504,7 @@ fn insert(
     };
     let columns: Vec<Columns> = calls
         .iter()
-        .map(|encoded| {
+        .map(|Planned { encoded, .. }| {
             Ok(Columns {
                 input_contents: ids(&encoded.input.contents)?,
                 output_contents: ids(&encoded.output.contents)?,
@@ -382,13 +514,14 @@ fn insert(
         })
         .collect::<Result<_, StoreError>>()?;
     let mut values = Vec::with_capacity(calls.len() * INSERT.columns);
-    for (encoded, columns) in calls.iter().zip(&columns) {
+    for (planned, columns) in calls.iter().zip(&columns) {
+        let encoded = planned.encoded;
         let call = &encoded.call;
         let session_number = session_numbers
             .get(call.session_id.as_str())
             .ok_or(corrupt("sessions", "a number is absent"))?;
         values.extend([
-            call.inference_call_id.into(),
+            planned.id.into(),
             org_id.as_str().into(),
             Value::Integer(session_number),
             call.user_id.as_ref().map(UserId::as_str).into(),
@@ -411,15 +544,18 @@ fn insert(
             Value::Blob(&columns.input_contents),
             Value::Blob(&columns.output_contents),
             columns.left_out.as_deref().into(),
+            call.started_at.map(Instant::microseconds).into(),
+            Value::Integer(i64::from(planned.is_further)),
         ]);
     }
     let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
     let mut raw = Vec::with_capacity(calls.len() * INSERT_RAW.columns);
     let mut values = Vec::new();
-    for ((encoded, columns), call_number) in calls.iter().zip(&columns).zip(&inserted) {
+    for ((planned, columns), call_number) in calls.iter().zip(&columns).zip(&inserted) {
         let Some(call_number) = call_number else {
             continue;
         };
+        let encoded = planned.encoded;
         raw.extend([
             Value::Integer(*call_number),
             Value::Integer(encoded.raw_skeleton.codec.number()),
@@ -435,7 +571,7 @@ fn insert(
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(call_id),
-                encoded.call.inference_call_id.into(),
+                planned.id.into(),
                 number(ordinal),
             ]);
         }

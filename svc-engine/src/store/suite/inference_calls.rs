@@ -1,6 +1,6 @@
 //! Inference calls: exact read-back, redelivery and conflict, and a history that is stored once.
 
-use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
+use svc_model::ingest::{CallMember, GatewayIngestRequest, GatewayProvider};
 use svc_model::json::NodeBudget;
 
 use super::*;
@@ -84,6 +84,7 @@ fn a_raw_payload_is_read_back_unchanged(
             user_id: None,
             payload,
             capture: None,
+            compare: false,
         };
         let receipt = Receipt {
             org_id: store.org_id(),
@@ -118,6 +119,7 @@ fn any_message() -> impl Strategy<Value = Message> {
             arguments: [(name.clone(), Json::parse(b"[NaN,1.10,-0,1e400]").unwrap())]
                 .into_iter()
                 .collect::<Object>(),
+            sent: (name.len() % 2 == 0).then(|| name.clone()),
             name,
         }),
         any_text().prop_map(|result| Part::ToolCallResponse {
@@ -215,11 +217,16 @@ fn redelivery_and_conflict_follow_the_ids(
         [Outcome::Stored(id(3))]
     );
     for (sent, expected) in [
-        (
-            call(1).model_call("x").session("other").build(),
-            Outcome::Redelivered(id(1)),
-        ),
+        (call(1).model_call("x").session("other").build(), conflict),
+        (call(3).session("other").build(), conflict),
         (with(9, "x"), Outcome::Redelivered(id(1))),
+        (
+            call(9)
+                .model_call("x")
+                .output(vec![text("assistant", "AnsweR")])
+                .build(),
+            Outcome::Differs(id(1), &[CallMember::Content]),
+        ),
         (with(1, "z"), conflict),
         (call(1).build(), conflict),
         (with(3, "z"), conflict),
@@ -233,8 +240,59 @@ fn redelivery_and_conflict_follow_the_ids(
     assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
     assert!(
         !snapshot.session_known(&session("other")).unwrap(),
-        "a redelivery creates no Session"
+        "a conflict creates no Session"
     );
+}
+
+/// A gateway may report several calls of a model under one id. They started at different times.
+#[rstest]
+fn calls_of_one_id_that_started_at_different_times_are_all_stored(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let conflict = Outcome::Conflict(Code::InferenceCallIdentityConflict);
+    let further = |number: u128| id(number + 1_000_000);
+    let with = |fact: u128, started: i64| call(fact).model_call("x").started(started);
+    // Both in one transaction, under one id, and the second a second time.
+    let both = vec![
+        with(1, 10).build(),
+        with(1, 20).build(),
+        with(1, 20).build(),
+    ];
+    assert_eq!(
+        append(&store, both),
+        [
+            Outcome::Stored(id(1)),
+            Outcome::Stored(further(1)),
+            Outcome::Redelivered(further(1)),
+        ]
+    );
+    let mut named = with(8, 40).build();
+    named.further_id = None;
+    let mut named_again = with(8, 50).build();
+    named_again.further_id = None;
+    for (sent, expected) in [
+        (with(2, 10).build(), Outcome::Redelivered(id(1))),
+        (with(1, 20).build(), Outcome::Redelivered(further(1))),
+        (with(1, 10).build(), Outcome::Redelivered(id(1))),
+        (call(3).model_call("x").build(), Outcome::Redelivered(id(1))),
+        (with(4, 30).build(), Outcome::Stored(further(4))),
+        (with(5, 30).build(), Outcome::Redelivered(further(4))),
+        (with(6, 60).session("other").build(), conflict),
+        // The sender names these deliveries itself.
+        (named, Outcome::Stored(id(8))),
+        (named_again, Outcome::Redelivered(id(8))),
+        (with(9, 40).build(), Outcome::Redelivered(id(8))),
+    ] {
+        assert_eq!(append(&store, vec![sent.clone()]), [expected], "{sent:?}");
+    }
+    let mut snapshot = store.snapshot_now();
+    assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
+    // A call without a start is the same call as any of its id.
+    append(&store, vec![call(20).model_call("y").build()]);
+    let later = call(21).model_call("y").started(10).build();
+    assert_eq!(append(&store, vec![later]), [Outcome::Redelivered(id(20))]);
 }
 
 #[rstest]

@@ -49,6 +49,7 @@ fn request(visit: &Visit) -> Result<EvidenceReadRequest, Problem> {
             message_index: index("message_index")?,
             part_index: index("part_index")?,
         }],
+        explain: true,
     })
 }
 
@@ -66,6 +67,10 @@ fn shown(item: &EvidenceReadItem) -> Markup {
     let (kind, content) = match &item.part {
         Open::Known(part) => kind_and_content(part),
         Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
+    };
+    let content = match &item.sent_arguments {
+        Some(sent) => format!("{content}\nsent as: {}", inert_text(sent)),
+        None => content,
     };
     let reference = &item.reference;
     let place = format!(
@@ -96,6 +101,7 @@ fn kind_and_content(part: &Part) -> (String, String) {
             id,
             name,
             arguments,
+            ..
         } => {
             let name = line(name, NAME_CHARACTERS);
             let arguments = canonical(&Json::Object(arguments.clone()));

@@ -177,6 +177,7 @@ impl Writing<'_> {
                     id: tool(number),
                     name: Text::from("Write"),
                     arguments,
+                    sent: None,
                 },
             ],
             finish_reason: None,

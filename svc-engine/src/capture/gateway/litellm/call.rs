@@ -1,13 +1,15 @@
 use svc_model::ingest::{GatewayIngestRequest, SkipReason};
 use svc_model::json::{Json, NodeBudget};
+use uuid::Uuid;
 
 use super::metadata::Metadata;
-use super::{scalar, segments, session, user};
+use super::said::Said;
+use super::{delivery, kind, scalar, segments, session, user};
 use crate::capture::Receipt;
-use crate::capture::gateway::call_id::{aliases, derived_id};
+use crate::capture::gateway::call_id::{aliases, derived_id, further_id};
 use crate::capture::gateway::{Captured, GatewayError, Notes, redact};
+use crate::capture::messages::Normaliser;
 use crate::capture::messages::identity::name;
-use crate::capture::messages::{Normaliser, output};
 use crate::capture::redaction::Counts;
 use crate::fact::{InferenceCall, RawPayload};
 
@@ -22,49 +24,86 @@ pub(in crate::capture::gateway) fn capture(
         .payload
         .as_object()
         .ok_or(GatewayError::InvalidPayload)?;
+    let skipped = |reason| {
+        let model_call_id = scalar::model_call_id(payload).unwrap_or_default();
+        let skipped = Captured::Skipped {
+            reason,
+            model_call_id,
+        };
+        Ok((skipped, Notes::default()))
+    };
+    if !kind::is_inference(payload) {
+        return skipped(SkipReason::NotAnInferenceCall);
+    }
     let metadata = Metadata::new(payload);
     let session_id = match request.session_id {
         Some(given) => Some(given),
         None => session::session(&metadata)?,
     };
     let Some(session_id) = session_id else {
-        let model_call_id = scalar::model_call_id(payload).unwrap_or_default();
-        let skipped = Captured::Skipped {
-            reason: SkipReason::NoSession,
-            model_call_id,
-        };
-        return Ok((skipped, Notes::default()));
+        return skipped(SkipReason::NoSession);
     };
     let user_id = match request.user_id {
         Some(given) => Some(given),
         None => user::user(&metadata)?,
     };
-    let answer = payload.get("response").and_then(Json::as_object);
-    let model = match name(payload.get("model"))? {
-        Some(model) => Some(model),
-        None => name(answer.and_then(|answer| answer.get("model")))?,
-    };
     let mut normaliser = Normaliser::new(memory.rest());
-    let input_messages = normaliser.prompt(payload.get("messages"))?;
-    let output_messages = output(&mut normaliser, payload.get("response"))?;
+    let said = Said::of(&request.payload, &normaliser.memory);
+    let (input_messages, output_messages) = said.messages(&mut normaliser)?;
     memory.settle(&normaliser.memory)?;
-    let usage = scalar::usage(payload);
-    let segments = segments::of(payload, &normaliser.prompt_places);
+    let answer = said.answer.as_deref().and_then(Json::as_object);
+    let is_passed_through = kind::is_passed_through(payload);
+    let own = payload.get("model");
+    // The proxy's word for a model that it does not know.
+    let own = own.filter(|model| !is_passed_through || model.as_str() != Some("unknown"));
+    let answered = answer.and_then(|answer| answer.get("model"));
+    let mut model = None;
+    for source in [own, said.model.as_ref(), answered] {
+        model = match model {
+            Some(model) => Some(model),
+            None => name(source)?,
+        };
+    }
+    let usage = scalar::usage(payload, answer);
+    let mut tokens = [
+        scalar::tokens(payload, usage, "prompt_tokens", "input_tokens"),
+        scalar::tokens(payload, usage, "completion_tokens", "output_tokens"),
+    ];
+    if is_passed_through && tokens == [Some(0), Some(0)] {
+        tokens = [None, None];
+    }
+    let [input_tokens, output_tokens] = tokens;
+    let segments = segments::of(payload, said.member, &normaliser.prompt_places);
     let model_call_id = scalar::model_call_id(payload)?;
+    let started_at = delivery::started_at(payload);
+    let is_named = |id: &String| {
+        let own = Uuid::try_parse(id).ok();
+        request
+            .capture
+            .is_some_and(|capture| Some(capture.id) != own)
+    };
+    let further = model_call_id
+        .as_ref()
+        .filter(|id| !is_named(id))
+        .zip(started_at);
+    let further_id = further.map(|(id, started_at)| further_id(receipt.org_id, id, started_at));
+    drop(said);
     let mut call = InferenceCall {
         inference_call_id: match request.capture {
             Some(capture) => derived_id(receipt.org_id, capture.id),
             None => receipt.fresh_id(),
         },
+        further_id,
         gateway_provider: request.provider,
         session_id,
         user_id,
         call_aliases: aliases(&output_messages, model_call_id.as_ref()),
         model_call_id,
+        started_at,
         model_provider: name(payload.get("custom_llm_provider"))?,
         model,
-        input_tokens: scalar::tokens(payload, usage, "prompt_tokens", "input_tokens"),
-        output_tokens: scalar::tokens(payload, usage, "completion_tokens", "output_tokens"),
+        input_tokens,
+        output_tokens,
         duration_ms: scalar::duration_ms(payload),
         observed_at: request
             .capture
@@ -93,7 +132,6 @@ mod tests {
     use svc_model::id::{FactId, OrgId, SessionId, UserId};
     use svc_model::ingest::{Capture, GatewayProvider};
     use svc_model::time::Instant;
-    use uuid::Uuid;
 
     use super::*;
     use crate::capture::Redaction;

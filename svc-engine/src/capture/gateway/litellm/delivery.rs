@@ -21,13 +21,19 @@ pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> 
 /// Returns the time of the call in such a delivery, whatever its id: the end of the call, or else
 /// its start.
 pub fn delivery_moment(payload: &Object) -> Option<Instant> {
-    let instant = |name: &str| {
-        let value = payload
-            .get(name)
-            .filter(|value| value.as_number().is_some())?;
-        Instant::from_field(value).ok()
-    };
-    instant("endTime").or_else(|| instant("startTime"))
+    instant(payload, "endTime").or_else(|| started_at(payload))
+}
+
+/// Returns when the call started.
+pub(super) fn started_at(payload: &Object) -> Option<Instant> {
+    instant(payload, "startTime")
+}
+
+fn instant(payload: &Object, name: &str) -> Option<Instant> {
+    let value = payload
+        .get(name)
+        .filter(|value| value.as_number().is_some())?;
+    Instant::from_field(value).ok()
 }
 
 #[cfg(test)]

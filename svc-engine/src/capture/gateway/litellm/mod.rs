@@ -2,7 +2,9 @@
 
 mod call;
 mod delivery;
+mod kind;
 mod metadata;
+mod said;
 pub(in crate::capture) mod scalar;
 mod segments;
 mod session;

@@ -1,33 +1,35 @@
 //! The ids and numbers of a call.
 
 use svc_model::json::{Json, Object};
+use svc_model::time::UNIX_SECONDS_MAX;
 
 use crate::capture::gateway::GatewayError;
 use crate::capture::messages::identity::identity;
 use crate::capture::value;
 
-/// Returns the gateway's id of the call, or else the id of the model's answer.
+/// Returns the gateway's id of the call, or else the id of the model's answer, or else the gateway's
+/// id if it is an integer.
 pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayError> {
     if let Some(id) = identity(payload.get("litellm_call_id"))? {
         return Ok(Some(id.to_owned()));
     }
     let answer = payload.get("response").and_then(Json::as_object);
-    Ok(identity(answer.and_then(|answer| answer.get("id")))?.map(str::to_owned))
+    if let Some(id) = identity(answer.and_then(|answer| answer.get("id")))? {
+        return Ok(Some(id.to_owned()));
+    }
+    let number = payload.get("litellm_call_id").and_then(Json::as_number);
+    let number = number.filter(|number| number.is_integer());
+    let id = number.map(|number| Json::from(number.to_string()));
+    Ok(identity(id.as_ref())?.map(str::to_owned))
 }
 
-/// Returns the object with the token counts.
-pub(super) fn usage(payload: &Object) -> Option<&Object> {
+/// Returns the object with the token counts, from the payload or else from the answer.
+pub(super) fn usage<'p>(payload: &'p Object, answer: Option<&'p Object>) -> Option<&'p Object> {
     let own = payload
         .get("usage")
         .and_then(Json::as_object)
         .filter(|usage| !usage.is_empty());
-    own.or_else(|| {
-        payload
-            .get("response")?
-            .as_object()?
-            .get("usage")?
-            .as_object()
-    })
+    own.or_else(|| answer?.get("usage")?.as_object())
 }
 
 /// Returns a token count by the gateway's name for it, or else by the model's.
@@ -52,7 +54,16 @@ pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
     let reported = || {
         integer(payload.get("response_time_ms")).or_else(|| milliseconds(seconds("response_time")?))
     };
-    let measured = || milliseconds(seconds("endTime")? - seconds("startTime")?);
+    let measured = || {
+        let (start, end) = (seconds("startTime")?, seconds("endTime")?);
+        // Unix times may be in milliseconds.
+        match [start, end].map(|time| time > UNIX_SECONDS_MAX) {
+            [false, false] => milliseconds(end - start),
+            [true, true] => whole(end - start),
+            [false, true] => whole(end - start * 1_000.0),
+            [true, false] => whole(end * 1_000.0 - start),
+        }
+    };
     if payload.get("stream").and_then(Json::as_bool) == Some(true) {
         measured().or_else(reported)
     } else {
@@ -67,7 +78,11 @@ pub(in crate::capture) fn integer(value: Option<&Json>) -> Option<i64> {
 
 /// Converts seconds to milliseconds; `None` if they are negative.
 fn milliseconds(seconds: f64) -> Option<i64> {
-    value::whole(seconds * 1_000.0).filter(|milliseconds| *milliseconds >= 0)
+    whole(seconds * 1_000.0)
+}
+
+fn whole(milliseconds: f64) -> Option<i64> {
+    value::whole(milliseconds).filter(|milliseconds| *milliseconds >= 0)
 }
 
 #[cfg(test)]
@@ -90,6 +105,8 @@ mod tests {
                 Some("r"),
             ),
             (r#"{"litellm_call_id":5,"response":{"id":"r"}}"#, Some("r")),
+            (r#"{"litellm_call_id":5}"#, Some("5")),
+            (r#"{"litellm_call_id":5.0}"#, None),
             (r#"{"litellm_call_id":true,"response":{"id":6}}"#, None),
             (r#"{"id":"top","response":"text"}"#, None),
         ] {
@@ -138,7 +155,8 @@ mod tests {
             (r#"{"response":"text"}"#, None),
         ] {
             let payload_object = object(payload);
-            let usage = usage(&payload_object);
+            let answer = payload_object.get("response").and_then(Json::as_object);
+            let usage = usage(&payload_object, answer);
             let found = tokens(&payload_object, usage, "prompt_tokens", "input_tokens");
             assert_eq!(found, expected, "{payload}");
         }
@@ -191,6 +209,14 @@ mod tests {
             (r#"{"startTime":1.5,"endTime":1e309}"#, None),
             (r#"{"startTime":NaN,"endTime":5}"#, None),
             (r#"{"endTime":5}"#, None),
+            (
+                r#"{"startTime":1795177187250,"endTime":1795177189500}"#,
+                Some(2_250),
+            ),
+            (
+                r#"{"startTime":1795177187.25,"endTime":1795177189.5}"#,
+                Some(2_250),
+            ),
             (
                 r#"{"stream":true,"response_time":0.1,"startTime":1,"endTime":3}"#,
                 Some(2_000),

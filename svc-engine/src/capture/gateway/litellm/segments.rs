@@ -8,7 +8,7 @@ use crate::fact::{Repeats, Segment};
 /// of the price table.
 const EVERYWHERE: [&str; 2] = ["model_parameters", "model_map_information"];
 
-/// The name of the member with the prompt, and of the list in a prompt that is an object.
+/// The name of the list in a prompt that is an object.
 const MESSAGES: &str = "messages";
 
 /// From this many canonical bytes on, any other member is assumed to repeat within the Session.
@@ -19,16 +19,17 @@ const LARGE: usize = 1_024;
 const NEW: [&str; 2] = ["response", "metadata"];
 
 /// Returns the segments of a payload: the items of its prompt, and large members of its first two
-/// levels. `places` holds the index of each item's message.
-pub(super) fn of(payload: &Object, places: &[Option<usize>]) -> Vec<Segment> {
+/// levels. `member` is the name of the member with the prompt, and `places` holds the index of each
+/// item's message.
+pub(super) fn of(payload: &Object, member: Option<&str>, places: &[Option<usize>]) -> Vec<Segment> {
     let mut segments = Vec::with_capacity(places.len() + 8);
     for (place, (name, value)) in payload.iter().enumerate() {
         let name = name.as_str().unwrap_or_default();
         match value {
-            Json::Array(items) if name == MESSAGES => {
+            Json::Array(items) if Some(name) == member => {
                 prompt(&mut segments, &[place], items.len(), places);
             }
-            Json::Object(holder) if name == MESSAGES => {
+            Json::Object(holder) if Some(name) == member => {
                 let held = |(name, value): (&Text, &Json)| {
                     *name == *MESSAGES && value.as_array().is_some()
                 };
