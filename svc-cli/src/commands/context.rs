@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use clap::{ArgGroup, Args, Subcommand};
 use svc_client::{Client, ErrorKind};
 use svc_engine::fact::Lifetime;
@@ -303,9 +305,8 @@ pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
     );
     if let Some(searched) = coverage.searched_sessions {
         let found = coverage.found_sessions;
-        text.push_str(&format!(
-            "searched the latest {searched} of {found} Sessions\n"
-        ));
+        // Writing to a string never fails.
+        let _ = writeln!(text, "searched the latest {searched} of {found} Sessions");
     }
     let skipped = &result.skipped;
     text.push_str(&left_out(&[

@@ -76,6 +76,7 @@ fn record(number: u128) -> CiOutcomeRecord {
         captured_at: at("2026-11-20T11:00:00Z"),
         commit_query: CommitLink::new(&commit()),
         repository_identity: None,
+        superseded: None,
     }
 }
 

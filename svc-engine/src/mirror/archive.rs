@@ -246,7 +246,7 @@ mod tests {
             assert!(expected.contains("refs/heads/main"));
             assert_eq!(obeyed::check(&restored), Ok(()));
             assert!(!restored.join("hooks").exists());
-            assert_eq!(into.mirrors().unwrap(), [lifetime.clone()]);
+            assert_eq!(into.mirrors().unwrap(), std::slice::from_ref(&lifetime));
             assert!(!put_back(&into, &lifetime, &file, &deadline()).unwrap());
         }
     }

@@ -105,7 +105,7 @@ pub enum StoreError {
     NotStored,
     /// The writer failed to store the deliveries of a transaction, all for one cause.
     #[error("the delivery was not stored")]
-    TransactionFailed(#[source] Arc<StoreError>),
+    TransactionFailed(#[source] Arc<Self>),
 }
 
 /// An error of the driver for PostgreSQL. It says what PostgreSQL says, with the SQLSTATE, and leaves

@@ -221,8 +221,9 @@ impl Settings {
 
 /// Reads the bounds of scans. One that is set replaces the defaults of both ways to count.
 fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
+    type Bound = fn(&mut ScanLimits) -> &mut u64;
     let mut scan = ScanBounds::default();
-    let bounds: [(&str, fn(&mut ScanLimits) -> &mut u64); 4] = [
+    let bounds: [(&str, Bound); 4] = [
         (env::CONTEXT_MAX_CALLS, |limits| &mut limits.calls),
         (env::CONTEXT_MAX_PARTS, |limits| &mut limits.parts),
         (env::CONTEXT_MAX_SOURCE_BYTES, |limits| {

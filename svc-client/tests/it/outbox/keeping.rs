@@ -25,8 +25,9 @@ async fn deliveries_are_sent_in_order_and_byte_for_byte() {
     let mut named = call(1);
     named.capture = Some(given);
     outbox.put(named).await.unwrap();
-    let id = outbox.put(call(2)).await.unwrap();
-    outbox.put_blocking(&run(3)).unwrap();
+    let second = call(2);
+    let id = outbox.put(&second).await.unwrap();
+    outbox.put_blocking(run(3)).unwrap();
     outbox.put(&event(4)).await.unwrap();
     let in_protobuf = LogsRequest::Protobuf(b"\n\0\"call 5\"".to_vec());
     outbox.put(in_protobuf).await.unwrap();

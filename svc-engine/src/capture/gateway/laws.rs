@@ -253,7 +253,9 @@ proptest! {
                     Part::ToolCall { name, arguments, sent, .. } => {
                         redactor.text(name);
                         redactor.object(arguments);
-                        sent.iter_mut().for_each(|sent| redactor.text(sent));
+                        if let Some(sent) = sent {
+                            redactor.text(sent);
+                        }
                     }
                     Part::ToolCallResponse { result, .. } => redactor.json(result),
                 }

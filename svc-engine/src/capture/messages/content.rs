@@ -87,13 +87,11 @@ impl Normaliser {
         content: Option<&Json>,
         drafts: &mut Vec<Draft>,
     ) -> Result<(), MessagesError> {
-        match content {
-            Some(content @ (Json::String(_) | Json::Array(_))) => self.content(content, drafts),
-            _ => {
-                self.degradation.unsupported_content += 1;
-                Ok(())
-            }
+        if let Some(content @ (Json::String(_) | Json::Array(_))) = content {
+            return self.content(content, drafts);
         }
+        self.degradation.unsupported_content += 1;
+        Ok(())
     }
 
     fn add_any(&self, draft: Option<Draft>, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {

@@ -88,14 +88,12 @@ fn of_object(block: &Object) -> Option<Json> {
     let content = content.as_str()?;
     let media_type = text(holder, &["media_type", "mimeType", "mime_type", "format"])
         .or_else(|| text(block, &["media_type", "mimeType", "mime_type"]));
-    Some(match data_url(content) {
-        Some((media_type, data)) => marker(Some(kind), Some(media_type), Some(data)),
-        None => {
-            let is_reference = content.contains("://") || holder.get("file_id").is_some();
-            let data = (!is_reference).then_some(content);
-            marker(Some(kind), media_type.as_deref(), data)
-        }
-    })
+    if let Some((media_type, data)) = data_url(content) {
+        return Some(marker(Some(kind), Some(media_type), Some(data)));
+    }
+    let is_reference = content.contains("://") || holder.get("file_id").is_some();
+    let data = (!is_reference).then_some(content);
+    Some(marker(Some(kind), media_type.as_deref(), data))
 }
 
 /// Splits the URL of an image, audio or file that it contains into its type and its data.

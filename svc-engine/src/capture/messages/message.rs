@@ -106,13 +106,13 @@ impl Normaliser {
     ) -> Result<Vec<Message>, MessagesError> {
         match prompt {
             Some(Json::Array(items)) => self.prompt_items(items),
-            Some(Json::Object(holder)) => match holder.get("messages") {
-                Some(Json::Array(items)) => self.prompt_items(items),
-                _ => {
-                    self.degradation.unsupported_content += 1;
-                    Ok(Vec::new())
+            Some(Json::Object(holder)) => {
+                if let Some(Json::Array(items)) = holder.get("messages") {
+                    return self.prompt_items(items);
                 }
-            },
+                self.degradation.unsupported_content += 1;
+                Ok(Vec::new())
+            }
             Some(Json::String(text)) if !text.is_empty() => {
                 Ok(vec![self.plain("user", text, None)])
             }

@@ -158,13 +158,9 @@ impl Normaliser {
             _ => return Ok(None),
         };
         let mut drafts = Vec::new();
-        for draft in [
-            call,
-            result.and_then(|result| self.tool_result(id, Some(result))),
-        ] {
-            if let Some(draft) = draft {
-                self.add(draft, &mut drafts)?;
-            }
+        let result = result.and_then(|result| self.tool_result(id, Some(result)));
+        for draft in call.into_iter().chain(result) {
+            self.add(draft, &mut drafts)?;
         }
         Ok(Some(drafts))
     }
