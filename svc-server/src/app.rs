@@ -53,10 +53,7 @@ impl App {
             token_names: settings.retrieval_tokens.keys().cloned().collect(),
             docs: settings.docs,
             mcp: settings.mcp.clone(),
-            console: settings
-                .console
-                .as_ref()
-                .map(|console| Console::new(console)),
+            console: settings.console.as_ref().map(Console::new),
             work: MemoryBudget::new(WORK_BYTES_MAX),
             replies: MemoryBudget::new(REPLIES_BYTES_MAX),
         }))
