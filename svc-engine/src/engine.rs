@@ -251,7 +251,7 @@ fn warn_of_moments_ahead(store: &Store, now: Instant) {
         tracing::warn!(
             %last,
             mend = "set the clocks of all servers by NTP; until this moment, new facts are captured at it; \
-                 svc doctor says what to do",
+                 the doctor says what to do",
             "store.captured_ahead"
         );
     }

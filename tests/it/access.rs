@@ -142,7 +142,10 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
     let (method, path) = endpoint.split_once(' ').expect("a method and a path");
     let mut path = filled(path);
     if path.contains("/evidence") && method == "GET" && !path.starts_with("/v1") {
-        path = format!("{path}?session_id={SESSION}&inference_call_id={call}");
+        path = format!("{path}?session_id={SESSION}");
+        if path.contains("/manifest") {
+            path = format!("{path}&inference_call_id={call}");
+        }
     }
     if path == "/v1/grants/explain" {
         path = format!("{path}?token=review&session_id={SESSION}");

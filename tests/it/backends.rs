@@ -62,14 +62,14 @@ fn deliveries() -> Vec<(&'static str, Vec<u8>)> {
     // A redelivery with different content, a second delivery of one call, and outcomes.
     deliveries.push((
         "/ingest/gateway",
-        Call::new("other", "call-0")
+        Call::new(SESSIONS[0], "call-0")
             .captured(
                 "00000000-0000-4000-8000-000000000099",
                 "2026-01-03T00:00:00Z",
             )
             .body(),
     ));
-    deliveries.push(("/ingest/gateway", Call::new("other", "call-1").body()));
+    deliveries.push(("/ingest/gateway", Call::new(SESSIONS[0], "call-1").body()));
     deliveries.push(("/ingest/ci", ci_outcome("run-1").to_string().into_bytes()));
     deliveries.push(("/ingest/ci", ci_outcome("run-1").to_string().into_bytes()));
     deliveries

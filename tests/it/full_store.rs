@@ -179,7 +179,10 @@ fn an_erasure_on_a_full_disk_reports_what_is_erased_and_what_remains() {
     // There is room for a transaction, but not for the whole file again.
     disk.resize(3 * 1024);
     let erase = &["erase", "--session", "other", "--reason", "r", "--apply"];
-    let error = refused(&svc(&server, erase), 1);
+    let output = svc(&server, erase);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout_text().contains("not rewritten"));
+    let error = output.stderr_text();
     for part in ["the content is erased", "run the same command again"] {
         assert!(error.contains(part), "{error}");
     }

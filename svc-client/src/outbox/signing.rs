@@ -17,7 +17,7 @@ impl Keys {
     pub(super) fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
         let key = |secret: SecretString| {
             let mut digest = Sha256::new();
-            digest.update(b"svc outbox: signed deliveries\0");
+            digest.update(b"outbox of svc: signed deliveries\0");
             digest.update(secret.expose_secret());
             // A shorter key is padded with zeros.
             let mut key = [0; 64];

@@ -40,15 +40,15 @@ impl Replies<'_> {
             let newer = self.newer && name != "CommitAnchor";
             return Self { newer, ..*self }.make(&self.components[name]);
         }
+        if let Some(constant) = schema.get("const") {
+            return constant.clone();
+        }
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             return if self.newer {
                 json!(WORD)
             } else {
                 words[0].clone()
             };
-        }
-        if let Some(constant) = schema.get("const") {
-            return constant.clone();
         }
         if let Some(kinds) = schema.get("oneOf").or(schema.get("anyOf")) {
             return self.one_of(kinds.as_array().expect("kinds are a list"));

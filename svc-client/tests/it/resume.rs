@@ -75,7 +75,7 @@ async fn an_agent_reads_the_context_of_the_best_match() {
             "/query/context/discover",
             "/query/context/selected",
             "/query/context/evidence/manifest?session_id=fix%2Fpager&inference_call_id=c-1&explain=true",
-            "/query/context/evidence/read",
+            "/query/context/evidence/read?explain=true",
         ]
     );
     let read: EvidenceReadRequest = json::from_slice(&received[3].body).unwrap();

@@ -72,6 +72,12 @@ const BY_MODEL_CALL: Lookup<'_> = Lookup {
     then: "",
 };
 
+const ERASED: Lookup<'_> = Lookup {
+    select: "SELECT fact_id FROM erased_facts WHERE session_id = $1 AND org_id = $2
+        AND fact_table = 'inference_calls' AND fact_id",
+    then: "",
+};
+
 /// The ids of a stored call, which tell a redelivery from a conflict, and what a redelivery is
 /// compared with.
 #[derive(Clone, Debug)]
@@ -126,12 +132,35 @@ impl Identity {
         }
     }
 
+    /// Returns whether the content of the stored call was erased.
+    fn is_erased(&self, connection: &mut Connection) -> Result<bool, StoreError> {
+        // An erased call has no messages, so others need no look.
+        if self.contents.iter().any(|contents| !contents.is_empty()) {
+            return Ok(false);
+        }
+        let Some(session_id) = self.session_id.as_deref() else {
+            return Ok(false);
+        };
+        let fixed = [session_id.into(), self.org_id.as_str().into()];
+        let key = [Value::from(self.inference_call_id)];
+        let mut is_erased = false;
+        connection.lookup(&ERASED, &fixed, &key, |_| {
+            is_erased = true;
+            Ok(())
+        })?;
+        Ok(is_erased)
+    }
+
     /// Returns whether a call has the same messages.
     fn has_content_of(
         &self,
         connection: &mut Connection,
         encoded: &Encoded,
     ) -> Result<bool, StoreError> {
+        if self.is_erased(connection)? {
+            // What a redelivery brings is not stored again, and there is nothing to compare it with.
+            return Ok(true);
+        }
         let sides = [&encoded.input, &encoded.output];
         let counts = sides.map(|side| [side.byte_count, side.part_count].map(whole));
         if *counts.as_flattened() != self.counts {
