@@ -115,7 +115,7 @@ impl Outbox {
     }
 
     /// Signs what is put from now on with these secrets, and believes only what one of them has
-    /// signed: anything else is set aside as [`Reason::UNSIGNED`] instead of being sent.
+    /// signed: anything else is set aside as `unsigned` instead of being sent.
     ///
     /// Use it if others can write to the folder, as to the cache of a pipeline, with a secret that
     /// they do not have, such as the token. If one of several secrets is replaced, what the others
