@@ -36,12 +36,12 @@ pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client,
     if let Some(token) = environment::token()? {
         return Ok(connect(url, token)?);
     }
-    stored(url, &Credentials::load()?, role)
+    stored(&url, &Credentials::load()?, role)
 }
 
 /// Returns a client for the service at this URL, with its stored token.
 pub(crate) fn stored_client(url: &str, role: Role) -> Result<Client, CommandError> {
-    stored(url.to_owned(), &Credentials::load()?, role)
+    stored(url, &Credentials::load()?, role)
 }
 
 /// Returns the token for the service at this URL: the environment's, if the service is the one that
@@ -78,18 +78,16 @@ fn stored_token(
     Some((url, token))
 }
 
-fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, CommandError> {
-    if let Some((url, token)) = stored_token(&url, credentials, role) {
+fn stored(url: &str, credentials: &Credentials, role: Role) -> Result<Client, CommandError> {
+    if let Some((url, token)) = stored_token(url, credentials, role) {
         return Ok(connect(url, token)?);
     }
     let local = svc_server::local_credentials();
     // An invalid URL is reported first, because no login would accept it.
-    Client::builder(url.clone())
-        .connection_from_env()?
-        .build()?;
+    Client::builder(url).connection_from_env()?.build()?;
     let error = CommandError::refused("no_token", "no token for the service")
         .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that contains it")
-        .hint(format!("or store one: {}", login(&url, role)));
+        .hint(format!("or store one: {}", login(url, role)));
     Err(match local {
         Some(local) => error.hint(format!(
             "the tokens of the service on this machine are in {}",
