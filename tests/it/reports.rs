@@ -78,11 +78,11 @@ fn a_report_must_not_be_cached_and_its_path_has_one_method() {
     let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
     let (first, second) = ("2001-01-01T00:00:00Z", "2001-01-02T02:00:00%2B02:00");
     for report in REPORTS {
-        // If a parameter is repeated, the last counts. Undeclared parameters are ignored.
-        let query = format!(
-            "as_of=x&any=1&{}",
-            scope(first, second, "2261-12-31T00:00:00Z")
-        );
+        // If a parameter is repeated, the last counts.
+        let query = format!("as_of=x&{}", scope(first, second, "2261-12-31T00:00:00Z"));
+        let reply = ask(&server, report, &format!("{query}&as_off=x"));
+        assert_eq!(reply.status, 422, "{}", reply.text());
+        assert_eq!(body(&reply)["detail"][0]["loc"], json!(["query", "as_off"]));
         let reply = ask(&server, report, &query);
         assert_eq!(reply.status, 200, "{}", reply.text());
         assert_eq!(reply.header("cache-control"), Some("no-store"));

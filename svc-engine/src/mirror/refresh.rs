@@ -95,7 +95,8 @@ pub enum RefreshOutcome {
     Nothing,
     /// The refresh failed. It is repeated at this time, if at all.
     Failed(MirrorFailure, String, Option<Instant>),
-    /// The job waits for disk space, or for another process that uses the mirror.
+    /// The job waits for disk space, for another process that uses the mirror, or, if it was given
+    /// less time than a refresh may take, for a worker with more.
     PutBack(Option<MirrorFailure>),
 }
 
@@ -234,11 +235,21 @@ impl Refresher {
         job: &ClaimedJob,
         cancellation: &Cancellation,
     ) -> Result<RefreshOutcome, StoreError> {
+        self.run_within(job, cancellation, Duration::MAX)
+    }
+
+    /// Works on a claimed job as [`Self::run`] does, and puts it back when this time is up.
+    pub(super) fn run_within(
+        &self,
+        job: &ClaimedJob,
+        cancellation: &Cancellation,
+        limit: Duration,
+    ) -> Result<RefreshOutcome, StoreError> {
         let (working, ended) = channel::<()>();
         thread::scope(|scope| {
             let keeper = thread::Builder::new().name("svc-mirror-lease".to_owned());
             keeper.spawn_scoped(scope, move || self.renew(job, &ended))?;
-            let outcome = self.attempt(job, cancellation);
+            let outcome = self.attempt(job, cancellation, limit);
             drop(working);
             outcome
         })
@@ -259,8 +270,11 @@ impl Refresher {
         &self,
         job: &ClaimedJob,
         cancellation: &Cancellation,
+        limit: Duration,
     ) -> Result<RefreshOutcome, StoreError> {
-        let deadline = Deadline::after(self.config.deadline).cancelled_by(cancellation);
+        let is_limited = limit < self.config.deadline;
+        let limit = limit.min(self.config.deadline);
+        let deadline = Deadline::after(limit).cancelled_by(cancellation);
         let allowance =
             Allowance::until(deadline).keeping_free(&self.config.path, self.config.reserve_bytes);
         let (waiting, unread) = match self.jobs.waiting_pushes(&job.lifetime, PUSHES_MAX) {
@@ -272,6 +286,7 @@ impl Refresher {
             job,
             waiting: &waiting,
             allowance: &allowance,
+            is_limited,
         };
         let made = match unread {
             None => attempt.make(),

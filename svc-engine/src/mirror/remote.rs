@@ -174,10 +174,14 @@ impl Remotes {
     }
 }
 
-/// Returns the host in a clone URL.
+/// Returns the host in a clone URL, with its port: another port is another forge.
 pub(super) fn host_of(url: &str) -> Option<String> {
     let url = CloneUrl::parse(url).ok()?;
-    Some(url.host.to_string().to_ascii_lowercase())
+    Some(format!(
+        "{}:{}",
+        url.host.to_string().to_ascii_lowercase(),
+        url.port()
+    ))
 }
 
 /// Returns whether a name always means this machine, wherever it is used and whatever a resolver

@@ -1,14 +1,15 @@
 //! The workers of a server. Each claims a due job, refreshes its mirror, and takes the next job.
 //!
-//! One worker takes only repositories whose last refresh did not fail, and only from hosts that
-//! answered this server the last time. So hanging forges, however many repositories they have, never
-//! occupy all workers.
+//! One worker takes only repositories whose last refresh did not fail, and leaves a host to the
+//! others while one of them asks it or if it did not answer the last time. It gives a host that never
+//! answered only a short time. So hanging forges, however many repositories they have, never occupy
+//! all workers.
 //!
 //! Jobs wait only in the store, so a server that stops loses none, and any server can take any job.
 //! A job never runs twice at once, because its row is claimed. Nobody waits for a worker: it wakes
 //! up when a push is stored, and regularly checks for jobs that other processes made due.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -30,9 +31,21 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// The pause of a job that the worker for hosts that answer leaves to another.
 const HOST_PAUSE: Duration = Duration::from_secs(2);
+/// How long the worker for hosts that answer works on a job of a host that never did.
+const FIRST_ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// The hosts that answered the last time.
-type Answering = Mutex<HashSet<String>>;
+/// What is known of the hosts that were ever asked.
+type Hosts = Mutex<HashMap<String, Host>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Host {
+    /// It is asked for the first time.
+    Asked,
+    /// It answered the last time.
+    Answers,
+    /// It did not answer the last time.
+    Silent,
+}
 
 /// The workers of a server. Dropping them stops them.
 pub struct Mirrors {
@@ -94,7 +107,7 @@ impl Mirrors {
             threads: Mutex::default(),
             settle: config.settle,
         };
-        let answering = Arc::new(Answering::default());
+        let hosts = Arc::new(Hosts::default());
         for number in 1..=config.workers {
             let worker = Worker {
                 store: Arc::clone(store),
@@ -103,7 +116,7 @@ impl Mirrors {
                 ids: ids.clone(),
                 on_refreshed: on_refreshed.clone(),
                 bell: Arc::clone(&bell),
-                answering: Arc::clone(&answering),
+                hosts: Arc::clone(&hosts),
                 choice: if number == 1 && config.workers > 1 {
                     JobChoice::Sound
                 } else {
@@ -163,7 +176,7 @@ struct Worker {
     ids: Ids,
     on_refreshed: OnRefreshed,
     bell: Arc<Bell>,
-    answering: Arc<Answering>,
+    hosts: Arc<Hosts>,
     choice: JobChoice,
 }
 
@@ -244,27 +257,36 @@ impl Worker {
         let Some(host) = refresher.host(job) else {
             return refresher.run(job, &self.bell.cancellation);
         };
-        let answering = || {
-            self.answering
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if self.choice == JobChoice::Sound && !answering().contains(&host) {
+        let hosts = || self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = hosts().get(&host).copied();
+        let is_for_sound_hosts = self.choice == JobChoice::Sound;
+        if is_for_sound_hosts && matches!(known, Some(Host::Asked | Host::Silent)) {
             return refresher.put_back(job, HOST_PAUSE);
         }
-        let outcome = refresher.run(job, &self.bell.cancellation);
-        match &outcome {
-            Ok(RefreshOutcome::Refreshed { .. }) => {
-                answering().insert(host);
-            }
-            Ok(RefreshOutcome::Failed(
-                MirrorFailure::FetchFailed | MirrorFailure::FetchTimeout,
-                ..,
-            )) => {
-                answering().remove(&host);
-            }
-            Ok(_) | Err(_) => {}
+        if known.is_none() {
+            hosts().insert(host.clone(), Host::Asked);
         }
+        let limit = if is_for_sound_hosts && known.is_none() {
+            FIRST_ANSWER_MAX
+        } else {
+            Duration::MAX
+        };
+        let outcome = refresher.run_within(job, &self.bell.cancellation, limit);
+        let answered = match &outcome {
+            Ok(RefreshOutcome::Refreshed { .. }) => Some(Host::Answers),
+            Ok(
+                RefreshOutcome::Failed(
+                    MirrorFailure::FetchFailed | MirrorFailure::FetchTimeout,
+                    ..,
+                )
+                | RefreshOutcome::PutBack(Some(MirrorFailure::FetchTimeout)),
+            ) => Some(Host::Silent),
+            Ok(_) | Err(_) => known,
+        };
+        match answered {
+            Some(answered) => hosts().insert(host, answered),
+            None => hosts().remove(&host),
+        };
         outcome
     }
 

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 
 use svc_model::json::{Json, Object, Text};
 use svc_model::limit::EVIDENCE_REFERENCES_MAX;
+use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes};
 
 use self::member::{
     QUOTED_CHARACTERS_MAX, count_or_unknown, counted, id, json, length, list, number, object,
@@ -413,8 +414,13 @@ fn erased(call: &Object) -> String {
 
 /// Writes a dossier as JSON. If that is too long, writes an outline and how to read the rest.
 fn members(reply: &Json, body: &Object, subject: Subject) -> String {
-    let whole = json(reply);
+    let mut whole = json(reply);
+    let unknown = match subject {
+        Subject::Cohort => unobservable(&whole),
+        Subject::Session | Subject::Commit | Subject::CiRun => String::new(),
+    };
     if whole.chars().count() <= WHOLE_CHARACTERS_MAX {
+        whole.push_str(&unknown);
         return whole;
     }
     let next = match subject {
@@ -440,7 +446,31 @@ fn members(reply: &Json, body: &Object, subject: Subject) -> String {
                 .to_owned()
         }
     };
-    format!("{}\n{next}", outline::outline(body))
+    format!("{}\n{next}{unknown}", outline::outline(body))
+}
+
+/// Says which rates of a report are unknown, although they read as 0.
+fn unobservable(reply: &str) -> String {
+    let (what, why) = if let Ok(outcomes) = serde_json::from_str::<ModelOutcomes>(reply) {
+        // The share of notes covers the days before the boundary, which must be those of the calls.
+        let is_covered = outcomes.scope.as_of == outcomes.scope.cohort_end;
+        let why = outcomes.report.unobservable();
+        (
+            "attribution_rate",
+            why.filter(|_| is_covered && !outcomes.report.rows.is_empty()),
+        )
+    } else if let Ok(lifecycle) = serde_json::from_str::<AcceptedWorkLifecycle>(reply) {
+        let has_work = lifecycle.report.session_attrition.eligible_sessions > 0;
+        (
+            "What was committed",
+            lifecycle.report.commits_unobservable().filter(|_| has_work),
+        )
+    } else {
+        return String::new();
+    };
+    why.map_or_else(String::new, |why| {
+        format!("\n{what} is not observable: {why}. It is unknown, not 0.")
+    })
 }
 
 /// Writes a line for each of the first entries, and the number of those left out.

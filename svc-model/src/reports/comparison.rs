@@ -89,6 +89,25 @@ pub struct RateTest {
     pub significant_after_benjamini_hochberg: Option<bool>,
 }
 
+impl RateTest {
+    /// Returns the interval of `difference`; `None` without one, also if every case of each side
+    /// has the same result: then the ends meet, and say nothing about other cases.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.ci_low
+            .zip(self.ci_high)
+            .filter(|(low, high)| low < high)
+    }
+}
+
+impl NonInferiorityTest {
+    /// Returns `ci_lower_bound`; `None` without one, also if every case of each side has the same
+    /// result: then it is the difference itself, and says nothing about other cases.
+    pub fn lower_bound(&self) -> Option<f64> {
+        let (bound, estimate) = self.ci_lower_bound.zip(self.point_estimate)?;
+        (bound < estimate).then_some(bound)
+    }
+}
+
 /// The posteriors of two rates, given their cases and a Beta(1, 1) prior for each. They are
 /// computed exactly, without sampling. Without cases on a side, the results are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ mod envelope;
 mod fate;
 mod lifecycle;
 mod model;
+mod observable;
 mod retention;
 mod share;
 mod skip;
@@ -35,6 +36,7 @@ pub use model::{
     AbandonmentSummary, CiSkips, ModelReport, ModelRepositorySkips, ModelRow, OutcomeGrain,
     SignalFunnel,
 };
+pub use observable::{Unobservable, merges_unobservable};
 pub use retention::{
     MergeRetentionReport, RetentionRepositorySkips, RetentionScores, ScoreDistribution,
     ThresholdShare, UncheckedPullRequests,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use svc_engine::derive::statistics::Proportion;
-use svc_model::reports::ScoreDistribution;
+use svc_model::reports::{ScoreDistribution, Unobservable};
 
 use super::text::{percent, score, whole};
 
@@ -15,6 +15,8 @@ pub(super) struct Share {
     pub(super) label: Markup,
     pub(super) count: u64,
     pub(super) total: u64,
+    /// Why it is unknown, if it is.
+    pub(super) why: Option<Unobservable>,
 }
 
 impl Share {
@@ -24,8 +26,21 @@ impl Share {
             label: html! { (label) },
             count,
             total,
+            why: None,
         }
     }
+
+    /// Draws it as unknown for a reason, if there is one and anything to count.
+    #[must_use]
+    pub(super) fn unless(mut self, why: Option<Unobservable>) -> Self {
+        self.why = why.filter(|_| self.total > 0);
+        self
+    }
+}
+
+/// Says why a rate is unknown.
+pub(super) fn unknown(why: Unobservable) -> String {
+    format!("not observable: {why}")
 }
 
 /// Formats a share: its rate, its counts and its 95 % interval. Without a total, there is no rate.
@@ -60,13 +75,14 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
         shares
             .iter()
             .map(|share| {
-                let drawn = Proportion::new(share.count, share.total);
-                let drawn = drawn.rate().map(|rate| (rate, drawn.wilson()));
-                (
-                    share.label.clone(),
-                    bar(drawn),
-                    rate(share.count, share.total),
-                )
+                let of_cases = Proportion::new(share.count, share.total);
+                let drawn = of_cases.rate().filter(|_| share.why.is_none());
+                let drawn = drawn.map(|rate| (rate, of_cases.wilson()));
+                let said = match share.why {
+                    Some(why) => unknown(why),
+                    None => rate(share.count, share.total),
+                };
+                (share.label.clone(), bar(drawn), said)
             })
             .collect(),
     )
@@ -266,6 +282,20 @@ mod tests {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
         assert!(!drawn.contains("style"));
+    }
+
+    #[test]
+    fn what_could_not_be_observed_has_no_bar() {
+        let why = Some(Unobservable::NoCommit);
+        let drawn = shares("Pushed", &[Share::new("a", 0, 4).unless(why)]).0;
+        assert!(
+            drawn.contains("not observable: no push was received"),
+            "{drawn}"
+        );
+        assert!(
+            !drawn.contains("0.0 %") && drawn.contains("no bar"),
+            "{drawn}"
+        );
     }
 
     #[test]

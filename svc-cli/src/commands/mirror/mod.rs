@@ -63,6 +63,11 @@ impl MirrorOptions {
         given(self.mirror_path.as_deref()).is_some()
     }
 
+    /// Returns whether an option, rather than the environment, names a folder for the mirrors.
+    pub(super) fn has_option(&self) -> bool {
+        self.has_path() && self.mirror_path != std::env::var("SVC_MIRROR_PATH").ok()
+    }
+
     /// Returns the organization, if one is given.
     pub(super) fn organization(&self) -> Option<String> {
         given(self.store.org_id.as_deref())

@@ -1,10 +1,13 @@
-use svc_model::reports::{Comparison, ModelNonInferiority, NonInferiorityTest, RateTest};
+use svc_model::reports::{
+    Comparison, ModelNonInferiority, NonInferiorityTest, RateTest, Unobservable,
+};
 
 use super::page::{Page, number, percent};
 use crate::output::{Table, escape};
 
 /// Adds the comparison of two models.
-pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
+/// `why` is why the Attribution rates are not observable, if they are not.
+pub(super) fn comparison(page: &mut Page, comparison: &Comparison, why: Option<Unobservable>) {
     page.heading(&format!(
         "comparison: A is {}, B is {}",
         escape(&comparison.model_a),
@@ -25,11 +28,11 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
         "note",
     ])
     .numbers(&[9, 10]);
-    let metrics = [
-        ("ci_pass_rate", &comparison.ci_pass_rate),
-        ("attribution_rate", &comparison.attribution_rate),
-    ];
-    for (metric, test) in metrics {
+    let metrics = known(
+        [&comparison.ci_pass_rate, &comparison.attribution_rate],
+        why,
+    );
+    for (metric, test) in metrics.clone() {
         table.row([
             metric.to_owned(),
             share(test.proportion_a),
@@ -42,10 +45,15 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
             significance(test).to_owned(),
             test.n_a.to_string(),
             test.n_b.to_string(),
-            note(test.insufficient_data, test.small_n).to_owned(),
+            note(
+                test.insufficient_data,
+                test.small_n,
+                test.interval().is_none(),
+            ),
         ]);
     }
     page.table(&table);
+    page.unobservable("attribution_rate", why);
     page.line(format!(
         "  sig: corrected when p_value < {} (two metrics are tested), raw_only when < {}.",
         comparison.bonferroni_alpha, comparison.alpha
@@ -65,10 +73,11 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
             None => {}
         }
     }
-    for (metric, posteriors) in [
-        ("ci_pass_rate", &comparison.bayesian_ci_pass_rate),
-        ("attribution_rate", &comparison.bayesian_attribution_rate),
-    ] {
+    let posteriors = [
+        &comparison.bayesian_ci_pass_rate,
+        &comparison.bayesian_attribution_rate,
+    ];
+    for (metric, posteriors) in known(posteriors, why) {
         if let Some(probability) = posteriors.probability_a_gt_b {
             page.line(format!(
                 "  {metric}: A has the higher rate with a probability of {}.",
@@ -83,7 +92,11 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
 }
 
 /// Adds whether model B is worse than A by at most the margin.
-pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
+pub(super) fn non_inferiority(
+    page: &mut Page,
+    tests: &ModelNonInferiority,
+    why: Option<Unobservable>,
+) {
     let margin = tests.ci_pass_rate.margin;
     page.heading(&format!(
         "non-inferiority: is B at most {margin} worse than A?"
@@ -101,25 +114,39 @@ pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
         "note",
     ])
     .numbers(&[7, 8]);
-    for (metric, test) in [
-        ("ci_pass_rate", &tests.ci_pass_rate),
-        ("attribution_rate", &tests.attribution_rate),
-    ] {
+    for (metric, test) in known([&tests.ci_pass_rate, &tests.attribution_rate], why) {
         table.row([
             metric.to_owned(),
             share(test.proportion_a),
             share(test.proportion_b),
             difference(test.point_estimate),
-            number(test.ci_lower_bound),
+            number(test.lower_bound()),
             format!("{:.4}", -test.margin),
             answer(test).to_owned(),
             test.n_a.to_string(),
             test.n_b.to_string(),
-            note(test.insufficient_data, test.small_n).to_owned(),
+            note(
+                test.insufficient_data,
+                test.small_n,
+                test.lower_bound().is_none(),
+            ),
         ]);
     }
     page.table(&table);
     page.line("  Not shown is not the same as worse: it may take more cases.");
+}
+
+/// Returns the metrics that are observable, with their names.
+fn known<T>(
+    tests: [T; 2],
+    why: Option<Unobservable>,
+) -> impl Iterator<Item = (&'static str, T)> + Clone
+where
+    T: Clone,
+{
+    let names = ["ci_pass_rate", "attribution_rate"];
+    let count = if why.is_some() { 1 } else { 2 };
+    names.into_iter().zip(tests).take(count)
 }
 
 fn share(proportion: Option<f64>) -> String {
@@ -136,10 +163,11 @@ fn difference(difference: Option<f64>) -> String {
 }
 
 fn interval(test: &RateTest) -> String {
-    match (test.ci_low, test.ci_high) {
-        (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
-        _ => "-".to_owned(),
-    }
+    let interval = test.interval();
+    interval.map_or_else(
+        || "-".to_owned(),
+        |(low, high)| format!("{low:.4} to {high:.4}"),
+    )
 }
 
 fn significance(test: &RateTest) -> &'static str {
@@ -156,7 +184,7 @@ fn significance(test: &RateTest) -> &'static str {
 }
 
 fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.insufficient_data {
+    if test.insufficient_data || test.is_non_inferior && test.lower_bound().is_none() {
         "-"
     } else if test.is_non_inferior {
         "yes"
@@ -165,14 +193,17 @@ fn answer(test: &NonInferiorityTest) -> &'static str {
     }
 }
 
-fn note(insufficient_data: bool, small_n: bool) -> &'static str {
+fn note(insufficient_data: bool, small_n: bool, is_degenerate: bool) -> String {
     if insufficient_data {
-        "insufficient data (n=0 in at least one group)"
-    } else if small_n {
-        "small n, less reliable"
-    } else {
-        ""
+        return "insufficient data (n=0 in at least one group)".to_owned();
     }
+    let notes = [
+        (small_n, "small n, less reliable"),
+        (is_degenerate, "degenerate_se, no interval"),
+    ];
+    let notes = notes.into_iter().filter(|(is_true, _)| *is_true);
+    let notes: Vec<&str> = notes.map(|(_, note)| note).collect();
+    notes.join("; ")
 }
 
 #[cfg(test)]
@@ -188,6 +219,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_without_variance_has_no_interval() {
+        let mut tested = svc_engine::derive::comparison::compare(&[], "a", "b").ci_pass_rate;
+        (tested.insufficient_data, tested.small_n) = (false, true);
+        (tested.ci_low, tested.ci_high) = (Some(0.0), Some(0.0));
+        assert_eq!(interval(&tested), "-");
+        assert_eq!(
+            note(false, true, true),
+            "small n, less reliable; degenerate_se, no interval"
+        );
+        tested.ci_high = Some(0.5);
+        assert_eq!(interval(&tested), "0.0000 to 0.5000");
+    }
+
+    #[test]
     fn without_cases_nothing_was_tested() {
         let empty = [];
         let tested = svc_engine::derive::comparison::compare(&empty, "a", "b");
@@ -198,6 +243,7 @@ mod tests {
         comparison(
             &mut page,
             &svc_engine::derive::comparison::compare(&empty, "a", "b"),
+            None,
         );
         let page = page.finish();
         assert!(!page.contains("probability of"), "{page}");

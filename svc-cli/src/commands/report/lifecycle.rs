@@ -4,13 +4,13 @@ use clap::Args;
 use svc_client::Client;
 use svc_engine::read;
 use svc_model::reports::{
-    AcceptedWork, AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport,
-    MergeDurability, ReworkComponent, ReworkName, SessionAttrition, Stage,
+    AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport, ReworkComponent,
+    ReworkName, Stage,
 };
 use svc_model::time::Instant;
 
 use super::merge_retention::scores;
-use super::page::{Page, bar, part, rate, repository, window};
+use super::page::{Page, bar, known_bar, known_part, known_rate, part, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -52,16 +52,16 @@ fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
     page.lost_mirrors(report.lost_mirrors);
     page.line("Each panel has a unit of its own: counts of different panels do not add up.");
     page.line("In brackets: counts, and the 95 % interval of the rate.");
-    accepted_work(&mut page, &report.accepted_work);
+    accepted_work(&mut page, report);
     edit_retention(&mut page, &report.edit_retention);
-    merge_durability(&mut page, &report.merge_durability);
-    session_attrition(&mut page, &report.session_attrition);
+    merge_durability(&mut page, report);
+    session_attrition(&mut page, report);
     rework(&mut page, &report.rework);
     strata(&mut page, report);
     let skipped = &report.repository_skipped;
     for (what, counts) in [
         ("observations", &skipped.session_observations),
-        ("pushes", &skipped.attribution_sources),
+        ("sources of Attribution", &skipped.attribution_sources),
         ("CI outcomes", &skipped.ci_population_outcomes),
     ] {
         page.some_skips(&format!("repository not known, {what}"), counts);
@@ -69,17 +69,19 @@ fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
     page.finish()
 }
 
-fn accepted_work(page: &mut Page, panel: &AcceptedWork) {
+fn accepted_work(page: &mut Page, report: &LifecycleReport) {
+    let panel = &report.accepted_work;
     page.heading("accepted_work: calls that a person accepted");
     page.line(format!("  accepted: {}", panel.accepted_calls));
     let mut table = Table::new(["stage", "of the stage before", "", "of all accepted"]);
-    let stages = [
-        ("attributed to a commit", &panel.attributed),
-        ("in one merged pull request", &panel.pull_request_membership),
-        ("seen by CI", &panel.ci_linked),
-        ("with a CI verdict", &panel.ci_verdict),
+    let names = [
+        "attributed to a commit",
+        "in one merged pull request",
+        "seen by CI",
+        "with a CI verdict",
     ];
-    for (name, stage) in stages {
+    let stages = report.stages_unobservable();
+    for (name, (stage, why)) in names.into_iter().zip(stages) {
         let Stage {
             count,
             denominator,
@@ -88,12 +90,20 @@ fn accepted_work(page: &mut Page, panel: &AcceptedWork) {
         } = *stage;
         table.row([
             name.to_owned(),
-            rate(count, denominator),
-            bar(count, denominator),
-            part(count, initial_denominator),
+            known_rate(count, denominator, why),
+            known_bar(count, denominator, why),
+            known_part(count, initial_denominator, why),
         ]);
     }
     page.table(&table);
+    // What a stage lacks, every later one lacks too.
+    let first = names
+        .into_iter()
+        .zip(stages)
+        .find_map(|(name, (_, why))| Some((name, why?)));
+    if let Some((name, why)) = first.filter(|_| panel.accepted_calls > 0) {
+        page.unobservable(name, Some(why));
+    }
     page.line(format!(
         "  CI passed: {}, failed: {}",
         panel.ci_passed, panel.ci_failed
@@ -135,7 +145,8 @@ fn edit_retention(page: &mut Page, panel: &EditRetention) {
     examples(page, &panel.examples);
 }
 
-fn merge_durability(page: &mut Page, panel: &MergeDurability) {
+fn merge_durability(page: &mut Page, report: &LifecycleReport) {
+    let (panel, why) = (&report.merge_durability, report.merges_unobservable());
     page.heading("merge_durability: attributed files in merged pull requests");
     page.line(format!(
         "  {}: the forge may not have reported every pull request; for investigation only, not \
@@ -144,11 +155,15 @@ fn merge_durability(page: &mut Page, panel: &MergeDurability) {
     ));
     page.line(format!(
         "  in one merged pull request: {}",
-        rate(
+        known_rate(
             panel.unique_pull_request_membership,
-            panel.attributed_file_candidates
+            panel.attributed_file_candidates,
+            why
         )
     ));
+    if panel.attributed_file_candidates > 0 {
+        page.unobservable("it", why);
+    }
     page.skips("not in one", &panel.membership);
     page.line(format!(
         "  scored: {}",
@@ -161,7 +176,8 @@ fn merge_durability(page: &mut Page, panel: &MergeDurability) {
     examples(page, &panel.examples);
 }
 
-fn session_attrition(page: &mut Page, panel: &SessionAttrition) {
+fn session_attrition(page: &mut Page, report: &LifecycleReport) {
+    let (panel, why) = (&report.session_attrition, report.commits_unobservable());
     page.heading("session_attrition: Sessions with accepted work");
     for (status, count) in [
         ("committed", panel.committed),
@@ -169,9 +185,12 @@ fn session_attrition(page: &mut Page, panel: &SessionAttrition) {
     ] {
         page.line(format!(
             "  {status:<24} {}  {}",
-            bar(count, panel.eligible_sessions),
-            rate(count, panel.eligible_sessions)
+            known_bar(count, panel.eligible_sessions, why),
+            known_rate(count, panel.eligible_sessions, why)
         ));
+    }
+    if panel.eligible_sessions > 0 {
+        page.unobservable("which of them were committed", why);
     }
     page.line(format!(
         "  abandoned: {}, in_flight: {}",

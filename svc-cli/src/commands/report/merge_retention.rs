@@ -2,10 +2,10 @@ use clap::Args;
 use svc_engine::read;
 use svc_model::reports::{
     Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
-    UncheckedPullRequests,
+    UncheckedPullRequests, merges_unobservable,
 };
 
-use super::page::{Page, bar, number, part, rate, repository, window};
+use super::page::{Page, bar, known_rate, number, part, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -39,6 +39,7 @@ impl MergeRetention {
 
 fn render(report: &MergeRetentionReport, window: &str) -> String {
     let mut page = Page::default();
+    let why = merges_unobservable(report.candidates_joined_to_merge, &report.membership);
     page.line(format!(
         "org: {}  window: {window}",
         escape(report.org_id.as_str())
@@ -58,11 +59,13 @@ fn render(report: &MergeRetentionReport, window: &str) -> String {
     ));
     page.line(format!(
         "  in one merged pull request: {}",
-        rate(
+        known_rate(
             report.candidates_joined_to_merge,
-            report.attributed_file_candidates
+            report.attributed_file_candidates,
+            why
         )
     ));
+    page.unobservable("it", why);
     page.skips("not in one", &report.membership);
     page.line(format!(
         "  scored: {}",
@@ -109,7 +112,7 @@ fn explain(
     if unchecked.is_empty() {
         page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
             0 => "  every merged pull request could be checked",
-            _ => "  a CI outcome without a pull request may belong to these repositories: it cannot be determined",
+            _ => "  of some files, the merged pull request cannot be determined",
         });
     }
     for of_repository in unchecked {

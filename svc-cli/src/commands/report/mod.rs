@@ -34,7 +34,7 @@ use super::service;
 use super::store::ledger;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::Output;
+use crate::output::{Output, escape};
 
 /// How long a report may take.
 const READ_MAX: Duration = Duration::from_mins(10);
@@ -198,6 +198,16 @@ impl ReportOptions {
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
+        // The folder of a service may be gone; then its mirrors are lost, which the report says.
+        let given = settings.mirror.as_ref().filter(|_| self.mirror.has_option());
+        if let Some(mirror) = given.filter(|mirror| !mirror.path.is_dir()) {
+            let folder = escape(&mirror.path.to_string_lossy());
+            return Err(CommandError::refused(
+                "no_mirrors",
+                format!("there is no folder {folder}, and so no mirror"),
+            )
+            .hint("name the folder in which the service keeps its mirrors: --mirror-path"));
+        }
         let ledger = ledger(&settings.store.url, &settings.store.org_id, output)?;
         let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
         warn_of_mirrors(settings.mirror.as_ref(), &mut snapshot, output)?;

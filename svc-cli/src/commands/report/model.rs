@@ -5,10 +5,10 @@ use svc_client::Client;
 use svc_engine::derive::comparison;
 use svc_engine::read;
 use svc_model::id::OrgId;
-use svc_model::reports::{ModelReport, ModelRow};
+use svc_model::reports::{ModelReport, ModelRow, Unobservable};
 use svc_model::time::Instant;
 
-use super::page::{Page, bar, counts, part, rate, window};
+use super::page::{Page, bar, counts, known_bar, known_part, known_rate, part, rate, window};
 use super::{CohortOptions, comparison as compared, shares, stratification, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -62,6 +62,7 @@ impl Model {
             })?
         };
         if let Some((a, b)) = models {
+            check_models(output, &report.rows, [a, b])?;
             report.comparison = Some(comparison::compare(&report.rows, a, b));
             report.non_inferiority =
                 margin.map(|margin| comparison::non_inferiority(&report.rows, a, b, margin));
@@ -73,6 +74,30 @@ impl Model {
         };
         output.value(&report, |report| render(&header, report))
     }
+}
+
+/// Refuses to compare a model without calls. In JSON, a comparison says that it has no cases.
+fn check_models(
+    output: &mut Output,
+    rows: &[ModelRow],
+    models: [&String; 2],
+) -> Result<(), CommandError> {
+    let absent = |model: &&String| !rows.iter().any(|row| row.model == **model);
+    let Some(absent) = models.into_iter().find(absent) else {
+        return Ok(());
+    };
+    let known: Vec<String> = rows.iter().map(|row| escape(&row.model)).collect();
+    let known = if known.is_empty() {
+        "there is no call of any model".to_owned()
+    } else {
+        format!("there are: {}", known.join(", "))
+    };
+    let absent = format!("no calls of model {}; {known}", escape(absent));
+    if output.is_for_people() {
+        return Err(CommandError::refused("model_absent", absent));
+    }
+    output.caveat(&absent);
+    Ok(())
 }
 
 /// The header of the report.
@@ -96,7 +121,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
     if report.rows.is_empty() {
         page.line("  no data");
     } else {
-        rows(&mut page, &report.rows);
+        rows(&mut page, report);
     }
     page.skips("edits without a Fate", &report.fate_skipped);
     page.skips("CI runs left out", &report.ci_skipped.runs);
@@ -117,16 +142,17 @@ fn render(header: &Header, report: &ModelReport) -> String {
     page.line("  That no commit was observed does not mean that there was none.");
 
     if let Some(comparison) = &report.comparison {
-        compared::comparison(&mut page, comparison);
+        compared::comparison(&mut page, comparison, report.unobservable());
     }
     if let Some(non_inferiority) = &report.non_inferiority {
-        compared::non_inferiority(&mut page, non_inferiority);
+        compared::non_inferiority(&mut page, non_inferiority, report.unobservable());
     }
     stratification::render(&mut page, &report.stratification);
     page.finish()
 }
 
-fn rows(page: &mut Page, rows: &[ModelRow]) {
+fn rows(page: &mut Page, report: &ModelReport) {
+    let (rows, why) = (&report.rows, report.unobservable());
     let mut table = Table::new([
         "model",
         "calls",
@@ -144,8 +170,8 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
         table.row([
             escape(&row.model),
             row.completions.to_string(),
-            rate(attributed, cases),
-            bar(attributed, cases),
+            known_rate(attributed, cases, why),
+            known_bar(attributed, cases, why),
             rate(row.ci_passed, row.ci_linked),
             bar(row.ci_passed, row.ci_linked),
             row.explicit_accepts.to_string(),
@@ -161,6 +187,9 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
     for row in rows {
         details(page, row);
     }
+    page.unobservable("attribution_rate", why);
+    let unjudged = rows.iter().all(|row| row.ci_linked == 0);
+    page.unobservable("ci_pass_rate", unjudged.then_some(Unobservable::NoCi));
     page.line(
         "  attribution_rate: calls whose output is found in a file of a pushed commit; a lower bound \
          on retention, since what was edited much is not found again.",
@@ -233,9 +262,8 @@ fn repository_skips(page: &mut Page, report: &ModelReport) {
             &skipped.preload_session_observations,
         ),
         ("observations", &skipped.session_observations),
-        ("CI outcomes at attributed commits", &skipped.ci_outcomes),
         ("edges", &skipped.attribution_edges),
-        ("pushes and observations", &skipped.assembly_sources),
+        ("all of the rows", &skipped.assembly_sources),
     ] {
         let what = format!("repository not known, {what}");
         page.some_skips(&what, counts);
@@ -260,7 +288,11 @@ fn funnel(page: &mut Page, report: &ModelReport) {
         table.row([
             escape(&row.model),
             row.completions_total.to_string(),
-            part(row.attributed, row.attribution_cases()),
+            known_part(
+                row.attributed,
+                row.attribution_cases(),
+                report.unobservable(),
+            ),
             part(row.ci_linked, row.attributed),
             part(row.has_decision, row.attributed),
             part(row.training_row_eligible, row.attributed),

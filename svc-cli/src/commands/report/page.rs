@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use svc_engine::derive::statistics::Proportion;
 use svc_model::query::LifetimeIdentity;
-use svc_model::reports::Counts;
+use svc_model::reports::{Counts, Unobservable};
 
 use crate::output::{Table, escape};
 
@@ -43,6 +43,15 @@ impl Page {
     pub(super) fn some_skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
         if !counts.is_empty() {
             self.skips(what, counts);
+        }
+    }
+
+    /// Adds why a rate is not observable, if it is not.
+    pub(super) fn unobservable(&mut self, what: &str, why: Option<Unobservable>) {
+        if let Some(why) = why {
+            self.line(format!(
+                "  {what} is not observable: {why}. It is unknown, not 0."
+            ));
         }
     }
 
@@ -101,6 +110,27 @@ pub(super) fn rate(count: u64, total: u64) -> String {
     }
 }
 
+/// Returns the rate of a part, as [`rate`] does, unless it is not known whether there is more.
+pub(super) fn known_rate(count: u64, total: u64, why: Option<Unobservable>) -> String {
+    match why {
+        Some(_) if total > 0 => "- (not observable)".to_owned(),
+        _ => rate(count, total),
+    }
+}
+
+/// Returns the rate of a part without an interval, unless it is not known whether there is more.
+pub(super) fn known_part(count: u64, total: u64, why: Option<Unobservable>) -> String {
+    match why {
+        Some(_) if total > 0 => "- (not observable)".to_owned(),
+        _ => part(count, total),
+    }
+}
+
+/// Returns a bar for a rate, unless it is not known whether there is more.
+pub(super) fn known_bar(count: u64, total: u64, why: Option<Unobservable>) -> String {
+    bar(count, if why.is_some() { 0 } else { total })
+}
+
 /// Returns the rate of a part without an interval, for the stages of a funnel.
 pub(super) fn part(count: u64, total: u64) -> String {
     match Proportion::new(count, total).rate() {
@@ -157,6 +187,16 @@ mod tests {
         assert_eq!(rate(3, 4), "75.0% (3 of 4; 30.1% to 95.4%)");
         assert_eq!(rate(0, 0), "- (0 of 0)");
         assert_eq!(part(1, 3), "33.3% (1 of 3)");
+    }
+
+    #[test]
+    fn what_could_not_be_observed_has_no_rate_and_no_bar() {
+        let why = Some(Unobservable::NoCommit);
+        assert_eq!(known_rate(0, 4, why), "- (not observable)");
+        assert_eq!(known_part(0, 4, why), "- (not observable)");
+        assert_eq!(known_bar(0, 4, why).trim(), "");
+        assert_eq!(known_rate(3, 4, None), rate(3, 4));
+        assert_eq!(known_rate(0, 0, why), "- (0 of 0)");
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(super) struct Attempt<'a> {
     pub(super) job: &'a ClaimedJob,
     pub(super) waiting: &'a [WaitingPush],
     pub(super) allowance: &'a Allowance,
+    /// Whether there is less time than a refresh may take.
+    pub(super) is_limited: bool,
 }
 
 impl Attempt<'_> {
@@ -387,6 +389,10 @@ impl Attempt<'_> {
                 tracing::warn!(mirror, %reason, detail, "mirror_refresh_failed");
                 self.decline(Some(reason))?;
                 Ok(RefreshOutcome::Declined(reason, detail))
+            }
+            Setback::Failed(reason @ MirrorFailure::FetchTimeout, _) if self.is_limited => {
+                self.end(put_back(TAKEN_PAUSE, None))?;
+                Ok(RefreshOutcome::PutBack(Some(reason)))
             }
             Setback::Failed(reason, detail) => {
                 let attempts = self.job.attempts + 1;

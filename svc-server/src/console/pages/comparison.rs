@@ -5,7 +5,8 @@ use svc_engine::derive::comparison;
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
-    Comparison, ModelNonInferiority, ModelOutcomes, ModelRow, NonInferiorityTest, RateTest,
+    Comparison, ModelNonInferiority, ModelOutcomes, ModelReport, ModelRow, NonInferiorityTest,
+    RateTest, Unobservable,
 };
 
 use super::caveat;
@@ -40,7 +41,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             (period.describe(&outcomes.scope))
             (caveat)
             (caveat::of_lost_mirrors(outcomes.report.lost_mirrors))
-            (shown(&asked, &outcomes.report.rows))
+            (shown(&asked, &outcomes.report))
         })
     });
     match shown {
@@ -54,6 +55,15 @@ async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
     let ask = visit.ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?);
     let outcomes = ask.await?;
     Ok((period, outcomes))
+}
+
+/// Returns the metrics that are observable, with their names.
+fn known<T: Clone>(
+    tests: [T; 2],
+    why: Option<Unobservable>,
+) -> impl Iterator<Item = (&'static str, T)> + Clone {
+    let count = if why.is_some() { 1 } else { 2 };
+    METRICS.into_iter().zip(tests).take(count)
 }
 
 /// The models to compare, and how much worse the second may be.
@@ -132,7 +142,8 @@ impl Models {
     }
 }
 
-fn shown(asked: &Asked<'_>, rows: &[ModelRow]) -> Markup {
+fn shown(asked: &Asked<'_>, report: &ModelReport) -> Markup {
+    let (rows, why) = (&report.rows[..], report.unobservable());
     let (Some(a), Some(b)) = (asked.model_a, asked.model_b) else {
         return choose(rows);
     };
@@ -146,10 +157,10 @@ fn shown(asked: &Asked<'_>, rows: &[ModelRow]) -> Markup {
     let non_inferiority = margin.map(|margin| comparison::non_inferiority(rows, a, b, margin));
     html! {
         @for model in absent { p { "No call of " (inert(model)) " was observed in these days." } }
-        (rates(&compared, row(a), row(b)))
-        (differences(&compared))
-        (likely(&compared))
-        @if let Some(tests) = &non_inferiority { (worse_by(tests)) }
+        (rates(&compared, row(a), row(b), why))
+        (differences(&compared, why))
+        (likely(&compared, why))
+        @if let Some(tests) = &non_inferiority { (worse_by(tests, why)) }
     }
 }
 
@@ -172,20 +183,25 @@ fn choose(rows: &[ModelRow]) -> Markup {
     }
 }
 
-fn rates(compared: &Comparison, a: Option<&ModelRow>, b: Option<&ModelRow>) -> Markup {
-    let of = |count: fn(&ModelRow) -> (u64, u64)| {
+fn rates(
+    compared: &Comparison,
+    a: Option<&ModelRow>,
+    b: Option<&ModelRow>,
+    why: Option<Unobservable>,
+) -> Markup {
+    let of = |count: fn(&ModelRow) -> (u64, u64), why: Option<Unobservable>| {
         [("A", &compared.model_a, a), ("B", &compared.model_b, b)].map(|(side, model, row)| {
             let (part, whole) = row.map_or((0, 0), count);
-            Share::new(format!("{side}: {}", inert(model)), part, whole)
+            Share::new(format!("{side}: {}", inert(model)), part, whole).unless(why)
         })
     };
     html! {
         section aria-labelledby="rates" {
             h2 #rates { "Rates" }
             (plot::shares("ci_pass_rate: commits that CI passed, of those with a verdict, with 95 % intervals",
-                &of(|row| (row.ci_passed, row.ci_linked))))
+                &of(|row| (row.ci_passed, row.ci_linked), None)))
             (plot::shares("attribution_rate: calls whose output was pushed, of those whose content is kept, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.attribution_cases()))))
+                &of(|row| (row.attributed_inference_calls, row.attribution_cases()), why)))
             (caveat::of_skipped_calls(a.into_iter().chain(b)))
             (note("attribution_rate is a lower bound on retention. Models that do different work are not \
                    made alike by a test."))
@@ -193,19 +209,20 @@ fn rates(compared: &Comparison, a: Option<&ModelRow>, b: Option<&ModelRow>) -> M
     }
 }
 
-fn differences(compared: &Comparison) -> Markup {
-    let tests = METRICS
-        .into_iter()
-        .zip([&compared.ci_pass_rate, &compared.attribution_rate]);
+fn differences(compared: &Comparison, why: Option<Unobservable>) -> Markup {
+    let tests = known([&compared.ci_pass_rate, &compared.attribution_rate], why);
     let drawn: Vec<Difference> = tests
         .clone()
         .map(|(metric, test)| Difference {
             label: metric.to_owned(),
             at: test.difference,
-            interval: test.ci_low.zip(test.ci_high),
+            interval: test.interval(),
             threshold: None,
             text: match (test.difference, interval(test)) {
                 (Some(difference), Some(interval)) => format!("{difference:+.4} ({interval})"),
+                (Some(difference), None) => {
+                    format!("{difference:+.4} (no interval: degenerate_se)")
+                }
                 _ => "no difference without cases of both".to_owned(),
             },
         })
@@ -221,7 +238,7 @@ fn differences(compared: &Comparison) -> Markup {
             html! { (significance(test)) },
             html! { (whole(test.n_a)) },
             html! { (whole(test.n_b)) },
-            html! { (reliability(test.insufficient_data, test.small_n)) },
+            html! { (reliability(test.insufficient_data, test.small_n, test.interval().is_none())) },
         ]
     });
     html! {
@@ -258,11 +275,12 @@ fn differences(compared: &Comparison) -> Markup {
     }
 }
 
-fn likely(compared: &Comparison) -> Markup {
-    let posteriors = METRICS.into_iter().zip([
+fn likely(compared: &Comparison, why: Option<Unobservable>) -> Markup {
+    let posteriors = [
         &compared.bayesian_ci_pass_rate,
         &compared.bayesian_attribution_rate,
-    ]);
+    ];
+    let posteriors = known(posteriors, why);
     let known: Vec<_> = posteriors
         .filter_map(|(metric, posteriors)| {
             let ends = posteriors.ci_low.zip(posteriors.ci_high)?;
@@ -290,22 +308,21 @@ fn likely(compared: &Comparison) -> Markup {
 }
 
 /// Describes whether B is worse than A by at most the margin.
-fn worse_by(tests: &ModelNonInferiority) -> Markup {
+fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
     let margin = tests.ci_pass_rate.margin;
-    let tests = METRICS
-        .into_iter()
-        .zip([&tests.ci_pass_rate, &tests.attribution_rate]);
+    let tests = known([&tests.ci_pass_rate, &tests.attribution_rate], why);
     let drawn: Vec<Difference> = tests
         .clone()
         .map(|(metric, test)| Difference {
             label: metric.to_owned(),
             at: test.point_estimate,
-            interval: test.ci_lower_bound.zip(test.point_estimate),
+            interval: test.lower_bound().zip(test.point_estimate),
             threshold: Some(-margin),
-            text: match (test.point_estimate, test.ci_lower_bound) {
+            text: match (test.point_estimate, test.lower_bound()) {
                 (Some(estimate), Some(bound)) => {
                     format!("{estimate:+.4}, not below {bound:+.4}: {}", answer(test))
                 }
+                (Some(estimate), None) => format!("{estimate:+.4} (no bound: degenerate_se)"),
                 _ => "not shown: no difference without cases of both".to_owned(),
             },
         })
@@ -314,12 +331,12 @@ fn worse_by(tests: &ModelNonInferiority) -> Markup {
         vec![
             html! { (metric) },
             html! { (number(test.point_estimate)) },
-            html! { (number(test.ci_lower_bound)) },
+            html! { (number(test.lower_bound())) },
             html! { (number(Some(-test.margin))) },
             html! { (answer(test)) },
             html! { (whole(test.n_a)) },
             html! { (whole(test.n_b)) },
-            html! { (reliability(test.insufficient_data, test.small_n)) },
+            html! { (reliability(test.insufficient_data, test.small_n, test.lower_bound().is_none())) },
         ]
     });
     html! {
@@ -342,7 +359,7 @@ fn number(number: Option<f64>) -> String {
 }
 
 fn interval(test: &RateTest) -> Option<String> {
-    let (low, high) = test.ci_low.zip(test.ci_high)?;
+    let (low, high) = test.interval()?;
     Some(format!("{low:.4} to {high:.4}"))
 }
 
@@ -359,8 +376,8 @@ const fn significance(test: &RateTest) -> &'static str {
     }
 }
 
-const fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.insufficient_data {
+fn answer(test: &NonInferiorityTest) -> &'static str {
+    if test.insufficient_data || test.is_non_inferior && test.lower_bound().is_none() {
         NONE
     } else if test.is_non_inferior {
         "yes"
@@ -369,9 +386,11 @@ const fn answer(test: &NonInferiorityTest) -> &'static str {
     }
 }
 
-const fn reliability(insufficient_data: bool, small_n: bool) -> &'static str {
+const fn reliability(insufficient_data: bool, small_n: bool, is_degenerate: bool) -> &'static str {
     if insufficient_data {
         "insufficient data: one has no case"
+    } else if is_degenerate {
+        "degenerate_se, no interval"
     } else if small_n {
         "few cases, less reliable"
     } else {

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use svc_model::endpoint::AcceptedWorkLifecycleReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
-    AcceptedWork, AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport,
-    MergeDurability, ReworkComponent, ReworkName, SessionAttrition, Stratum,
+    AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport, ReworkComponent,
+    ReworkName, Stage, Stratum, Unobservable,
 };
 
 use super::period::{self, Period};
@@ -39,26 +39,36 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         (caveat)
         (caveat::of_lost_mirrors(report.lost_mirrors))
         (note("Each panel has a unit of its own: counts of different panels do not add up."))
-        (accepted_work(&report.accepted_work))
+        (accepted_work(report))
         (edit_retention(&report.edit_retention))
-        (merge_durability(&report.merge_durability))
-        (session_attrition(&report.session_attrition))
+        (merge_durability(report))
+        (session_attrition(report))
         (rework(&report.rework))
         (strata(report))
         (repositories(report))
     })
 }
 
-fn accepted_work(panel: &AcceptedWork) -> Markup {
-    let stages = [
-        ("attributed to a commit", &panel.attributed),
-        ("in one merged pull request", &panel.pull_request_membership),
-        ("seen by CI", &panel.ci_linked),
-        ("with a CI verdict", &panel.ci_verdict),
+fn accepted_work(report: &LifecycleReport) -> Markup {
+    let panel = &report.accepted_work;
+    let names = [
+        "attributed to a commit",
+        "in one merged pull request",
+        "seen by CI",
+        "with a CI verdict",
     ];
-    let of_before = stages.map(|(name, stage)| Share::new(name, stage.count, stage.denominator));
-    let of_all =
-        stages.map(|(name, stage)| Share::new(name, stage.count, stage.initial_denominator));
+    let stages = names.into_iter().zip(report.stages_unobservable());
+    let of = |total: fn(&Stage) -> u64| -> Vec<Share> {
+        let stages = stages.clone();
+        let share = |(name, (stage, why)): (&str, (&Stage, Option<Unobservable>))| {
+            Share::new(name, stage.count, total(stage)).unless(why)
+        };
+        stages.map(share).collect()
+    };
+    let (of_before, of_all) = (
+        of(|stage| stage.denominator),
+        of(|stage| stage.initial_denominator),
+    );
     html! {
         section aria-labelledby="accepted" {
             h2 #accepted { "Calls that a person accepted" }
@@ -100,7 +110,8 @@ fn edit_retention(panel: &EditRetention) -> Markup {
     }
 }
 
-fn merge_durability(panel: &MergeDurability) -> Markup {
+fn merge_durability(report: &LifecycleReport) -> Markup {
+    let (panel, why) = (&report.merge_durability, report.merges_unobservable());
     html! {
         section aria-labelledby="merges" {
             h2 #merges { "Attributed files in merged pull requests" }
@@ -110,7 +121,7 @@ fn merge_durability(panel: &MergeDurability) -> Markup {
             }
             (plot::shares("Files on their way to a score, with 95 % intervals", &[
                 Share::new("in one merged pull request", panel.unique_pull_request_membership,
-                    panel.attributed_file_candidates),
+                    panel.attributed_file_candidates).unless(why),
                 Share::new("scored, of these", panel.scored_rows, panel.unique_pull_request_membership),
             ]))
             (scores::shown([("head", &panel.head), ("merge", &panel.merge)]))
@@ -121,14 +132,15 @@ fn merge_durability(panel: &MergeDurability) -> Markup {
     }
 }
 
-fn session_attrition(panel: &SessionAttrition) -> Markup {
+fn session_attrition(report: &LifecycleReport) -> Markup {
+    let (panel, why) = (&report.session_attrition, report.commits_unobservable());
     html! {
         section aria-labelledby="sessions" {
             h2 #sessions { "Sessions with accepted work" }
             (plot::shares("What is known of them, with 95 % intervals", &[
-                Share::new("committed", panel.committed, panel.eligible_sessions),
+                Share::new("committed", panel.committed, panel.eligible_sessions).unless(why),
                 Share::new("attribution unavailable", panel.attribution_unavailable,
-                    panel.eligible_sessions),
+                    panel.eligible_sessions).unless(why),
             ]))
             p { "Abandoned: " (whole(panel.abandoned)) ", in flight: " (whole(panel.in_flight)) "." }
             (note("That no commit was observed does not mean that there was none: nothing is ever called \
@@ -199,7 +211,7 @@ fn repositories(report: &LifecycleReport) -> Markup {
     let skipped = &report.repository_skipped;
     let all = [
         ("observations", &skipped.session_observations),
-        ("pushes", &skipped.attribution_sources),
+        ("sources of Attribution", &skipped.attribution_sources),
         ("CI outcomes", &skipped.ci_population_outcomes),
     ];
     html! {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
-use svc_model::reports::{ModelReport, ModelRow, Stratification};
+use svc_model::reports::{ModelReport, ModelRow, Stratification, Unobservable};
 
 use super::period::{self, Period};
 use super::{caveat, repository, share};
@@ -58,11 +58,11 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
 }
 
 fn rates(report: &ModelReport) -> Markup {
-    let of = |count: fn(&ModelRow) -> (u64, u64)| -> Vec<Share> {
+    let of = |count: fn(&ModelRow) -> (u64, u64), why: Option<Unobservable>| -> Vec<Share> {
         let rows = report.rows.iter();
         rows.map(|row| {
             let (part, whole) = count(row);
-            Share::new(inert(&row.model), part, whole)
+            Share::new(inert(&row.model), part, whole).unless(why)
         })
         .collect()
     };
@@ -70,7 +70,7 @@ fn rates(report: &ModelReport) -> Markup {
         section aria-labelledby="attribution" {
             h2 #attribution { "Calls whose output was pushed" }
             (plot::shares("attribution_rate: attributed calls of those whose content is kept, with 95 % intervals",
-                &of(|row| (row.attributed_inference_calls, row.attribution_cases()))))
+                &of(|row| (row.attributed_inference_calls, row.attribution_cases()), report.unobservable())))
             (caveat::of_skipped_calls(&report.rows))
             (note("Calls whose output is found in a file of a pushed commit: a lower bound on retention, \
                    since what was edited much is not found again."))
@@ -78,7 +78,7 @@ fn rates(report: &ModelReport) -> Markup {
         section aria-labelledby="passed" {
             h2 #passed { "Commits that CI passed" }
             (plot::shares("ci_pass_rate: passed of the commits with a verdict, with 95 % intervals",
-                &of(|row| (row.ci_passed, row.ci_linked))))
+                &of(|row| (row.ci_passed, row.ci_linked), None)))
             (note("Of the model's commits at which its Session was observed and that CI judged. A commit \
                    without a verdict is no failure. Models that do different work are not made alike by \
                    a rate."))
@@ -167,9 +167,8 @@ fn left_out(report: &ModelReport) -> Markup {
             &skipped.preload_session_observations,
         ),
         ("observations", &skipped.session_observations),
-        ("CI outcomes at attributed commits", &skipped.ci_outcomes),
         ("edges", &skipped.attribution_edges),
-        ("pushes and observations", &skipped.assembly_sources),
+        ("all of the rows", &skipped.assembly_sources),
     ];
     html! {
         section aria-labelledby="left-out" {
@@ -198,7 +197,12 @@ fn funnel(report: &ModelReport) -> Markup {
         vec![
             html! { (inert(&row.model)) },
             html! { (whole(row.completions_total)) },
-            html! { (part(row.attributed, row.attribution_cases())) },
+            html! {
+                @match report.unobservable() {
+                    Some(_) => "not observable",
+                    None => (part(row.attributed, row.attribution_cases())),
+                }
+            },
             html! { (part(row.ci_linked, row.attributed)) },
             html! { (part(row.has_decision, row.attributed)) },
             html! { (part(row.training_row_eligible, row.attributed)) },

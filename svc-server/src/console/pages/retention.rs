@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use svc_engine::read::Extent;
 use svc_model::problem::Problem;
-use svc_model::reports::{MembershipSkip, MergeRetentionReport};
+use svc_model::reports::{MembershipSkip, MergeRetentionReport, merges_unobservable};
 
 use super::period::until_field;
 use super::{caveat, past, repository, scores};
@@ -46,6 +46,7 @@ async fn report(visit: &Visit) -> Result<(Extent, MergeRetentionReport), Problem
 
 fn shown(report: &MergeRetentionReport) -> Markup {
     let skipped = &report.repository_skipped;
+    let why = merges_unobservable(report.candidates_joined_to_merge, &report.membership);
     html! {
         (note("The part of what agents added to a file that is still in that file: a lower bound on \
                retention, because moved and reworded lines do not count. Covers only pull requests \
@@ -60,7 +61,7 @@ fn shown(report: &MergeRetentionReport) -> Markup {
             ]))
             (plot::shares("Files on their way to a score, with 95 % intervals", &[
                 Share::new("in one merged pull request", report.candidates_joined_to_merge,
-                    report.attributed_file_candidates),
+                    report.attributed_file_candidates).unless(why),
                 Share::new("scored, of these", report.scored_rows, report.candidates_joined_to_merge),
             ]))
             ul {

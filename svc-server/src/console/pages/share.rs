@@ -103,6 +103,7 @@ pub(super) fn shares(caption: &str, rows: &[AttributionShareRow]) -> Markup {
             label: repository::shown(&row.repo, row.repository_identity.as_ref()),
             count: row.git_notes_attributed,
             total: row.agent_plausible_commits,
+            why: None,
         })
         .collect();
     let counted = rows.iter().map(|row| {
