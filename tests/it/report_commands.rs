@@ -32,6 +32,7 @@ on_both_backends!(
     a_report_counts_only_facts_up_to_its_as_of,
     a_report_of_the_service_equals_that_of_its_store_and_mirrors,
     every_report_names_lost_mirrors,
+    a_rate_that_nobody_could_observe_is_shown_as_unknown,
 );
 
 /// How long reading the push in the background may take.
@@ -62,14 +63,33 @@ fn decision(session: &str, name: &str, decision: &str) -> Value {
     log_record("svc.tool_decision", &attributes)
 }
 
-/// Returns a server that knows two calls. One was accepted, committed, tested and merged; of the
-/// other it knows only that it was rejected.
-fn world(backend: Backend) -> Option<(Server, Repository)> {
+/// Returns a server that knows two calls and what people said about them, and nothing else.
+fn of_two_calls(backend: Backend) -> Option<Server> {
     let mut configuration = Configuration::default();
     let names = ["SVC_DEV_MODE", "SVC_ENABLE_CONSOLE", "SVC_ENABLE_MCP"];
     let switched_on = names.map(|name| (name.to_owned(), "true".to_owned()));
     configuration.variables.extend(switched_on);
     let server = Server::start(backend, &configuration)?;
+    for call in [
+        writing("kept", "one", "model-a", WRITTEN),
+        writing("dropped", "two", "model-b", "eta = theta(iota)\n"),
+    ] {
+        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    }
+    let decisions = [
+        decision("kept", "one", "accept"),
+        decision("dropped", "two", "reject"),
+        decision("nobody", "three", "accept"),
+    ];
+    let decisions = logs(&decisions).to_string().into_bytes();
+    assert_eq!(server.deliver("/v1/logs", decisions).status, 200);
+    Some(server)
+}
+
+/// Returns a server that knows two calls. One was accepted, committed, tested and merged; of the
+/// other it knows only that it was rejected.
+fn world(backend: Backend) -> Option<(Server, Repository)> {
+    let server = of_two_calls(backend)?;
     let repository = Repository::create();
     let base = repository.commit("base");
     let write = |content: &str| {
@@ -86,19 +106,6 @@ fn world(backend: Backend) -> Option<(Server, Repository)> {
     let merged = repository.commit("squashed");
     repository.push();
 
-    for call in [
-        writing("kept", "one", "model-a", WRITTEN),
-        writing("dropped", "two", "model-b", "eta = theta(iota)\n"),
-    ] {
-        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
-    }
-    let decisions = [
-        decision("kept", "one", "accept"),
-        decision("dropped", "two", "reject"),
-        decision("nobody", "three", "accept"),
-    ];
-    let decisions = logs(&decisions).to_string().into_bytes();
-    assert_eq!(server.deliver("/v1/logs", decisions).status, 200);
     let of = json!({"id": 7, "full_name": "own/repo", "clone_url": repository.url()});
     let hook = |event: &str, path: &str, body: Value| {
         let reply = server.send(&Webhook::new(event, &body).to(path));
@@ -420,6 +427,35 @@ fn a_report_of_the_service_equals_that_of_its_store_and_mirrors(backend: Backend
 
 /// A folder that is not mounted looks like one that never had anything, but the store knows that it
 /// had mirrors.
+fn a_rate_that_nobody_could_observe_is_shown_as_unknown(backend: Backend) {
+    let Some(server) = of_two_calls(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let agent = Agent::connect(&server, Transport::Http, OPERATOR_TOKEN);
+    let soon = soon();
+    let scope = json!({"cohort_start": week_before(&soon), "cohort_end": soon, "as_of": soon});
+    for (command, tool) in [
+        ("model", "model_outcomes_report"),
+        ("lifecycle", "accepted_work_lifecycle_report"),
+    ] {
+        let arguments = ["report", command, "--since-days", "7", "--as-of", &soon];
+        for text in [
+            done(&svc(&server, &arguments)),
+            done(&svc_with(&server, &NO_STORE, &arguments)),
+            agent.answer(tool, scope.clone()),
+        ] {
+            assert!(text.contains("not observable: no "), "{text}");
+            assert!(text.contains("It is unknown, not 0."), "{text}");
+        }
+    }
+    for page in ["models", "lifecycle"] {
+        let text = open(&server, &cookies, &format!("/console/{page}")).text();
+        assert!(text.contains("not observable: no "), "{text}");
+        assert!(!text.contains("0 of 2"), "{text}");
+    }
+}
+
 fn every_report_names_lost_mirrors(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;

@@ -144,6 +144,13 @@ impl Agent {
         result.structured_content.expect("a structured result")
     }
 
+    /// Calls a tool that must not refuse, and returns what the model reads.
+    pub(crate) fn answer(&self, name: &str, arguments: Value) -> String {
+        let result = self.call(name, arguments);
+        assert_ne!(result.is_error, Some(true), "{name}: {}", text(&result));
+        text(&result)
+    }
+
     /// Calls a tool that must refuse, and returns the refusal in structured form.
     pub(super) fn refused(&self, name: &str, arguments: Value) -> Value {
         let result = self.call(name, arguments);

@@ -199,7 +199,10 @@ impl ReportOptions {
     ) -> Result<Result<T, Error>, CommandError> {
         let settings = self.mirror.settings()?;
         // The folder of a service may be gone; then its mirrors are lost, which the report says.
-        let given = settings.mirror.as_ref().filter(|_| self.mirror.has_option());
+        let given = settings
+            .mirror
+            .as_ref()
+            .filter(|_| self.mirror.has_option());
         if let Some(mirror) = given.filter(|mirror| !mirror.path.is_dir()) {
             let folder = escape(&mirror.path.to_string_lossy());
             return Err(CommandError::refused(
