@@ -329,11 +329,15 @@ fn a_running_server_notices_a_restore_of_its_store(backend: Backend) {
             // The file that it has open is not the one that anybody else would find.
             assert!(restored.stderr_text().contains(".replaced-1"));
             // Each of these files may contain what was captured.
+            let database = server.store().url().trim_start_matches("sqlite://");
+            fs::create_dir(Path::new(database).with_file_name("kept.unfinished-7"))
+                .expect("a folder");
             let erasing = svc(&server, &["erase", "--session", DEMO]).stderr_text();
             for named in ["-1, ", "-1-shm, ", "-1-wal; remove them yourself\n"] {
                 let named = format!("svc.db.replaced{named}");
                 assert!(erasing.contains(&named), "{named} in {erasing}");
             }
+            assert!(erasing.contains("kept.unfinished-7, "), "{erasing}");
             assert_eq!(deliver(lost), 503);
             assert_eq!(server.read("/v1/facts").status, 503);
             let doctor = svc(&server, &["doctor"]).stdout_text();

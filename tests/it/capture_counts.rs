@@ -1,6 +1,6 @@
 //! An operator sees whether what a client sends arrives, and if not, why, without reading the log.
 
-use harness::delivery::{Call, Webhook, ci_outcome};
+use harness::delivery::{Call, Webhook, ci_outcome, log_record, logs};
 use harness::http::{self, Request};
 use harness::pattern::{dig, matches};
 use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store};
@@ -79,6 +79,41 @@ fn stored_repeated_skipped_and_refused_deliveries_are_counted_separately() {
 
 on_both_backends! {
     the_totals_cover_all_servers_and_survive_them,
+    what_could_not_be_read_is_counted_with_a_reason,
+}
+
+fn what_could_not_be_read_is_counted_with_a_reason(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let mut empty = Call::new("s", "empty").envelope();
+    empty["payload"]["messages"] = json!({"kept": "elsewhere"});
+    empty["payload"]["response"] = json!({"kept": "elsewhere"});
+    let reply = server.deliver("/ingest/gateway", empty.to_string().into_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    server.deliver("/ingest/gateway", Call::new("s", "full").body());
+    let records = ["svc.tool_decison", "claude_code.unheard_of"]
+        .map(|event| log_record(event, &json!({"session.id": "s"})));
+    let reply = server.deliver("/v1/logs", logs(&records).to_string().into_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+
+    let counts = counts(&server);
+    is(
+        &counts,
+        &["sources", "gateway", "facts"],
+        &json!({"inference_calls": {"stored": 2, "duplicates": 0}}),
+    );
+    is(
+        &counts,
+        &["sources", "gateway", "skipped"],
+        &json!({"no_content": 1}),
+    );
+    // Events of agents are often not translated. One of our own names is a mistake of the sender.
+    is(
+        &counts,
+        &["sources", "logs", "skipped", "unknown_event"],
+        &json!(1),
+    );
 }
 
 /// Returns the totals by source, without the times.

@@ -22,7 +22,7 @@ use serde_json::json;
 use svc_model::json::Json;
 
 use crate::backup::path;
-use crate::cli::{COMMAND_MAX, done, refused, svc, svc_with};
+use crate::cli::{COMMAND_MAX, done, refused, shows_no_secret, svc, svc_with};
 use crate::standby::{measured, obstacles};
 
 /// The bytes of a call that does not compress.
@@ -186,6 +186,7 @@ fn an_erasure_on_a_full_disk_reports_what_is_erased_and_what_remains() {
     for part in ["the content is erased", "run the same command again"] {
         assert!(error.contains(part), "{error}");
     }
+    shows_no_secret(&(output.stdout_text() + &error));
     disk.resize(16 * 1024);
     done(&svc(&server, erase));
     done(&svc(&server, &["verify"]));

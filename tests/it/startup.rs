@@ -3,11 +3,14 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use harness::programs;
 use harness::server::{
     Backend, Configuration, FORGE_SECRET, Grant, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store,
 };
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts a server that must refuse to start, and returns what it printed.
 fn refusal(grant: Grant, variables: &[(&str, &str)]) -> String {
@@ -37,6 +40,22 @@ fn names(message: &str, settings: &[&str]) {
             "{setting} is not named in:\n{message}"
         );
     }
+}
+
+#[test]
+fn a_hangup_does_not_end_the_server() {
+    let mut server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
+    let process = i32::try_from(server.process_id()).expect("a process id");
+    let process = Pid::from_raw(process).expect("a process");
+    kill_process(process, Signal::HUP).expect("it runs");
+    let start = Instant::now();
+    while !server.log().contains("server.hangup_ignored") {
+        assert!(start.elapsed() < Duration::from_mins(1), "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(server.log().contains("restart the server to change them"));
+    assert_eq!(server.read("/v1/facts").status, 200);
+    assert!(server.is_running() && server.stop().success());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use svc_client::Client;
+use svc_engine::backup::unfinished_in;
 use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
 use svc_model::id::OrgId;
 use svc_server::{Origin, StoreSettings};
@@ -40,15 +41,17 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Returns the files beside a SQLite database that restores have put aside or left.
-    pub(crate) fn replaced(&self) -> Vec<PathBuf> {
+    /// Returns the files beside a SQLite database that restores have put aside or left, and the
+    /// unfinished backups beside it and in the current folder.
+    pub(crate) fn copies(&self) -> Vec<PathBuf> {
+        let mut found = unfinished_in(Path::new(""));
         let DatabaseUrl::Sqlite(database) = &self.url else {
-            return Vec::new();
+            return found;
         };
         // Beside the file that a link leads to.
         let database = fs::canonicalize(database).unwrap_or_else(|_| database.clone());
         let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else {
-            return Vec::new();
+            return found;
         };
         // The second is what a restore leaves that was killed.
         let beginnings = [".replaced-", ".restoring-"].map(|end| {
@@ -68,11 +71,15 @@ impl Opened {
             folder
         };
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut found: Vec<PathBuf> = entries
+        let mut beside: Vec<PathBuf> = entries
             .filter(|entry| is_copy(&entry.file_name()))
             .map(|entry| entry.path())
             .collect();
-        found.sort();
+        if std::env::current_dir().ok().as_deref() != Some(folder) {
+            beside.extend(unfinished_in(folder));
+        }
+        beside.sort();
+        found.append(&mut beside);
         found
     }
 }

@@ -176,25 +176,26 @@ pub fn back_up(
 
 /// Returns what killed commands left of backups with this name, and what others may be writing now.
 pub fn unfinished(folder: &Path) -> Vec<PathBuf> {
-    let beside = folder
-        .parent()
-        .filter(|beside| !beside.as_os_str().is_empty());
-    let entries = fs::read_dir(beside.unwrap_or(Path::new(".")));
-    let name = folder.file_name().and_then(|name| name.to_str());
-    let is_of = |path: &PathBuf| {
-        let found = path.file_name().and_then(|name| name.to_str());
-        let rest = found
-            .zip(name)
-            .and_then(|(found, name)| found.strip_prefix(name));
-        let process = rest.and_then(|rest| rest.strip_prefix(UNFINISHED));
+    let name = folder.file_name().unwrap_or_default();
+    let mut left = unfinished_in(folder.parent().unwrap_or(Path::new("")));
+    left.retain(|path| path.file_stem() == Some(name));
+    left
+}
+
+/// Returns what killed commands left of backups in this folder, and what others may be writing now.
+pub fn unfinished_in(folder: &Path) -> Vec<PathBuf> {
+    let is_here = folder.as_os_str().is_empty();
+    let entries = fs::read_dir(if is_here { Path::new(".") } else { folder });
+    let is_unfinished = |name: &str| {
+        let process = name.rsplit_once(UNFINISHED).map(|(_, process)| process);
         process.is_some_and(|process| process.parse::<u32>().is_ok())
     };
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let mut left: Vec<PathBuf> = paths.filter(is_of).collect();
+    let names = entries.into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name());
+    let mut left: Vec<PathBuf> = names
+        .filter(|name| name.to_str().is_some_and(is_unfinished))
+        .map(|name| folder.join(name))
+        .collect();
     left.sort();
     left
 }
@@ -623,7 +624,8 @@ mod tests {
         for name in ["b.unfinished-7", "b.unfinished-x", "c.unfinished-7", "b"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let found = unfinished(&folder.path().join("b"));
-        assert_eq!(found, [folder.path().join("b.unfinished-7")]);
+        let [b, c] = ["b.unfinished-7", "c.unfinished-7"].map(|name| folder.path().join(name));
+        assert_eq!(unfinished(&folder.path().join("b")), [b.clone()]);
+        assert_eq!(unfinished_in(folder.path()), [b, c]);
     }
 }

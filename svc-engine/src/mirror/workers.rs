@@ -14,7 +14,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::failure::MirrorFailure;
 use super::git::Git;
@@ -31,8 +31,12 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// The pause of a job that the worker for hosts that answer leaves to another.
 const HOST_PAUSE: Duration = Duration::from_secs(2);
+/// How much later than others the worker for hosts that answer looks for a job that becomes due.
+const OTHERS_FIRST: Duration = Duration::from_millis(200);
 /// How long the worker for hosts that answer works on a job of a host that never did.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(10);
+/// A refresh that fails sooner failed because of an answer, such as that there is no repository.
+const SILENCE_MIN: Duration = Duration::from_secs(5);
 
 /// What is known of the hosts that were ever asked.
 type Hosts = Mutex<HashMap<String, Host>>;
@@ -228,7 +232,13 @@ impl Worker {
             Ok(None) => {
                 let until_due = refresher.until_due().ok().flatten();
                 let look = self.config.look;
-                return Next::Wait(until_due.map_or(look, |until_due| look.min(until_due)));
+                let wait = until_due.map_or(look, |until_due| look.min(until_due));
+                // What this worker has put back is for another, which goes first.
+                let lag = match self.choice {
+                    JobChoice::Sound => OTHERS_FIRST,
+                    JobChoice::Any => Duration::ZERO,
+                };
+                return Next::Wait(wait + lag);
             }
             Err(error) => Err(error),
         };
@@ -271,9 +281,11 @@ impl Worker {
         } else {
             Duration::MAX
         };
+        let start = Instant::now();
         let outcome = refresher.run_within(job, &self.bell.cancellation, limit);
         let answered = match &outcome {
             Ok(RefreshOutcome::Refreshed { .. }) => Some(Host::Answers),
+            Ok(RefreshOutcome::Failed(..)) if start.elapsed() < SILENCE_MIN => Some(Host::Answers),
             Ok(
                 RefreshOutcome::Failed(
                     MirrorFailure::FetchFailed | MirrorFailure::FetchTimeout,
@@ -292,7 +304,7 @@ impl Worker {
 
     /// Pauses, unless the workers are told to stop.
     fn pause(&self, time: Duration) {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         while !self.bell.cancellation.is_cancelled() {
             let left = time.saturating_sub(start.elapsed());
             if left.is_zero() {
@@ -316,7 +328,6 @@ enum Next {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
-    use std::time::Instant;
 
     use svc_model::repository::CommitSha;
 

@@ -1,9 +1,12 @@
 //! What the shell prints when a command fails.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use harness::server::{Configuration, INGEST_TOKEN, UNKNOWN_TOKEN};
+use harness::server::{Configuration, FORGE_SECRET, INGEST_TOKEN, OPERATOR_TOKEN, UNKNOWN_TOKEN};
 use harness::{process, programs};
+use serde_json::json;
 use svc_model::json::Json;
 
 use super::{COMMAND_MAX, at, refused, start, svc, svc_with};
@@ -17,6 +20,25 @@ fn an_unknown_command_is_a_usage_error_on_stderr() {
     assert_eq!(
         at(&Json::parse(error.as_bytes()).unwrap(), &["error", "code"]),
         &Json::from("usage")
+    );
+}
+
+#[test]
+fn a_generated_token_without_sessions_is_named_as_the_reason() {
+    let server = start(&Configuration::default());
+    let url = server.variable("SVC_DATABASE_URL").expect("a database");
+    let database = Path::new(url.strip_prefix("sqlite://").expect("SQLite"));
+    let ingest = json!({"local": INGEST_TOKEN});
+    let secrets = format!(
+        "SVC_OPERATOR_TOKEN='{OPERATOR_TOKEN}'\nSVC_INGEST_TOKENS='{ingest}'\n\
+         SVC_FORGE_WEBHOOK_SECRET='{FORGE_SECRET}'\nSVC_RETRIEVAL_TOKEN='{UNKNOWN_TOKEN}'\n"
+    );
+    fs::write(database.with_extension("secrets.env"), secrets).expect("a file");
+    let me = svc_with(&server, &[("SVC_TOKEN", UNKNOWN_TOKEN)], &["me"]);
+    let error = refused(&me, 1);
+    assert!(
+        error.contains("valid once Sessions are granted to it"),
+        "{error}"
     );
 }
 

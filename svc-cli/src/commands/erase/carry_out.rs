@@ -147,18 +147,19 @@ impl How {
     }
 }
 
-/// Warns of the databases that restores have put aside or left, which no erasure reaches.
+/// Warns of the databases that restores have put aside or left, and of backups that were never
+/// finished. No erasure reaches them.
 fn warn_of_copies(opened: &Opened, output: &mut Output) {
-    let replaced = opened.replaced();
-    let replaced: Vec<String> = replaced
+    let copies: Vec<String> = opened
+        .copies()
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    if !replaced.is_empty() {
+    if !copies.is_empty() {
         output.warning(&format!(
-            "databases that `svc restore` put aside, or left when it was killed, still have their \
-             content: {}; remove them yourself",
-            replaced.join(", ")
+            "databases that `svc restore` put aside, or left when it was killed, and backups that \
+             were never finished still have their content: {}; remove them yourself",
+            copies.join(", ")
         ));
     }
 }

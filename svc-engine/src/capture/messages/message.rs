@@ -541,6 +541,38 @@ mod tests {
     }
 
     #[test]
+    fn a_built_in_tool_of_the_responses_api_is_a_call_with_its_result() {
+        for (item, expected) in [
+            (
+                r#"{"type":"mcp_call","id":"m1","name":"find","arguments":"{\"q\":1}","output":"two"}"#,
+                r#"assistant [{"type":"tool_call","id":"m1","name":"find","arguments":{"q":1}},{"type":"tool_call_response","id":"m1","result":"two"}]"#,
+            ),
+            (
+                r#"{"type":"mcp_call","id":"m1","name":"find","arguments":"{}","output":null,"error":"down"}"#,
+                r#"assistant [{"type":"tool_call","id":"m1","name":"find","arguments":{}},{"type":"tool_call_response","id":"m1","result":"down"}]"#,
+            ),
+            (
+                r#"{"type":"code_interpreter_call","id":"c1","code":"print(1)","outputs":[{"type":"logs","logs":"1"}]}"#,
+                r#"assistant [{"type":"tool_call","id":"c1","name":"code_interpreter","arguments":{"code":"print(1)"}},{"type":"tool_call_response","id":"c1","result":[{"type":"logs","logs":"1"}]}]"#,
+            ),
+            (
+                r#"{"type":"local_shell_call","id":"x","call_id":"s1","action":{"command":["ls"]}}"#,
+                r#"assistant [{"type":"tool_call","id":"s1","name":"local_shell","arguments":{"command":["ls"]}}]"#,
+            ),
+            (
+                r#"{"type":"local_shell_call_output","call_id":"s1","output":"a.py"}"#,
+                r#"tool [{"type":"tool_call_response","id":"s1","result":"a.py"}]"#,
+            ),
+            (
+                r#"{"type":"apply_patch_call","call_id":"p1","operation":{"path":"a.py"}}"#,
+                r#"assistant [{"type":"tool_call","id":"p1","name":"apply_patch","arguments":{"path":"a.py"}}]"#,
+            ),
+        ] {
+            assert_eq!(read(item).as_deref(), Some(expected), "{item}");
+        }
+    }
+
+    #[test]
     fn reasoning_beside_the_content_comes_first_unless_the_content_has_its_own() {
         let reasoned = |text: &str| {
             format!(

@@ -41,6 +41,8 @@ pub(super) enum Kind {
     Option,
     /// `:54`, as in a line of `.pgpass`: the beginning of PostgreSQL's port.
     Port,
+    /// `tcp(`, as in a data source name of Go: what follows a user and a password.
+    Address,
     /// `sig=`.
     Signature,
     /// `-----BEGIN `.
@@ -122,9 +124,10 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
             | word(*b"key")
             | word(*b"tok")
             | word(*b"ecr")
-            | (is(low[0], b'p') & (then(*b"as") | then(*b"wd") | then(*b"sk")))
+            | (is(low[0], b'p') & (then(*b"as") | is(low[1], b'w') | then(*b"sk")))
             | word(*b"coo")
             | word(*b"xox")
+            | word(*b"tcp")
             | (is(low[0], b':') & (then(*b"//") | then(*b"54")))
             | (word(*b"sig") & is(own[3], b'='))
             | ((is(own[0], b' ') | is(own[0], b'-'))
@@ -186,11 +189,16 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
         }),
         b'b' => word(Kind::Bearer, 0, b"bearer"),
         b'e' => word(Kind::Name, 1, b"secret"),
-        b't' => word(Kind::Name, 0, b"token"),
+        b't' => word(Kind::Name, 0, b"token").or_else(|| word(Kind::Address, 0, b"tcp(")),
         b'c' => word(Kind::Name, 0, b"cookie"),
         b'p' => [&b"pass"[..], b"pwd", b"psk"]
             .iter()
-            .find_map(|name| word(Kind::Name, 0, name)),
+            .find_map(|name| word(Kind::Name, 0, name))
+            .or_else(|| {
+                let pw = word(Kind::Name, 0, b"pw")?;
+                let goes_on = text.get(pw.end).is_some_and(u8::is_ascii_alphanumeric);
+                (!goes_on).then_some(pw)
+            }),
         b'k' => {
             let key = word(Kind::Name, 0, b"key")?;
             Some(api_key(text, key).unwrap_or(key))
@@ -245,7 +253,7 @@ mod tests {
         found
     }
 
-    const WORDS: [(&str, Kind); 28] = [
+    const WORDS: [(&str, Kind); 30] = [
         ("Authorization", Kind::Authorization),
         ("AUTHORIZATION", Kind::Authorization),
         ("api_key", Kind::ApiKey),
@@ -273,6 +281,8 @@ mod tests {
         ("PSK", Kind::Name),
         (":54", Kind::Port),
         ("sig=", Kind::Signature),
+        ("tcp(", Kind::Address),
+        ("pw", Kind::Name),
         ("-----BEGIN ", Kind::Pem),
     ];
 
@@ -335,6 +345,8 @@ mod tests {
             ":50",
             ":/ /",
             "sig-",
+            "tcp:",
+            "pwn",
             "ri",
             "z",
             "",

@@ -22,10 +22,15 @@ pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         return None;
     }
     let mut cursor = Cursor::new(text, anchor.end);
-    cursor.quote();
+    let is_quoted = cursor.quote().is_some();
     cursor.blanks();
-    cursor.one(|byte| matches!(byte, b':' | b'='))?;
+    let sign = cursor.one(|byte| matches!(byte, b':' | b'=') || (byte == b',' && is_quoted))?;
     cursor.blanks();
+    if sign == b',' {
+        // The arguments of a call, or the names in a list.
+        let value = quoted(&mut cursor)?;
+        return is_random(&text[value.clone()]).then_some(value);
+    }
     let (value, is_code) = if let Some(value) = quoted(&mut cursor) {
         let content = &text[value.clone()];
         let characters = content.iter().filter(|byte| **byte & 0xc0 != 0x80).count();

@@ -128,6 +128,21 @@ pub(super) fn of_pgpass(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     is_password.then_some(start..cursor.at)
 }
 
+/// Returns the password in a data source name of Go, `user:password@tcp(host)/database`. The anchor is
+/// the protocol.
+pub(super) fn before_address(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    const LOGIN_BYTES_MAX: usize = 256;
+    let before = text[..anchor.start].strip_suffix(b"@")?;
+    let in_login = |byte: &&u8| {
+        !is_blank(**byte) && !matches!(**byte, b'"' | b'\'' | b'`' | b'=' | b'(' | b'/')
+    };
+    let bounded = before.iter().rev().take(LOGIN_BYTES_MAX);
+    let start = before.len() - bounded.take_while(in_login).count();
+    let colon = before[start..].iter().position(|byte| *byte == b':')?;
+    let password = start + colon + 1..before.len();
+    (colon > 0 && password.len() >= 3 && !is_stand_in(&text[password.clone()])).then_some(password)
+}
+
 /// Returns the signature of a URL that grants access. The anchor is its `sig=`.
 pub(super) fn signature(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const SIGNATURE_BYTES_MIN: usize = 40;

@@ -81,7 +81,7 @@ const TAILS: [&[u8]; 12] = [
 
 /// The last words of names, without separators, and their subjects. A word that ends with another
 /// one comes before it.
-const WORDS: [(&[u8], Subject); 44] = [
+const WORDS: [(&[u8], Subject); 50] = [
     (b"auth", Subject::Login),
     (b"cookie", Subject::Cookie),
     (b"cookies", Subject::Cookie),
@@ -97,6 +97,12 @@ const WORDS: [(&[u8], Subject); 44] = [
     (b"rediscliauth", Subject::Password),
     (b"psk", Subject::Password),
     (b"pwd", Subject::Password),
+    (b"bindpw", Subject::Password),
+    (b"dbpw", Subject::Password),
+    (b"rootpw", Subject::Password),
+    (b"userpw", Subject::Password),
+    (b"adminpw", Subject::Password),
+    (b"masterauth", Subject::Password),
     (b"token", Subject::Token),
     (b"apikey", Subject::Key),
     (b"accesskey", Subject::Key),

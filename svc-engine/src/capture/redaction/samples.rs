@@ -391,6 +391,14 @@ fn secrets() -> Vec<(String, String)> {
         ("ENV DB_PASSWORD #", "Hn7vQ2xk"),
         ("wget --http-password=# https://h/", "Hn7vQ2xk"),
         ("gpg --batch --passphrase '#' -d x", "Hn7vQ2xk"),
+        ("headers.set(\"x-api-key\", \"#\")", &plain(32)),
+        ("[\"api-key\", '#']", &plain(32)),
+        ("dsn := \"app:#@tcp(db:3306)/app\"", "Hn7vQ2xk"),
+        ("MYSQL_DSN=app:#@tcp(127.0.0.1:3306)/app", "Hn7:vQ2@xk"),
+        ("bindpw #", "Hn7vQ2xkL9m"),
+        ("bindpw: #", "Hn7vQ2xk"),
+        ("db_pw = \"#\"", "Hn7vQ2xk"),
+        ("masterauth #", "Hn7vQ2xkL9m"),
         // Files of programs.
         ("client-key-data: #", &body(BASE64, 200)),
         (
@@ -811,6 +819,11 @@ fn harmless() -> Vec<String> {
         "pipenv install --dev -p 3.12",
         "psql -h db -p 5432 -U me app",
         "login -p is the option for a port",
+        "user:password@tcp(localhost:3306)/db",
+        "fmt.Sprintf(\"%s:%s@tcp(%s)/%s\", user, password, host, name)",
+        "net.ListenTCP(\"tcp\", a); dial tcp(4) udp(6)",
+        "[\"api_key\", \"another_name_of_a_setting\"]",
+        "the upward slope; pw = sync_playwright().start()",
         // URLs and commands.
         "https://github.com/acme/widget.git",
         "ssh://git@git.example:22/a/b.git",

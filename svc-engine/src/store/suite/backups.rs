@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use svc_model::ingest::CiResult;
+
 use super::*;
 use crate::deadline::Cancellation;
-use crate::fact::RawPayload;
+use crate::fact::{CiOutcome, RawPayload};
 use crate::store::backup::{CopyError, Damage, Finding, Findings, Watch};
 use crate::store::backup::{Loading, TableFile, take, verify_store, verify_tables};
 
@@ -134,6 +136,13 @@ fn a_copy_is_restored_unchanged_into_either_backend(
 ) {
     let (database, other) = (database!(from), database!(to));
     let store = filled(&database);
+    // The forge's signed word about a run that was reported otherwise.
+    let signed = CiOutcome {
+        signed: true,
+        result: CiResult::Failed,
+        ..outcome(21, "r")
+    };
+    append_one(&store, Append::CiOutcome, signed);
     let (folder, tables) = taken(&database, "copy");
     assert!(
         tables
