@@ -102,6 +102,9 @@ pub mod model {
     }
 }
 
+#[cfg(not(any(feature = "rustls", feature = "native-tls")))]
+compile_error!("svc-client needs one of its features `rustls` and `native-tls`");
+
 mod address;
 mod base_url;
 #[cfg(feature = "blocking")]
