@@ -43,6 +43,8 @@ pub(super) enum Kind {
     Port,
     /// `tcp(`, as in a data source name of Go: what follows a user and a password.
     Address,
+    /// `identified by`: before a password in SQL.
+    Identified,
     /// `sig=`.
     Signature,
     /// `-----BEGIN `.
@@ -117,7 +119,7 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
         ];
         let low = own.map(|byte| byte | 0x20);
         let word = |word: [u8; 3]| is(low[0], word[0]) & is(low[1], word[1]) & is(low[2], word[2]);
-        // The letters of options are compared in groups: up to `c`, `p`, and `u` with `w`.
+        // The letters of options are compared in groups: up to `c`, `p`, `s`, and `u` with `w`.
         let then = |pair: [u8; 2]| is(low[1], pair[0]) & is(low[2], pair[1]);
         *hit = word(*b"aut")
             | word(*b"bea")
@@ -128,11 +130,15 @@ fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64,
             | word(*b"coo")
             | word(*b"xox")
             | word(*b"tcp")
+            | word(*b"ied")
             | (is(low[0], b':') & (then(*b"//") | then(*b"54")))
             | (word(*b"sig") & is(own[3], b'='))
             | ((is(own[0], b' ') | is(own[0], b'-'))
                 & is(own[1], b'-')
-                & (is(low[2] & 0xfc, b'`') | is(low[2], b'p') | is(low[2] | 2, b'w')))
+                & (is(low[2] & 0xfc, b'`')
+                    | is(low[2], b'p')
+                    | is(low[2], b's')
+                    | is(low[2] | 2, b'w')))
             | (is(own[0], b'-') & is(own[1], b'B') & is(own[2], b'E'));
     }
     let mut run = [0; WINDOW];
@@ -203,6 +209,7 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
             let key = word(Kind::Name, 0, b"key")?;
             Some(api_key(text, key).unwrap_or(key))
         }
+        b'i' => word(Kind::Identified, 7, b"identified by"),
         b's' => word(Kind::Signature, 0, b"sig="),
         b'x' => word(Kind::ShortKey, 0, b"xox"),
         b':' => word(Kind::Url, 0, b"://").or_else(|| word(Kind::Port, 0, b":54")),
@@ -212,13 +219,12 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
             let option = text.get(place..end)?;
             // `--B` is in the first line of a key.
             let letter = option[2] | if option[0] == b' ' { 0x20 } else { 0 };
-            (option[1] == b'-' && matches!(letter, b'a' | b'b' | b'p' | b'u' | b'w')).then_some(
-                Anchor {
+            (option[1] == b'-' && matches!(letter, b'a' | b'b' | b'p' | b's' | b'u' | b'w'))
+                .then_some(Anchor {
                     kind: Kind::Option,
                     start: place,
                     end,
-                },
-            )
+                })
         }
         _ => None,
     }
@@ -253,7 +259,7 @@ mod tests {
         found
     }
 
-    const WORDS: [(&str, Kind); 30] = [
+    const WORDS: [(&str, Kind); 32] = [
         ("Authorization", Kind::Authorization),
         ("AUTHORIZATION", Kind::Authorization),
         ("api_key", Kind::ApiKey),
@@ -282,6 +288,8 @@ mod tests {
         (":54", Kind::Port),
         ("sig=", Kind::Signature),
         ("tcp(", Kind::Address),
+        ("IDENTIFIED BY", Kind::Identified),
+        (" -S", Kind::Option),
         ("pw", Kind::Name),
         ("-----BEGIN ", Kind::Pem),
     ];
@@ -346,6 +354,7 @@ mod tests {
             ":/ /",
             "sig-",
             "tcp:",
+            "identified",
             "pwn",
             "ri",
             "z",

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, Quote, is_blank, is_word, preceded_by, starts_word};
-use super::looks::{is_code, is_random, is_reference, is_request, is_several_words, is_stand_in};
+use super::looks::{
+    is_code, is_random, is_reference, is_request, is_several_words, is_stand_in, is_worded,
+};
 use super::member;
 use super::name::{self, Secret, Written};
 
@@ -148,6 +150,9 @@ fn assigned(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<us
         .then_some(value)
 }
 
+/// Names that a line of a configuration file begins with, before their value.
+const DIRECTIVES: [&[u8]; 3] = [b"requirepass", b"masterauth", b"bindpw"];
+
 /// Returns the value that stands beside a name without a sign: in prose, after a command that sets
 /// the name, in an attribute of XML, or as the default of a variable of Terraform.
 fn stated(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usize>> {
@@ -174,7 +179,8 @@ fn stated(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usiz
     if !gap(&mut cursor) {
         return None;
     }
-    let setter = set_by(&text[..name.start]);
+    let is_directive = DIRECTIVES.contains(&&text[name.clone()]);
+    let setter = set_by(&text[..name.start]).or(is_directive.then_some(Setter::Command));
     let start = cursor.at;
     cursor.run(|byte| byte.is_ascii_alphabetic() || byte == b':');
     let word = &text[start..cursor.at];
@@ -273,7 +279,9 @@ fn of_openssl(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     let value = quoted(&mut cursor).or_else(|| bare(&mut cursor, false))?;
     let content = &text[value.clone()];
     let is_password = is_option && content.len() >= 3 && !is_stand_in(content);
-    (is_password || name::PASSWORD.is_beside(content)).then_some(value)
+    let is_quoted = matches!(text.get(value.end), Some(b'"' | b'\'' | b'\\'));
+    let is_written = is_quoted && name::PASSWORD.is_mixed(content);
+    (is_password || is_written || name::PASSWORD.is_beside(content)).then_some(value)
 }
 
 /// Returns the value around the long run at `start`, if it is assigned to a name that no other
@@ -455,7 +463,7 @@ fn gap(cursor: &mut Cursor<'_>) -> bool {
 /// Reads a value without quotes.
 fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
     let start = cursor.at;
-    cursor.run(|byte| {
+    let in_value = |byte: u8| {
         (byte.is_ascii_graphic() || byte >= 0x80)
             && !matches!(
                 byte,
@@ -476,7 +484,12 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
                     | b'\\'
                     | b'$'
             )
-    });
+    };
+    cursor.run(in_value);
+    while cursor.peek() == Some(b'$') && !begins_variable(cursor, start) {
+        cursor.at += 1;
+        cursor.run(in_value);
+    }
     let rest = &cursor.text[cursor.at..];
     let goes_on = cursor.goes_on() || (rest.starts_with(b"<") && !rest.starts_with(b"</"));
     if (goes_on && !in_element) || cursor.at == start {
@@ -487,6 +500,20 @@ fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
         .rev()
         .take_while(|byte| matches!(byte, b'.' | b':'));
     Some(start..cursor.at - stops.count())
+}
+
+/// Returns whether the `$` at the cursor begins a variable or a template, and is no sign of a
+/// password whose beginning stands between `start` and the cursor.
+fn begins_variable(cursor: &Cursor<'_>, start: usize) -> bool {
+    let before = &cursor.text[start..cursor.at];
+    let holds = |test: fn(&u8) -> bool| before.iter().any(test);
+    let is_mixed = holds(u8::is_ascii_digit) && holds(u8::is_ascii_alphabetic)
+        || holds(u8::is_ascii_lowercase) && holds(u8::is_ascii_uppercase) && !is_worded(before);
+    match cursor.text.get(cursor.at + 1) {
+        Some(b'{' | b'(') => true,
+        Some(next) if next.is_ascii_alphabetic() || *next == b'_' => !is_mixed,
+        _ => before.is_empty(),
+    }
 }
 
 /// Reads a quoted value that contains no quotes or blanks, and returns its content.

@@ -23,6 +23,8 @@ enum Takes {
     PasswordFirst,
     /// A password that is joined to the option. After a blank, something else follows.
     Joined,
+    /// A password after a file and a user.
+    Third,
     /// Cookies.
     Cookies,
 }
@@ -41,6 +43,7 @@ const OPTIONS: &[Argument] = &[
     ),
     (b"--proxy-user", &[b"curl"], Takes::Login),
     (b"-b", &[b"curl"], Takes::Cookies),
+    (b"-b", &[b"htpasswd"], Takes::Third),
     (
         b"-a",
         &[b"http", b"https", b"httpie", b"xh", b"xhs"],
@@ -145,6 +148,9 @@ pub(super) fn argument(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     if text[start..].starts_with(b"-AsPlainText") {
         return before_option(text, anchor.start);
     }
+    if text[start..].starts_with(b"-S") {
+        return for_sudo(text, start);
+    }
     OPTIONS.iter().find_map(|(option, programs, takes)| {
         let rest = text[start..].strip_prefix(*option)?;
         let joined = !rest
@@ -168,6 +174,20 @@ pub(super) fn argument(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         };
         found.then_some(value)
     })
+}
+
+/// Returns the password that is written to `sudo -S`: `echo "password" | sudo -S`.
+fn for_sudo(text: &[u8], option: usize) -> Option<Range<usize>> {
+    let before = text[..option].trim_ascii_end().strip_suffix(b"sudo")?;
+    let before = before.trim_ascii_end().strip_suffix(b"|")?.trim_ascii_end();
+    let bounded = &before[before.len().saturating_sub(128)..];
+    let echo = bounded.windows(5).rposition(|word| word == b"echo ")?;
+    let start = before.len() - bounded.len() + echo + 5;
+    let written = &before[start..];
+    let quotes = usize::from(matches!(written.first(), Some(b'"' | b'\'')));
+    let content = written.get(quotes..written.len().checked_sub(quotes)?)?;
+    let is_word = content.len() >= 3 && !content.iter().any(|byte| is_blank(*byte));
+    (is_word && !is_stand_in(content)).then_some(start + quotes..before.len() - quotes)
 }
 
 /// Returns the quoted argument before an option: `ConvertTo-SecureString "value" -AsPlainText`.
@@ -203,6 +223,12 @@ fn value(text: &[u8], at: usize, takes: Takes, joined: bool) -> Option<Range<usi
         cursor.at += 1;
         cursor.blanks();
     }
+    if takes == Takes::Third {
+        for _ in 0..2 {
+            cursor.run(|byte| !is_blank(byte));
+            cursor.blanks();
+        }
+    }
     let quote = cursor.quote();
     let start = cursor.at;
     let end = if let Some(open) = quote {
@@ -214,9 +240,11 @@ fn value(text: &[u8], at: usize, takes: Takes, joined: bool) -> Option<Range<usi
     let argument = &text[start..end];
     let secret = match takes {
         Takes::Cookies => return header::pairs(text, start..end),
-        Takes::Password | Takes::PasswordOfLogin | Takes::PasswordFirst | Takes::Joined => {
-            start..end
-        }
+        Takes::Password
+        | Takes::PasswordOfLogin
+        | Takes::PasswordFirst
+        | Takes::Joined
+        | Takes::Third => start..end,
         Takes::Login | Takes::Share => {
             let sign = if takes == Takes::Login { b':' } else { b'%' };
             let colon = argument.iter().position(|byte| *byte == sign)?;

@@ -29,6 +29,7 @@ const WEBHOOKS: [(&[u8], usize); 13] = [
 /// Returns the secret part of the URL whose `://` is the anchor.
 pub(super) fn in_url(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const AUTHORITY_BYTES_MAX: usize = 512;
+    // A `#` ends it too, but people write one into a password.
     if !preceded_by(text, anchor.start, |byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
@@ -40,7 +41,7 @@ pub(super) fn in_url(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
             is_blank(*byte)
                 || matches!(
                     byte,
-                    b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|'
+                    b'/' | b'?' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|'
                 )
         })
         .unwrap_or(bounded.len());
@@ -126,6 +127,19 @@ pub(super) fn of_pgpass(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let is_password =
         (3..=PASSWORD_BYTES_MAX).contains(&length) && !is_stand_in(&text[start..cursor.at]);
     is_password.then_some(start..cursor.at)
+}
+
+/// Returns the password in `IDENTIFIED BY 'password'` of SQL.
+pub(super) fn in_sql(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    let mut cursor = Cursor::new(text, anchor.end);
+    cursor.blanks();
+    let open = cursor.quote()?;
+    let start = cursor.at;
+    let end = cursor.string(open)?;
+    let password = &text[start..end];
+    // In prose, an object is identified by its 'name'.
+    let is_statement = text[anchor.start] == b'I' || !is_worded(password);
+    (password.len() >= 3 && is_statement && !is_stand_in(password)).then_some(start..end)
 }
 
 /// Returns the password in a data source name of Go, `user:password@tcp(host)/database`. The anchor is

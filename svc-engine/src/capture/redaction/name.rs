@@ -291,6 +291,14 @@ impl Secret {
         (mixed || random) && !value.starts_with(b"/") && self.looks_real(value, Written::Quoted)
     }
 
+    /// Returns whether a value has digits, small letters and capitals, as a password should.
+    pub(super) fn is_mixed(self, value: &[u8]) -> bool {
+        value.len() >= 8
+            && value.iter().any(u8::is_ascii_digit)
+            && is_of_both_cases(value)
+            && self.looks_real(value, Written::Quoted)
+    }
+
     /// Returns whether a value that merely follows the name in prose is a credential.
     pub(super) fn is_beside(self, value: &[u8]) -> bool {
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();

@@ -46,6 +46,7 @@ fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
         Kind::Url => found(login::in_url(text, anchor), Reason::Login),
         Kind::Option => found(command::argument(text, anchor), Reason::Login),
         Kind::Port => found(login::of_pgpass(text, anchor), Reason::Login),
+        Kind::Identified => found(login::in_sql(text, anchor), Reason::Login),
         Kind::Address => found(login::before_address(text, anchor), Reason::Login),
         Kind::Signature => found(login::signature(text, anchor), Reason::SecretAssignment),
         Kind::Pem => found(private_key::block(text, anchor), Reason::PrivateKey),
