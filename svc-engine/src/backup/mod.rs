@@ -625,7 +625,10 @@ mod tests {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         let [b, c] = ["b.unfinished-7", "c.unfinished-7"].map(|name| folder.path().join(name));
-        assert_eq!(unfinished(&folder.path().join("b")), [b.clone()]);
+        assert_eq!(
+            unfinished(&folder.path().join("b")),
+            std::slice::from_ref(&b)
+        );
         assert_eq!(unfinished_in(folder.path()), [b, c]);
     }
 }
