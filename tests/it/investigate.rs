@@ -605,4 +605,20 @@ fn missing_evidence_is_reported_and_ambiguous_questions_are_refused(backend: Bac
     assert!(!next.contains("mirror"), "it works elsewhere too: {next}");
     let error = refused(&svc(&server, &["ci", "failures"]), 2);
     assert!(error.contains("--repo OWNER/NAME"), "{error}");
+    // No selector tells a repository that is known by name only from the one with a number.
+    report(&server, "circleci", "42", &commit, &["--result", "failed"]);
+    let other = "d".repeat(40);
+    let by_name = json!({
+        "provider": "ci_c", "run_id": "42", "repo": "own/repo", "commit_sha": other,
+        "branch": "main", "result": "failed",
+    });
+    let reply = server.deliver("/ingest/ci", by_name.to_string().into_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let error = refused(&svc(&server, &["investigate", "42"]), 1);
+    for hint in [
+        "one of them: svc investigate 42 --system circleci --repo github/github.com/7".to_owned(),
+        format!("known by name only: svc commit {other}"),
+    ] {
+        assert!(error.contains(&hint), "{hint}\n{error}");
+    }
 }

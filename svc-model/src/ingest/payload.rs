@@ -41,7 +41,10 @@ impl JsonSchema for GatewayPayload {
                             payload is refused only for an id that cannot be kept (with NUL or \
                             a lone surrogate, or over 1,024 bytes).",
             "properties": {
-                "litellm_call_id": optional_text("The id of the call, unique over all Sessions: best a UUID. A call of the same id and `startTime` is stored once; with another `startTime` it is another call, and in another Session a conflict. Without it, the id of the response is used."),
+                "litellm_call_id": {
+                    "type": ["string", "integer", "null"],
+                    "description": "The id of the call, unique over all Sessions: best a UUID. A call of the same id and `startTime` is stored once; with another `startTime` it is another call, and in another Session a conflict. Without it, the id of the response is used.",
+                },
                 "model": optional_text("The model; by default that of the response."),
                 "custom_llm_provider": optional_text("The provider of the model."),
                 "call_type": optional_text("What was logged, as LiteLLM names it. What is no call of a model with messages, such as an embedding or a search, is skipped (`not_an_inference_call`)."),

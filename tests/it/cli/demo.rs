@@ -74,6 +74,15 @@ fn the_demo_starts_its_own_service_if_there_is_none() {
         at(&again, &["planted", "calls", "stored"]),
         &Json::from(0_u64)
     );
+    // The store is not the one of another service, whose URL may hold a password.
+    let elsewhere = "https://u:s3cr3t@127.0.0.1:1";
+    let doctor = run(&["doctor", "--url", elsewhere]);
+    let shown = doctor.stdout_text() + &doctor.stderr_text();
+    assert!(
+        shown.contains("(hidden)@127.0.0.1:1 has another one"),
+        "{shown}"
+    );
+    assert!(!shown.contains("s3cr3t"), "{shown}");
 }
 
 #[test]

@@ -191,11 +191,18 @@ fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
         ),
     };
     let shown = runs.iter().take(HINTS_MAX);
+    let by_number = |run: &CiRun| run.outcome.repository_identity.is_some();
+    let is_mixed = runs.iter().any(by_number) && !runs.iter().all(by_number);
     Err(shown.fold(error, |error, run| {
-        error.hint(format!(
-            "one of them: svc investigate {}",
-            run_flags(&run.outcome)
-        ))
+        error.hint(if is_mixed && !by_number(run) {
+            // No selector tells it from those whose repository is known by number.
+            format!(
+                "one of them, of a repository that is known by name only: svc commit {}",
+                run.outcome.commit_sha
+            )
+        } else {
+            format!("one of them: svc investigate {}", run_flags(&run.outcome))
+        })
     }))
 }
 

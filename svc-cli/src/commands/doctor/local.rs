@@ -64,7 +64,13 @@ pub(super) fn checks(
             .collect();
     }
     if !is_named && let Some(service) = another_service(url, service) {
-        let store = Check::absent("store", format!("not checked: {service} has another one"));
+        let store = Check::absent(
+            "store",
+            format!(
+                "not checked: {} has another one",
+                service::without_password(&service)
+            ),
+        );
         return [store]
             .into_iter()
             .chain(none_kept(keeps_mirrors))

@@ -44,13 +44,14 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
              `SVC_CONTEXT_MAX_CALLS`.",
         )
         .to_agent(
-            "There are more calls than one answer covers. Open a call that you know with \
-             open_evidence, or ask the operator to raise SVC_CONTEXT_MAX_CALLS, which bounds \
-             searches.",
+            "There are more calls than one answer covers. Find those that you need with \
+             search_session, and open each with open_evidence and its inference_call_id. If \
+             search_session refused: ask the operator to raise SVC_CONTEXT_MAX_CALLS.",
         )
         .in_shell(
-            "For a search, an operator can raise `SVC_CONTEXT_MAX_CALLS`; on the machine of the \
-             store, every call: `svc export --kind inference_calls --content`.",
+            "To find its calls: `svc context retrieve WORDS --session SESSION`, whose bound an \
+             operator can raise (`SVC_CONTEXT_MAX_CALLS`); on the machine of the store, every call: \
+             `svc export --kind inference_calls --content`.",
         ),
         Decline::EvidenceSourceLimit { .. } => too_large(
             "Ask for fewer references in one request. For a search, an operator can raise \

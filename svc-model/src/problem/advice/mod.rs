@@ -164,12 +164,20 @@ impl Problem {
                 })
                 .in_shell("To see what the token allows: `svc me`."),
             Self::OutsideGrant => Advice::DENIED
-                .but_to_client("Ask for a granted Session; `svc me` lists them.")
-                .to_agent(
-                    "You may not read this Session, whether or not it exists. find_evidence names \
-                     those that you may read.",
+                .but_to_client(
+                    "Ask for a granted Session; `svc me` lists them. The operator's token searches \
+                     only `SVC_RETRIEVAL_SESSION_IDS`; it reads any Session.",
                 )
-                .in_shell("To see the granted Sessions, with the retrieval token: `svc me`."),
+                .to_agent(
+                    "You may not search this Session, whether or not it exists. find_evidence names \
+                     those that you may. The operator's token searches only \
+                     SVC_RETRIEVAL_SESSION_IDS, but opens any Session with open_evidence.",
+                )
+                .in_shell(
+                    "The operator's token searches only `SVC_RETRIEVAL_SESSION_IDS`, but reads any \
+                     Session: `svc transcript SESSION`. For another token, to see the granted \
+                     Sessions: `svc me`.",
+                ),
             Self::RetrievalDisabled => to_client(
                 "Name a Session if the token may read several. The operator's token searches only \
                  `SVC_RETRIEVAL_SESSION_IDS`; without them, use a token that was granted Sessions.",
@@ -212,17 +220,20 @@ impl Problem {
             Self::Declined(decline) => decline::advice(decline),
             Self::SessionBound(_) => to_client(
                 "The Session is too large for this read; there is no partial answer. Ask for its \
-                 inventory or its calls instead.",
+                 inventory, or find its calls by words.",
             )
             .in_console(
                 "The Session is too large to show, and partial answers are never shown. Its calls \
                  can be opened one by one.",
             )
             .to_agent(
-                "There are no partial answers, and this Session is too large for one. Open its calls \
-                 with open_evidence.",
+                "There are no partial answers, and this Session is too large for one. Find its calls \
+                 with search_session, and open them with open_evidence.",
             )
-            .in_shell("To see its calls instead: `svc evidence inventory SESSION`."),
+            .in_shell(
+                "To find its calls: `svc context retrieve WORDS --session SESSION`; to list up to \
+                 1,000: `svc evidence inventory SESSION`.",
+            ),
             Self::ReportBound(ReportBound::Evidence) => oversize()
                 .but_to_client(SHORTER_REPORT)
                 .to_agent(NARROWER)
