@@ -3,7 +3,8 @@
 //! It contains the server (`svc serve`), the commands that ask a running service, and the commands
 //! that work on the store itself. Each command has one file in `commands`. Its output is formatted
 //! in `output`, where external text is escaped. An error becomes a `CommandError`, whose kind
-//! determines the exit code and whose hints name the next commands to run.
+//! determines the exit code and whose hints name the next commands to run. Under the name
+//! `svc-server`, it is the server alone.
 //!
 //! Exit codes: 0 success, even if nothing was found; 1 refused or failed; 2 wrong usage.
 
@@ -20,6 +21,7 @@ mod product;
 mod run;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
@@ -30,6 +32,11 @@ use crate::error::CommandError;
 use crate::output::{Format, Output};
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next().map(PathBuf::from).unwrap_or_default();
+    if name.file_stem().is_some_and(|name| name == "svc-server") {
+        return svc_server::alone(arguments);
+    }
     let color = cli::color_of(std::env::args_os());
     let command = help::command().color(color);
     let cli = command

@@ -8,6 +8,7 @@
 mod accept;
 mod admission;
 mod allocator;
+mod alone;
 mod app;
 mod auth;
 mod body;
@@ -38,6 +39,7 @@ mod signature;
 mod socket;
 mod source;
 
+pub use alone::alone;
 pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url, running_here};
 pub use presence::find as running_at;

@@ -1,11 +1,11 @@
 //! What the service does in a second, on one machine: the figures that its documentation promises.
 //!
 //! ```sh
-//! cargo build --release -p svc-server
-//! cargo run --release -p svc-tests --bin load -- all --backend both
+//! cargo build --profile dist -p svc-cli
+//! cargo run --profile dist -p svc-tests --bin load -- all --backend both
 //! ```
 //!
-//! Starts the release build of `svc-server` as a process of its own, on a database on a disk, plays
+//! Starts the `svc-server` beside it as a process of its own, on a database on a disk, plays
 //! HTTP to it from here and prints one line for each figure, with its goal where it has one.
 //! Server, database and generator share the machine's processors, so the `baseline` scenario shows
 //! what is left when a server does nothing: the same requests against a handler that only reads

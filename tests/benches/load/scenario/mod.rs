@@ -109,7 +109,7 @@ impl Bench {
         };
         if !program.is_file() {
             return Err(format!(
-                "{} is missing: cargo build --release -p svc-server",
+                "{} is missing: cargo build --profile dist -p svc-cli",
                 program.display()
             )
             .into());

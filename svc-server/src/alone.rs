@@ -1,8 +1,10 @@
-//! The server alone, for containers. It takes its settings from the environment, and no arguments.
+//! The program `svc-server`: the server alone, for containers. It takes its settings from the
+//! environment, and no arguments.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use svc_server::{Overrides, Settings, env, serve};
+use crate::{Overrides, Settings, env, serve};
 
 /// What the command line asks for.
 enum Request {
@@ -11,9 +13,10 @@ enum Request {
     Version,
 }
 
-fn main() -> ExitCode {
-    let arguments = std::env::args_os().skip(1);
-    let arguments: Vec<_> = arguments.map(std::ffi::OsString::into_string).collect();
+/// Runs the program `svc-server` with these arguments, without its name, until it ends.
+pub fn alone(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = arguments.into_iter().map(OsString::into_string);
+    let arguments: Vec<_> = arguments.collect();
     let arguments: Vec<_> = arguments.iter().map(Result::as_deref).collect();
     let request = match arguments.as_slice() {
         [] => Request::Serve,
