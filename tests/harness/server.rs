@@ -19,6 +19,7 @@ use crate::random::Random;
 use crate::schemas;
 use crate::small_disk::SmallDisk;
 use crate::{postgres, process, programs};
+use svc_engine::testing::postgres_with_schema;
 
 /// The organization of every server under test.
 pub const ORGANIZATION: &str = "acme";
@@ -148,25 +149,35 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store, or returns `None` if the backend is skipped in this run.
+    /// Creates a store to start servers on, or returns `None` if the backend is skipped in this
+    /// run.
     pub fn create(backend: Backend) -> Option<Arc<Self>> {
+        Some(match backend {
+            Backend::Sqlite => Self::of(None),
+            Backend::Postgres => Self::of(Some(postgres_with_schema()?)),
+        })
+    }
+
+    /// Creates a store without a schema, or returns `None` if the backend is skipped in this run.
+    pub fn create_empty(backend: Backend) -> Option<Arc<Self>> {
+        Some(match backend {
+            Backend::Sqlite => Self::of(None),
+            Backend::Postgres => Self::of(Some(postgres::shared()?.create_database())),
+        })
+    }
+
+    fn of(database: Option<postgres::Database<'static>>) -> Arc<Self> {
         let scratch = scratch();
-        let (url, database) = match backend {
-            Backend::Sqlite => (
-                format!("sqlite://{}", scratch.path().join("svc.db").display()),
-                None,
-            ),
-            Backend::Postgres => {
-                let database = postgres::shared()?.create_database();
-                (database.url(), Some(database))
-            }
+        let url = match &database {
+            None => format!("sqlite://{}", scratch.path().join("svc.db").display()),
+            Some(database) => database.url(),
         };
-        Some(Arc::new(Self {
+        Arc::new(Self {
             url,
             scratch,
             database,
             disk: None,
-        }))
+        })
     }
 
     /// Returns a store in a database that the test creates and drops.

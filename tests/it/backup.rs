@@ -158,7 +158,7 @@ fn a_restored_backup_gives_the_same_answers(backend: Backend) {
     server.stop();
     // Into either backend, with the mirrors.
     for to in [Backend::Sqlite, Backend::Postgres] {
-        let Some(store) = Store::create(to) else {
+        let Some(store) = Store::create_empty(to) else {
             continue;
         };
         let mirrors = path(&server, &format!("mirrors-{to:?}"));

@@ -30,7 +30,7 @@ fn exactly_one_of_several_equal_concurrent_deliveries_is_stored(backend: Backend
 
 #[test]
 fn exactly_one_of_several_equal_deliveries_to_two_servers_is_stored() {
-    let Some(store) = Store::create(Backend::Postgres) else {
+    let Some(store) = Store::create_empty(Backend::Postgres) else {
         return;
     };
     let first = Server::start_on(&store, &Configuration::default());

@@ -18,7 +18,7 @@ on_both_backends!(
 );
 
 fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
-    let Some(store) = Store::create(backend) else {
+    let Some(store) = Store::create_empty(backend) else {
         return;
     };
     let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
@@ -338,7 +338,7 @@ fn a_bulk_change_needs_an_explicit_selection_and_a_reason(backend: Backend) {
 
 fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend) {
     let (Some(store), Some(server)) = (
-        Store::create(backend),
+        Store::create_empty(backend),
         Server::start(Backend::Sqlite, &Configuration::default()),
     ) else {
         return;
@@ -450,7 +450,7 @@ fn an_organization_unknown_to_the_store_is_reported(backend: Backend) {
 /// Asking again does not help.
 #[test]
 fn a_missing_or_refusing_database_is_reported_with_who_can_fix_it() {
-    let Some(store) = Store::create(Backend::Postgres) else {
+    let Some(store) = Store::create_empty(Backend::Postgres) else {
         return;
     };
     let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {

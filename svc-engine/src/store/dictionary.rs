@@ -2,7 +2,7 @@
 //!
 //! A message or a skeleton is too short for zstd to find much repetition in it. A dictionary is
 //! trained on sample payloads with
-//! `cargo run -p svc-engine --features testing --example dictionary -- train 2`, which writes
+//! `cargo run --bin dictionary -- train 2` in `benchmarks`, which writes
 //! `svc-engine/src/store/dictionary/2.zdict`. Stored bytes name the dictionary that they need, so a
 //! released dictionary is never changed or removed: a better one is added, and used from then on.
 

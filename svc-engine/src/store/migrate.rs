@@ -1,6 +1,8 @@
 //! The schema and its revisions. A released migration is never changed.
 
 use std::fmt;
+#[cfg(any(test, feature = "testing"))]
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
 use sqlx::SqlStr;
@@ -22,6 +24,16 @@ const MIGRATIONS: &[(&str, Sql)] = &[(
 /// The revision that this service needs.
 #[expect(clippy::cast_possible_wrap, reason = "there are few migrations")]
 pub(super) const HEAD: i64 = MIGRATIONS.len() as i64;
+
+/// Returns a number that tells one schema of PostgreSQL from another.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn digest() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (_, sql) in MIGRATIONS {
+        sql.postgres.hash(&mut hasher);
+    }
+    hasher.finish()
+}
 
 /// The table of the driver's migrator.
 const TABLE: &str = "_sqlx_migrations";

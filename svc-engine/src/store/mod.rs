@@ -541,6 +541,12 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
+/// Returns a number that tells one schema of PostgreSQL from another.
+#[cfg(any(test, feature = "testing"))]
+pub fn schema_digest() -> u64 {
+    migrate::digest()
+}
+
 /// Runs statements that put a database into a state in which no service would leave it.
 ///
 /// # Errors

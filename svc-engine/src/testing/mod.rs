@@ -12,4 +12,4 @@ pub mod postgres;
 pub mod processes;
 mod stores;
 
-pub use stores::{Backend, TestStore};
+pub use stores::{Backend, TestStore, postgres_with_schema};

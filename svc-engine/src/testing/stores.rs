@@ -19,7 +19,18 @@ pub enum Backend {
     Postgres,
 }
 
-/// A database of its own, empty at first, and removed on drop.
+/// Creates a database in the cluster of this run that has the schema, and no facts. `None` if
+/// PostgreSQL is skipped in this run.
+pub fn postgres_with_schema() -> Option<postgres::Database<'static>> {
+    let upgrade = |url: &str| {
+        let url = DatabaseUrl::parse(url).expect("a URL");
+        crate::store::upgrade(&url).expect("the schema");
+    };
+    let schema = crate::store::schema_digest();
+    Some(postgres::shared()?.create_filled_database(schema, upgrade))
+}
+
+/// A database of its own, without facts at first, and removed on drop.
 #[derive(Debug)]
 pub struct TestStore {
     url: DatabaseUrl,
@@ -28,24 +39,34 @@ pub struct TestStore {
 }
 
 impl TestStore {
-    /// Creates an empty database, or returns `None` if the backend is skipped in this run.
+    /// Creates a database to open stores in, or returns `None` if the backend is skipped in this
+    /// run.
     pub fn create(backend: Backend) -> Option<Self> {
+        Some(match backend {
+            Backend::Sqlite => Self::of(None),
+            Backend::Postgres => Self::of(Some(postgres_with_schema()?)),
+        })
+    }
+
+    /// Creates an empty database, or returns `None` if the backend is skipped in this run.
+    pub fn create_empty(backend: Backend) -> Option<Self> {
+        Some(match backend {
+            Backend::Sqlite => Self::of(None),
+            Backend::Postgres => Self::of(Some(postgres::shared()?.create_database())),
+        })
+    }
+
+    fn of(database: Option<postgres::Database<'static>>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (url, database) = match backend {
-            Backend::Sqlite => (DatabaseUrl::sqlite(&folder.path().join("svc.db")), None),
-            Backend::Postgres => {
-                let database = postgres::shared()?.create_database();
-                (
-                    DatabaseUrl::parse(&database.url()).expect("a URL"),
-                    Some(database),
-                )
-            }
+        let url = match &database {
+            None => DatabaseUrl::sqlite(&folder.path().join("svc.db")),
+            Some(database) => DatabaseUrl::parse(&database.url()).expect("a URL"),
         };
-        Some(Self {
+        Self {
             url,
             folder,
             database,
-        })
+        }
     }
 
     /// Returns the URL of the database.

@@ -174,7 +174,7 @@ fn the_demo_does_not_touch_mirrors_of_another_service() {
 
 #[test]
 fn the_demo_needs_no_secrets_on_postgresql() {
-    let Some(store) = Store::create(Backend::Postgres) else {
+    let Some(store) = Store::create_empty(Backend::Postgres) else {
         return;
     };
     let home = tempfile::tempdir().unwrap();

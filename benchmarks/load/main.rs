@@ -2,10 +2,10 @@
 //!
 //! ```sh
 //! cargo build --profile dist -p svc-cli
-//! cargo run --profile dist -p svc-tests --bin load -- all --backend both
+//! cd benchmarks && cargo run --release --bin load -- all --backend both
 //! ```
 //!
-//! Starts the `svc-server` beside it as a process of its own, on a database on a disk, plays
+//! Starts the packaged build of `svc-server` as a process of its own, on a database on a disk, plays
 //! HTTP to it from here and prints one line for each figure, with its goal where it has one.
 //! Server, database and generator share the machine's processors, so the `baseline` scenario shows
 //! what is left when a server does nothing: the same requests against a handler that only reads
@@ -164,7 +164,7 @@ pub(crate) struct Arguments {
     /// the end.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) calls: u64,
-    /// The server's program [default: svc-server beside this program].
+    /// The server's program [default: target/dist/svc-server of the workspace].
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
     /// A folder on a disk for databases and logs [default: the system's temporary folder].

@@ -4,10 +4,10 @@ use crate::conversation::{Conversation, Message, Part, Plan};
 use crate::template::{Shape, Source, Template, marker};
 use crate::text::Author;
 
-const FRAME: &str = include_str!("../../../tests/benches/load/payload.json");
+const FRAME: &str = include_str!("../load/payload.json");
 const MODEL_MAP: [&str; 2] = [
-    include_str!("../../../tests/benches/load/model_map_short.json"),
-    include_str!("../../../tests/benches/load/model_map_full.json"),
+    include_str!("../load/model_map_short.json"),
+    include_str!("../load/model_map_full.json"),
 ];
 
 /// Returns the payload of one short question and its answer, of a size of 5 KiB with its frame. A

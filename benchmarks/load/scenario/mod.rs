@@ -14,7 +14,7 @@ pub(crate) mod start;
 
 use std::cell::Cell;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::process::{Launch, Server};
 use crate::store::{Cluster, Scratch, Store};
@@ -105,7 +105,10 @@ impl Bench {
         }
         let program = match &self.arguments.server {
             Some(program) => program.canonicalize()?,
-            None => std::env::current_exe()?.with_file_name("svc-server"),
+            None => Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../target/dist/svc-server")
+                .canonicalize()
+                .unwrap_or_else(|_| "target/dist/svc-server".into()),
         };
         if !program.is_file() {
             return Err(format!(

@@ -1,8 +1,8 @@
 //! Trains a dictionary of the store, and measures what calls take on disk with the current one.
 //!
 //! ```sh
-//! cargo run -p svc-engine --features testing --example dictionary -- train 2
-//! cargo run -p svc-engine --features testing --example dictionary -- measure
+//! cargo run --bin dictionary -- train 2
+//! cargo run --bin dictionary -- measure
 //! ```
 
 #![expect(clippy::print_stdout, reason = "it is a program for the shell")]
@@ -24,7 +24,7 @@ mod measure;
 mod payload;
 mod train;
 
-#[path = "../../../tests/benches/load/conversation.rs"]
+#[path = "../load/conversation.rs"]
 #[expect(
     dead_code,
     clippy::cast_possible_truncation,
@@ -33,14 +33,14 @@ mod train;
     reason = "the load program uses more of it, and its numbers are small"
 )]
 mod conversation;
-#[path = "../../../tests/benches/load/template.rs"]
+#[path = "../load/template.rs"]
 #[expect(
     dead_code,
     clippy::cast_possible_truncation,
     reason = "the load program uses more of it, and its numbers are small"
 )]
 mod template;
-#[path = "../../../tests/benches/load/text.rs"]
+#[path = "../load/text.rs"]
 #[expect(clippy::cast_possible_truncation, reason = "its numbers are small")]
 mod text;
 
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["train", number] => train::train(&path(format!(
-            "src/store/dictionary/{}.zdict",
+            "../svc-engine/src/store/dictionary/{}.zdict",
             number.parse::<u8>()?
         ))),
         ["measure"] => measure::measure(),
