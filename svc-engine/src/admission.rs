@@ -14,10 +14,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use svc_engine_fact::deadline::Deadline;
 use svc_model::limit::READ_WAIT_SECONDS;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::deadline::Deadline;
 use crate::error::Error;
 
 /// Reads of one reader that may wait for a slot.

@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use svc_engine_derive::attribution::Attributions;
+use svc_engine_fact::clock::Clock;
+use svc_engine_fact::deadline::{Cancellation, Deadline};
+use svc_engine_fact::{Lifetime, PullRequestMerge, Push};
+use svc_engine_mirror::{MirrorReading, OnRefreshed, later};
+use svc_engine_store::{ErasureEnd, MirrorJobs, Store};
 use svc_model::query::AttributionSource;
 use svc_model::repository::RepositoryName;
 
-use crate::clock::Clock;
-use crate::deadline::{Cancellation, Deadline};
-use crate::derive::attribution::Attributions;
 use crate::error::Error;
-use crate::fact::{Lifetime, PullRequestMerge, Push};
-use crate::mirror::{MirrorReading, OnRefreshed, later};
 use crate::read::{ReportMemory, ReportSources, attributions_of_pushes};
-use crate::store::{ErasureEnd, MirrorJobs, Store};
 
 /// Tasks that may wait. Any more are left out.
 const WAITING_MAX: usize = 16;

@@ -12,6 +12,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use svc_engine_capture::redaction::Secrets;
+use svc_engine_capture::{Receipt, Redaction};
+use svc_engine_fact::clock::{Clock, Ids};
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
+use svc_engine_store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
@@ -19,16 +25,10 @@ use self::forgetting::Forgetting;
 use self::remembered::Remembered;
 use crate::admission::Admission;
 use crate::background::{Background, Sources};
-use crate::capture::redaction::Secrets;
-use crate::capture::{Receipt, Redaction};
-use crate::clock::{Clock, Ids};
-use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanBounds, SeenGrants,
 };
-use crate::store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
 pub use crate::admission::{Reader, SlotUse};

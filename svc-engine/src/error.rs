@@ -1,10 +1,9 @@
 //! Errors of the engine, without a transport.
 
+use svc_engine_derive::attribution::AttributionError;
+use svc_engine_mirror::ReadError;
+use svc_engine_store::{Obstacle, StoreError};
 use svc_model::problem::{Code, Decline, Problem, QueryFault, ReportBound, SessionBound};
-
-use crate::derive::attribution::AttributionError;
-use crate::mirror::ReadError;
-use crate::store::{Obstacle, StoreError};
 
 /// Why the engine does not answer.
 #[derive(Debug, thiserror::Error)]

@@ -7,18 +7,16 @@
 mod admission;
 mod background;
 pub mod backup;
-pub mod capture;
-pub mod clock;
-pub mod deadline;
-pub mod derive;
 pub mod engine;
 pub mod error;
-pub mod fact;
-pub mod mirror;
 mod priority;
-pub mod private;
 pub mod read;
-pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod threads;
+
+pub use svc_engine_capture as capture;
+pub use svc_engine_derive as derive;
+pub use svc_engine_fact as fact;
+pub use svc_engine_fact::{clock, deadline, private};
+pub use svc_engine_mirror as mirror;
+pub use svc_engine_store as store;

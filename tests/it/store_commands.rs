@@ -2,7 +2,7 @@
 
 use harness::delivery::Call;
 use harness::server::{Backend, Configuration, Server, Store};
-use svc_engine::store::{self, DatabaseUrl};
+use svc_engine::store::DatabaseUrl;
 use svc_model::json::Json;
 
 use crate::cli::{DEMO, LAST_CALL, account, at, done, json, refused, svc, svc_with};
@@ -346,7 +346,7 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
     let variables = [("SVC_DATABASE_URL", store.url())];
     let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
     let url = DatabaseUrl::parse(store.url()).expect("a URL");
-    let sql = |sql: &str| store::run_sql(&url, sql).expect("the statements run");
+    let sql = |sql: &str| svc_engine::testing::run_sql(&url, sql).expect("the statements run");
     let drop_table = |table: &str| match backend {
         Backend::Sqlite => sql(&format!("DROP TABLE {table}")),
         // Along with the views of what is visible.

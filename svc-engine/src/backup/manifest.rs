@@ -1,10 +1,9 @@
 //! The manifest of a backup.
 
 use serde::{Deserialize, Serialize};
+use svc_engine_store::backup::{FetchedMirror, KeptOrganization, TableFile};
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
-
-use crate::store::backup::{FetchedMirror, KeptOrganization, TableFile};
 
 /// The name of the format.
 pub const FORMAT: &str = "svc-backup";

@@ -25,15 +25,15 @@ use svc_model::json;
 use svc_model::time::Instant;
 
 pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
-use crate::fact::Lifetime;
-use crate::mirror::{self, ArchiveError, MirrorFolder};
-use crate::private;
-use crate::store::backup::{
+use svc_engine_fact::Lifetime;
+use svc_engine_fact::private;
+use svc_engine_mirror::{ArchiveError, MirrorFolder};
+use svc_engine_store::backup::{
     CopyError, Damage, Decisions, Findings, KeptOrganization, Loading, Watch, hexadecimal,
     read_archive, take, verify_store, verify_tables,
 };
-pub use crate::store::backup::{FetchedMirror, UndoneDecision};
-use crate::store::{
+pub use svc_engine_store::backup::{FetchedMirror, UndoneDecision};
+use svc_engine_store::{
     Compaction, DatabaseUrl, ErasureOrder, KeptErasures, SchemaState, StoreError, schema_state,
 };
 
@@ -264,8 +264,9 @@ fn keep_mirrors(
         for lifetime in present {
             let file = format!("{MIRRORS}/{}.rows", files.len() + 1);
             (watch.progress)(MIRRORS, files.len() as u64);
-            let written = mirror::keep(&mirrors, &lifetime, &folder.join(&file), &watch.deadline)
-                .map_err(|error| of_mirror(&lifetime, error))?;
+            let written =
+                svc_engine_mirror::keep(&mirrors, &lifetime, &folder.join(&file), &watch.deadline)
+                    .map_err(|error| of_mirror(&lifetime, error))?;
             files.push(MirrorFile {
                 org_id: organization.org_id.clone(),
                 repository: lifetime.to_string(),
@@ -385,7 +386,7 @@ pub fn restore(
         let mirrors = MirrorFolder::new(root, file.org_id);
         (watch.progress)(MIRRORS, restored.mirrors_restored);
         let from = folder.join(&file.file);
-        match mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline) {
+        match svc_engine_mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline) {
             Ok(true) => restored.mirrors_restored += 1,
             Ok(false) => restored.mirrors_kept += 1,
             Err(error) => {
@@ -480,7 +481,7 @@ fn flaw(
     (watch.progress)(MIRRORS, 0);
     let mut foreign = None;
     let read = read_archive(&folder.join(&file.file), |name, piece| {
-        if foreign.is_none() && !mirror::belongs(name, piece.is_none()) {
+        if foreign.is_none() && !svc_engine_mirror::belongs(name, piece.is_none()) {
             foreign = Some(name.to_owned());
         }
         watch.deadline.check().map_err(io::Error::other)
@@ -571,9 +572,10 @@ pub fn verify(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, Back
 mod tests {
     use std::time::Duration;
 
+    use svc_engine_fact::deadline::Deadline;
+    use svc_engine_store::backup::ArchiveWriter;
+
     use super::*;
-    use crate::deadline::Deadline;
-    use crate::store::backup::ArchiveWriter;
 
     /// Anybody who can write a backup can recompute its digests.
     #[test]

@@ -1,14 +1,14 @@
 //! The configuration of an engine.
 
+use svc_engine_capture::Redaction;
+use svc_engine_capture::redaction::Secrets;
+use svc_engine_mirror::MirrorConfig;
+use svc_engine_store::{DatabaseUrl, StoreConfig};
 use svc_model::id::OrgId;
 use svc_model::limit::READ_SLOTS_DEFAULT;
 
 use crate::admission::Admission;
-use crate::capture::Redaction;
-use crate::capture::redaction::Secrets;
-use crate::mirror::MirrorConfig;
 use crate::read::{CursorKey, ScanBounds};
-use crate::store::{DatabaseUrl, StoreConfig};
 
 /// The configuration of an engine.
 #[derive(Clone, Debug)]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_store::{Snapshot, Store, StoreError};
 use svc_model::limit::READ_DEADLINE_SECONDS;
 use tokio::sync::oneshot;
 
 use super::{Engine, Inner};
 use crate::admission::Place;
-use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::priority;
-use crate::store::{Snapshot, Store, StoreError};
 
 /// Opens the snapshot of a read.
 type Open = for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>;

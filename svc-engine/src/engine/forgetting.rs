@@ -51,6 +51,10 @@ mod tests {
     use std::sync::Arc;
 
     use rstest::rstest;
+    use svc_engine_fact::clock::{Clock, Ids};
+    use svc_engine_fact::testing::builders::{at, call, id};
+    use svc_engine_store::testing::{Backend, TestStore};
+    use svc_engine_store::{Append, ErasureOrder, ErasureSubject};
     use svc_model::evidence::{EvidenceReadRequest, Reference, Side};
     use svc_model::id::{InferenceCallId, SessionId};
     use svc_model::problem::Decline;
@@ -58,12 +62,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::clock::{Clock, Ids};
     use crate::engine::{Engine, EngineConfig};
     use crate::error::Error;
-    use crate::store::{Append, ErasureOrder, ErasureSubject};
-    use crate::testing::builders::{at, call, id};
-    use crate::testing::{Backend, TestStore};
 
     #[rstest]
     fn the_memory_of_erased_content_is_dropped_even_if_no_request_comes(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use svc_engine_store::{ChangedGrant, GrantChange, Snapshot};
 use svc_model::grant::{
     GrantAction, GrantExplanation, GrantExplanationRequest, GrantList, GrantReceipt,
     GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest, TokenName,
@@ -13,18 +14,6 @@ use svc_model::quarantine::QuarantineReason;
 use super::{Engine, Inner};
 use crate::error::Error;
 use crate::read::{self, Reach, TokenGrants};
-use crate::store::{ChangedGrant, GrantChange, NoGrant, Snapshot};
-
-impl From<NoGrant> for QueryFault {
-    fn from(reason: NoGrant) -> Self {
-        match reason {
-            NoGrant::Absent => Self::GrantAbsent,
-            NoGrant::Ambiguous => Self::GrantAmbiguous,
-            NoGrant::Full => Self::GrantsFull,
-            NoGrant::NotRevoked => Self::TokenNotRevoked,
-        }
-    }
-}
 
 impl Engine {
     /// See [`read::token_grants`]. Takes no slot.

@@ -1,5 +1,6 @@
 //! The reads of an engine, and how each is admitted.
 
+use svc_engine_store::{MirrorStatus, Snapshot};
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
 };
@@ -24,7 +25,6 @@ use svc_model::time::Instant;
 use super::{Engine, Inner};
 use crate::error::Error;
 use crate::read::{self, Extent, Reach, Repeats};
-use crate::store::{MirrorStatus, Snapshot};
 
 impl Engine {
     /// See [`read::inventory`].

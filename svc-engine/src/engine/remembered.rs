@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::store::ErasureEnd;
+use svc_engine_store::ErasureEnd;
 
 /// A cache of the content that existed in one state of the erasure log.
 pub(super) struct Remembered<T> {

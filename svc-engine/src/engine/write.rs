@@ -4,6 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use svc_engine_fact::{InferenceCall, PullRequestMerge};
+use svc_engine_store::{
+    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
+    StoreError, WhenAbsent,
+};
 use svc_model::capture::CaptureTotals;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
@@ -11,11 +16,6 @@ use svc_model::time::Instant;
 
 use super::{Engine, Inner};
 use crate::error::Error;
-use crate::fact::{InferenceCall, PullRequestMerge};
-use crate::store::{
-    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
-    StoreError, WhenAbsent,
-};
 
 impl Engine {
     /// Prepares a call for [`Engine::append`], on the caller's thread.

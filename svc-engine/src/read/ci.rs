@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use svc_engine_derive::repository::{Mention, Names, Repositories, Selection};
+use svc_engine_fact::Lifetime;
+use svc_engine_store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{
@@ -13,10 +16,7 @@ use svc_model::time::Instant;
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, repository_of, retain_selected, select};
 use super::runs;
-use crate::derive::repository::{Mention, Names, Repositories, Selection};
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 
 /// Returns the outcome of one run.
 ///

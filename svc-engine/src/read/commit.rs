@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_engine_derive::repository::{Names, Repositories, Selection};
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, COMMIT_PUSHES_MAX, QUERY_REPLY_BYTES_MAX};
 use svc_model::problem::Decline;
@@ -17,10 +20,7 @@ use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
     Declined, Touched, display, of_observation, of_outcome, of_push, select, touch,
 };
-use crate::derive::repository::{Names, Repositories, Selection};
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::store::{CiOutcomeRow, Snapshot};
 
 /// The evidence that one repository has about a commit.
 #[derive(Debug, Default)]

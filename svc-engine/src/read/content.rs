@@ -10,11 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use svc_engine_derive::score::Searchable;
+use svc_engine_store::{Snapshot, StoreError};
 use svc_model::evidence::Message;
 use svc_model::json;
-
-use crate::derive::score::Searchable;
-use crate::store::{Snapshot, StoreError};
 
 /// Messages that are read before it is checked whether the deadline has passed.
 const CONTENTS_AT_ONCE: usize = 4_096;

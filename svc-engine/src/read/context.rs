@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use svc_engine_derive::rank::{Packer, Packing};
+use svc_engine_store::Snapshot;
 use svc_model::context::{
     ContextCoverage, ContextItem, ContextResult, ContextSelectedRequest, ContextSkipped,
     ContextStatus,
@@ -15,9 +17,7 @@ use svc_model::version::Version1;
 
 use super::ContentCache;
 use super::occurrence::{Calls, Occurrence, Repeats, ScanLimits, digits};
-use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
-use crate::store::Snapshot;
 
 /// The candidate state of a scan, by content.
 struct State<'l> {

@@ -10,13 +10,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
+use svc_engine_fact::Lifetime;
 use svc_model::id::{FactId, OrgId};
 use svc_model::problem::QueryFault;
 use svc_model::query::{CiCursor, CiFailuresRequest};
 use svc_model::time::Instant;
 use uuid::Uuid;
-
-use crate::fact::Lifetime;
 
 /// The version of the layout, the first byte of every cursor.
 const VERSION: u8 = 1;
@@ -173,12 +172,12 @@ fn code(key: &[u8], message: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use svc_engine_fact::testing::builders::{at, id, repository};
     use svc_model::ingest::CiResult;
     use svc_model::query::RepositorySelector;
     use svc_model::repository::RepositoryName;
 
     use super::*;
-    use crate::testing::builders::{at, id, repository};
 
     struct Question {
         org_id: OrgId,

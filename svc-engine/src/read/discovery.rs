@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use svc_engine_derive::rank::{Packer, Packing};
+use svc_engine_store::{ScanMeasure, Snapshot};
 use svc_model::context::{
     CommitMatch, ContextDiscoveryRequest, ContextStatus, DiscoveryCandidate, DiscoveryCoverage,
     DiscoveryResult, DiscoverySkipped, Query,
@@ -20,9 +22,7 @@ use svc_model::version::Version1;
 use super::ContentCache;
 use super::context::check_envelope;
 use super::occurrence::{Calls, Occurrence, PartCounts, Place, Repeats, Scan, ScanLimits};
-use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
-use crate::store::{ScanMeasure, Snapshot};
 
 /// Bytes of the two ids of a commit match, which count as metadata of the scan.
 const MATCH_ID_BYTES: u64 = 2 * 36;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
+use svc_engine_store::{CallRow, CallSide, Snapshot, StoreError};
 use svc_model::evidence::{
     CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
     InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Part,
@@ -17,7 +18,6 @@ use svc_model::version::Version1;
 
 use super::ContentCache;
 use crate::error::Error;
-use crate::store::{CallRow, CallSide, Snapshot, StoreError};
 
 fn check_source(bytes: u64) -> Result<(), Decline> {
     if bytes > EVIDENCE_SOURCE_BYTES_MAX {

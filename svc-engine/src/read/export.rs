@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use svc_engine_fact::PullRequest;
+use svc_engine_store::{Snapshot, StoreError, StoredCall, StoredFact};
 use svc_model::evidence::Message;
 use svc_model::export::{
     CallContent, EditContent, ExportedCall, ExportedCiOutcome, ExportedDecision, ExportedEdit,
@@ -16,8 +18,6 @@ use svc_model::json::{self, Json};
 use svc_model::time::Instant;
 
 use crate::error::Error;
-use crate::fact::PullRequest;
-use crate::store::{Snapshot, StoreError, StoredCall, StoredFact};
 
 /// How many facts are read at once.
 const FACTS_MAX: usize = 500;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use svc_engine_store::Snapshot;
 use svc_model::evidence::Part;
 use svc_model::facts::{
     CompatibilityCall, CompatibilityEvidence, FactTable, FactsCounts, SessionFactsCounts,
@@ -14,7 +15,6 @@ use svc_model::problem::SessionBound;
 
 use super::ContentCache;
 use crate::error::Error;
-use crate::store::Snapshot;
 
 /// Returns the counts of the organization's facts.
 ///

@@ -20,11 +20,12 @@ use svc_model::problem::QueryFault;
 use svc_model::query::RepositorySelector;
 
 pub use self::seen::SeenGrants;
+use svc_engine_derive::repository::Selection;
+use svc_engine_fact::Lifetime;
+use svc_engine_store::{GrantCandidates, GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
+
 use super::repository::{Touched, select};
-use crate::derive::repository::Selection;
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::store::{GrantCandidates, GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
 
 /// The Sessions that a caller may read.
 #[derive(Clone, Debug)]

@@ -2,6 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use svc_engine_derive::rank::Rank;
+use svc_engine_derive::score::{Exclusion, Sameness};
+use svc_engine_store::{CallContents, ScanMeasure, Snapshot, StoreError};
 use svc_model::context::Query;
 use svc_model::evidence::{EvidenceReadItem, Reference, Side};
 use svc_model::id::SessionId;
@@ -10,10 +13,7 @@ use svc_model::problem::Decline;
 use svc_model::time::Instant;
 
 use super::{Content, ContentCache};
-use crate::derive::rank::Rank;
-use crate::derive::score::{Exclusion, Sameness};
 use crate::error::Error;
-use crate::store::{CallContents, ScanMeasure, Snapshot, StoreError};
 
 /// How a scan counts content that is repeated, as the history of a Session is in each of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The quarantine log.
 
+use svc_engine_store::{LogEntry, Snapshot};
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::quarantine::{QuarantineLog, QuarantineLogEntry, QuarantineLogRequest};
 
 use crate::error::Error;
-use crate::store::{LogEntry, Snapshot};
 
 /// Returns the latest rows of the log before the one in the request, oldest first.
 ///

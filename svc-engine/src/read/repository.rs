@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_engine_derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_store::{CiOutcomeRow, ObservedCommit, Snapshot};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
-use crate::derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::store::{CiOutcomeRow, ObservedCommit, Snapshot};
 
 /// The names and identities that a query mentions.
 #[derive(Debug, Default)]

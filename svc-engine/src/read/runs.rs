@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_engine_fact::Lifetime;
+use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{CI_DELIVERY_MAX, CI_RUN_OUTCOMES_MAX, CI_RUNS_MAX};
 use svc_model::query::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit};
@@ -11,8 +13,6 @@ use svc_model::time::Instant;
 use super::ci::record;
 use super::repository::{repository_of, retain_selected};
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::store::{CiOutcomeRow, Snapshot};
 
 /// A run, represented by its last attempt.
 pub(super) struct Run {

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_engine_derive::dossier::{self, Deliveries};
+use svc_engine_derive::repository::Repositories;
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::id::FactId;
 use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
 use svc_model::open::Open;
@@ -14,11 +18,7 @@ use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::repository::{Declined, Touched, display, link, of_observation, touch};
-use crate::derive::dossier::{self, Deliveries};
-use crate::derive::repository::Repositories;
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::store::{CiOutcomeRow, Snapshot};
 
 /// The commits of a Session by repository, each with its observations.
 type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;

@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
+use svc_engine_store::ListedSession;
 use svc_model::id::{OrgId, SessionId, UserId};
 use svc_model::problem::QueryFault;
 use svc_model::query::{ModelName, SessionCursor, SessionsRequest};
@@ -11,7 +12,6 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
-use crate::store::ListedSession;
 
 /// The layout version, the first byte of every cursor; cursors of other lists have another.
 const VERSION: u8 = 2;
@@ -127,11 +127,11 @@ fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], P
 
 #[cfg(test)]
 mod tests {
+    use svc_engine_fact::testing::builders::{at, repository};
     use svc_model::facts::AgentHarness;
     use svc_model::query::{RepositorySelector, SessionPageLimit};
 
     use super::*;
-    use crate::testing::builders::{at, repository};
 
     fn key() -> CursorKey {
         CursorKey::derive(b"operator-operator-operator")

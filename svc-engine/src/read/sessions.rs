@@ -1,5 +1,9 @@
 //! Pages of Sessions, selected by what visible facts state about them.
 
+use svc_engine_derive::repository::{Names, Selection};
+use svc_engine_store::{
+    ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
+};
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
 use svc_model::limit::SESSION_PAGE_ROWS_MAX;
@@ -10,11 +14,7 @@ use svc_model::repository::RepositoryName;
 use super::cursor::CursorKey;
 use super::repository::{Touched, select};
 use super::session_cursor::{Position, Scope};
-use crate::derive::repository::{Names, Selection};
 use crate::error::Error;
-use crate::store::{
-    ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
-};
 
 /// Returns one page of Sessions.
 ///

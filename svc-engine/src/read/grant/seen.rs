@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::sync::Cache;
+use svc_engine_store::{GrantMark, GrantRow};
 use svc_model::grant::{GrantAction, TokenName};
 use svc_model::id::SessionId;
 
 use super::TokenGrants;
-use crate::store::{GrantMark, GrantRow};
 
 /// Maximum number of remembered verdicts, a few hundred bytes each.
 const VERDICTS_MAX: usize = 4_096;

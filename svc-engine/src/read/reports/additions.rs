@@ -8,10 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-
-use crate::derive::attribution::{CodeTokens, CommitFiles, FileTokens, is_code};
-use crate::derive::diff::{CommitDiff, FileChange};
-use crate::mirror::{Change, ChangeKind, ObjectId};
+use svc_engine_derive::attribution::{CodeTokens, CommitFiles, FileTokens, is_code};
+use svc_engine_derive::diff::{CommitDiff, FileChange};
+use svc_engine_mirror::{Change, ChangeKind, ObjectId};
 
 /// The contents of a file before and after.
 type Contents = (ObjectId, ObjectId);

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use svc_engine_derive::attribution::{CodeTokens, Texts};
+use svc_engine_store::{CohortCall, Snapshot, StoreError};
 use svc_model::facts::FactTable;
 use svc_model::id::SessionId;
 use svc_model::limit::REPORT_CALL_BYTES_MAX;
@@ -10,10 +12,8 @@ use svc_model::problem::ReportBound;
 
 use super::halves::look_up;
 use super::memory::ReportMemory;
-use crate::derive::attribution::{CodeTokens, Texts};
 use crate::error::Error;
 use crate::read::content::Content;
-use crate::store::{CohortCall, Snapshot, StoreError};
 
 /// How many calls' answers are read at once.
 const CALLS_AT_ONCE: usize = 2_048;

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use svc_engine_store::{CohortCall, HOUR_MICROSECONDS, Snapshot, StoreError};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_COHORT_DAYS_MAX};
 use svc_model::time::Instant;
 
@@ -18,7 +19,6 @@ use super::memory::Bytes;
 use super::population::up_to;
 use super::unchanged::{State, Unchanged};
 use crate::error::Error;
-use crate::store::{CohortCall, HOUR_MICROSECONDS, Snapshot, StoreError};
 
 /// Maximum length in hours of a remembered range. A longer one covers all history.
 const HOURS_MAX: i64 = 24 * REPORT_COHORT_DAYS_MAX;
@@ -212,8 +212,9 @@ fn halves(time: &Range<Instant>) -> (Range<Instant>, Range<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use svc_engine_fact::testing::builders::at;
+
     use super::*;
-    use crate::testing::builders::at;
 
     #[test]
     fn the_halves_of_a_range_cover_it_without_overlap() {

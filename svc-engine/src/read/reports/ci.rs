@@ -4,15 +4,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_engine_derive::ci::{
+    ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge,
+};
+use svc_engine_derive::merge_retention::CiMembership;
+use svc_engine_store::{CohortOutcome, OutcomePlace, Snapshot};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::outcomes::{Outcomes, RememberedOutcomes};
 use super::resolving::{Resolving, of_place};
-use crate::derive::ci::{ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge};
-use crate::derive::merge_retention::CiMembership;
 use crate::error::Error;
-use crate::store::{CohortOutcome, OutcomePlace, Snapshot};
 
 /// The outcomes at the commits of a cohort and in their runs, and their resolution.
 pub(super) struct CohortCi {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use svc_engine_derive::fate::{EditFate, classify, share_left};
+use svc_engine_store::{CohortEdit, HeldText, Snapshot};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 
 use super::halves::look_up;
 use super::memory::ReportMemory;
-use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
-use crate::store::{CohortEdit, HeldText, Snapshot};
 
 /// The edits of Sessions, without their texts.
 pub(super) struct Edits {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use svc_engine_derive::attribution_share::Window;
+use svc_engine_store::{Snapshot, StoreError};
 use svc_model::reports::ReportScope;
 use svc_model::time::Instant;
 
 use super::just_after;
-use crate::derive::attribution_share::Window;
-use crate::store::{Snapshot, StoreError};
 
 /// The calls that a report covers, and the boundary of its facts.
 #[derive(Clone, Debug, PartialEq, Eq)]

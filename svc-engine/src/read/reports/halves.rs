@@ -3,7 +3,7 @@
 //! Meant for work that is limited by the processor. Memory that another thread allocated and freed
 //! cannot be reused by this one, so the rows should be small, or be needed to the end.
 
-use crate::store::{Snapshot, StoreError};
+use svc_engine_store::{Snapshot, StoreError};
 
 /// Below this many keys, a look-up is faster than starting a thread.
 const KEYS_MIN: usize = 64;

@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use svc_engine_derive::attribution::{self, CommitFiles, Commits};
+use svc_engine_derive::diff::CommitDiff;
+use svc_engine_fact::threads::at_once;
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_mirror::{Change, DiffQuestion, ObjectId, PushRange};
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
@@ -11,12 +16,7 @@ use super::additions::{Additions, split};
 use super::memory::{self, ReportMemory};
 use super::mirrors::{OpenMirror, OpenMirrors};
 use super::resolving::Resolving;
-use crate::derive::attribution::{self, CommitFiles, Commits};
-use crate::derive::diff::CommitDiff;
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::mirror::{Change, DiffQuestion, ObjectId, PushRange};
-use crate::threads::at_once;
 
 /// The maximum size of a commit's diff. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {

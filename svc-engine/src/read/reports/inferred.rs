@@ -7,6 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use svc_engine_derive::attribution::{
+    self, Attribution, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
+};
+use svc_engine_derive::decision::{Decision, Decisions};
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_mirror::PushRange;
+use svc_engine_store::{CohortCall, Snapshot};
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_ANSWER_BYTES_MAX, REPORT_CALLS_MAX};
 use svc_model::query::{InferenceSkip, InferredCall, InferredRelationship};
@@ -20,15 +28,7 @@ use super::history::History;
 use super::mirrors::{OpenMirror, OpenMirrors};
 use super::population::{call_ids, decided, decisions, owners, up_to};
 use super::{Question, ReportSources, attribute, just_after, minutes_later};
-use crate::deadline::Deadline;
-use crate::derive::attribution::{
-    self, Attribution, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
-};
-use crate::derive::decision::{Decision, Decisions};
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::mirror::PushRange;
-use crate::store::{CohortCall, Snapshot};
 
 /// Maximum number of pushes that are searched for the one that brought a commit.
 const PUSHES_MAX: usize = 1_000;

@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use svc_engine_derive::attribution::{CodeTokens, CommitFiles, Reach, ReachKey, Tied};
+use svc_engine_derive::merge_retention::Scores;
+use svc_engine_fact::Lifetime;
+use svc_engine_mirror::{Ancestry, ObjectId};
 use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -21,10 +25,6 @@ use super::history::Place;
 use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
 use super::unchanged::KnownOwners;
-use crate::derive::attribution::{CodeTokens, CommitFiles, Reach, ReachKey, Tied};
-use crate::derive::merge_retention::Scores;
-use crate::fact::Lifetime;
-use crate::mirror::{Ancestry, ObjectId};
 
 /// What reports remember.
 #[derive(Debug)]

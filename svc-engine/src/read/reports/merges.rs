@@ -4,6 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use svc_engine_derive::merge_retention::{
+    AncestryQuestion, Candidates, Inputs, Merge, MergeRetention, ObservedEdge, ReachedFrom,
+    Revision,
+};
+use svc_engine_derive::observed::ObservedEdges;
+use svc_engine_derive::repository::{Mention, Names};
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_fact::threads::at_once;
+use svc_engine_fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
+use svc_engine_mirror::Ancestry;
+use svc_engine_store::{Snapshot, StoreError, UnsurePullRequest};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryName};
 
@@ -13,18 +24,7 @@ use super::population::up_to;
 use super::resolving::Resolving;
 use super::scoring::score_all;
 use super::{Extent, Gathered};
-use crate::deadline::Deadline;
-use crate::derive::merge_retention::{
-    AncestryQuestion, Candidates, Inputs, Merge, MergeRetention, ObservedEdge, ReachedFrom,
-    Revision,
-};
-use crate::derive::observed::ObservedEdges;
-use crate::derive::repository::{Mention, Names};
 use crate::error::Error;
-use crate::fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
-use crate::mirror::Ancestry;
-use crate::store::{Snapshot, StoreError, UnsurePullRequest};
-use crate::threads::at_once;
 
 /// Derives what remained, reading mirrors but not the store.
 pub(super) fn derive(

@@ -1,12 +1,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use svc_engine_fact::Lifetime;
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_mirror::{Diff, DiffQuestion, MirrorReader, MirrorReading, ReadError};
 use svc_model::repository::CommitSha;
 
-use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::mirror::{Diff, DiffQuestion, MirrorReader, MirrorReading, ReadError};
 
 /// Maximum number of idle mirrors that stay open: each has a few processes.
 const IDLE_MAX: usize = 16;

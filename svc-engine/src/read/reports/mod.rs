@@ -49,17 +49,18 @@ use self::mirrors::OpenMirrors;
 pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
+use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};
+use svc_engine_derive::cohort::{self, Evidence};
+use svc_engine_derive::declined::Declined;
+use svc_engine_derive::observed::{ObservedCommit, ObservedEdges};
+use svc_engine_derive::repository::Repositories;
+use svc_engine_derive::{lifecycle, model_report};
+use svc_engine_fact::threads;
+use svc_engine_mirror::MirrorReading;
+use svc_engine_store::{CohortCall, Snapshot};
+
 use self::resolving::Resolving;
-use crate::derive::attribution::{self, Attributions, Inputs, Note};
-use crate::derive::cohort::{self, Evidence};
-use crate::derive::declined::Declined;
-use crate::derive::observed::{ObservedCommit, ObservedEdges};
-use crate::derive::repository::Repositories;
-use crate::derive::{lifecycle, model_report};
 use crate::error::Error;
-use crate::mirror::MirrorReading;
-use crate::store::{CohortCall, Snapshot};
-use crate::threads;
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
+use svc_engine_store::{CohortOutcome, OutcomesEnd, Snapshot, StoreError};
 use svc_model::id::FactId;
 use svc_model::ingest::CiProvider;
 use svc_model::limit::REPORT_FACTS_MAX;
@@ -17,7 +18,6 @@ use svc_model::time::Instant;
 
 use super::halves::look_up;
 use super::memory::{Bytes, Kept, MemoryUse};
-use crate::store::{CohortOutcome, OutcomesEnd, Snapshot, StoreError};
 
 /// What distinguishes runs.
 type RunKey<'o> = (

@@ -1,5 +1,10 @@
 //! Reports that only an operator requests, usually over all history.
 
+use svc_engine_derive::decision::distinct;
+use svc_engine_derive::place::Place;
+use svc_engine_derive::retention_report;
+use svc_engine_derive::session_status::SessionStatuses;
+use svc_engine_store::{CohortDecision, Snapshot};
 use svc_model::reports::{
     AbandonmentReport, AttributionShareReport, Counts, MergeRetentionReport,
     RetentionRepositorySkips, UncheckedPullRequests,
@@ -9,12 +14,7 @@ use svc_model::time::Instant;
 use super::population::{decided, decisions, observed, sessions};
 use super::resolving::Resolving;
 use super::{Diffs, Extent, Gathered, ReportSources, merges, share};
-use crate::derive::decision::distinct;
-use crate::derive::place::Place;
-use crate::derive::retention_report;
-use crate::derive::session_status::SessionStatuses;
 use crate::error::Error;
-use crate::store::{CohortDecision, Snapshot};
 
 /// Returns what is known about Sessions with accepted work: the Sessions of the calls, or with all
 /// history every Session. Mirrors are not read.

@@ -5,6 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_engine_derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
+use svc_engine_derive::cohort;
+use svc_engine_derive::decision::{CallOwner, Decision, Decisions};
+use svc_engine_derive::fate::EditFate;
+use svc_engine_fact::Push;
+use svc_engine_store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_FACTS_MAX};
@@ -18,13 +24,7 @@ use super::memory::ReportMemory;
 use super::session_facts::SessionFacts;
 use super::unchanged::Unchanged;
 use super::{Extent, edits, just_after, minutes_later};
-use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
-use crate::derive::cohort;
-use crate::derive::decision::{CallOwner, Decision, Decisions};
-use crate::derive::fate::EditFate;
 use crate::error::Error;
-use crate::fact::Push;
-use crate::store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
 
 /// Returns a function that collects at most `rows_max` rows, and then fails.
 pub(super) fn up_to<T>(

@@ -1,13 +1,13 @@
 //! Which calls wrote what some pushes brought.
 
+use svc_engine_derive::attribution::Attributions;
+use svc_engine_fact::Push;
+use svc_engine_store::Snapshot;
 use svc_model::limit::{REPORT_ANSWER_BYTES_MAX, REPORT_CALLS_MAX};
 
 use super::share::Reach;
 use super::{Diffs, Extent, Gathered, Question, ReportSources, attribute};
-use crate::derive::attribution::Attributions;
 use crate::error::Error;
-use crate::fact::Push;
-use crate::store::Snapshot;
 
 /// Ties the commits of pushes to the calls near them, and to those of the Sessions observed at them.
 ///

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use svc_engine_derive::observed;
+use svc_engine_derive::repository::{Mention, Repositories};
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_store::{ObservedCommit, OutcomePlace, Snapshot};
 use svc_model::problem::{Decline, ReportBound};
 use svc_model::repository::RepositoryDecline;
 use svc_model::time::Instant;
 
-use crate::derive::observed;
-use crate::derive::repository::{Mention, Repositories};
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
 use crate::read::repository::{Touched, of_observation, of_push, touch};
-use crate::store::{ObservedCommit, OutcomePlace, Snapshot};
 
 /// The names and identities that a report touches, and what facts say about them. Touching more of
 /// them later does not change earlier answers.

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use svc_engine_derive::diff::CommitDiff;
+use svc_engine_derive::merge_retention::{
+    FILE_BYTES_MAX, FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score,
+    source_text,
+};
+use svc_engine_fact::Lifetime;
+use svc_engine_fact::threads::at_once;
+use svc_engine_mirror::{ObjectId, WantedFile};
 use svc_model::reports::ScoringSkip;
 use svc_model::repository::CommitSha;
 
 use super::history::{History, QUESTION};
 use super::memory::{ScoredCommit, ScoredFile};
 use super::mirrors::{OpenMirror, Unreadable};
-use crate::derive::diff::CommitDiff;
-use crate::derive::merge_retention::{
-    FILE_BYTES_MAX, FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score,
-    source_text,
-};
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::mirror::{ObjectId, WantedFile};
-use crate::threads::at_once;
 
 /// How many files are scored in one piece.
 const FILES_AT_ONCE: usize = 1_024;

@@ -10,6 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_engine_derive::decision::Decision;
+use svc_engine_store::{
+    CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError,
+};
 use svc_model::id::SessionId;
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::time::Instant;
@@ -18,9 +22,7 @@ use super::halves::look_up;
 use super::memory::Bytes;
 use super::population::{decided, up_to};
 use super::unchanged::{State, Unchanged};
-use crate::derive::decision::Decision;
 use crate::error::Error;
-use crate::store::{CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError};
 
 /// The facts of Sessions, up to a boundary.
 pub(super) struct SessionFacts {

@@ -6,6 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use svc_engine_derive::attribution::{
+    self, Attributions, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
+};
+use svc_engine_derive::attribution_share::{
+    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares, unseen, unsettled,
+};
+use svc_engine_derive::observed::ObservedCommit;
+use svc_engine_derive::repository::Mention;
+use svc_engine_derive::share_report::{Renderer, Report};
+use svc_engine_fact::{Lifetime, Push};
+use svc_engine_store::{CohortCall, Snapshot};
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::{
@@ -17,18 +28,7 @@ use svc_model::time::Instant;
 use super::extent::first;
 use super::population::{Population, up_to};
 use super::{Extent, Question, Reader, attribute, declined, just_after, minutes_later, notes};
-use crate::derive::attribution::{
-    self, Attributions, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
-};
-use crate::derive::attribution_share::{
-    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares, unseen, unsettled,
-};
-use crate::derive::observed::ObservedCommit;
-use crate::derive::repository::Mention;
-use crate::derive::share_report::{Renderer, Report};
 use crate::error::Error;
-use crate::fact::{Lifetime, Push};
-use crate::store::{CohortCall, Snapshot};
 
 /// Maximum number of calls that the pushes of both windows may come from. They may be more than a
 /// cohort's, because they are the organization's.

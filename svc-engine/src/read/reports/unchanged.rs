@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
+use svc_engine_derive::decision::CallOwner;
+use svc_engine_store::{ErasureEnd, Snapshot, StoreError, Written};
 use svc_model::time::Instant;
 
 use super::memory::{Bytes, ReportMemory};
-use crate::derive::decision::CallOwner;
 use crate::error::Error;
-use crate::store::{ErasureEnd, Snapshot, StoreError, Written};
 
 /// Changes with every commit of a transaction, and with every row of the quarantine and erasure
 /// logs.

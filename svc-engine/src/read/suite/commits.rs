@@ -133,7 +133,7 @@ fn a_renamed_repository_shows_every_name_it_had(
             ..checked(number, run, Some(7), seconds)
         })
     };
-    let receipt = crate::fact::RepositoryRename {
+    let receipt = svc_engine_fact::RepositoryRename {
         captured_at: at(2),
         ..rename(5, repository(7))
     };

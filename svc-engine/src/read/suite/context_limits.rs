@@ -1,10 +1,10 @@
 //! The order of the limits of a context scan.
 
+use svc_engine_fact::testing::builders::text;
 use svc_model::context::{ContextDiscoveryRequest, ContextSelectedRequest, MaxBytes, Query};
 use svc_model::version::Version1;
 
 use super::*;
-use crate::testing::builders::text;
 
 /// Three Sessions with two calls each; the query matches every answer.
 fn filled(stage: &Stage) {

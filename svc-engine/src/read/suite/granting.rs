@@ -1,12 +1,13 @@
 //! What a token may read, decided in the snapshot of a query.
 
+use svc_engine_store::testing::plan_check;
+use svc_engine_store::{GrantChange, GrantTarget};
 use svc_model::evidence::InventoryRequest;
 use svc_model::grant::{GrantAction, GrantExplanationRequest, GrantRequest, TokenName};
 use svc_model::id::UserId;
 use svc_model::quarantine::QuarantineReason;
 
 use super::*;
-use crate::store::{GrantChange, GrantTarget, plan_check};
 
 fn token() -> TokenName {
     TokenName::new("ci").unwrap()

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use svc_engine_fact::testing::builders::text;
+use svc_engine_mirror::testing::git::Repository;
 use svc_model::query::{AttributionSource, InferenceSkip};
 
 use super::reports::{Forge, GUESSED, NOTED, Sources};
 use super::worlds::Dice;
 use super::*;
-use crate::testing::builders::text;
-use crate::testing::git::Repository;
 
 /// The repository id of [`Forge`].
 const NUMBER: u32 = 101;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use svc_engine_fact::{DeveloperDecision, InferenceCall};
 use svc_model::facts::AgentHarness;
 use svc_model::id::UserId;
 use svc_model::limit::SESSION_PAGE_ROWS_MAX;
 use svc_model::query::{ModelName, SessionList, SessionPageLimit, SessionSummary, SessionsRequest};
 
 use super::*;
-use crate::fact::{DeveloperDecision, InferenceCall};
 
 impl Stage {
     fn list(&self, request: &SessionsRequest) -> Result<SessionList, Error> {

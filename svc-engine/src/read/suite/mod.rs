@@ -3,6 +3,15 @@
 use std::cell::Cell;
 
 use rstest::rstest;
+use svc_engine_fact::testing::builders::{
+    at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
+    rejection, rename, repository, revision,
+};
+use svc_engine_fact::{CiOutcome, Push, SessionCommitObservation};
+use svc_engine_store::testing::{Backend, TestStore};
+use svc_engine_store::{
+    Append, Ledger, NewQuarantineEntry, Outcome, QuarantineAction, Snapshot, Store,
+};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, RunId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
@@ -18,15 +27,6 @@ use uuid::Uuid;
 
 use super::*;
 use crate::error::Error;
-use crate::fact::{CiOutcome, Push, SessionCommitObservation};
-use crate::store::{
-    Append, Ledger, NewQuarantineEntry, Outcome, QuarantineAction, Snapshot, Store,
-};
-use crate::testing::builders::{
-    at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
-    rejection, rename, repository, revision,
-};
-use crate::testing::{Backend, TestStore};
 
 /// Opens a stage, or ends the case if the backend is skipped.
 macro_rules! stage {
@@ -41,6 +41,7 @@ macro_rules! stage {
 // These use the macro, so they come after it.
 mod commits;
 mod context_limits;
+mod exports;
 mod failures;
 mod granting;
 mod inferred;
@@ -48,6 +49,7 @@ mod listing;
 mod outcomes;
 mod reports;
 mod sessions;
+mod set_back;
 mod signed;
 mod worlds;
 

@@ -139,7 +139,7 @@ fn the_boundary_is_the_latest_visible_fact_that_names_a_repository(
             3,
         ),
         (
-            Append::PullRequestRevision(Box::new(crate::fact::PullRequestRevision {
+            Append::PullRequestRevision(Box::new(svc_engine_fact::PullRequestRevision {
                 captured_at: at(4),
                 ..revision(22)
             })),
@@ -148,7 +148,7 @@ fn the_boundary_is_the_latest_visible_fact_that_names_a_repository(
             4,
         ),
         (
-            Append::PullRequestMerge(Box::new(crate::fact::PullRequestMerge {
+            Append::PullRequestMerge(Box::new(svc_engine_fact::PullRequestMerge {
                 captured_at: at(5),
                 ..merge(23)
             })),
@@ -157,7 +157,7 @@ fn the_boundary_is_the_latest_visible_fact_that_names_a_repository(
             5,
         ),
         (
-            Append::RepositoryRename(Box::new(crate::fact::RepositoryRename {
+            Append::RepositoryRename(Box::new(svc_engine_fact::RepositoryRename {
                 captured_at: at(6),
                 ..rename(24, repository(9))
             })),

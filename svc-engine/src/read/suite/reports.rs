@@ -7,6 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use svc_engine_fact::deadline::Deadline;
+use svc_engine_fact::testing::builders::text;
+use svc_engine_fact::{InferenceCall, Lifetime, PullRequestMerge};
+use svc_engine_mirror::testing::git::{Repository, git};
+use svc_engine_mirror::{MirrorFolder, MirrorReading};
+use svc_engine_store::{Erased, ErasureOrder, ErasureSubject};
 use svc_model::limit::REPORT_CALL_IDS_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
@@ -16,12 +22,6 @@ use svc_model::reports::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::deadline::Deadline;
-use crate::fact::{InferenceCall, Lifetime, PullRequestMerge};
-use crate::mirror::{MirrorFolder, MirrorReading};
-use crate::store::{Erased, ErasureOrder, ErasureSubject};
-use crate::testing::builders::text;
-use crate::testing::git::{Repository, git};
 
 /// What reports read besides the store.
 pub(super) struct Sources {

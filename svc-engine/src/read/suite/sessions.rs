@@ -1,10 +1,10 @@
 //! Dossiers.
 
+use svc_engine_fact::{DeveloperDecision, EditObservation};
 use svc_model::open::Open;
 use svc_model::query::{Gap, TimelineEvent};
 
 use super::*;
-use crate::fact::{DeveloperDecision, EditObservation};
 
 #[rstest]
 fn a_session_that_no_fact_named_is_unknown(
@@ -36,11 +36,11 @@ fn the_timeline_holds_every_kind_of_event_in_order(
             occurred_at: at(2),
             ..edit(4, "t1")
         })),
-        Append::RejectedEdit(Box::new(crate::fact::RejectedEdit {
+        Append::RejectedEdit(Box::new(svc_engine_fact::RejectedEdit {
             occurred_at: at(1),
             ..rejection(3, "t2")
         })),
-        Append::RetryLinkage(Box::new(crate::fact::RetryLinkage {
+        Append::RetryLinkage(Box::new(svc_engine_fact::RetryLinkage {
             occurred_at: at(4),
             ..linkage(2, "t2", "t3")
         })),
@@ -113,14 +113,14 @@ fn a_session_spans_every_fact_that_names_it_including_quarantined_ones(
         ),
         (
             FactTable::RejectedEdits,
-            Append::RejectedEdit(Box::new(crate::fact::RejectedEdit {
+            Append::RejectedEdit(Box::new(svc_engine_fact::RejectedEdit {
                 captured_at: at(13),
                 ..rejection(4, "t")
             })),
         ),
         (
             FactTable::RetryLinkages,
-            Append::RetryLinkage(Box::new(crate::fact::RetryLinkage {
+            Append::RetryLinkage(Box::new(svc_engine_fact::RetryLinkage {
                 captured_at: at(14),
                 ..linkage(5, "t", "u")
             })),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
-use crate::fact::{
+use svc_engine_fact::testing::builders::pull_request;
+use svc_engine_fact::{
     DeveloperDecision, EditObservation, InferenceCall, PullRequest, PullRequestMerge,
     PullRequestRevision, RejectedEdit, RepositoryRename, RetryLinkage,
 };
-use crate::testing::builders::pull_request;
+
+use super::*;
 use svc_model::ingest::GatewayProvider;
 use svc_model::json::Text;
 use svc_model::repository::{RepositoryHost, RepositoryIdentity};

@@ -1,0 +1,62 @@
+//! Redacts a call: its parts and the kept payload.
+
+use svc_engine_fact::InferenceCall;
+use svc_model::evidence::Part;
+
+use crate::messages::Origin;
+use crate::redaction::{Counts, Redactor};
+
+/// Redacts a call in place. `origins` is the origin of each part, input first.
+///
+/// A credential that stands under its name in a tool's arguments or result is searched for in the
+/// whole call. The payload is redacted first: if nothing in it is replaced, the parts that repeat
+/// its strings cannot change either, and only the decoded parts remain to be searched.
+pub(super) fn redact(
+    call: &mut InferenceCall,
+    origins: &[Origin],
+    mut redactor: Redactor,
+) -> Counts {
+    for part in call
+        .input_messages
+        .iter()
+        .chain(&call.output_messages)
+        .flat_map(|message| &message.parts)
+    {
+        match part {
+            Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),
+            Part::ToolCallResponse { result, .. } => redactor.learn(result),
+            Part::Text { .. } | Part::Reasoning { .. } => {}
+        }
+    }
+    redactor.json(&mut call.raw.payload);
+    let clean = redactor.counts().is_empty();
+    let messages = call
+        .input_messages
+        .iter_mut()
+        .chain(&mut call.output_messages);
+    for (part, origin) in messages.flat_map(|message| &mut message.parts).zip(origins) {
+        if !clean || *origin == Origin::Decoded {
+            redact_part(&mut redactor, part);
+        }
+    }
+    redactor.counts()
+}
+
+fn redact_part(redactor: &mut Redactor, part: &mut Part) {
+    match part {
+        Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
+        Part::ToolCall {
+            name,
+            arguments,
+            sent,
+            ..
+        } => {
+            redactor.text(name);
+            redactor.object(arguments);
+            if let Some(sent) = sent {
+                redactor.text(sent);
+            }
+        }
+        Part::ToolCallResponse { result, .. } => redactor.json(result),
+    }
+}

@@ -1,0 +1,35 @@
+//! The immutable facts, as capture creates them and the store keeps them.
+//!
+//! A fact is complete when it is created: nothing is ever added to it or changed.
+
+mod call;
+mod ci;
+mod claim;
+pub mod clock;
+pub mod deadline;
+mod decision;
+mod edit;
+mod lifetime;
+mod observation;
+pub mod private;
+mod pull_request;
+mod push;
+mod raw;
+mod rename;
+mod retry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod threads;
+
+pub use call::InferenceCall;
+pub use ci::CiOutcome;
+pub use claim::RepositoryClaim;
+pub use decision::DeveloperDecision;
+pub use edit::{EditObservation, EditTexts, RejectedEdit};
+pub use lifetime::Lifetime;
+pub use observation::SessionCommitObservation;
+pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};
+pub use push::Push;
+pub use raw::{RawPayload, Repeats, Segment};
+pub use rename::RepositoryRename;
+pub use retry::RetryLinkage;
