@@ -3,8 +3,8 @@
 
 use svc_engine_fact::InferenceCall;
 use svc_engine_fact::testing::builders::text;
-use svc_engine_store::CallContents;
 use svc_engine_store::testing::{append, count, session};
+use svc_engine_store::{CallContents, StoreError};
 
 use svc_model::evidence::Message;
 
