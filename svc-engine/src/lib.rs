@@ -11,7 +11,7 @@ pub mod engine;
 pub mod error;
 mod priority;
 pub mod read;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use svc_engine_capture as capture;

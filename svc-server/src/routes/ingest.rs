@@ -5,6 +5,7 @@ use svc_engine::capture::ci;
 use svc_engine::capture::gateway::{self, Captured, GatewayError};
 use svc_engine::store::{Append, Counted, Outcome};
 use svc_model::capture::CaptureSource;
+use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::facts::FactTable;
 use svc_model::field::{Violation, Violations};
 use svc_model::ingest::{
@@ -328,7 +329,7 @@ pub(super) async fn ci(
     let mut appended = append_one(&exchange.app, counted, outcome).await?;
     if let Some(asked) = asked.filter(|_| !appended.stored) {
         // The receipt is correct without it.
-        let retained = exchange.app.engine.ci_outcome(asked).await;
+        let retained = exchange.app.engine.answer::<CiOutcomeQuery>(asked).await;
         let retained = retained.ok().and_then(|answer| answer.outcome);
         let retained = retained.filter(|retained| {
             let superseded = retained.superseded.iter().map(|other| other.outcome_id);

@@ -25,7 +25,7 @@ use crate::handler::Handler;
 /// Stores an export. Its facts are stored in one transaction. An export whose records give no facts
 /// is only counted, without waiting for the store. An export without records does wait, because it
 /// is a question.
-async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, Problem> {
+pub(super) async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, Problem> {
     let app = &exchange.app;
     let receipt = app.engine.receipt();
     let captured = exchange
@@ -136,7 +136,7 @@ fn note(
 
 /// Returns the handler of the route. A request in protobuf gets an answer in protobuf.
 pub(super) fn handler() -> Handler {
-    let inner = bind::<Logs, _, _>(logs);
+    let inner = bind::<Logs>();
     Arc::new(move |app, request: HttpRequest| {
         let speaks_protobuf = sends_protobuf(request.headers());
         let answer = inner(app, request);

@@ -12,7 +12,6 @@ use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, inert, line, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::evidence;
 
 /// The characters of a role or a reason that are shown.
 const WORD_CHARACTERS: usize = 40;
@@ -20,9 +19,7 @@ const WORD_CHARACTERS: usize = 40;
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<EvidenceManifest>(&explain)?;
-    let manifest = visit
-        .ask::<EvidenceManifest, _>(evidence::manifest, request)
-        .await?;
+    let manifest = visit.ask::<EvidenceManifest>(request).await?;
     let page = Page::new(Section::Sessions, "Call", shown(&manifest));
     let calls = Link::to("/console/calls").with("session_id", manifest.session_id.as_str());
     Ok(below_session(page, &manifest.session_id).below("Calls", calls))

@@ -14,7 +14,6 @@ use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, inert, line, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
@@ -23,7 +22,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<CommitQuery>(&explain)?;
     let is_selected = !request.repository.is_empty();
-    let evidence = visit.ask::<CommitQuery, _>(query::commit, request).await?;
+    let evidence = visit.ask::<CommitQuery>(request).await?;
     let body = html! {
         p { code.whole { (evidence.commit_sha.as_str()) } }
         (shown(&evidence, is_selected, visit.now))

@@ -16,7 +16,6 @@ use crate::console::link::Link;
 use crate::console::plot::{self, Difference, Share};
 use crate::console::text::{NONE, inert, percent, whole};
 use crate::console::visit::{Visit, invalid};
-use crate::routes::reports;
 
 /// Common margins. Any other may be entered.
 const MARGINS: [&str; 4] = ["0.02", "0.05", "0.1", "0.2"];
@@ -52,7 +51,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 
 async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
     let period = Period::read(visit)?;
-    let ask = visit.ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?);
+    let ask = visit.ask::<ModelOutcomesReport>(period.request()?);
     let outcomes = ask.await?;
     Ok((period, outcomes))
 }

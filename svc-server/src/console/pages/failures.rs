@@ -14,7 +14,6 @@ use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, day, inert, line, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
@@ -59,7 +58,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     }
     let failures = match visit.request::<CiFailuresQuery>(&defaults) {
         Ok(request) => {
-            let ask = visit.ask::<CiFailuresQuery, _>(query::ci_failures, request);
+            let ask = visit.ask::<CiFailuresQuery>(request);
             ask.await
         }
         Err(problem) => Err(problem),

@@ -16,7 +16,6 @@ use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::plot::{self, Share, part, rate};
 use crate::console::text::{counts, inert, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::reports;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let form = period::form(&visit, "/console/lifecycle");
@@ -30,7 +29,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 async fn report(visit: &Visit) -> Result<Markup, Problem> {
     let period = Period::read(visit)?;
     let lifecycle = visit
-        .ask::<AcceptedWorkLifecycleReport, _>(reports::accepted_work_lifecycle, period.request()?)
+        .ask::<AcceptedWorkLifecycleReport>(period.request()?)
         .await?;
     let report = &lifecycle.report;
     let caveat = caveat::of_mirrors(visit).await?;

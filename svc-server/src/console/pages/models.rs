@@ -14,7 +14,6 @@ use crate::console::link::Link;
 use crate::console::plot::{self, Share, part};
 use crate::console::text::{NONE, counts, inert, percent, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::reports;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let form = period::form(&visit, "/console/models");
@@ -27,9 +26,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 
 async fn report(visit: &Visit) -> Result<Markup, Problem> {
     let period = Period::read(visit)?;
-    let outcomes = visit
-        .ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?)
-        .await?;
+    let outcomes = visit.ask::<ModelOutcomesReport>(period.request()?).await?;
     let report = &outcomes.report;
     let caveat = caveat::of_mirrors(visit).await?;
     Ok(html! {

@@ -13,15 +13,12 @@ use super::repository;
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::text::{ago, any_ago, inert, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::{capture, facts};
 
 const DAY_SECONDS: f64 = 24.0 * 60.0 * 60.0;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let counts = visit.ask::<Facts, _>(facts::facts, NoParameters).await?;
-    let captured = visit
-        .ask::<Capture, _>(capture::counts, NoParameters)
-        .await?;
+    let counts = visit.ask::<Facts>(NoParameters).await?;
+    let captured = visit.ask::<Capture>(NoParameters).await?;
     let mirrors = visit
         .ask_engine(|engine| async move { engine.mirrors().await })
         .await?;

@@ -15,7 +15,6 @@ use crate::console::layout::{Page, Section, fields, note};
 use crate::console::link::Link;
 use crate::console::text::{inert, inert_text, line, moment};
 use crate::console::visit::{Visit, invalid};
-use crate::routes::evidence;
 
 /// The characters of a name that a line shows.
 const NAME_CHARACTERS: usize = 80;
@@ -24,9 +23,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let request = request(&visit)?;
     let session_id = request.session_id.clone();
     let call = request.references[0].inference_call_id.clone();
-    let read = visit
-        .ask::<EvidenceReading, _>(evidence::read, request)
-        .await?;
+    let read = visit.ask::<EvidenceReading>(request).await?;
     let body = html! { @for item in &read.items { (shown(item)) } };
     let page = Page::new(Section::Sessions, "Content", body);
     let calls = Link::to("/console/calls").with("session_id", session_id.as_str());

@@ -9,7 +9,6 @@ use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
 use crate::console::text::{inert, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::quarantine;
 
 /// The number of rows per page.
 const ROWS: &str = "50";
@@ -18,7 +17,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let page = |body: Markup| Page::new(Section::Quarantine, "Quarantine log", body);
     let log = match visit.request::<QuarantineLogPage>(&[("limit", ROWS.to_owned())]) {
         Ok(request) => {
-            let ask = visit.ask::<QuarantineLogPage, _>(quarantine::log, request);
+            let ask = visit.ask::<QuarantineLogPage>(request);
             ask.await
         }
         Err(problem) => Err(problem),

@@ -19,7 +19,6 @@ use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, inert, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     // With the files of events, and with what was delivered with each commit that no push left its
@@ -27,9 +26,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<SessionQuery>(&explain)?;
     let name = inert(request.session_id.as_str());
-    let answer = visit
-        .ask::<SessionQuery, _>(query::session, request)
-        .await?;
+    let answer = visit.ask::<SessionQuery>(request).await?;
     let body = match answer {
         SessionAnswer::Known(dossier) => shown(&visit, &dossier),
         SessionAnswer::Unknown(_) => html! {

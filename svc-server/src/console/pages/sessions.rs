@@ -14,7 +14,6 @@ use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, inert, whole};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The filters of the list, by the names of the route's parameters.
 const NARROWING: [&str; 7] = [
@@ -29,11 +28,7 @@ const NARROWING: [&str; 7] = [
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let list = match visit.request::<SessionsQuery>(&[]) {
-        Ok(request) => {
-            visit
-                .ask::<SessionsQuery, _>(query::sessions, request)
-                .await
-        }
+        Ok(request) => visit.ask::<SessionsQuery>(request).await,
         Err(problem) => Err(problem),
     };
     let given = |name| visit.given(name).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use svc_mcp::{Question, Refusal, Service};
-use svc_model::endpoint::{Endpoint, Selected};
+use svc_model::endpoint::Selected;
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
@@ -13,10 +13,9 @@ use super::refusal::refusal;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::dispatch::{Exchange, check_caller};
+use crate::dispatch::{Exchange, Handle, check_caller};
 use crate::memory::Held;
 use crate::reply;
-use crate::routes::{context, evidence, query, reports};
 
 /// Calls the routes for one caller, as the caller would over HTTP.
 pub(super) struct Asker {
@@ -40,18 +39,10 @@ impl Asker {
 
     /// Calls a route: checks authority and grant, does the work, and limits the reply to the
     /// route's maximum.
-    async fn put<E, A>(
-        &self,
-        function: impl FnOnce(Exchange, E::Request) -> A,
-        request: E::Request,
-    ) -> Result<Bytes, Problem>
-    where
-        E: Endpoint,
-        A: Future<Output = Result<E::Reply, Problem>>,
-    {
+    async fn put<E: Handle>(&self, request: E::Request) -> Result<Bytes, Problem> {
         check_caller::<E>(&self.app, &self.caller)?;
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
-        let reply = function(exchange, request).await?;
+        let reply = E::handle(exchange, request).await?;
         let bytes_max = E::REPLY_BYTES_MAX.min(svc_mcp::REPLY_BYTES_MAX);
         let body = reply::write::<E>(&reply, bytes_max)?;
         let bytes = admission::estimate(&body, Encoding::Json);
@@ -63,28 +54,28 @@ impl Asker {
 
     async fn answer(&self, question: Question) -> Result<Bytes, Problem> {
         macro_rules! put {
-            ($($endpoint:ident => $function:path;)+) => {
+            ($($endpoint:ident)+) => {
                 match question {
                     $(Question::$endpoint(request) => {
-                        self.put::<svc_model::endpoint::$endpoint, _>($function, request).await
+                        self.put::<svc_model::endpoint::$endpoint>(request).await
                     })+
                 }
             };
         }
         put! {
-            Discovery => context::discover;
-            Selected => context::selected;
-            GrantInventory => context::inventory;
-            GrantManifest => context::manifest;
-            GrantRead => context::read;
-            EvidenceInventory => evidence::inventory;
-            EvidenceManifest => evidence::manifest;
-            EvidenceReading => evidence::read;
-            SessionQuery => query::session;
-            CommitQuery => query::commit;
-            CiRunsQuery => query::ci_runs;
-            ModelOutcomesReport => reports::model_outcomes;
-            AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
+            Discovery
+            Selected
+            GrantInventory
+            GrantManifest
+            GrantRead
+            EvidenceInventory
+            EvidenceManifest
+            EvidenceReading
+            SessionQuery
+            CommitQuery
+            CiRunsQuery
+            ModelOutcomesReport
+            AcceptedWorkLifecycleReport
         }
     }
 }
