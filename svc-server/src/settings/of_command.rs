@@ -72,8 +72,8 @@ impl MirrorSettings {
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
         let mut reader = Reader::new(&source, mistakes);
         let store = reader.store();
-        let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let forge_host = reader.forge_host();
+        let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
+        let forge_host = reader.value(&env::FORGE_HOST);
         let database = store.as_ref().map(|store| &store.url);
         let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
         match store {
