@@ -47,7 +47,7 @@ pub use presence::find as running_at;
 pub use schemas::OPENAPI;
 pub use serve::{Running, ServeError, serve, start, start_by};
 pub use settings::{
-    Grant, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
+    Grant, MirrorSettings, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
     mirrors_beside, shown_settings,
 };
-pub use source::{config_folder, data_folder};
+pub use source::{Origin, config_folder, data_folder};

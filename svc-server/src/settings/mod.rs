@@ -34,7 +34,7 @@ use crate::source::{Source, Strictness};
 pub use self::grant::Grant;
 pub use self::mirrors::beside as mirrors_beside;
 pub use self::mistakes::SettingsError;
-pub use self::of_command::{MirrorSettings, Origin, StoreSettings};
+pub use self::of_command::{MirrorSettings, StoreSettings};
 pub use self::overrides::Overrides;
 pub use self::shown::{ShownSetting, shown_settings};
 

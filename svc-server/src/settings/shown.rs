@@ -2,10 +2,10 @@
 
 use svc_engine::store::DatabaseUrl;
 
-use super::{Origin, Overrides};
+use super::Overrides;
 use crate::embedded;
 use crate::env::{self, Variable};
-use crate::source::{Source, Strictness, config_folder};
+use crate::source::{Origin, Source, Strictness, config_folder};
 
 /// A setting of the server: its value in this process, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]

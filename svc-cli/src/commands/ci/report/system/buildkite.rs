@@ -1,8 +1,7 @@
 //! Buildkite.
 
 use super::super::environment::Environment;
-use super::Table;
-use super::field::{always, job, rows, run};
+use super::field::{Table, always, job, rows, run};
 
 pub(super) const SYSTEM: Table = Table {
     known_by: "BUILDKITE",

@@ -2,8 +2,7 @@
 
 use super::super::environment::Environment;
 use super::super::repository::CloneUrl;
-use super::Table;
-use super::field::{always, job, joined, rows, run};
+use super::field::{Table, always, job, joined, rows, run};
 
 pub(super) const SYSTEM: Table = Table {
     known_by: "CIRCLECI",

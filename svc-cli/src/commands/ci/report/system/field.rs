@@ -1,8 +1,7 @@
-//! The fields of a run, and how each is found in the variables of a job.
+//! The fields of a run, and the tables of where each is found in the variables of a job.
 
 use super::super::environment::Environment;
 use super::super::repository::{CloneUrl, host};
-use super::Scope;
 
 /// A field of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +19,15 @@ pub(in super::super) enum Field {
     RunUrl,
     /// The system's word for the result.
     Status,
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Scope {
+    /// The job that sends it.
+    Job,
+    /// The whole run that the job belongs to.
+    Run,
 }
 
 /// How a field is read from the variables that are looked at.
@@ -54,6 +62,16 @@ pub(super) struct Row {
     /// The variables, as an error lists them. A remark after them is none that can be set.
     pub(super) looked_at: &'static str,
     pub(super) read: Read,
+}
+
+/// What is known of a system.
+pub(super) struct Table {
+    /// The variable that identifies it.
+    pub(super) known_by: &'static str,
+    /// Its words for results.
+    pub(super) words: &'static [&'static str],
+    /// Where each field is found.
+    pub(super) rows: &'static [Row],
 }
 
 /// Rows of the form `CONDITION FIELD = READ, "VARIABLES";`.

@@ -6,8 +6,7 @@
 //! as the webhook would, so each is a redelivery of the other.
 
 use super::super::environment::Environment;
-use super::field::{always, job, joined, rows, run};
-use super::{Scope, Table};
+use super::field::{Scope, Table, always, job, joined, rows, run};
 
 pub(super) const SYSTEM: Table = Table {
     known_by: "GITHUB_ACTIONS",

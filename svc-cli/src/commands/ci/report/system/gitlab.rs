@@ -3,8 +3,7 @@
 //! GitLab does not number attempts. Its job ids only grow, so the id of the reporting job serves as
 //! the attempt: after a retry, the last report counts.
 
-use super::Table;
-use super::field::{always, job, rows, run};
+use super::field::{Table, always, job, rows, run};
 
 pub(super) const SYSTEM: Table = Table {
     known_by: "GITLAB_CI",

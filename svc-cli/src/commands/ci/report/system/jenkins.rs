@@ -3,8 +3,7 @@
 //! A build has no jobs of its own, so a report is always about the build.
 
 use super::super::environment::Environment;
-use super::Table;
-use super::field::{always, rows};
+use super::field::{Table, always, rows};
 
 /// The word of the Git plugin for a checkout of a commit.
 const DETACHED: &str = "detached";

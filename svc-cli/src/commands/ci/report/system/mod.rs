@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use svc_model::ingest::{CiProvider, CiResult};
 
-use self::field::Row;
+use self::field::Table;
 use super::environment::Environment;
 
-pub(super) use self::field::Field;
+pub(super) use self::field::{Field, Scope};
 
 /// A CI system whose variables are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,15 +40,6 @@ pub(super) enum System {
     Other,
 }
 
-/// What a report is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The job that sends it.
-    Job,
-    /// The whole run that the job belongs to.
-    Run,
-}
-
 /// A value, and the variables that were tried for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -56,16 +47,6 @@ pub(super) struct Found {
     /// Where the value was looked for, for the error message when there is none: variables, or
     /// members of an event.
     pub(super) looked_at: &'static str,
-}
-
-/// What is known of a system.
-struct Table {
-    /// The variable that identifies it.
-    known_by: &'static str,
-    /// Its words for results.
-    words: &'static [&'static str],
-    /// Where each field is found.
-    rows: &'static [Row],
 }
 
 /// What a system's variables say about a run.
