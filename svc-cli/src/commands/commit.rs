@@ -7,14 +7,12 @@ use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
-    LifetimeIdentity,
 };
-use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::moment::optional_boundary;
 use super::repository::{self, RepositoryOptions};
-use super::{revision, service, session};
+use super::{revision, service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, relative};
@@ -198,7 +196,7 @@ fn next(evidence: &CommitEvidence) -> Vec<String> {
     let mut next: Vec<String> = observed
         .iter()
         .chain(guessed)
-        .map(|session| session::command(session))
+        .map(|session| suggestion::session(session))
         .collect();
     if is_mirror_in_the_way(evidence) {
         next.push("svc mirror status".to_owned());
@@ -231,21 +229,10 @@ pub(super) fn sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
     sessions.map(|session| &session.session_id).collect()
 }
 
-/// Returns the command that shows a commit of a repository.
-pub(super) fn command(
-    commit_sha: &CommitSha,
-    repo: &str,
-    identity: Option<&LifetimeIdentity>,
-) -> String {
-    format!(
-        "svc commit {commit_sha}{}",
-        repository::flags(repo, identity)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use svc_model::json;
+    use svc_model::repository::CommitSha;
 
     use super::*;
 

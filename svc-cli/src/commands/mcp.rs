@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use self::stdio::Stdio;
 use super::service;
-use crate::error::{CommandError, advice};
+use crate::error::CommandError;
 use crate::options::ServiceOptions;
 
 #[derive(Debug, Args)]
@@ -139,7 +139,7 @@ fn refusal(error: &Error) -> Refusal {
         code: error.kind().code().to_owned(),
         status: error.status(),
         message: error.to_string(),
-        advice: advice(error.kind()).agent(),
+        advice: service::advice(error.kind()).agent(),
         retry_after: error.retry_after(),
     }
 }

@@ -202,7 +202,7 @@ fn next(list: &SessionList, request: &SessionsRequest, page: Option<String>) -> 
         return vec!["svc sessions".to_owned()];
     }
     let latest = list.sessions.first();
-    let latest = latest.map(|session| super::session::command(&session.session_id));
+    let latest = latest.map(|session| super::suggestion::session(&session.session_id));
     latest.into_iter().chain(page).collect()
 }
 

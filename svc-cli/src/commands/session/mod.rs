@@ -18,7 +18,7 @@ use svc_model::query::{
 use svc_model::time::Instant;
 
 use super::context::session_id;
-use super::service;
+use super::{service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, clock, escape, later, positional, relative, time_of_day};
@@ -261,11 +261,6 @@ pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> 
     }
 }
 
-/// Returns the command that shows a Session.
-pub(super) fn command(session_id: &SessionId) -> String {
-    format!("svc session {}", positional(session_id.as_str()))
-}
-
 fn next(dossier: &SessionDossier) -> Vec<String> {
     // The last pushed commit, or else the last commit.
     let pushed = dossier.pushes.last();
@@ -274,7 +269,7 @@ fn next(dossier: &SessionDossier) -> Vec<String> {
         .iter()
         .rfind(|commit| pushed.is_none_or(|push| push.after_sha == commit.commit_sha));
     let commit = commit.map(|commit| {
-        super::commit::command(
+        suggestion::commit(
             &commit.commit_sha,
             &commit.repo,
             commit.repository_identity.as_ref(),
