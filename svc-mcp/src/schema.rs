@@ -6,27 +6,13 @@ use svc_model::endpoint::{DefaultValue, Parameter};
 
 use crate::server::NEXT_OF_PAGE;
 
+/// The published schema with a name.
 macro_rules! published {
-    ($($name:ident = $file:literal;)+) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("../../schemas/", $file, ".json"));)+
+    ($name:literal) => {
+        include_str!(concat!("../../schemas/", $name, ".json"))
     };
 }
-
-published! {
-    DISCOVERY_REQUEST = "ContextDiscoveryRequest";
-    SELECTED_REQUEST = "ContextSelectedRequest";
-    READ_REQUEST = "EvidenceReadRequest";
-    DISCOVERY_RESULT = "DiscoveryResult";
-    CONTEXT_RESULT = "ContextResult";
-    INVENTORY = "Inventory";
-    MANIFEST = "Manifest";
-    EVIDENCE_READ = "EvidenceRead";
-    SESSION_ANSWER = "SessionAnswer";
-    COMMIT_EVIDENCE = "CommitEvidence";
-    CI_RUNS = "CiRuns";
-    MODEL_OUTCOMES = "ModelOutcomes";
-    ACCEPTED_WORK_LIFECYCLE = "AcceptedWorkLifecycle";
-}
+pub(crate) use published;
 
 /// The member with the version of a request, which the tools fill in.
 pub(crate) const VERSION: &str = "schema_version";
@@ -103,7 +89,7 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
 /// Returns the input schema for opening evidence: the calls of a Session, the parts of a call, or
 /// exact parts.
 pub(crate) fn opening() -> JsonObject {
-    let mut schema = body(READ_REQUEST);
+    let mut schema = body(published!("EvidenceReadRequest"));
     schema.insert("required".to_owned(), json!(["session_id"]));
     schema.insert(
         "description".to_owned(),
@@ -149,9 +135,9 @@ pub(crate) fn opened() -> JsonObject {
     let mut definitions = JsonObject::new();
     let mut alternatives = Vec::new();
     for (name, published, has_pages) in [
-        ("Inventory", INVENTORY, true),
-        ("Manifest", MANIFEST, true),
-        ("EvidenceRead", EVIDENCE_READ, false),
+        ("Inventory", published!("Inventory"), true),
+        ("Manifest", published!("Manifest"), true),
+        ("EvidenceRead", published!("EvidenceRead"), false),
     ] {
         let mut schema = read(published);
         if let Some(Value::Object(theirs)) = schema.remove("$defs") {
@@ -182,16 +168,16 @@ mod tests {
 
     #[test]
     fn tool_schemas_are_the_published_ones_without_the_version() {
-        let schema = body(DISCOVERY_REQUEST);
+        let schema = body(published!("ContextDiscoveryRequest"));
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"].get("commit").is_some());
         assert!(schema["properties"].get(VERSION).is_none());
-        assert_eq!(reply(SESSION_ANSWER)["type"], "object");
+        assert_eq!(reply(published!("SessionAnswer"))["type"], "object");
     }
 
     #[test]
     fn number_formats_are_removed_and_other_formats_are_kept() {
-        assert!(INVENTORY.contains("\"int64\""));
+        assert!(published!("Inventory").contains("\"int64\""));
         let text = Value::from(opened()).to_string();
         assert!(!text.contains("int64") && text.contains("\"date-time\""));
         assert!(
@@ -214,7 +200,12 @@ mod tests {
             Some(Value::Object(definitions)) => definitions,
             _ => JsonObject::new(),
         };
-        let all = [INVENTORY, MANIFEST, EVIDENCE_READ].map(definitions);
+        let all = [
+            published!("Inventory"),
+            published!("Manifest"),
+            published!("EvidenceRead"),
+        ]
+        .map(definitions);
         for (name, schema) in all.iter().flatten() {
             for other in &all {
                 assert!(

@@ -3,8 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use svc_mcp::{Question, Refusal, Service};
-use svc_model::endpoint::{Endpoint, Selected};
+use svc_mcp::{Ask, Refusal, Service};
+use svc_model::endpoint::{
+    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint, EvidenceInventory,
+    EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
+    ModelOutcomesReport, Selected, SessionQuery,
+};
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
@@ -60,33 +64,38 @@ impl Asker {
         all.extend(held);
         Ok(body.into())
     }
+}
 
-    async fn answer(&self, question: Question) -> Result<Bytes, Problem> {
-        macro_rules! put {
-            ($($endpoint:ident => $function:path;)+) => {
-                match question {
-                    $(Question::$endpoint(request) => {
-                        self.put::<svc_model::endpoint::$endpoint, _>($function, request).await
-                    })+
-                }
-            };
-        }
-        put! {
-            Discovery => context::discover;
-            Selected => context::selected;
-            GrantInventory => context::inventory;
-            GrantManifest => context::manifest;
-            GrantRead => context::read;
-            EvidenceInventory => evidence::inventory;
-            EvidenceManifest => evidence::manifest;
-            EvidenceReading => evidence::read;
-            SessionQuery => query::session;
-            CommitQuery => query::commit;
-            CiRunsQuery => query::ci_runs;
-            ModelOutcomesReport => reports::model_outcomes;
-            AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
-        }
-    }
+/// Binds the routes behind the tools to what answers them.
+macro_rules! answers {
+    ($($endpoint:ident => $function:path;)+) => {
+        $(impl Ask<$endpoint> for Asker {
+            async fn ask(
+                &self,
+                request: <$endpoint as Endpoint>::Request,
+            ) -> Result<Bytes, Refusal> {
+                let answer = self.put::<$endpoint, _>($function, request);
+                let answer = answer.instrument(self.span.clone()).await;
+                answer.map_err(|problem| refusal(&problem))
+            }
+        })+
+    };
+}
+
+answers! {
+    Discovery => context::discover;
+    Selected => context::selected;
+    GrantInventory => context::inventory;
+    GrantManifest => context::manifest;
+    GrantRead => context::read;
+    EvidenceInventory => evidence::inventory;
+    EvidenceManifest => evidence::manifest;
+    EvidenceReading => evidence::read;
+    SessionQuery => query::session;
+    CommitQuery => query::commit;
+    CiRunsQuery => query::ci_runs;
+    ModelOutcomesReport => reports::model_outcomes;
+    AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
 }
 
 impl Service for Asker {
@@ -96,10 +105,5 @@ impl Service for Asker {
 
     async fn searches(&self) -> bool {
         check_caller::<Selected>(&self.app, &self.caller).is_ok()
-    }
-
-    async fn ask(&self, question: Question) -> Result<Bytes, Refusal> {
-        let answer = self.answer(question).instrument(self.span.clone()).await;
-        answer.map_err(|problem| refusal(&problem))
     }
 }
