@@ -4,8 +4,9 @@ use svc_model::reports::{
     Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
     UncheckedPullRequests, merges_unobservable,
 };
+use svc_view::SHELL;
 
-use super::page::{Page, bar, known_rate, number, part, rate, repository, window};
+use super::page::{Page, bar, known_rate, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -96,11 +97,7 @@ fn render(report: &MergeRetentionReport, window: &str) -> String {
         ],
     );
     page.heading("not counted at all:");
-    page.skips("without an Attribution", &report.attribution_skips);
-    page.skips("decisions of no call", &report.decision_attachment_skips);
-    let skipped = &report.repository_skipped;
-    page.some_skips("observations", &skipped.session_observations);
-    page.some_skips("edges", &skipped.candidate_edges);
+    page.said(SHELL.not_counted(report));
     page.finish()
 }
 
@@ -147,10 +144,10 @@ pub(super) fn scores(page: &mut Page, sides: [(&str, &RetentionScores); 2]) {
         table.row([
             side.to_owned(),
             spread.count.to_string(),
-            number(spread.mean),
-            number(spread.median),
-            number(spread.p10),
-            number(spread.p90),
+            SHELL.decimal(spread.mean),
+            SHELL.decimal(spread.median),
+            SHELL.decimal(spread.p10),
+            SHELL.decimal(spread.p90),
         ]);
     }
     page.table(&table);
@@ -164,7 +161,7 @@ fn thresholds(page: &mut Page, sides: [(&str, &Vec<ThresholdShare>); 2]) {
             table.row([
                 side.to_owned(),
                 format!("{:.1}", share.threshold),
-                part(share.below, share.total),
+                SHELL.part(share.below, share.total),
                 bar(share.below, share.total),
             ]);
         }

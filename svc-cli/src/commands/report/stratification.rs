@@ -1,6 +1,7 @@
 use svc_model::reports::{ModelRate, Stratification};
+use svc_view::SHELL;
 
-use super::page::{Page, percent, repository};
+use super::page::{Page, repository};
 use crate::output::{Table, escape};
 
 /// Adds whether models compare the same way within repositories.
@@ -69,8 +70,8 @@ fn shrunk(page: &mut Page, metric: &Stratification) {
                     of_repository.repository_identity.as_ref(),
                 ),
                 escape(&rate.model),
-                percent(rate.raw_rate),
-                percent(rate.shrunk_rate),
+                SHELL.percent(rate.raw_rate),
+                SHELL.percent(rate.shrunk_rate),
                 rate.denominator.to_string(),
             ]);
         }

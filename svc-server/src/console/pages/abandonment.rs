@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use svc_engine::read::Extent;
 use svc_model::problem::Problem;
 use svc_model::reports::{AbandonmentReport, SessionOutcome, SessionStatus};
+use svc_view::NO_COMMIT;
 
 use super::period::until_field;
 use super::{past, sessions};
@@ -71,8 +72,9 @@ fn shown(visit: &Visit, report: &AbandonmentReport) -> Markup {
                 with(SessionStatus::Committed), with(SessionStatus::AttributionUnavailable),
             ]))
             p { "Abandoned: " (whole(report.abandoned_sessions.len() as u64)) "." }
-            (note("That no commit was observed does not mean that there was none: no Session is called \
-                   abandoned. Accepts by rules count here too."))
+            (note(&format!(
+                "{NO_COMMIT}: no Session is called abandoned. Accepts by rules count here too."
+            )))
         }
         section aria-labelledby="outcomes" {
             h2 #outcomes { "Session by Session" }

@@ -9,11 +9,12 @@ use svc_model::json::{Json, Text};
 use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::version::Version1;
+use svc_view::CONSOLE;
 
 use super::calls::{address, below_session};
 use crate::console::layout::{Page, Section, fields, note};
 use crate::console::link::Link;
-use crate::console::text::{inert, inert_text, line, moment};
+use crate::console::text::{inert, line, moment};
 use crate::console::visit::{Visit, invalid};
 use crate::routes::evidence;
 
@@ -69,7 +70,7 @@ fn shown(item: &EvidenceReadItem) -> Markup {
         Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
     };
     let content = match &item.sent_arguments {
-        Some(sent) => format!("{content}\nsent as: {}", inert_text(sent)),
+        Some(sent) => format!("{content}\nsent as: {}", CONSOLE.escape_text(sent)),
         None => content,
     };
     let reference = &item.reference;
@@ -95,8 +96,8 @@ fn shown(item: &EvidenceReadItem) -> Markup {
 /// Returns the kind of a part, and its content.
 fn kind_and_content(part: &Part) -> (String, String) {
     match part {
-        Part::Text { content } => ("text".to_owned(), inert_text(content)),
-        Part::Reasoning { content } => ("reasoning".to_owned(), inert_text(content)),
+        Part::Text { content } => ("text".to_owned(), CONSOLE.escape_text(content)),
+        Part::Reasoning { content } => ("reasoning".to_owned(), CONSOLE.escape_text(content)),
         Part::ToolCall {
             id,
             name,
@@ -109,7 +110,7 @@ fn kind_and_content(part: &Part) -> (String, String) {
         }
         Part::ToolCallResponse { id, result } => {
             let result = match result {
-                Json::String(text) => inert_text(text),
+                Json::String(text) => CONSOLE.escape_text(text),
                 other => canonical(other),
             };
             (format!("result of tool call {}", inert(id)), result)
@@ -119,5 +120,5 @@ fn kind_and_content(part: &Part) -> (String, String) {
 
 fn canonical(value: &Json) -> String {
     let text = String::from_utf8_lossy(&value.to_canonical()).into_owned();
-    inert_text(&Text::from(text))
+    CONSOLE.escape_text(&Text::from(text))
 }
