@@ -4,6 +4,12 @@ use svc_model::reports::{NonInferiorityTest, RateTest, Unobservable};
 
 use crate::surface::Surface;
 
+/// What has to be said of significance.
+pub const LOOK_ONCE: &str = "Look once: every further look at growing data makes a false \
+                             difference more likely.";
+/// What has to be said where non-inferiority is not shown.
+pub const NOT_SHOWN: &str = "Not shown is not the same as worse: it may take more cases.";
+
 /// Returns the metrics that are observable, with their names.
 pub fn known<T: Clone>(
     tests: [T; 2],

@@ -12,19 +12,21 @@ mod commit;
 mod comparison;
 mod lifecycle;
 mod models;
+mod part;
 mod product;
 mod session;
+mod stratification;
 mod surface;
 mod text;
 mod timeline;
 
 pub use self::capture::{declined, duplicates, stored};
 pub use self::commit::reason;
-pub use self::comparison::{interval, known, least_difference};
+pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
 pub use self::lifecycle::{
     NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, STAGE_WITHOUT_ERASED, stages,
 };
-pub use self::models::Line;
+pub use self::models::{ATTRIBUTION_RATE, CI_PASS_RATE, Line};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};

@@ -1,5 +1,5 @@
 use svc_model::reports::{Comparison, ModelNonInferiority, Unobservable};
-use svc_view::{SHELL, interval, known, least_difference};
+use svc_view::{LOOK_ONCE, NOT_SHOWN, SHELL, interval, known, least_difference};
 
 use super::page::Page;
 use crate::output::{Table, escape};
@@ -74,10 +74,9 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison, why: Option<U
             ));
         }
     }
-    page.line(
-        "  Look once: every further look at growing data makes a false difference more likely. No test \
-         corrects for models that do different work.",
-    );
+    page.line(format!(
+        "  {LOOK_ONCE} No test corrects for models that do different work."
+    ));
 }
 
 /// Adds whether model B is worse than A by at most the margin.
@@ -122,7 +121,7 @@ pub(super) fn non_inferiority(
         ]);
     }
     page.table(&table);
-    page.line("  Not shown is not the same as worse: it may take more cases.");
+    page.line(format!("  {NOT_SHOWN}"));
 }
 
 fn share(proportion: Option<f64>) -> String {

@@ -7,7 +7,7 @@ use svc_model::problem::Problem;
 use svc_model::reports::{
     Comparison, ModelNonInferiority, ModelOutcomes, ModelReport, ModelRow, Unobservable,
 };
-use svc_view::{CONSOLE, interval, known, least_difference};
+use svc_view::{CONSOLE, LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
 
 use super::caveat;
 use super::period::{self, Period, until_field};
@@ -240,8 +240,8 @@ fn differences(compared: &Comparison, why: Option<Unobservable>) -> Markup {
                 Column::Text("note"),
             ], rows.collect()))
             (note(&format!(
-                "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. Look \
-                 once: every further look at growing data makes a false difference more likely.",
+                "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. \
+                 {LOOK_ONCE}",
                 compared.bonferroni_alpha, compared.alpha
             )))
             ul {
@@ -329,8 +329,7 @@ fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
                 Column::Number("threshold"), Column::Text("answer"), Column::Number("cases of A"),
                 Column::Number("cases of B"), Column::Text("note"),
             ], rows.collect()))
-            (note("The lower bound holds with 95 % probability. Not shown is not the same as worse: it may take more \
-                   cases."))
+            (note(&format!("The lower bound holds with 95 % probability. {NOT_SHOWN}")))
         }
     }
 }

@@ -6,14 +6,14 @@ use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{ModelReport, ModelRow, Stratification, Unobservable};
-use svc_view::{CONSOLE, NO_COMMIT};
+use svc_view::{ATTRIBUTION_RATE, CI_PASS_RATE, CONSOLE, NO_COMMIT};
 
 use super::period::{self, Period};
 use super::{caveat, repository, share};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
 use crate::console::plot::{self, Share};
-use crate::console::text::{counts, inert, items, whole, words};
+use crate::console::text::{capital, counts, inert, items, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::reports;
 
@@ -73,16 +73,16 @@ fn rates(report: &ModelReport) -> Markup {
             (plot::shares("attribution_rate: attributed calls of those whose content is kept, with 95 % intervals",
                 &of(|row| (row.attributed_inference_calls, row.attribution_cases()), report.unobservable())))
             (caveat::of_skipped_calls(&report.rows))
-            (note("Calls whose output is found in a file of a pushed commit: a lower bound on retention, \
-                   since what was edited much is not found again."))
+            (note(&capital(ATTRIBUTION_RATE)))
         }
         section aria-labelledby="passed" {
             h2 #passed { "Commits that CI passed" }
             (plot::shares("ci_pass_rate: passed of the commits with a verdict, with 95 % intervals",
                 &of(|row| (row.ci_passed, row.ci_linked), None)))
-            (note("Of the model's commits at which its Session was observed and that CI judged. A commit \
-                   without a verdict is no failure. Models that do different work are not made alike by \
-                   a rate."))
+            (note(&format!(
+                "{} Models that do different work are not made alike by a rate.",
+                capital(CI_PASS_RATE)
+            )))
         }
     }
 }
@@ -223,19 +223,15 @@ fn metric_within(metric: &Stratification) -> Markup {
         }
         ul {
             @for adjusted in &metric.adjusted_comparisons {
-                li {
-                    (inert(&adjusted.left_model)) " − " (inert(&adjusted.right_model)) ": "
-                    (format!("{:+.4} over all, {:+.4} within {} repositories",
-                        adjusted.naive_delta, adjusted.adjusted_delta, adjusted.compared_repos))
-                }
+                li { (CONSOLE.adjusted(adjusted)) }
             }
             @for comparison in &metric.comparisons {
                 @for reversal in &comparison.reversals {
+                    @let [before, after] = CONSOLE.reversed(comparison, reversal);
                     li {
-                        (inert(&comparison.left_model)) " − " (inert(&comparison.right_model))
-                        ": the other way round in "
+                        (before)
                         (repository::shown(&reversal.repo, reversal.repository_identity.as_ref()))
-                        (format!(": {:+.4}, {:+.4} over all", reversal.repo_delta, reversal.aggregate_delta))
+                        (after)
                     }
                 }
             }
