@@ -51,6 +51,40 @@ pub(crate) struct Tool {
     pub(crate) ask: fn(JsonObject, Authority) -> Result<Asked, Refusal>,
 }
 
+/// What a tool does that searches: it sends its arguments as the body of a request.
+macro_rules! body {
+    ($endpoint:ident: $request:literal => $reply:literal) => {
+        Tool {
+            name: "",
+            title: "",
+            description: "",
+            for_agents: true,
+            searches: true,
+            by_authority: false,
+            input: || schema::body(published!($request)),
+            output: || schema::reply(published!($reply)),
+            ask: |arguments, _| of_body(arguments, Question::$endpoint),
+        }
+    };
+}
+
+/// What a tool for operators does: it sends its arguments as the parameters of a route.
+macro_rules! route {
+    ($endpoint:ident => $reply:literal) => {
+        Tool {
+            name: "",
+            title: "",
+            description: "",
+            for_agents: false,
+            searches: false,
+            by_authority: false,
+            input: || schema::parameters($endpoint::PARAMETERS),
+            output: || schema::reply(published!($reply)),
+            ask: |arguments, _| of_route::<$endpoint>(arguments, Question::$endpoint),
+        }
+    };
+}
+
 /// Every tool, in the order of the list.
 pub(crate) static TOOLS: [Tool; 8] = [
     Tool {
@@ -64,12 +98,7 @@ pub(crate) static TOOLS: [Tool; 8] = [
              search_session.",
             data!()
         ),
-        for_agents: true,
-        searches: true,
-        by_authority: false,
-        input: || schema::body(published!("ContextDiscoveryRequest")),
-        output: || schema::reply(published!("DiscoveryResult")),
-        ask: |arguments, _| of_body(arguments, Question::Discovery),
+        ..body!(Discovery: "ContextDiscoveryRequest" => "DiscoveryResult")
     },
     Tool {
         name: "search_session",
@@ -79,12 +108,7 @@ pub(crate) static TOOLS: [Tool; 8] = [
              reference for open_evidence. Use it after find_evidence, with its session_id.",
             data!()
         ),
-        for_agents: true,
-        searches: true,
-        by_authority: false,
-        input: || schema::body(published!("ContextSelectedRequest")),
-        output: || schema::reply(published!("ContextResult")),
-        ask: |arguments, _| of_body(arguments, Question::Selected),
+        ..body!(Selected: "ContextSelectedRequest" => "ContextResult")
     },
     Tool {
         name: "open_evidence",
@@ -109,12 +133,7 @@ pub(crate) static TOOLS: [Tool; 8] = [
         description: "Shows what was captured of a Session and when: calls, decisions, commits, \
                       pushes and CI outcomes, and what is missing. No content. Use it to follow \
                       what a Session led to.",
-        for_agents: false,
-        searches: false,
-        by_authority: false,
-        input: || schema::parameters(SessionQuery::PARAMETERS),
-        output: || schema::reply(published!("SessionAnswer")),
-        ask: |arguments, _| of_route::<SessionQuery>(arguments, Question::SessionQuery),
+        ..route!(SessionQuery => "SessionAnswer")
     },
     Tool {
         name: "commit_dossier",
@@ -123,24 +142,14 @@ pub(crate) static TOOLS: [Tool; 8] = [
                       outcomes, by repository. Use it to find out who wrote a commit, and with \
                       which agent. Sessions come from notes on the commit; inference_calls are \
                       guesses: calls whose text was found in it.",
-        for_agents: false,
-        searches: false,
-        by_authority: false,
-        input: || schema::parameters(CommitQuery::PARAMETERS),
-        output: || schema::reply(published!("CommitEvidence")),
-        ask: |arguments, _| of_route::<CommitQuery>(arguments, Question::CommitQuery),
+        ..route!(CommitQuery => "CommitEvidence")
     },
     Tool {
         name: "ci_run",
         title: "What is known about a CI run",
         description: "Shows how a CI run ended, at which commit, and which Sessions were delivered \
                       with that commit. Use it to investigate a failure: give the run's id or URL.",
-        for_agents: false,
-        searches: false,
-        by_authority: false,
-        input: || schema::parameters(CiRunsQuery::PARAMETERS),
-        output: || schema::reply(published!("CiRuns")),
-        ask: |arguments, _| of_route::<CiRunsQuery>(arguments, Question::CiRunsQuery),
+        ..route!(CiRunsQuery => "CiRuns")
     },
     Tool {
         name: "model_outcomes_report",
@@ -148,14 +157,7 @@ pub(crate) static TOOLS: [Tool; 8] = [
         description: "Counts what became of each model's calls in at most 31 days, with \
                       denominators. Use it to compare models by what was kept, not by what was \
                       said.",
-        for_agents: false,
-        searches: false,
-        by_authority: false,
-        input: || schema::parameters(ModelOutcomesReport::PARAMETERS),
-        output: || schema::reply(published!("ModelOutcomes")),
-        ask: |arguments, _| {
-            of_route::<ModelOutcomesReport>(arguments, Question::ModelOutcomesReport)
-        },
+        ..route!(ModelOutcomesReport => "ModelOutcomes")
     },
     Tool {
         name: "accepted_work_lifecycle_report",
@@ -163,17 +165,7 @@ pub(crate) static TOOLS: [Tool; 8] = [
         description: "Counts what became of accepted work in at most 31 days: committed, kept, \
                       tested, merged, with denominators. What is unknown is counted separately and \
                       is not a failure.",
-        for_agents: false,
-        searches: false,
-        by_authority: false,
-        input: || schema::parameters(AcceptedWorkLifecycleReport::PARAMETERS),
-        output: || schema::reply(published!("AcceptedWorkLifecycle")),
-        ask: |arguments, _| {
-            of_route::<AcceptedWorkLifecycleReport>(
-                arguments,
-                Question::AcceptedWorkLifecycleReport,
-            )
-        },
+        ..route!(AcceptedWorkLifecycleReport => "AcceptedWorkLifecycle")
     },
 ];
 

@@ -26,7 +26,7 @@ pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_differen
 pub use self::lifecycle::{
     NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, STAGE_WITHOUT_ERASED, stages,
 };
-pub use self::models::{ATTRIBUTION_RATE, CI_PASS_RATE, Line};
+pub use self::models::{ATTRIBUTION_RATE, Line};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};

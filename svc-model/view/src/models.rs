@@ -10,10 +10,6 @@ use crate::surface::Surface;
 pub const ATTRIBUTION_RATE: &str = "calls whose output is found in a file of a pushed commit; a \
                                     lower bound on retention, since what was edited much is not \
                                     found again.";
-/// What `ci_pass_rate` is.
-pub const CI_PASS_RATE: &str = "of the model's commits at which its Session was observed and that CI \
-                                judged; a commit without a verdict is no failure.";
-
 /// What was said of something.
 pub type Line = (String, String);
 

@@ -59,16 +59,37 @@ fn bringing<'d>(
 }
 
 impl Surface {
-    /// Returns a number of events.
-    pub fn events(self, events: EventCount) -> String {
+    /// Returns what was captured of a Session: its name, its number, and what is known of it.
+    pub fn captured(self, dossier: &SessionDossier) -> [(&'static str, String, String); 6] {
+        let coverage = dossier.coverage;
+        let only = |name, count| (name, self.events(count), String::new());
+        [
+            (
+                "calls",
+                self.events(coverage.inference_calls),
+                self.models(dossier),
+            ),
+            (
+                "decisions",
+                self.events(coverage.developer_decisions),
+                self.decisions(dossier),
+            ),
+            only("edits observed", coverage.edit_observations),
+            only("edits rejected", coverage.rejected_edits),
+            only("retries", coverage.retry_linkages),
+            (
+                "commits",
+                self.whole(dossier.attributed_commits.len() as u64),
+                String::new(),
+            ),
+        ]
+    }
+
+    fn events(self, events: EventCount) -> String {
         let visible = self.whole(events.visible);
-        if events.quarantined == 0 {
-            visible
-        } else {
-            format!(
-                "{visible} (and {} quarantined)",
-                self.whole(events.quarantined)
-            )
+        match events.quarantined {
+            0 => visible,
+            quarantined => format!("{visible} (and {} quarantined)", self.whole(quarantined)),
         }
     }
 
@@ -84,7 +105,7 @@ impl Surface {
     }
 
     /// Returns the models in brackets, by number of calls, and the known token counts.
-    pub fn models(self, dossier: &SessionDossier) -> String {
+    fn models(self, dossier: &SessionDossier) -> String {
         let mut models: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut input, mut output) = (0_i64, 0_i64);
         for event in dossier.timeline.iter().filter_map(Open::known) {
@@ -121,7 +142,7 @@ impl Surface {
     }
 
     /// Returns in brackets what was decided.
-    pub fn decisions(self, dossier: &SessionDossier) -> String {
+    fn decisions(self, dossier: &SessionDossier) -> String {
         let (mut accepted, mut rejected, mut by_rule) = (0, 0, 0);
         for event in dossier.timeline.iter().filter_map(Open::known) {
             if let TimelineEvent::DeveloperDecision {

@@ -193,10 +193,10 @@ pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -
 }
 
 /// Returns named values.
-pub(super) fn fields(fields: Vec<(&str, Markup)>) -> Markup {
+pub(super) fn fields<N: AsRef<str>>(fields: Vec<(N, Markup)>) -> Markup {
     html! {
         dl.fields {
-            @for (name, value) in fields { div { dt { (name) } dd { (value) } } }
+            @for (name, value) in fields { div { dt { (name.as_ref()) } dd { (value) } } }
         }
     }
 }

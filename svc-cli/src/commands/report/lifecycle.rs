@@ -10,7 +10,7 @@ use svc_view::{
     stages,
 };
 
-use super::merge_retention::scores;
+use super::merge_retention::{merged, scores};
 use super::page::{Page, bar, known_bar, known_part, known_rate, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
@@ -132,23 +132,14 @@ fn merge_durability(page: &mut Page, report: &LifecycleReport) {
         "  {}: {NOT_EVERY_PULL_REQUEST}",
         panel.coverage_qualification
     ));
-    page.line(format!(
-        "  in one merged pull request: {}",
-        known_rate(
-            panel.unique_pull_request_membership,
-            panel.attributed_file_candidates,
-            why
-        )
-    ));
-    if panel.attributed_file_candidates > 0 {
-        page.unobservable("it", why);
-    }
-    page.skips("not in one", &panel.membership);
-    page.line(format!(
-        "  scored: {}",
-        rate(panel.scored_rows, panel.unique_pull_request_membership)
-    ));
-    page.skips("not scored", &panel.scoring_skips);
+    let steps = [
+        panel.attributed_file_candidates,
+        panel.unique_pull_request_membership,
+        panel.scored_rows,
+    ];
+    let said = why.filter(|_| panel.attributed_file_candidates > 0);
+    let skips = (&panel.membership, &panel.scoring_skips);
+    merged(page, steps, skips, why, said);
     page.line(format!("  {SCORES}"));
     scores(page, [("head", &panel.head), ("merge", &panel.merge)]);
     page.said(SHELL.coverage(&panel.coverage));

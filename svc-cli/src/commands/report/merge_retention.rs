@@ -1,8 +1,8 @@
 use clap::Args;
 use svc_engine::read;
 use svc_model::reports::{
-    Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
-    UncheckedPullRequests, merges_unobservable,
+    Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ScoringSkip, ThresholdShare,
+    UncheckedPullRequests, Unobservable, merges_unobservable,
 };
 use svc_view::SHELL;
 
@@ -58,21 +58,13 @@ fn render(report: &MergeRetentionReport, window: &str) -> String {
         "  attributed: {}",
         report.attributed_file_candidates
     ));
-    page.line(format!(
-        "  in one merged pull request: {}",
-        known_rate(
-            report.candidates_joined_to_merge,
-            report.attributed_file_candidates,
-            why
-        )
-    ));
-    page.unobservable("it", why);
-    page.skips("not in one", &report.membership);
-    page.line(format!(
-        "  scored: {}",
-        rate(report.scored_rows, report.candidates_joined_to_merge)
-    ));
-    page.skips("not scored", &report.scoring_skips);
+    let steps = [
+        report.attributed_file_candidates,
+        report.candidates_joined_to_merge,
+        report.scored_rows,
+    ];
+    let skips = (&report.membership, &report.scoring_skips);
+    merged(&mut page, steps, skips, why, why);
     page.line(format!(
         "  merged pull requests: {}, of which scored: {}",
         report.joined_pull_requests, report.scored_pull_requests
@@ -127,6 +119,25 @@ fn explain(
             numbers.join(" ")
         ));
     }
+}
+
+/// Adds how many of the candidates are in one merged pull request, and how many of these are scored.
+/// `said` is why it is unknown, if that is to be said in a sentence.
+pub(super) fn merged(
+    page: &mut Page,
+    [candidates, joined, scored]: [u64; 3],
+    (not_joined, not_scored): (&Counts<MembershipSkip>, &Counts<ScoringSkip>),
+    why: Option<Unobservable>,
+    said: Option<Unobservable>,
+) {
+    page.line(format!(
+        "  in one merged pull request: {}",
+        known_rate(joined, candidates, why)
+    ));
+    page.unobservable("it", said);
+    page.skips("not in one", not_joined);
+    page.line(format!("  scored: {}", rate(scored, joined)));
+    page.skips("not scored", not_scored);
 }
 
 /// Adds the scores at the final head and at the merge.

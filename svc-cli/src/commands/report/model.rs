@@ -5,7 +5,7 @@ use svc_engine::read;
 use svc_model::id::OrgId;
 use svc_model::reports::{ModelReport, ModelRow, Unobservable};
 use svc_model::time::Instant;
-use svc_view::{ATTRIBUTION_RATE, CI_PASS_RATE, NO_COMMIT, SHELL};
+use svc_view::{ATTRIBUTION_RATE, NO_COMMIT, SHELL};
 
 use super::page::{Page, bar, known_bar, known_part, known_rate, rate, window};
 use super::{CohortOptions, comparison as compared, shares, stratification, up_to_now};
@@ -182,7 +182,10 @@ fn rows(page: &mut Page, report: &ModelReport) {
     let unjudged = rows.iter().all(|row| row.ci_linked == 0);
     page.unobservable("ci_pass_rate", unjudged.then_some(Unobservable::NoCi));
     page.line(format!("  attribution_rate: {ATTRIBUTION_RATE}"));
-    page.line(format!("  ci_pass_rate: {CI_PASS_RATE}"));
+    page.line(
+        "  ci_pass_rate: of the model's commits at which its Session was observed and that CI judged; \
+         a commit without a verdict is no failure.",
+    );
     page.line("  accepts and rejects: by people, not by rules.");
 }
 

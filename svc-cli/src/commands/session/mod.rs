@@ -113,19 +113,9 @@ fn render(dossier: &SessionDossier, tail: usize, now: Instant) -> String {
 pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     let mut fields = Fields::default();
     fields.add("seen", span(dossier, now));
-    let coverage = dossier.coverage;
-    fields.add(
-        "calls",
-        SHELL.events(coverage.inference_calls) + &SHELL.models(dossier),
-    );
-    fields.add(
-        "decisions",
-        SHELL.events(coverage.developer_decisions) + &SHELL.decisions(dossier),
-    );
-    fields.add("edits observed", SHELL.events(coverage.edit_observations));
-    fields.add("edits rejected", SHELL.events(coverage.rejected_edits));
-    fields.add("retries", SHELL.events(coverage.retry_linkages));
-    fields.add("commits", dossier.attributed_commits.len().to_string());
+    for (name, count, known) in SHELL.captured(dossier) {
+        fields.add(name, count + &known);
+    }
     if let Some(count) = dossier.content_erased {
         fields.add("content erased", format!("of {count} facts"));
     }

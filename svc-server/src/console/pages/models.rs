@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{ModelReport, ModelRow, Stratification, Unobservable};
-use svc_view::{ATTRIBUTION_RATE, CI_PASS_RATE, CONSOLE, NO_COMMIT};
+use svc_view::{ATTRIBUTION_RATE, CONSOLE, NO_COMMIT};
 
 use super::period::{self, Period};
 use super::{caveat, repository, share};
@@ -79,10 +79,9 @@ fn rates(report: &ModelReport) -> Markup {
             h2 #passed { "Commits that CI passed" }
             (plot::shares("ci_pass_rate: passed of the commits with a verdict, with 95 % intervals",
                 &of(|row| (row.ci_passed, row.ci_linked), None)))
-            (note(&format!(
-                "{} Models that do different work are not made alike by a rate.",
-                capital(CI_PASS_RATE)
-            )))
+            (note("Of the model's commits at which its Session was observed and that CI judged. A commit \
+                   without a verdict is no failure. Models that do different work are not made alike by \
+                   a rate."))
         }
     }
 }

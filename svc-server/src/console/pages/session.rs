@@ -10,7 +10,7 @@ use svc_view::{CONSOLE, branches};
 use super::{repository, timeline};
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, inert, moment, whole};
+use crate::console::text::{NONE, ago, capital, inert, moment, whole};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
@@ -35,41 +35,21 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 
 fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
     let now = visit.now;
-    let coverage = &dossier.coverage;
     let calls = Link::to("/console/calls").with("session_id", dossier.session_id.as_str());
-    let mut values = vec![
-        (
-            "Seen",
-            html! {
-                (moment(dossier.first_observed_at)) " to " (moment(dossier.last_observed_at))
-                " (" (ago(dossier.last_observed_at, now)) ")"
-            },
-        ),
-        (
-            "Calls",
-            html! { a href=(calls) { (CONSOLE.events(coverage.inference_calls)) } (CONSOLE.models(dossier)) },
-        ),
-        (
-            "Decisions",
-            html! { (CONSOLE.events(coverage.developer_decisions)) (CONSOLE.decisions(dossier)) },
-        ),
-        (
-            "Edits observed",
-            html! { (CONSOLE.events(coverage.edit_observations)) },
-        ),
-        (
-            "Edits rejected",
-            html! { (CONSOLE.events(coverage.rejected_edits)) },
-        ),
-        (
-            "Retries",
-            html! { (CONSOLE.events(coverage.retry_linkages)) },
-        ),
-        ("Commits", html! { (dossier.attributed_commits.len()) }),
-    ];
+    let seen = html! {
+        (moment(dossier.first_observed_at)) " to " (moment(dossier.last_observed_at))
+        " (" (ago(dossier.last_observed_at, now)) ")"
+    };
+    let mut values = vec![("Seen".to_owned(), seen)];
+    for (name, count, known) in CONSOLE.captured(dossier) {
+        let link = (name == "calls").then_some(&calls);
+        let count =
+            html! { @if let Some(link) = link { a href=(link) { (count) } } @else { (count) } };
+        values.push((capital(name), html! { (count) (known) }));
+    }
     for (reason, count) in &dossier.repository_skipped {
         let skipped = html! { (whole(*count)) " " code { (inert(reason.as_str())) } };
-        values.push(("Skipped", skipped));
+        values.push(("Skipped".to_owned(), skipped));
     }
     html! {
         (fields(values))
