@@ -13,10 +13,9 @@ use svc_model::problem::{Detail, Problem, QueryFault};
 use svc_model::request::{Incoming, Refusal as Unread, Request};
 
 use crate::page::{CALLS, MESSAGES, Page, Paged};
-use crate::question::Question;
 use crate::refusal::Refusal;
 use crate::schema::VERSION;
-use crate::tool::Tool;
+use crate::tool::{Question, Tool};
 
 /// A question, and the requested page of its reply.
 #[derive(Debug)]

@@ -23,9 +23,10 @@ mod structured;
 mod text;
 mod tool;
 
-pub use self::question::{Ask, Service};
+pub use self::question::Ask;
 pub use self::refusal::Refusal;
 pub use self::server::McpServer;
+pub use self::tool::Service;
 
 /// The maximum size of a reply in bytes. A larger one is refused, because no agent could read it.
 pub const REPLY_BYTES_MAX: usize = svc_model::limit::EVIDENCE_REPLY_BYTES_MAX;

@@ -1,16 +1,9 @@
-//! Questions to the service, independent of the transport, and what is said of each reply.
+//! Questions to the service, independent of the transport.
 
 use bytes::Bytes;
-use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint, EvidenceInventory,
-    EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
-    ModelOutcomesReport, Selected, SessionQuery,
-};
-use svc_model::identity::Authority;
-use svc_model::json::Object;
+use svc_model::endpoint::Endpoint;
 
 use crate::refusal::Refusal;
-use crate::text;
 
 /// A service that answers the requests to one route.
 pub trait Ask<E: Endpoint> {
@@ -22,25 +15,25 @@ pub trait Ask<E: Endpoint> {
     fn ask(&self, request: E::Request) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
 }
 
-/// Lists the routes behind the tools, each with the text of its reply.
+/// Declares the questions: the routes behind the tools, each with the text of its reply.
 macro_rules! questions {
     ($($endpoint:ident => |$request:pat_param, $reply:ident| $text:expr;)+) => {
         /// A request to one of the routes behind the tools.
         #[derive(Clone, Debug)]
         pub(crate) enum Question {
-            $($endpoint(<$endpoint as Endpoint>::Request),)+
+            $($endpoint(<$endpoint as svc_model::endpoint::Endpoint>::Request),)+
         }
 
         impl Question {
             /// Asks the service and returns the body of the reply.
-            pub(crate) async fn put(self, service: &impl Service) -> Result<Bytes, Refusal> {
+            pub(crate) async fn put(self, service: &impl Service) -> Result<bytes::Bytes, $crate::refusal::Refusal> {
                 match self {
-                    $(Self::$endpoint(request) => Ask::<$endpoint>::ask(service, request).await,)+
+                    $(Self::$endpoint(request) => $crate::question::Ask::<$endpoint>::ask(service, request).await,)+
                 }
             }
 
             /// Writes the text for a reply.
-            pub(crate) fn text(&self, reply: &Object) -> String {
+            pub(crate) fn text(&self, reply: &svc_model::json::Object) -> String {
                 match self {
                     $(Self::$endpoint($request) => {
                         let $reply = reply;
@@ -51,13 +44,13 @@ macro_rules! questions {
         }
 
         /// A service that answers the questions of one caller.
-        pub trait Service: $(Ask<$endpoint> +)+ Send + Sync + 'static {
+        pub trait Service: $($crate::question::Ask<$endpoint> +)+ Send + Sync + 'static {
             /// Returns the caller's authority.
             ///
             /// # Errors
             ///
             /// If the service cannot be reached or does not know the caller.
-            fn authority(&self) -> impl Future<Output = Result<Authority, Refusal>> + Send;
+            fn authority(&self) -> impl Future<Output = Result<svc_model::identity::Authority, $crate::refusal::Refusal>> + Send;
 
             /// Returns whether the caller may search any Session. The operator's token searches
             /// only those in the settings, of which there may be none.
@@ -65,19 +58,4 @@ macro_rules! questions {
         }
     };
 }
-
-questions! {
-    Discovery => |request, reply| text::sessions(reply, request.max_bytes.get());
-    Selected => |request, reply| text::parts(reply, request.max_bytes.get());
-    GrantInventory => |_, reply| text::calls(reply);
-    GrantManifest => |_, reply| text::messages(reply);
-    GrantRead => |_, reply| text::read(reply);
-    EvidenceInventory => |_, reply| text::calls(reply);
-    EvidenceManifest => |_, reply| text::messages(reply);
-    EvidenceReading => |_, reply| text::read(reply);
-    SessionQuery => |_, reply| text::session(reply);
-    CommitQuery => |_, reply| text::commit(reply);
-    CiRunsQuery => |_, reply| text::ci_runs(reply);
-    ModelOutcomesReport => |_, reply| text::model_outcomes(reply);
-    AcceptedWorkLifecycleReport => |_, reply| text::accepted_work_lifecycle(reply);
-}
+pub(crate) use questions;

@@ -21,12 +21,11 @@ use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
 use crate::arguments::{self, Asked};
-use crate::question::Service;
 use crate::refusal::Refusal;
 use crate::resource::{self, Place};
 use crate::structured::Structured;
 use crate::text;
-use crate::tool::{INSTRUCTIONS, TOOLS, Tool};
+use crate::tool::{INSTRUCTIONS, Service, TOOLS, Tool};
 
 /// The methods, of all revisions, that are answered. A request is read as one of these methods only
 /// if its parameters fit.

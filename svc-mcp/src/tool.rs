@@ -1,18 +1,38 @@
-//! The tools: their names, when to use them, their input and output, and what they ask.
+//! The tools: their names, when to use them, their input and output, what they ask, and what is said
+//! of the reply.
 
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Endpoint as _, ModelOutcomesReport,
-    SessionQuery,
+    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Discovery, Endpoint as _,
+    EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
+    ModelOutcomesReport, Selected, SessionQuery,
 };
 use svc_model::identity::Authority;
 
 use crate::arguments::{Asked, of_body, of_route, opening};
-use crate::question::Question;
+use crate::question::questions;
 use crate::refusal::Refusal;
 use crate::schema::{self, published};
+use crate::text;
+
+// What tools ask, and what is said of the reply.
+questions! {
+    Discovery => |request, reply| text::sessions(reply, request.max_bytes.get());
+    Selected => |request, reply| text::parts(reply, request.max_bytes.get());
+    GrantInventory => |_, reply| text::calls(reply);
+    GrantManifest => |_, reply| text::messages(reply);
+    GrantRead => |_, reply| text::read(reply);
+    EvidenceInventory => |_, reply| text::calls(reply);
+    EvidenceManifest => |_, reply| text::messages(reply);
+    EvidenceReading => |_, reply| text::read(reply);
+    SessionQuery => |_, reply| text::session(reply);
+    CommitQuery => |_, reply| text::commit(reply);
+    CiRunsQuery => |_, reply| text::ci_runs(reply);
+    ModelOutcomesReport => |_, reply| text::model_outcomes(reply);
+    AcceptedWorkLifecycleReport => |_, reply| text::accepted_work_lifecycle(reply);
+}
 
 /// The end of the description of each tool that quotes captured content.
 macro_rules! data {
