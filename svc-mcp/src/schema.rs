@@ -78,54 +78,51 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
         .collect();
     let required = parameters.iter().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
-    let mut schema = JsonObject::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), properties.into());
-    schema.insert("required".to_owned(), required.into());
-    schema.insert("additionalProperties".to_owned(), false.into());
-    schema
+    members(json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }))
+}
+
+/// Returns the members of an object.
+fn members(value: Value) -> JsonObject {
+    match value {
+        Value::Object(members) => members,
+        _ => JsonObject::new(),
+    }
 }
 
 /// Returns the input schema for opening evidence: the calls of a Session, the parts of a call, or
 /// exact parts.
 pub(crate) fn opening() -> JsonObject {
     let mut schema = body(published!("EvidenceReadRequest"));
-    schema.insert("required".to_owned(), json!(["session_id"]));
-    schema.insert(
-        "description".to_owned(),
-        "Asks for the calls of a Session, the parts of a call, or exact parts.".into(),
-    );
-    schema.insert("title".to_owned(), "OpenEvidence".into());
+    schema.extend(members(json!({
+        "title": "OpenEvidence",
+        "description": "Asks for the calls of a Session, the parts of a call, or exact parts.",
+        "required": ["session_id"],
+    })));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert(
-            "inference_call_id".to_owned(),
-            json!({
+        properties.extend(members(json!({
+            "inference_call_id": {
                 "$ref": "#/$defs/InferenceCallId",
                 "description": "The call whose messages and parts to list. Cannot be used with references.",
-            }),
-        );
-        properties.insert(
-            "explain".to_owned(),
-            json!({
+            },
+            "explain": {
                 "type": "boolean",
                 "description": "Whether to include what the capture left out of the call. Only with inference_call_id.",
-            }),
-        );
-        properties.insert(
-            "limit".to_owned(),
-            json!({
+            },
+            "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "description": "The maximum number of calls or messages to list; by default all. Cannot be used with references.",
-            }),
-        );
-        properties.insert(
-            "cursor".to_owned(),
-            json!({
+            },
+            "cursor": {
                 "type": "string",
                 "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4. Cannot be used with references.",
-            }),
-        );
+            },
+        })));
     }
     schema
 }
@@ -155,11 +152,7 @@ pub(crate) fn opened() -> JsonObject {
         definitions.insert(name.to_owned(), schema.into());
         alternatives.push(json!({"$ref": format!("#/$defs/{name}")}));
     }
-    let mut schema = JsonObject::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("anyOf".to_owned(), alternatives.into());
-    schema.insert("$defs".to_owned(), definitions.into());
-    schema
+    members(json!({"type": "object", "anyOf": alternatives, "$defs": definitions}))
 }
 
 #[cfg(test)]

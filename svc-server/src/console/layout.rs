@@ -64,6 +64,19 @@ impl Page {
         }
     }
 
+    /// Returns a page with a form above its body, or above the problem for which it has none.
+    pub(super) fn of(
+        section: Section,
+        title: impl Into<String>,
+        form: &Markup,
+        body: Result<Markup, Problem>,
+    ) -> Self {
+        match body {
+            Ok(body) => Self::new(section, title, html! { (form) (body) }),
+            Err(problem) => Self::new(section, title, form.clone()).with_problem(problem),
+        }
+    }
+
     /// Returns a page for a problem.
     pub(super) fn refused(problem: &Problem) -> Self {
         Self::new(Section::Other, "Nothing to show", html! {}).with_problem(problem.clone())

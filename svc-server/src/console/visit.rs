@@ -87,6 +87,20 @@ impl Visit {
         E::Request::read(&incoming).map_err(Problem::from)
     }
 
+    /// Calls a route with the request that the address holds.
+    pub(super) async fn ask_given<E, A>(
+        &self,
+        defaults: &[(&str, String)],
+        function: impl FnOnce(Exchange, E::Request) -> A,
+    ) -> Result<E::Reply, Problem>
+    where
+        E: Endpoint,
+        A: Future<Output = Result<E::Reply, Problem>>,
+    {
+        self.ask::<E, A>(function, self.request::<E>(defaults)?)
+            .await
+    }
+
     /// Calls a route with a request: checks authority, does the work, and limits the reply to the
     /// route's maximum.
     pub(super) async fn ask<E, A>(

@@ -38,17 +38,13 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         until_field(&visit),
     ];
     let form = narrowing("/console/abandonment", "Narrow the Sessions", &fields);
-    let page = |body: Markup| {
-        let body = html! { (form) (body) };
-        Page::new(Section::Abandonment, "Abandonment", body)
-    };
-    match report(&visit).await {
-        Ok((extent, report)) => Ok(page(html! {
+    let body = report(&visit).await.map(|(extent, report)| {
+        html! {
             (past::describe(("Every Session", "Sessions of the calls"), &extent))
             (shown(&visit, &report))
-        })),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+        }
+    });
+    Ok(Page::of(Section::Abandonment, "Abandonment", &form, body))
 }
 
 async fn report(visit: &Visit) -> Result<(Extent, AbandonmentReport), Problem> {

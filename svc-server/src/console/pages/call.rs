@@ -19,9 +19,8 @@ const WORD_CHARACTERS: usize = 40;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
-    let request = visit.request::<EvidenceManifest>(&explain)?;
     let manifest = visit
-        .ask::<EvidenceManifest, _>(evidence::manifest, request)
+        .ask_given::<EvidenceManifest, _>(&explain, evidence::manifest)
         .await?;
     let page = Page::new(Section::Sessions, "Call", shown(&manifest));
     let calls = Link::to("/console/calls").with("session_id", manifest.session_id.as_str());

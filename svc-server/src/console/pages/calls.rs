@@ -13,9 +13,8 @@ use crate::console::visit::Visit;
 use crate::routes::evidence;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let request = visit.request::<EvidenceInventory>(&[])?;
     let inventory = visit
-        .ask::<EvidenceInventory, _>(evidence::inventory, request)
+        .ask_given::<EvidenceInventory, _>(&[], evidence::inventory)
         .await?;
     let session_id = &inventory.session_id;
     let rows = inventory.calls.iter().map(|call| {

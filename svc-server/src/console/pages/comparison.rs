@@ -28,10 +28,6 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .as_ref()
         .map(|(_, outcomes)| &outcomes.report.rows[..]);
     let form = form(&visit, rows.unwrap_or_default());
-    let page = |body: Markup| {
-        let body = html! { (form) (body) };
-        Page::new(Section::Comparison, "Comparison of two models", body)
-    };
     let shown = outcomes.and_then(|(period, outcomes)| {
         let asked = Asked::read(&visit)?;
         Ok(html! {
@@ -41,10 +37,8 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             (shown(&asked, &outcomes.report))
         })
     });
-    match shown {
-        Ok(body) => Ok(page(body)),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let title = "Comparison of two models";
+    Ok(Page::of(Section::Comparison, title, &form, shown))
 }
 
 async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {

@@ -52,21 +52,14 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         ("explain", "true".to_owned()),
     ];
     let form = form(&visit, &known, &defaults);
-    let page = |body: Markup| Page::new(Section::Failures, "CI failures", html! { (form) (body) });
-    if visit.given("repo").is_none() && visit.given("repository_id").is_none() {
-        return Ok(page(choose(&known)));
-    }
-    let failures = match visit.request::<CiFailuresQuery>(&defaults) {
-        Ok(request) => {
-            let ask = visit.ask::<CiFailuresQuery, _>(query::ci_failures, request);
-            ask.await
-        }
-        Err(problem) => Err(problem),
+    let body = if visit.given("repo").is_none() && visit.given("repository_id").is_none() {
+        Ok(choose(&known))
+    } else {
+        let ask = visit.ask_given::<CiFailuresQuery, _>(&defaults, query::ci_failures);
+        ask.await
+            .map(|failures| shown(&visit, &failures, &defaults))
     };
-    match failures {
-        Ok(failures) => Ok(page(shown(&visit, &failures, &defaults))),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    Ok(Page::of(Section::Failures, "CI failures", &form, body))
 }
 
 fn form(visit: &Visit, known: &[String], defaults: &[(&str, String)]) -> Markup {

@@ -24,11 +24,8 @@ use crate::routes::reports;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let form = period::form(&visit, "/console/lifecycle");
-    let page = |body: Markup| Page::new(Section::Lifecycle, "Lifecycle", html! { (form) (body) });
-    match report(&visit).await {
-        Ok(body) => Ok(page(body)),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let body = report(&visit).await;
+    Ok(Page::of(Section::Lifecycle, "Lifecycle", &form, body))
 }
 
 async fn report(visit: &Visit) -> Result<Markup, Problem> {

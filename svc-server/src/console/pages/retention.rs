@@ -20,21 +20,15 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         "Choose the days of the calls",
         &fields,
     );
-    let page = |body: Markup| {
-        Page::new(
-            Section::Retention,
-            "Merge retention",
-            html! { (form) (body) },
-        )
-    };
-    match report(&visit).await {
-        Ok((extent, report)) => Ok(page(html! {
+    let body = match report(&visit).await {
+        Ok((extent, report)) => Ok(html! {
             (past::describe(("Calls of all history", "Calls"), &extent))
             (caveat::of_mirrors(&visit).await?)
             (shown(&report))
-        })),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+        }),
+        Err(problem) => Err(problem),
+    };
+    Ok(Page::of(Section::Retention, "Merge retention", &form, body))
 }
 
 /// Returns the range of the report, and the report.

@@ -29,14 +29,6 @@ const NARROWING: [&str; 7] = [
 ];
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let list = match visit.request::<SessionsQuery>(&[]) {
-        Ok(request) => {
-            visit
-                .ask::<SessionsQuery, _>(query::sessions, request)
-                .await
-        }
-        Err(problem) => Err(problem),
-    };
     let given = |name| visit.given(name).unwrap_or_default();
     let agents: Vec<(&str, &str)> = std::iter::once(("", "any"))
         .chain(
@@ -60,11 +52,9 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         field("Repository", "repo", Kind::Text),
     ];
     let form = narrowing("/console/sessions", "Filter the Sessions", &fields);
-    let page = |body: Markup| Page::new(Section::Sessions, "Sessions", html! { (form) (body) });
-    match list {
-        Ok(list) => Ok(page(shown(&visit, &list))),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let ask = visit.ask_given::<SessionsQuery, _>(&[], query::sessions);
+    let body = ask.await.map(|list| shown(&visit, &list));
+    Ok(Page::of(Section::Sessions, "Sessions", &form, body))
 }
 
 fn shown(visit: &Visit, list: &SessionList) -> Markup {
