@@ -30,4 +30,4 @@ pub use self::models::{ATTRIBUTION_RATE, Line};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
-pub use self::text::{escaped, is_hidden};
+pub use self::text::is_hidden;

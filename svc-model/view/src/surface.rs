@@ -26,7 +26,7 @@ pub struct Surface {
     /// What is written for the rate of nothing.
     no_rate: &'static str,
     /// The minus sign.
-    pub minus: char,
+    pub(crate) minus: char,
     /// The units of minutes, hours and days.
     units: [&'static str; 3],
     percent: &'static str,

@@ -25,7 +25,7 @@ const SURROGATE_BYTES: usize = 3;
 /// Returns a captured text, which may have several lines. Lone surrogates are escaped. Each other
 /// character except line breaks and tabs is added by `push`, which escapes what its surface must
 /// not show.
-pub fn escaped(text: &Text, push: impl Fn(char, &mut String)) -> String {
+pub(crate) fn escaped(text: &Text, push: impl Fn(char, &mut String)) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text.as_bytes();
     loop {
