@@ -2,13 +2,13 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::display::{model, reason};
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
 };
 use svc_model::time::Instant;
+use svc_view::{SHELL, model, reason};
 
 use super::moment::optional_boundary;
 use super::repository::{self, RepositoryOptions};
@@ -89,15 +89,8 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
 fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     let named = repository::named(&repository.repo, repository.repository_identity.as_ref());
     let mut lines = vec![named + "\n"];
-    let others: Vec<String> = repository
-        .observed_repo_slugs
-        .iter()
-        .filter(|name| **name != repository.repo)
-        .map(|name| escape(name))
-        .collect();
-    if !others.is_empty() {
-        lines.push(format!("  also named {}\n", others.join(", ")));
-    }
+    let others = SHELL.other_names(repository);
+    lines.extend(others.map(|others| format!("  also named {others}\n")));
     for session in &repository.observed_sessions {
         lines.push(format!(
             "  session {}  ({} observed)\n",

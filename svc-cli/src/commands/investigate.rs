@@ -13,9 +13,10 @@ use svc_model::query::{
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
+use svc_view::SHELL;
 
 use super::ci::{FoundRun, RunOptions, commit_command, fields, not_stored, others};
-use super::session::{results, summary};
+use super::session::summary;
 use super::{commit, service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -219,7 +220,10 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
         } else {
             String::new()
         };
-        fields.add("ci", name + &results(outcomes));
+        fields.add(
+            "ci",
+            name + &SHELL.or_none(SHELL.results(outcomes).unwrap_or_default()),
+        );
     }
     for (reason, count) in commit.repository_skipped.iter().flatten() {
         fields.add("skipped", format!("{count} {reason}"));

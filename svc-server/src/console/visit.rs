@@ -87,6 +87,14 @@ impl Visit {
         E::Request::read(&incoming).map_err(Problem::from)
     }
 
+    /// Calls a route with the request that the address holds.
+    pub(super) async fn ask_given<E: Handle>(
+        &self,
+        defaults: &[(&str, String)],
+    ) -> Result<E::Reply, Problem> {
+        self.ask::<E>(self.request::<E>(defaults)?).await
+    }
+
     /// Calls a route with a request: checks authority, does the work, and limits the reply to the
     /// route's maximum.
     pub(super) async fn ask<E: Handle>(&self, request: E::Request) -> Result<E::Reply, Problem> {

@@ -12,8 +12,7 @@ use crate::console::text::{any, inert, moment, whole};
 use crate::console::visit::Visit;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let request = visit.request::<EvidenceInventory>(&[])?;
-    let inventory = visit.ask::<EvidenceInventory>(request).await?;
+    let inventory = visit.ask_given::<EvidenceInventory>(&[]).await?;
     let session_id = &inventory.session_id;
     let rows = inventory.calls.iter().map(|call| {
         let id = call.inference_call_id.to_string();

@@ -2,12 +2,12 @@
 //! CI.
 
 use maud::{Markup, html};
-use svc_model::display::{model, product, reason};
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository};
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
+use svc_view::{CONSOLE, model, product, reason};
 
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
@@ -63,12 +63,6 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
 }
 
 fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
-    let others: Vec<String> = of
-        .observed_repo_slugs
-        .iter()
-        .filter(|name| **name != of.repo)
-        .map(|name| inert(name))
-        .collect();
     let observed = of.observed_sessions.iter().map(|session| {
         vec![
             sessions::link(&session.session_id),
@@ -78,7 +72,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
     html! {
         section {
             h2 { (repository::shown(&of.repo, of.repository_identity.as_ref())) }
-            @if !others.is_empty() { p { "Also named " (others.join(", ")) "." } }
+            @if let Some(others) = CONSOLE.other_names(of) { p { "Also named " (others) "." } }
             @if of.observed_sessions.is_empty() {
                 p { "No Session was observed here, but there may have been one." }
             } @else {

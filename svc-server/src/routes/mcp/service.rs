@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use svc_mcp::{Question, Refusal, Service};
+use svc_mcp::{Ask, Refusal, Service};
 use svc_model::endpoint::Selected;
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
@@ -51,32 +51,12 @@ impl Asker {
         all.extend(held);
         Ok(body.into())
     }
+}
 
-    async fn answer(&self, question: Question) -> Result<Bytes, Problem> {
-        macro_rules! put {
-            ($($endpoint:ident)+) => {
-                match question {
-                    $(Question::$endpoint(request) => {
-                        self.put::<svc_model::endpoint::$endpoint>(request).await
-                    })+
-                }
-            };
-        }
-        put! {
-            Discovery
-            Selected
-            GrantInventory
-            GrantManifest
-            GrantRead
-            EvidenceInventory
-            EvidenceManifest
-            EvidenceReading
-            SessionQuery
-            CommitQuery
-            CiRunsQuery
-            ModelOutcomesReport
-            AcceptedWorkLifecycleReport
-        }
+impl<E: Handle> Ask<E> for Asker {
+    async fn ask(&self, request: E::Request) -> Result<Bytes, Refusal> {
+        let answer = self.put::<E>(request).instrument(self.span.clone());
+        answer.await.map_err(|problem| refusal(&problem))
     }
 }
 
@@ -87,10 +67,5 @@ impl Service for Asker {
 
     async fn searches(&self) -> bool {
         check_caller::<Selected>(&self.app, &self.caller).is_ok()
-    }
-
-    async fn ask(&self, question: Question) -> Result<Bytes, Refusal> {
-        let answer = self.answer(question).instrument(self.span.clone()).await;
-        answer.map_err(|problem| refusal(&problem))
     }
 }
