@@ -5,6 +5,9 @@
 //!
 //! One thread does both, with a connection of its own and no read slot, so neither a refresh nor a
 //! request waits for it. Nothing derived here is kept, and a failure costs one log line.
+//!
+//! At most ten seconds a refresh, and at most sixteen refreshes waiting; the rest is logged as
+//! `attributions_not_derived`, with the reason.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

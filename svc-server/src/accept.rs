@@ -1,4 +1,9 @@
 //! Accepts connections and serves the requests on them, each within its limits.
+//!
+//! What is written beneath the routes (a request line that cannot be read, a head too large, two
+//! `Host` or `Authorization`, a `Transfer-Encoding` other than `chunked`) has the same JSON body as
+//! every refusal. A stop closes the listener, ends what is idle or a stranger's, waits for accepted
+//! requests, and then drains the writer.
 
 use std::convert::Infallible;
 use std::pin::Pin;

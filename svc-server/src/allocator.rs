@@ -1,4 +1,8 @@
 //! How the C library keeps freed memory.
+//!
+//! What has 4 MiB or more goes back to the system when it is freed, and there is one heap for each
+//! processor. glibc raises the first bound to whatever was freed before, up to 32 MiB, and has
+//! eight heaps for each processor. `docs/decisions/019-memory-budgets.md` has the figures.
 
 /// Allocations of at least this size are returned to the system when they are freed. Nearly all are
 /// smaller.

@@ -1,4 +1,8 @@
 //! Identifies callers: bearer tokens and what they allow, and the forge's signature.
+//!
+//! A named token is looked up when the head is read (`confirmed`). A context route begins with the
+//! grants that an earlier request read (`assumed`) and looks the token up only when it refuses: a
+//! revoked token is 401 whatever else is wrong.
 
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
 //! Reads a body within its limits on size, time and memory, whatever length its headers announce.
+//!
+//! An incomplete body (a half-closed connection, a reset, a broken chunk) ends the request and
+//! stores nothing, so half of a batch is never taken for the whole. Without a valid credential,
+//! bytes are only counted, so a flood costs no memory; an unauthenticated body of any size is 401
+//! or 413.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};

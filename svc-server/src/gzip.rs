@@ -1,4 +1,7 @@
 //! Inflates a body while it arrives, and never beyond its maximum size.
+//!
+//! For a caller without a credential nothing is decompressed. At the cap the work is abandoned, so
+//! a zip bomb costs at most the cap.
 
 use std::io::{self, Write};
 

@@ -2,7 +2,7 @@
 //!
 //! A connection belongs to a stranger until its request has shown a valid token or signature.
 //! Strangers get little time, earn more by sending, and are the first to give way when places or
-//! memory run short. These limits are not settings. `docs/architecture.md` lists them, and tests
+//! memory run short. These limits are not settings. `docs/reference/limits.md` lists them, and tests
 //! use smaller ones.
 
 use std::time::Duration;

@@ -1,4 +1,7 @@
 //! Limits the rate of log lines that anybody could cause.
+//!
+//! Lines that anybody could cause are written every ten seconds at most, with the number that was
+//! left out.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

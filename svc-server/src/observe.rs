@@ -1,4 +1,9 @@
 //! Logging: a line per request, and the events within it, without content or secrets.
+//!
+//! Each request has a span: its id (`x-request-id`, the sender's or our own, also in the answer),
+//! its route, and once they are known its client and authority. Every event has it, those of
+//! capture and of the blocking thread of a read included. Unknown paths and methods are observed as
+//! all other requests.
 
 use std::error::Error;
 use std::fmt;

@@ -6,6 +6,10 @@
 //! little for the bytes that it sent. When a place or memory is needed, the stranger with the
 //! lowest standing gives way at once. A sender that keeps sending stands above everybody who merely
 //! holds a place or memory. So strangers, however many, never delay a sender who can sign.
+//!
+//! The address of a peer plays no part, because behind a proxy all have one. Idle connections of
+//! known senders give way only while strangers hold no more than the quarter of the places that is
+//! kept for newcomers.
 
 mod memory;
 mod place;

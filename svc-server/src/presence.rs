@@ -3,6 +3,9 @@
 //! Each server keeps its URL in a private file of its own beside its database, and keeps the file
 //! locked while it runs. So a shell finds the last started server on any port, and recognises the
 //! file of a dead one by the missing lock.
+//!
+//! No process id is compared, which may be somebody else's by then. Generated tokens go only to the
+//! address in the file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,6 @@
 //! The only place that knows status codes.
+//!
+//! There is no 500: a panic is caught, logged and answered with 503.
 
 #[cfg(test)]
 mod reference;

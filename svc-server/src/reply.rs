@@ -1,5 +1,8 @@
 //! Answers in JSON, written within their route's maximum, and counted as memory until they are
 //! sent.
+//!
+//! A reply of more than 256 KiB takes its bytes from a budget until the client has read it, so slow
+//! readers hold up only others who ask for large replies too.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -100,7 +100,14 @@ fn every_link_of_the_documentation_leads_somewhere() {
         .parent()
         .expect("the workspace");
     let mut pages: Vec<PathBuf> = Vec::new();
-    for folder in ["", "docs", "docs/integrate", "docs/reference", "svc-client"] {
+    for folder in [
+        "",
+        "docs",
+        "docs/decisions",
+        "docs/integrate",
+        "docs/reference",
+        "svc-client",
+    ] {
         let entries = fs::read_dir(root.join(folder)).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         pages.extend(

@@ -3,6 +3,8 @@
 //!
 //! What they need from outside (the organization, the time of receipt, fresh ids, and what to
 //! redact) is in the [`Receipt`].
+//!
+//! Content that is left out, such as images and files, is counted with its call.
 
 pub mod ci;
 pub mod forge;

@@ -1,4 +1,8 @@
 //! The calls that a report covers, with the evidence about each.
+//!
+//! Each call is tied once to the commits of its Attributions, to the observations behind them and
+//! to the decisions about it; panels only count. What a panel does not count has one reason, so
+//! each population adds up, and nothing that is absent is a negative.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -8,6 +8,10 @@
 //! The content of a repository is untrusted. Sizes are checked before anything is read, bytes are
 //! counted, and git's memory is limited. What is too large or malformed is declined with a closed
 //! reason, and never truncated.
+//!
+//! Questions are asked ahead, as many as a pipe holds (4 KiB). The commits of a push are found by
+//! walking through commits that were read before; git is asked only where commit times do not
+//! follow the history.
 
 mod ancestry;
 mod changes;

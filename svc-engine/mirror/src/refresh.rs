@@ -1,4 +1,9 @@
 //! Refreshes mirrors: the work and its results.
+//!
+//! A refresh reads 1,000 new notes at most, whether a branch reaches their commits or not, and the
+//! next one continues after them. 50,000 notes may wait for a branch; beyond that the oldest are
+//! dropped, and the status says so. A full disk is not a failure: the job waits, and what its git
+//! received is removed.
 
 mod attempt;
 

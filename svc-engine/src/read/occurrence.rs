@@ -1,4 +1,8 @@
 //! Matches every part of a Session's visible calls against a query.
+//!
+//! A history that is sent again with every call is one message with many occurrences: each message
+//! is scored once and its occurrences are counted. Only matches are kept, and chosen parts are read
+//! again, so a Session of any length takes the memory of its list of calls.
 
 use std::collections::{HashMap, HashSet};
 

@@ -7,6 +7,10 @@
 //!
 //! A repository is identified by its number only, not by its names or URLs. A fact without the
 //! number is stored under the name alone, except a rename, which would mean nothing without it.
+//!
+//! What cannot be stored is skipped even if it is only too long: a sender that gets 503 would send
+//! it again for ever. Any other event, such as a ping, is skipped with success and without using
+//! the store.
 
 mod ci;
 mod clone_url;

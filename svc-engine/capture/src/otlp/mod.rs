@@ -16,6 +16,8 @@
 //! | `codex.*` | `codex`, `patch` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
+//!
+//! The answer is `{}`, whatever was skipped; `GET /v1/capture` shows the operator what was skipped.
 
 mod attribute;
 mod claude_code;

@@ -14,6 +14,9 @@
 //! text that was clean once is not searched again. There are no regular expressions and no
 //! backtracking, so the time is proportional to the length of the text. Redaction is idempotent:
 //! redacting again changes nothing.
+//!
+//! Identities (Sessions, calls, models, roles, file paths) are not changed: redaction must not turn
+//! one into another. Whoever adds a sign adds rows to both tables of `samples`.
 
 mod anchor;
 mod assignment;

@@ -4,6 +4,10 @@
 //! These never change, so an entry is always valid, and each snapshot decides whether it may be
 //! shown. Facts are kept with the state of their Session or of the store, and are valid only in
 //! that state. Each kind is bounded in bytes and evicts what was not asked for.
+//!
+//! Whether an entry may be shown is decided in each snapshot. All facts of a Session or commit are
+//! kept, and each report leaves out what was captured after its own moment.
+//! `docs/decisions/013-report-memory.md` says when an entry is valid.
 
 use std::fmt;
 use std::hash::Hash;
