@@ -4,12 +4,9 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
-use svc_model::field::Violations;
-use svc_model::ingest::GatewayProvider;
-use svc_model::problem::{Advice, Problem, ReportBound};
+use svc_client::{BaseUrlError, BuildError};
+use svc_model::problem::Advice;
 
-use crate::commands::service;
 use crate::output::positional;
 
 /// How the program ends.
@@ -96,6 +93,13 @@ impl CommandError {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds the id of the refused request.
+    #[must_use]
+    pub(crate) fn of_request(mut self, id: Option<&str>) -> Self {
+        self.request_id = id.map(str::to_owned);
         self
     }
 
@@ -205,68 +209,6 @@ impl From<BuildError> for CommandError {
         };
         Self::refused("configuration", chain(&error)).hint(hint)
     }
-}
-
-impl From<svc_client::Error> for CommandError {
-    fn from(error: svc_client::Error) -> Self {
-        let message = match error.kind() {
-            // Only for these kinds do the causes add anything.
-            ErrorKind::Unwritable
-            | ErrorKind::Connect
-            | ErrorKind::Transport
-            | ErrorKind::Unreadable => chain(&error),
-            _ => error.to_string(),
-        };
-        let refused = Self {
-            request_id: error.request_id().map(str::to_owned),
-            ..Self::refused(error.kind().code(), message)
-        };
-        let refused = refused.advised(advice(error.kind()));
-        if *error.kind() == ErrorKind::Unauthorized && service::is_unused_token() {
-            return refused.hint(
-                "this token was generated for agents, and is valid once Sessions are granted to it: \
-                 SVC_RETRIEVAL_SESSION_IDS='[\"SESSION\"]' svc serve",
-            );
-        }
-        refused
-    }
-}
-
-/// Returns what to do about an error from a service.
-pub(crate) fn advice(kind: &ErrorKind) -> Advice {
-    let problem = match kind {
-        ErrorKind::Malformed => Problem::MalformedRequest,
-        ErrorKind::BodyIncomplete => Problem::BodyIncomplete,
-        // The advice is the same for every gateway.
-        ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider(GatewayProvider::Unknown),
-        ErrorKind::Unauthorized => Problem::Unauthorized,
-        ErrorKind::Forbidden(Denial::Authority(authority)) => Problem::Forbidden(*authority),
-        ErrorKind::Forbidden(Denial::OutsideGrant) => Problem::OutsideGrant,
-        ErrorKind::NotFound => Problem::NotFound,
-        ErrorKind::RetrievalDisabled => Problem::RetrievalDisabled,
-        ErrorKind::Conflict(code) => Problem::Conflict(*code),
-        ErrorKind::Declined(decline) => Problem::Declined(decline.clone()),
-        ErrorKind::SessionBound(bound) => Problem::SessionBound(*bound),
-        ErrorKind::ReportEvidence => Problem::ReportBound(ReportBound::Evidence),
-        ErrorKind::Oversize => Problem::ReplyTooLarge,
-        ErrorKind::TooLarge => Problem::BodyTooLarge,
-        ErrorKind::Invalid(_) => Problem::Invalid(Violations::default()),
-        ErrorKind::Query(fault) => Problem::Query(*fault),
-        ErrorKind::Busy => Problem::CapacityExceeded,
-        ErrorKind::Deadline => Problem::DeadlineExceeded,
-        ErrorKind::StoreUnavailable => Problem::StoreUnavailable,
-        // The rest are not answers of the service.
-        ErrorKind::Connect => {
-            return Advice::LATER
-                .in_shell("Is the service running? To start one on this machine: `svc serve`.");
-        }
-        ErrorKind::TimedOut | ErrorKind::Transport | ErrorKind::Unavailable { .. } => {
-            return Advice::LATER;
-        }
-        ErrorKind::Forbidden(_) => return Advice::DENIED,
-        _ => return Advice::NONE,
-    };
-    problem.advice()
 }
 
 #[cfg(test)]

@@ -248,6 +248,7 @@ fn every_command_that_a_page_or_a_text_names_can_be_run() {
         "svc-engine",
         "svc-mcp",
         "svc-model",
+        "svc-model/view",
         "svc-server",
     ];
     let sources = crates

@@ -4,15 +4,14 @@
 //! accepts it; output for people uses the product name.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use svc_model::display;
-pub(crate) use svc_model::display::Product;
 use svc_model::open::Open;
+pub(crate) use svc_view::Product;
 
 use crate::output::escape;
 
 /// Returns the product name of a kind of system, escaped.
 pub(crate) fn product<T: Product>(kind: &Open<T>) -> String {
-    escape(display::product(kind))
+    escape(svc_view::product(kind))
 }
 
 /// Returns the parser for an argument that names a kind of system. Its help lists the products.

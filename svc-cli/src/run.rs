@@ -4,6 +4,7 @@ use svc_engine::store::QuarantineAction;
 
 use crate::cli::{Cli, Command};
 use crate::error::CommandError;
+use crate::help;
 use crate::output::Output;
 
 /// Runs the command.
@@ -50,7 +51,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Login(login) => login.run(output),
         Command::Logout(logout) => logout.run(output),
         Command::Config(config) => config.run(output),
-        Command::Completions(completions) => completions.run(output),
-        Command::Man(man) => man.run(output),
+        Command::Completions(completions) => completions.run(help::command(), output),
+        Command::Man(man) => man.run(help::command(), output),
     }
 }

@@ -5,7 +5,6 @@ mod execution;
 mod forgetting;
 mod grants;
 mod reads;
-mod remembered;
 mod write;
 
 use std::sync::atomic::AtomicBool;
@@ -17,19 +16,15 @@ use svc_engine_capture::{Receipt, Redaction};
 use svc_engine_fact::clock::{Clock, Ids};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
-use svc_engine_store::{ErasureEnd, Obstacle, Snapshot, Store, StoreError};
+use svc_engine_store::{Obstacle, Store, StoreError};
 use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
 use self::forgetting::Forgetting;
-use self::remembered::Remembered;
 use crate::admission::Admission;
-use crate::background::{Background, Sources};
-use crate::error::Error;
-use crate::read::{
-    ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanBounds, SeenGrants,
-};
+use crate::background::Background;
+use crate::read::{CursorKey, MemoryUse, ReportResources, Resources};
 
 pub use self::config::EngineConfig;
 pub use crate::admission::{Reader, SlotUse};
@@ -48,81 +43,18 @@ struct Inner {
     // second of its work.
     mirrors: Option<Mirrors>,
     background: Option<Background>,
-    reports: Arc<BesideStore>,
+    resources: Resources,
     store: Arc<Store>,
-    content: Remembered<ContentCache>,
     forgetting: OnceLock<Forgetting>,
     admission: Admission,
-    scan: ScanBounds,
     redaction: Redaction,
     secrets: Secrets,
-    cursor_key: CursorKey,
-    grants: SeenGrants,
     clock: Clock,
     ids: Ids,
     /// What this process captured.
     captured: Mutex<CaptureTotals>,
     /// Whether a task is about to write the counts of deliveries that stored nothing.
     counts_wait: AtomicBool,
-}
-
-/// What reports read besides the store, and their caches.
-#[derive(Debug)]
-struct BesideStore {
-    mirrors: Option<MirrorReading>,
-    memory: Remembered<ReportMemory>,
-}
-
-impl Sources for Arc<BesideStore> {
-    fn mirrors(&self) -> Option<&MirrorReading> {
-        self.mirrors.as_ref()
-    }
-
-    fn memory(&self, erasure: ErasureEnd) -> Arc<ReportMemory> {
-        self.memory.at(erasure)
-    }
-}
-
-impl Inner {
-    /// Returns what is remembered of messages, for a read of a state of the log of erasures.
-    fn content_of(&self, erasure: ErasureEnd) -> Arc<ContentCache> {
-        if self.content.is_behind(erasure) {
-            // Otherwise a call that is prepared from what was erased would have to be sent again.
-            self.store.forget_contents();
-        }
-        self.content.at(erasure)
-    }
-
-    /// Drops what is remembered of another state of the log of erasures than the present one.
-    fn settle(&self, erasure: ErasureEnd) {
-        drop(self.content_of(erasure));
-        self.content.settle(erasure);
-        self.reports.memory.settle(erasure);
-    }
-
-    /// Lends what is remembered of messages to a read.
-    fn with_content<T>(
-        &self,
-        snapshot: &mut Snapshot<'_>,
-        read: impl FnOnce(&mut Snapshot<'_>, &ContentCache) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let content = self.content_of(snapshot.revisions()?.erasure);
-        read(snapshot, &content)
-    }
-
-    /// Lends what reports read beside the store, and remember of it, to one.
-    fn with_sources<T>(
-        &self,
-        snapshot: &mut Snapshot<'_>,
-        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let memory = self.reports.memory.at(snapshot.revisions()?.erasure);
-        let sources = ReportSources {
-            mirrors: self.reports.mirrors.as_ref(),
-            memory: &memory,
-        };
-        read(snapshot, sources)
-    }
 }
 
 impl Engine {
@@ -136,14 +68,10 @@ impl Engine {
         warn_of_moments_ahead(&store, clock.now());
         let reading =
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
-        let reports = Arc::new(BesideStore {
-            mirrors: config.mirror.as_ref().map(reading),
-            memory: {
-                let bytes = config.report_cache_bytes;
-                Remembered::new(move || ReportMemory::new(bytes))
-            },
-        });
-        let cache_bytes = config.cache_bytes;
+        let reports = Arc::new(ReportResources::new(
+            config.mirror.as_ref().map(reading),
+            config.report_cache_bytes,
+        ));
         let (mirrors, background) = match &config.mirror {
             Some(mirror) => {
                 let (background, on_refreshed) =
@@ -153,22 +81,25 @@ impl Engine {
             }
             None => (None, None),
         };
+        let cursor_key = match &config.cursor_key {
+            Some(key) => key.clone(),
+            None => CursorKey::derive(ids.fresh().as_bytes()),
+        };
         let inner = Inner {
             mirrors,
             background,
-            reports,
+            resources: Resources::new(
+                Arc::clone(&store),
+                config.cache_bytes,
+                reports,
+                config.scan,
+                cursor_key,
+            ),
             store,
-            content: Remembered::new(move || ContentCache::new(cache_bytes)),
             forgetting: OnceLock::new(),
             admission: Admission::new(config.read_slots),
-            scan: config.scan,
             redaction: config.redaction,
             secrets: config.secrets.clone(),
-            cursor_key: match &config.cursor_key {
-                Some(key) => key.clone(),
-                None => CursorKey::derive(ids.fresh().as_bytes()),
-            },
-            grants: SeenGrants::default(),
             clock,
             ids,
             captured: Mutex::default(),
@@ -210,7 +141,7 @@ impl Engine {
 
     /// Returns the use of the caches of reports, by kind.
     pub fn report_memory(&self) -> [(&'static str, MemoryUse); 11] {
-        self.0.reports.memory.latest().uses()
+        self.0.resources.latest_report_memory().uses()
     }
 
     /// Returns the current time.

@@ -12,7 +12,7 @@ pub mod error;
 pub mod ingest;
 mod priority;
 pub mod read;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use svc_engine_capture as capture;

@@ -4,10 +4,7 @@ use std::num::NonZeroUsize;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Endpoint, ModelOutcomesReport,
-    Parameter, Place, SessionQuery,
-};
+use svc_model::endpoint::{Endpoint, Parameter, Place};
 use svc_model::field::{FieldError, Step};
 use svc_model::identity::Authority;
 use svc_model::json::{Json, NodeBudget, Object};
@@ -16,10 +13,9 @@ use svc_model::problem::{Detail, Problem, QueryFault};
 use svc_model::request::{Incoming, Refusal as Unread, Request};
 
 use crate::page::{CALLS, MESSAGES, Page, Paged};
-use crate::question::Question;
 use crate::refusal::Refusal;
 use crate::schema::VERSION;
-use crate::tool::Tool;
+use crate::tool::{Question, Tool};
 
 /// A question, and the requested page of its reply.
 #[derive(Debug)]
@@ -48,15 +44,14 @@ impl From<Question> for Asked {
 ///
 /// If the arguments are not valid for the tool.
 pub(crate) fn read(
-    tool: Tool,
+    tool: &Tool,
     mut arguments: JsonObject,
     authority: Authority,
 ) -> Result<Asked, Refusal> {
     // Some clients send null for every argument that they leave out.
     arguments.retain(|_, value| !value.is_null());
     let ignored = ignored(tool, &mut arguments);
-    let asked = asked(tool, arguments, authority);
-    match asked {
+    match (tool.ask)(arguments, authority) {
         Ok(asked) => Ok(Asked { ignored, ..asked }),
         Err(refusal) => Err(match ignored {
             Some(ignored) => Refusal {
@@ -68,28 +63,36 @@ pub(crate) fn read(
     }
 }
 
-fn asked(tool: Tool, arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
-    Ok(match tool {
-        Tool::FindEvidence => Question::Discovery(body(arguments)?).into(),
-        Tool::SearchSession => Question::Selected(body(arguments)?).into(),
-        Tool::OpenEvidence => opening(arguments, authority)?,
-        Tool::SessionDossier => {
-            Question::SessionQuery(parameters::<SessionQuery>(arguments)?).into()
-        }
-        Tool::CommitDossier => Question::CommitQuery(parameters::<CommitQuery>(arguments)?).into(),
-        Tool::CiRun => Question::CiRunsQuery(parameters::<CiRunsQuery>(arguments)?).into(),
-        Tool::ModelOutcomes => {
-            Question::ModelOutcomesReport(parameters::<ModelOutcomesReport>(arguments)?).into()
-        }
-        Tool::AcceptedWorkLifecycle => Question::AcceptedWorkLifecycleReport(parameters::<
-            AcceptedWorkLifecycleReport,
-        >(arguments)?)
-        .into(),
-    })
+/// Reads a question that is sent as a body.
+///
+/// # Errors
+///
+/// If the arguments are not valid for the route.
+pub(crate) fn of_body<R: Request>(
+    arguments: JsonObject,
+    question: fn(R) -> Question,
+) -> Result<Asked, Refusal> {
+    body(arguments).map(question).map(Asked::from)
+}
+
+/// Reads a question that is sent as the parameters of a route.
+///
+/// # Errors
+///
+/// If the arguments are not valid for the route.
+pub(crate) fn of_route<E: Endpoint>(
+    arguments: JsonObject,
+    question: fn(E::Request) -> Question,
+) -> Result<Asked, Refusal> {
+    parameters::<E>(arguments).map(question).map(Asked::from)
 }
 
 /// Reads what is to be opened.
-fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
+///
+/// # Errors
+///
+/// If the arguments are not valid, or do not go together.
+pub(crate) fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
     let operator = authority == Authority::Operator;
     if arguments.contains_key("references") {
         if let Some(name) = ["inference_call_id", "explain", "limit", "cursor"]
@@ -221,7 +224,7 @@ fn text(name: &str, value: Value) -> Result<Json, Refusal> {
 
 /// Removes the arguments that the tool's schema does not declare, and says which. An argument is
 /// repeated only if it is a plain name.
-fn ignored(tool: Tool, arguments: &mut JsonObject) -> Option<String> {
+fn ignored(tool: &Tool, arguments: &mut JsonObject) -> Option<String> {
     let schema = tool.definition().input_schema;
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut unknown = Vec::new();
@@ -299,11 +302,11 @@ mod tests {
 
     use super::*;
 
-    fn asked(tool: Tool, arguments: Value) -> Result<Asked, Refusal> {
+    fn asked(tool: &str, arguments: Value) -> Result<Asked, Refusal> {
         let Value::Object(arguments) = arguments else {
             panic!("an object");
         };
-        read(tool, arguments, Authority::Retrieval)
+        read(Tool::named(tool).unwrap(), arguments, Authority::Retrieval)
     }
 
     #[test]
@@ -332,7 +335,7 @@ mod tests {
                 (Authority::Operator, operator),
             ] {
                 let arguments = arguments.as_object().unwrap().clone();
-                let asked = read(Tool::OpenEvidence, arguments, authority).unwrap();
+                let asked = opening(arguments, authority).unwrap();
                 let question = format!("{:?}", asked.question);
                 assert!(question.starts_with(expected), "{question}");
             }
@@ -342,51 +345,51 @@ mod tests {
     #[test]
     fn a_wrong_argument_is_refused_by_name() {
         for (tool, arguments, expected) in [
-            (Tool::FindEvidence, json!({}), "query"),
+            ("find_evidence", json!({}), "query"),
             (
-                Tool::FindEvidence,
+                "find_evidence",
                 json!({"query": "a b", "max_bytes": 1}),
                 "max_bytes",
             ),
-            (Tool::SearchSession, json!({"query": "pager"}), "session_id"),
-            (Tool::OpenEvidence, json!({}), "session_id"),
+            ("search_session", json!({"query": "pager"}), "session_id"),
+            ("open_evidence", json!({}), "session_id"),
             (
-                Tool::OpenEvidence,
+                "open_evidence",
                 json!({"session_id": "s", "limit": 0}),
                 "limit",
             ),
             (
-                Tool::OpenEvidence,
+                "open_evidence",
                 json!({"session_id": "s", "cursor": 1}),
                 "cursor",
             ),
             (
-                Tool::OpenEvidence,
+                "open_evidence",
                 json!({"session_id": "s", "references": []}),
                 "references",
             ),
             (
-                Tool::OpenEvidence,
+                "open_evidence",
                 json!({"session_id": "s", "references": [], "limit": 1}),
                 "limit cannot be used with references",
             ),
             (
-                Tool::OpenEvidence,
+                "open_evidence",
                 json!({"session_id": "s", "explain": true}),
                 "explain requires inference_call_id",
             ),
             (
-                Tool::CommitDossier,
+                "commit_dossier",
                 json!({"commit_sha": "a"}),
                 "sha is missing; ignored arguments: commit_sha; the tool has as_of, explain, repo, repository_host, repository_id, repository_provider, sha",
             ),
-            (Tool::SessionDossier, json!({}), "session_id is missing"),
+            ("session_dossier", json!({}), "session_id is missing"),
             (
-                Tool::SessionDossier,
+                "session_dossier",
                 json!({"session_id": ["s"]}),
                 "must be a string",
             ),
-            (Tool::CiRun, json!({}), "run_id"),
+            ("ci_run", json!({}), "run_id"),
         ] {
             let refusal = asked(tool, arguments.clone()).unwrap_err();
             assert_eq!(refusal.code, "invalid", "{arguments}");
@@ -413,7 +416,7 @@ mod tests {
                 Some("ignored arguments: others; the tool has commit, max_bytes, query"),
             ),
         ] {
-            let asked = asked(Tool::FindEvidence, arguments).unwrap();
+            let asked = asked("find_evidence", arguments).unwrap();
             assert_eq!(asked.ignored.as_deref(), expected);
         }
     }
@@ -425,16 +428,16 @@ mod tests {
             "cohort_end": "2026-01-01T00:00:00Z",
             "as_of": "2026-03-01T00:00:00Z",
         });
-        let refusal = asked(Tool::ModelOutcomes, arguments).unwrap_err();
+        let refusal = asked("model_outcomes_report", arguments).unwrap_err();
         assert_eq!(refusal.code, "cohort_reversed");
-        let refusal = asked(Tool::CommitDossier, json!({"sha": "abc"})).unwrap_err();
+        let refusal = asked("commit_dossier", json!({"sha": "abc"})).unwrap_err();
         assert_eq!(refusal.code, "malformed_sha");
     }
 
     #[test]
     fn numbers_and_booleans_are_accepted_as_json_values() {
         let sha = "a".repeat(40);
-        asked(Tool::CommitDossier, json!({"sha": sha, "explain": true})).unwrap();
-        asked(Tool::CiRun, json!({"run_id": 7})).unwrap();
+        asked("commit_dossier", json!({"sha": sha, "explain": true})).unwrap();
+        asked("ci_run", json!({"run_id": 7})).unwrap();
     }
 }

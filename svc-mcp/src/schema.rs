@@ -6,27 +6,13 @@ use svc_model::endpoint::{DefaultValue, Parameter};
 
 use crate::server::NEXT_OF_PAGE;
 
+/// The published schema with a name.
 macro_rules! published {
-    ($($name:ident = $file:literal;)+) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("../../schemas/", $file, ".json"));)+
+    ($name:literal) => {
+        include_str!(concat!("../../schemas/", $name, ".json"))
     };
 }
-
-published! {
-    DISCOVERY_REQUEST = "ContextDiscoveryRequest";
-    SELECTED_REQUEST = "ContextSelectedRequest";
-    READ_REQUEST = "EvidenceReadRequest";
-    DISCOVERY_RESULT = "DiscoveryResult";
-    CONTEXT_RESULT = "ContextResult";
-    INVENTORY = "Inventory";
-    MANIFEST = "Manifest";
-    EVIDENCE_READ = "EvidenceRead";
-    SESSION_ANSWER = "SessionAnswer";
-    COMMIT_EVIDENCE = "CommitEvidence";
-    CI_RUNS = "CiRuns";
-    MODEL_OUTCOMES = "ModelOutcomes";
-    ACCEPTED_WORK_LIFECYCLE = "AcceptedWorkLifecycle";
-}
+pub(crate) use published;
 
 /// The member with the version of a request, which the tools fill in.
 pub(crate) const VERSION: &str = "schema_version";
@@ -92,54 +78,51 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
         .collect();
     let required = parameters.iter().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
-    let mut schema = JsonObject::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), properties.into());
-    schema.insert("required".to_owned(), required.into());
-    schema.insert("additionalProperties".to_owned(), false.into());
-    schema
+    members(json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }))
+}
+
+/// Returns the members of an object.
+fn members(value: Value) -> JsonObject {
+    match value {
+        Value::Object(members) => members,
+        _ => JsonObject::new(),
+    }
 }
 
 /// Returns the input schema for opening evidence: the calls of a Session, the parts of a call, or
 /// exact parts.
 pub(crate) fn opening() -> JsonObject {
-    let mut schema = body(READ_REQUEST);
-    schema.insert("required".to_owned(), json!(["session_id"]));
-    schema.insert(
-        "description".to_owned(),
-        "Asks for the calls of a Session, the parts of a call, or exact parts.".into(),
-    );
-    schema.insert("title".to_owned(), "OpenEvidence".into());
+    let mut schema = body(published!("EvidenceReadRequest"));
+    schema.extend(members(json!({
+        "title": "OpenEvidence",
+        "description": "Asks for the calls of a Session, the parts of a call, or exact parts.",
+        "required": ["session_id"],
+    })));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert(
-            "inference_call_id".to_owned(),
-            json!({
+        properties.extend(members(json!({
+            "inference_call_id": {
                 "$ref": "#/$defs/InferenceCallId",
                 "description": "The call whose messages and parts to list. Cannot be used with references.",
-            }),
-        );
-        properties.insert(
-            "explain".to_owned(),
-            json!({
+            },
+            "explain": {
                 "type": "boolean",
                 "description": "Whether to include what the capture left out of the call. Only with inference_call_id.",
-            }),
-        );
-        properties.insert(
-            "limit".to_owned(),
-            json!({
+            },
+            "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "description": "The maximum number of calls or messages to list; by default all. Cannot be used with references.",
-            }),
-        );
-        properties.insert(
-            "cursor".to_owned(),
-            json!({
+            },
+            "cursor": {
                 "type": "string",
                 "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4. Cannot be used with references.",
-            }),
-        );
+            },
+        })));
     }
     schema
 }
@@ -149,9 +132,9 @@ pub(crate) fn opened() -> JsonObject {
     let mut definitions = JsonObject::new();
     let mut alternatives = Vec::new();
     for (name, published, has_pages) in [
-        ("Inventory", INVENTORY, true),
-        ("Manifest", MANIFEST, true),
-        ("EvidenceRead", EVIDENCE_READ, false),
+        ("Inventory", published!("Inventory"), true),
+        ("Manifest", published!("Manifest"), true),
+        ("EvidenceRead", published!("EvidenceRead"), false),
     ] {
         let mut schema = read(published);
         if let Some(Value::Object(theirs)) = schema.remove("$defs") {
@@ -169,11 +152,7 @@ pub(crate) fn opened() -> JsonObject {
         definitions.insert(name.to_owned(), schema.into());
         alternatives.push(json!({"$ref": format!("#/$defs/{name}")}));
     }
-    let mut schema = JsonObject::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("anyOf".to_owned(), alternatives.into());
-    schema.insert("$defs".to_owned(), definitions.into());
-    schema
+    members(json!({"type": "object", "anyOf": alternatives, "$defs": definitions}))
 }
 
 #[cfg(test)]
@@ -182,16 +161,16 @@ mod tests {
 
     #[test]
     fn tool_schemas_are_the_published_ones_without_the_version() {
-        let schema = body(DISCOVERY_REQUEST);
+        let schema = body(published!("ContextDiscoveryRequest"));
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"].get("commit").is_some());
         assert!(schema["properties"].get(VERSION).is_none());
-        assert_eq!(reply(SESSION_ANSWER)["type"], "object");
+        assert_eq!(reply(published!("SessionAnswer"))["type"], "object");
     }
 
     #[test]
     fn number_formats_are_removed_and_other_formats_are_kept() {
-        assert!(INVENTORY.contains("\"int64\""));
+        assert!(published!("Inventory").contains("\"int64\""));
         let text = Value::from(opened()).to_string();
         assert!(!text.contains("int64") && text.contains("\"date-time\""));
         assert!(
@@ -214,7 +193,12 @@ mod tests {
             Some(Value::Object(definitions)) => definitions,
             _ => JsonObject::new(),
         };
-        let all = [INVENTORY, MANIFEST, EVIDENCE_READ].map(definitions);
+        let all = [
+            published!("Inventory"),
+            published!("Manifest"),
+            published!("EvidenceRead"),
+        ]
+        .map(definitions);
         for (name, schema) in all.iter().flatten() {
             for other in &all {
                 assert!(

@@ -21,12 +21,11 @@ use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
 use crate::arguments::{self, Asked};
-use crate::question::Service;
 use crate::refusal::Refusal;
 use crate::resource::{self, Place};
 use crate::structured::Structured;
-use crate::text::{self, Form};
-use crate::tool::{INSTRUCTIONS, Tool};
+use crate::text;
+use crate::tool::{INSTRUCTIONS, Service, TOOLS, Tool};
 
 /// The methods, of all revisions, that are answered. A request is read as one of these methods only
 /// if its parameters fit.
@@ -71,10 +70,10 @@ impl<S: Service> McpServer<S> {
         };
         let arguments = request.arguments.unwrap_or_default();
         let answer = async {
-            let authority = match tool {
-                // Only opening evidence uses different routes for an operator.
-                Tool::OpenEvidence => self.0.authority().await?,
-                _ => Authority::Retrieval,
+            let authority = if tool.by_authority {
+                self.0.authority().await?
+            } else {
+                Authority::Retrieval
             };
             self.answer(arguments::read(tool, arguments, authority)?)
                 .await
@@ -84,14 +83,17 @@ impl<S: Service> McpServer<S> {
 
     /// Asks a question and converts the reply to a result.
     async fn answer(&self, asked: Asked) -> Result<CallToolResult, Refusal> {
-        let form = Form::of(&asked.question);
-        let mut reply = parsed(&self.0.ask(asked.question).await?)?;
+        let question = asked.question.clone();
+        let mut reply = parsed(&question.put(&*self.0).await?)?;
         let mut meta = MetaObject::new();
         let next = match asked.page {
             Some((page, paged)) => page.cut(&mut reply, paged)?.map(|cursor| (cursor, paged)),
             None => None,
         };
-        let mut twin = form.write(&reply).ok_or_else(Refusal::unreadable)?;
+        let mut twin = reply
+            .as_object()
+            .map(|reply| asked.question.text(reply))
+            .ok_or_else(Refusal::unreadable)?;
         if let Some((cursor, paged)) = next {
             // A text that shows fewer entries ends with the cursor of its own last entry.
             if !text::is_cut(&reply, paged) {
@@ -159,8 +161,8 @@ impl<S: Service> McpServer<S> {
             return Err(Refusal::unreadable());
         };
         let authority = self.0.authority().await?;
-        let asked = arguments::read(Tool::OpenEvidence, arguments, authority)?;
-        let mut reply = parsed(&self.0.ask(asked.question).await?)?;
+        let asked = arguments::opening(arguments, authority)?;
+        let mut reply = parsed(&asked.question.put(&*self.0).await?)?;
         if let Place::Part { .. } = place {
             let items = reply
                 .as_object_mut()
@@ -235,8 +237,8 @@ impl<S: Service> ServerHandler for McpServer<S> {
         };
         let searches = async { Ok(!known || self.0.searches().await) };
         let searches = until_cancelled(&context, searches).await?;
-        let tools = Tool::ALL.into_iter();
-        let offered = tools.filter(|tool| tool.is_for(authority) && (searches || !tool.searches()));
+        let tools = TOOLS.iter();
+        let offered = tools.filter(|tool| tool.is_for(authority) && (searches || !tool.searches));
         let list = ListToolsResult::with_all_items(offered.map(Tool::definition).collect());
         Ok(if known {
             list

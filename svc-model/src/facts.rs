@@ -150,11 +150,11 @@ impl SessionRequest {
         "session_id",
         "The Session; a slash in it is percent-encoded.",
     );
-    /// The path parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
 }
 
 impl Request for SessionRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let session_id = Self::SESSION_ID.read(incoming, &mut violations);

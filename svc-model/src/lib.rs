@@ -18,8 +18,6 @@
 
 pub mod capture;
 pub mod context;
-#[cfg(feature = "service")]
-pub mod display;
 pub mod endpoint;
 pub mod evidence;
 pub mod export;

@@ -239,11 +239,11 @@ impl QuarantineLogRequest {
         "before",
         "Only rows before this revision: the `next_before` of the previous reply.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::LIMIT, Self::BEFORE,];
 }
 
 impl Request for QuarantineLogRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::LIMIT, Self::BEFORE,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let limit = Self::LIMIT.read(incoming, &mut violations);

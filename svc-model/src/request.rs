@@ -239,6 +239,9 @@ impl Outgoing {
 
 /// A request that the server reads and the client writes.
 pub trait Request: Sized {
+    /// The parameters in the path, the query and the headers.
+    const PARAMETERS: &'static [Parameter] = &[];
+
     /// Reads the request.
     ///
     /// # Errors

@@ -85,18 +85,25 @@ impl Exchange {
     }
 }
 
-/// Binds a function to an endpoint.
-pub(crate) fn bind<E, F, A>(function: F) -> Handler
-where
-    E: Endpoint,
-    E::Request: Send,
-    F: Fn(Exchange, E::Request) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Result<E::Reply, Problem>> + Send + 'static,
-{
-    Arc::new(move |app, request| {
-        let function = function.clone();
+/// A route and what answers it.
+pub(crate) trait Handle: Endpoint<Request: Send, Reply: Send> + Sized {
+    /// Answers a request that passed the checks.
+    fn handle(
+        exchange: Exchange,
+        request: Self::Request,
+    ) -> impl Future<Output = Result<Self::Reply, Problem>> + Send;
+
+    /// Returns what the router calls.
+    fn handler() -> Handler {
+        bind::<Self>()
+    }
+}
+
+/// Returns what the router calls for a route: its checks, then its answer.
+pub(crate) fn bind<E: Handle>() -> Handler {
+    Arc::new(|app, request| {
         Box::pin(async move {
-            match answer::<E, F, A>(app, request, function).await {
+            match answer::<E>(app, request).await {
                 Ok(response) => response,
                 Err(problem) => problem::answer(&problem),
             }
@@ -104,12 +111,7 @@ where
     })
 }
 
-async fn answer<E, F, A>(app: App, request: HttpRequest, function: F) -> Result<Response, Problem>
-where
-    E: Endpoint,
-    F: Fn(Exchange, E::Request) -> A,
-    A: Future<Output = Result<E::Reply, Problem>>,
-{
+async fn answer<E: Handle>(app: App, request: HttpRequest) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let place = parts
         .extensions
@@ -121,7 +123,7 @@ where
         _ => (sender.confirmed(&app.engine).await, None),
     };
     let engine = app.engine.clone();
-    let answer = answer_to::<E, F, A>(app, sender, parts, body, place, function).await;
+    let answer = answer_to::<E>(app, sender, parts, body, place).await;
     match (answer, assumed) {
         (answer @ (Ok(_) | Err(Problem::BodyTooLarge | Problem::Unauthorized)), _)
         | (answer, None) => answer,
@@ -133,19 +135,13 @@ where
     }
 }
 
-async fn answer_to<E, F, A>(
+async fn answer_to<E: Handle>(
     app: App,
     mut sender: Sender,
     parts: Parts,
     body: Body,
     place: places::Place,
-    function: F,
-) -> Result<Response, Problem>
-where
-    E: Endpoint,
-    F: Fn(Exchange, E::Request) -> A,
-    A: Future<Output = Result<E::Reply, Problem>>,
-{
+) -> Result<Response, Problem> {
     let headers = &parts.headers;
     if let Some(caller) = sender.caller() {
         place.sender_is_known();
@@ -221,7 +217,7 @@ where
     };
     drop((content, memory));
     let body = {
-        let reply = function(exchange, request).await?;
+        let reply = E::handle(exchange, request).await?;
         reply::write::<E>(&reply, E::REPLY_BYTES_MAX)?
     };
     reply::send(&app.replies, body).await

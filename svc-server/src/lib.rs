@@ -42,11 +42,12 @@ mod source;
 pub use alone::alone;
 pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url, running_here};
+pub use env::LogFormat;
 pub use presence::find as running_at;
 pub use schemas::OPENAPI;
 pub use serve::{Running, ServeError, serve, start, start_by};
 pub use settings::{
-    Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,
-    StoreSettings, mirrors_beside, shown_settings,
+    Grant, MirrorSettings, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
+    mirrors_beside, shown_settings,
 };
-pub use source::{config_folder, data_folder};
+pub use source::{Origin, config_folder, data_folder};

@@ -22,9 +22,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::env::LogFormat;
 use crate::handler::Handler;
 use crate::problem::CauseLogged;
-use crate::settings::{LogFormat, Settings};
+use crate::settings::Settings;
 use crate::{head, problem};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -114,20 +115,6 @@ fn filter(text: &str) -> tracing_subscriber::EnvFilter {
         Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
     }
-}
-
-/// Returns whether a text is a valid log filter: a level, or directives in which a bare word is a
-/// level. (`loud` alone would be a target that logs nothing.)
-pub(crate) fn is_filter(text: &str) -> bool {
-    let is_level = |word: &str| {
-        word.parse::<tracing_subscriber::filter::LevelFilter>()
-            .is_ok()
-    };
-    let plain = |part: &str| part.contains(['=', '[']) || is_level(part);
-    // A comma within the fields of a span does not separate directives. Such a text is left to the
-    // parser.
-    let whole = text.contains('[') || text.split(',').map(str::trim).all(plain);
-    whole && text.parse::<tracing_subscriber::EnvFilter>().is_ok()
 }
 
 /// The part of generated request ids that identifies this process.

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use harness::foreign::{cases, left_out};
 use harness::http::Request;
 use harness::process;
 use harness::server::{Backend, Configuration, Server};
@@ -104,14 +105,15 @@ fn browser() -> Option<&'static str> {
 #[test]
 fn a_browser_shows_both_pages_and_blocks_none_of_their_parts() {
     let Some(browser) = browser() else {
-        return harness::foreign::left_out("there is no Chromium (apt-get install chromium)");
+        return left_out("there is no Chromium (apt-get install chromium)");
     };
     let server = documented();
     let summary = "Store the outcome of one run of any CI system.";
-    for (page, wanted) in [
+    let pages = [
         ("docs", &["swagger-ui", "Authorize", summary][..]),
         ("redoc", &["Sample request", "ProblemBody", summary]),
-    ] {
+    ];
+    for (page, wanted) in cases(&pages) {
         let profile = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(browser);
         command
@@ -124,7 +126,7 @@ fn a_browser_shows_both_pages_and_blocks_none_of_their_parts() {
             .arg(format!("{}/{page}", server.base_url()));
         let output = process::run(&mut command, b"", BROWSER_MAX).expect("the browser ends");
         let shown = output.stdout_text();
-        for words in wanted {
+        for words in *wanted {
             assert!(shown.contains(words), "{page} does not show {words}");
         }
         assert!(!shown.contains("cannot be shown"), "{page}");

@@ -1,9 +1,10 @@
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::capture::{CaptureCounts, SourceCounts};
+use svc_model::capture::CaptureCounts;
 use svc_model::endpoint;
 use svc_model::request::NoParameters;
 use svc_model::time::Instant;
+use svc_view::{SHELL, declined, duplicates, stored};
 
 use super::service;
 use crate::error::CommandError;
@@ -35,17 +36,8 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         },
         sources(counts, now),
     ];
-    let records = counts.log_records;
-    if records.received > 0 || records.malformed_containers > 0 {
-        let containers = match records.malformed_containers {
-            0 => String::new(),
-            containers => format!("; {containers} malformed around them"),
-        };
-        blocks.push(format!(
-            "log records: {} received, {} translated, {} not, {} malformed{containers}\n",
-            records.received, records.translated, records.untranslated, records.malformed
-        ));
-    }
+    let records = SHELL.log_records(counts.log_records);
+    blocks.extend(records.map(|records| format!("log records: {records}\n")));
     blocks.extend(reasons(counts));
     blocks.extend(refused(counts));
     blocks.join("\n")
@@ -64,13 +56,11 @@ fn sources(counts: &CaptureCounts, now: Instant) -> String {
     ])
     .numbers(&[1, 2, 3, 4, 5, 6]);
     for (source, of) in &counts.sources {
-        let stored: u64 = of.facts.values().map(|facts| facts.stored).sum();
-        let duplicates: u64 = of.facts.values().map(|facts| facts.duplicates).sum();
         table.row([
             source.to_string(),
             of.deliveries.to_string(),
-            stored.to_string(),
-            duplicates.to_string(),
+            stored(of).to_string(),
+            duplicates(of).to_string(),
             of.skipped.values().sum::<u64>().to_string(),
             of.rejected.values().sum::<u64>().to_string(),
             of.conflicts.to_string(),
@@ -112,19 +102,6 @@ fn refused(counts: &CaptureCounts) -> Option<String> {
     let since = counts.server_since;
     let heading = format!("answered by this server since {since}\n\n");
     any.then(|| heading + &table.render())
-}
-
-/// Returns how something was declined, why, and how often.
-fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
-    let skipped = of
-        .skipped
-        .iter()
-        .map(|(reason, count)| ("skipped", reason.as_str(), *count));
-    let rejected = of
-        .rejected
-        .iter()
-        .map(|(reason, count)| ("rejected", reason.as_str(), *count));
-    skipped.chain(rejected)
 }
 
 #[cfg(test)]

@@ -2,19 +2,17 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::display::{model, reason};
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
-    LifetimeIdentity,
 };
-use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
+use svc_view::{SHELL, model, reason};
 
 use super::moment::optional_boundary;
 use super::repository::{self, RepositoryOptions};
-use super::{revision, service, session};
+use super::{revision, service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, relative};
@@ -91,15 +89,8 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
 fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     let named = repository::named(&repository.repo, repository.repository_identity.as_ref());
     let mut lines = vec![named + "\n"];
-    let others: Vec<String> = repository
-        .observed_repo_slugs
-        .iter()
-        .filter(|name| **name != repository.repo)
-        .map(|name| escape(name))
-        .collect();
-    if !others.is_empty() {
-        lines.push(format!("  also named {}\n", others.join(", ")));
-    }
+    let others = SHELL.other_names(repository);
+    lines.extend(others.map(|others| format!("  also named {others}\n")));
     for session in &repository.observed_sessions {
         lines.push(format!(
             "  session {}  ({} observed)\n",
@@ -198,7 +189,7 @@ fn next(evidence: &CommitEvidence) -> Vec<String> {
     let mut next: Vec<String> = observed
         .iter()
         .chain(guessed)
-        .map(|session| session::command(session))
+        .map(|session| suggestion::session(session))
         .collect();
     if is_mirror_in_the_way(evidence) {
         next.push("svc mirror status".to_owned());
@@ -231,21 +222,10 @@ pub(super) fn sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
     sessions.map(|session| &session.session_id).collect()
 }
 
-/// Returns the command that shows a commit of a repository.
-pub(super) fn command(
-    commit_sha: &CommitSha,
-    repo: &str,
-    identity: Option<&LifetimeIdentity>,
-) -> String {
-    format!(
-        "svc commit {commit_sha}{}",
-        repository::flags(repo, identity)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use svc_model::json;
+    use svc_model::repository::CommitSha;
 
     use super::*;
 

@@ -1,9 +1,8 @@
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::commands::one_of::one_of;
 use crate::error::CommandError;
-use crate::help;
 use crate::output::Output;
 
 /// The shells that completions exist for.
@@ -26,9 +25,14 @@ fn name(shell: Shell) -> &'static str {
 }
 
 impl Completions {
-    pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
+    /// Prints the completions of a command line.
+    pub(crate) fn run(
+        &self,
+        mut command_line: Command,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut help::command(), "svc", &mut script);
+        clap_complete::generate(self.shell, &mut command_line, "svc", &mut script);
         output.text(&String::from_utf8_lossy(&script))
     }
 }

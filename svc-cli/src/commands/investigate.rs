@@ -13,10 +13,11 @@ use svc_model::query::{
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
+use svc_view::SHELL;
 
 use super::ci::{FoundRun, RunOptions, commit_command, fields, not_stored, others};
-use super::session::{self, results, summary};
-use super::{commit, service};
+use super::session::summary;
+use super::{commit, service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Exact, Fields, Output, escape};
@@ -219,7 +220,10 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
         } else {
             String::new()
         };
-        fields.add("ci", name + &results(outcomes));
+        fields.add(
+            "ci",
+            name + &SHELL.or_none(SHELL.results(outcomes).unwrap_or_default()),
+        );
     }
     for (reason, count) in commit.repository_skipped.iter().flatten() {
         fields.add("skipped", format!("{count} {reason}"));
@@ -292,13 +296,13 @@ fn next(investigation: &Investigation) -> Vec<String> {
     let mut next: Vec<String> = investigation
         .sessions
         .iter()
-        .map(|examined| session::command(&examined.session_id))
+        .map(|examined| suggestion::session(&examined.session_id))
         .collect();
     if let Some(commit) = &investigation.commit {
         let observed = commit::sessions(&commit.value);
         let guessed = commit::guessed_sessions(&commit.value);
         let guessed = guessed.difference(&observed);
-        next.extend(guessed.map(|session| session::command(session)));
+        next.extend(guessed.map(|session| suggestion::session(session)));
     }
     next.push(commit_command(outcome));
     next

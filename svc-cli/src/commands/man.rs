@@ -2,11 +2,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command};
 use serde::Serialize;
 
 use crate::error::CommandError;
-use crate::help;
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
@@ -24,13 +23,18 @@ struct Written {
 }
 
 impl Man {
-    pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
+    /// Writes the pages of a command line.
+    pub(crate) fn run(
+        &self,
+        command_line: Command,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
         let within = |error: io::Error| {
             CommandError::refused("io", format!("{}: {error}", self.folder.display()))
         };
         fs::create_dir_all(&self.folder).map_err(within)?;
         // A manual page has a separate section for the commands.
-        let command = help::command().help_template("{all-args}{after-help}");
+        let command = command_line.help_template("{all-args}{after-help}");
         clap_mangen::generate_to(command, &self.folder).map_err(within)?;
         let is_page = |entry: &fs::DirEntry| {
             let name = entry.file_name();

@@ -3,12 +3,13 @@ mod stdio;
 use std::io::{self, BufReader};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use svc_client::{Client, Error, ErrorKind};
-use svc_mcp::{McpServer, Question, Refusal, Service};
-use svc_model::endpoint::{self, Endpoint};
+use svc_mcp::{Ask, McpServer, Refusal, Service};
+use svc_model::endpoint::{Endpoint, GrantInventory};
 use svc_model::evidence::InventoryRequest;
 use svc_model::id::SessionId;
 use svc_model::identity::Authority;
@@ -17,7 +18,7 @@ use tokio::sync::OnceCell;
 
 use self::stdio::Stdio;
 use super::service;
-use crate::error::{CommandError, advice};
+use crate::error::CommandError;
 use crate::options::ServiceOptions;
 
 #[derive(Debug, Args)]
@@ -69,13 +70,16 @@ struct Asker {
     authority: OnceCell<Authority>,
 }
 
-impl Asker {
-    async fn put<E: Endpoint>(&self, request: E::Request) -> Result<bytes::Bytes, Error>
-    where
-        E::Request: Sync,
-    {
-        let reply = self.client.call_raw::<E>(&request).await?;
-        Ok(reply.bytes)
+impl<E> Ask<E> for Asker
+where
+    E: Endpoint,
+    E::Request: Send + Sync,
+{
+    async fn ask(&self, request: E::Request) -> Result<Bytes, Refusal> {
+        let reply = self.client.call_raw::<E>(&request).await;
+        reply
+            .map(|reply| reply.bytes)
+            .map_err(|error| refusal(&error))
     }
 }
 
@@ -99,37 +103,11 @@ impl Service for Asker {
         let Ok(session_id) = SessionId::new("-") else {
             return true;
         };
-        let asked = self.put::<endpoint::GrantInventory>(InventoryRequest { session_id });
-        let refused = asked.await.err();
-        refused.is_none_or(|error| *error.kind() != ErrorKind::RetrievalDisabled)
-    }
-
-    async fn ask(&self, question: Question) -> Result<bytes::Bytes, Refusal> {
-        macro_rules! put {
-            ($($endpoint:ident)+) => {
-                match question {
-                    $(Question::$endpoint(request) => {
-                        self.put::<endpoint::$endpoint>(request).await
-                    })+
-                }
-            };
-        }
-        let reply = put! {
-            Discovery
-            Selected
-            GrantInventory
-            GrantManifest
-            GrantRead
-            EvidenceInventory
-            EvidenceManifest
-            EvidenceReading
-            SessionQuery
-            CommitQuery
-            CiRunsQuery
-            ModelOutcomesReport
-            AcceptedWorkLifecycleReport
-        };
-        reply.map_err(|error| refusal(&error))
+        let request = InventoryRequest { session_id };
+        let asked = self.client.call_raw::<GrantInventory>(&request).await;
+        asked
+            .err()
+            .is_none_or(|error| *error.kind() != ErrorKind::RetrievalDisabled)
     }
 }
 
@@ -139,7 +117,7 @@ fn refusal(error: &Error) -> Refusal {
         code: error.kind().code().to_owned(),
         status: error.status(),
         message: error.to_string(),
-        advice: advice(error.kind()).agent(),
+        advice: service::advice(error.kind()).agent(),
         retry_after: error.retry_after(),
     }
 }

@@ -41,4 +41,5 @@ pub(crate) mod service;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod store;
+mod suggestion;
 pub(crate) mod transcript;

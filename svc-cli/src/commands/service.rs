@@ -3,11 +3,14 @@
 use std::net::IpAddr;
 
 use secrecy::ExposeSecret as _;
-use svc_client::{Client, SecretString, environment};
+use svc_client::{Client, Denial, ErrorKind, SecretString, environment};
+use svc_model::field::Violations;
+use svc_model::ingest::GatewayProvider;
+use svc_model::problem::{Advice, Problem, ReportBound};
 use svc_model::version::SERVICE_VERSION;
 
 use crate::credentials::{Credentials, Role};
-use crate::error::CommandError;
+use crate::error::{CommandError, chain};
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, quote};
 
@@ -211,6 +214,66 @@ pub(crate) fn spelled_out(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+impl From<svc_client::Error> for CommandError {
+    fn from(error: svc_client::Error) -> Self {
+        let message = match error.kind() {
+            // Only for these kinds do the causes add anything.
+            ErrorKind::Unwritable
+            | ErrorKind::Connect
+            | ErrorKind::Transport
+            | ErrorKind::Unreadable => chain(&error),
+            _ => error.to_string(),
+        };
+        let refused = Self::refused(error.kind().code(), message)
+            .of_request(error.request_id())
+            .advised(advice(error.kind()));
+        if *error.kind() == ErrorKind::Unauthorized && is_unused_token() {
+            return refused.hint(
+                "this token was generated for agents, and is valid once Sessions are granted to it: \
+                 SVC_RETRIEVAL_SESSION_IDS='[\"SESSION\"]' svc serve",
+            );
+        }
+        refused
+    }
+}
+
+/// Returns what to do about an error from a service.
+pub(crate) fn advice(kind: &ErrorKind) -> Advice {
+    let problem = match kind {
+        ErrorKind::Malformed => Problem::MalformedRequest,
+        ErrorKind::BodyIncomplete => Problem::BodyIncomplete,
+        // The advice is the same for every gateway.
+        ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider(GatewayProvider::Unknown),
+        ErrorKind::Unauthorized => Problem::Unauthorized,
+        ErrorKind::Forbidden(Denial::Authority(authority)) => Problem::Forbidden(*authority),
+        ErrorKind::Forbidden(Denial::OutsideGrant) => Problem::OutsideGrant,
+        ErrorKind::NotFound => Problem::NotFound,
+        ErrorKind::RetrievalDisabled => Problem::RetrievalDisabled,
+        ErrorKind::Conflict(code) => Problem::Conflict(*code),
+        ErrorKind::Declined(decline) => Problem::Declined(decline.clone()),
+        ErrorKind::SessionBound(bound) => Problem::SessionBound(*bound),
+        ErrorKind::ReportEvidence => Problem::ReportBound(ReportBound::Evidence),
+        ErrorKind::Oversize => Problem::ReplyTooLarge,
+        ErrorKind::TooLarge => Problem::BodyTooLarge,
+        ErrorKind::Invalid(_) => Problem::Invalid(Violations::default()),
+        ErrorKind::Query(fault) => Problem::Query(*fault),
+        ErrorKind::Busy => Problem::CapacityExceeded,
+        ErrorKind::Deadline => Problem::DeadlineExceeded,
+        ErrorKind::StoreUnavailable => Problem::StoreUnavailable,
+        // The rest are not answers of the service.
+        ErrorKind::Connect => {
+            return Advice::LATER
+                .in_shell("Is the service running? To start one on this machine: `svc serve`.");
+        }
+        ErrorKind::TimedOut | ErrorKind::Transport | ErrorKind::Unavailable { .. } => {
+            return Advice::LATER;
+        }
+        ErrorKind::Forbidden(_) => return Advice::DENIED,
+        _ => return Advice::NONE,
+    };
+    problem.advice()
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint::SessionsQuery;
 use svc_model::facts::AgentHarness;
 use svc_model::id::UserId;
-use svc_model::limit::{SESSION_CALLS_COUNTED_MAX, SESSION_PAGE_MAX};
+use svc_model::limit::SESSION_PAGE_MAX;
+use svc_model::open::Open;
 use svc_model::query::{
     ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };
+use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
+use svc_view::SHELL;
 
 use super::moment::optional_moment;
 use super::one_of::one_of;
@@ -163,34 +166,15 @@ fn render(list: &SessionList, now: Instant) -> String {
 }
 
 fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
-    let some = |texts: Vec<String>| {
-        if texts.is_empty() {
-            "-".to_owned()
-        } else {
-            texts.join(", ")
-        }
-    };
-    let more = if session.inference_calls >= SESSION_CALLS_COUNTED_MAX {
-        "+"
-    } else {
-        ""
-    };
-    let harnesses = session.agent_harnesses.iter();
-    let users = session.user_ids.iter();
-    let repositories = session.repositories.iter();
     [
         escape(session.session_id.as_str()),
         relative(session.first_observed_at, now),
         relative(session.last_observed_at, now),
-        format!("{}{more}", session.inference_calls),
-        some(session.models.iter().map(|model| escape(model)).collect()),
-        some(harnesses.map(ToString::to_string).collect()),
-        some(users.map(|user| escape(user.as_str())).collect()),
-        some(
-            repositories
-                .map(|repository| escape(repository.as_str()))
-                .collect(),
-        ),
+        SHELL.calls(session),
+        SHELL.list(session.models.iter().map(String::as_str)),
+        SHELL.list(session.agent_harnesses.iter().map(Open::as_str)),
+        SHELL.list(session.user_ids.iter().map(UserId::as_str)),
+        SHELL.list(session.repositories.iter().map(RepositoryName::as_str)),
     ]
 }
 
@@ -202,7 +186,7 @@ fn next(list: &SessionList, request: &SessionsRequest, page: Option<String>) -> 
         return vec!["svc sessions".to_owned()];
     }
     let latest = list.sessions.first();
-    let latest = latest.map(|session| super::session::command(&session.session_id));
+    let latest = latest.map(|session| super::suggestion::session(&session.session_id));
     latest.into_iter().chain(page).collect()
 }
 

@@ -4,9 +4,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use clap::Args;
 use svc_client::model::problem::{Decline, RequiredAuthority};
 use svc_client::{Client, Denial, Error, ErrorKind, PartStream};
-use svc_model::display::model as shown_model;
 use svc_model::evidence::{CallSummary, Inventory, Manifest, Reference, Side};
 use svc_model::id::{InferenceCallId, SessionId};
+use svc_view::model as shown_model;
 
 use super::context::session_id;
 use super::evidence::manifest::{erased, left_out};

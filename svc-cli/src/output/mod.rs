@@ -1,5 +1,6 @@
 //! The output of commands: text for people, exact JSON for programs.
 
+mod bytes;
 mod escape;
 mod exact;
 mod fields;
@@ -16,6 +17,7 @@ mod time;
 use clap::ColorChoice;
 use terminal_size::{Width, terminal_size_of};
 
+pub(crate) use self::bytes::shown_bytes;
 use self::escape::escape_text;
 pub(crate) use self::escape::{escape, one_line};
 pub(crate) use self::exact::Exact;

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use svc_model::evidence::{EvidenceReadItem, Part, Reference};
-use svc_model::json::{Json, Text};
+use svc_model::json::Text;
 use svc_model::open::Open;
+use svc_view::SHELL;
 
-use super::{escape, escape_text, one_line};
+use super::{escape_text, one_line};
 
 /// Returns a reference in the form of the command line: `CALL:SIDE:MESSAGE:PART`.
 pub(crate) fn reference(reference: &Reference) -> String {
@@ -21,53 +22,21 @@ pub(crate) fn reference(reference: &Reference) -> String {
 
 /// Returns the beginning of a part as one line.
 pub(crate) fn part_line(part: &Open<Part>, characters_max: usize) -> String {
-    let part = match part {
-        Open::Known(part) => part,
-        Open::Unknown(newer) => return one_line(&canonical(newer.value()).into(), characters_max),
+    let content = SHELL.content(part);
+    let line = match part {
+        Open::Known(Part::ToolCall { name, .. }) => format!("{} {content}", escape_text(name)),
+        _ => content,
     };
-    match part {
-        Part::Text { content } | Part::Reasoning { content } => one_line(content, characters_max),
-        Part::ToolCall {
-            name, arguments, ..
-        } => {
-            let arguments = canonical(&Json::Object(arguments.clone()));
-            one_line(
-                &format!("{} {arguments}", escape_text(name)).into(),
-                characters_max,
-            )
-        }
-        Part::ToolCallResponse {
-            result: Json::String(text),
-            ..
-        } => one_line(text, characters_max),
-        Part::ToolCallResponse { result, .. } => {
-            one_line(&canonical(result).into(), characters_max)
-        }
-    }
+    one_line(&line.into(), characters_max)
 }
 
 /// Returns the text after the role of a part.
-fn heading(part: &Part) -> String {
+fn heading(part: &Open<Part>) -> String {
+    let kind = SHELL.kind(part);
     match part {
-        Part::Text { .. } => String::new(),
-        Part::Reasoning { .. } => " (reasoning)".to_owned(),
-        Part::ToolCall { id, name, .. } => {
-            format!(" calls {} (tool call {})", one_line(name, 80), escape(id))
-        }
-        Part::ToolCallResponse { id, .. } => format!(" (result of tool call {})", escape(id)),
-    }
-}
-
-/// Returns the whole content of a part.
-fn content(part: &Part) -> String {
-    match part {
-        Part::Text { content } | Part::Reasoning { content } => escape_text(content),
-        Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
-        Part::ToolCallResponse {
-            result: Json::String(text),
-            ..
-        } => escape_text(text),
-        Part::ToolCallResponse { result, .. } => canonical(result),
+        Open::Known(Part::Text { .. }) => String::new(),
+        Open::Known(Part::ToolCall { .. }) => format!(" {kind}"),
+        _ => format!(" ({kind})"),
     }
 }
 
@@ -75,10 +44,7 @@ fn content(part: &Part) -> String {
 /// indented, so that no content can look like such a line.
 pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
     let mut block = String::new();
-    let (heading, content) = match &item.part {
-        Open::Known(part) => (heading(part), content(part)),
-        Open::Unknown(newer) => (format!(" ({newer})"), canonical(newer.value())),
-    };
+    let (heading, content) = (heading(&item.part), SHELL.content_as_sent(item));
     let role = one_line(&item.role, 80);
     let finish = item
         .finish_reason
@@ -96,10 +62,6 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
         "  {role}{heading}{}",
         finish.unwrap_or_default()
     ));
-    let content = match &item.sent_arguments {
-        Some(sent) => format!("{content}\nsent as: {}", escape_text(sent)),
-        None => content,
-    };
     for content_line in content.split('\n') {
         if content_line.is_empty() {
             line(format_args!(""));
@@ -108,11 +70,6 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
         }
     }
     block
-}
-
-/// Returns the canonical form, which is ASCII.
-fn canonical(value: &Json) -> String {
-    String::from_utf8_lossy(&value.to_canonical()).into_owned()
 }
 
 /// Returns a text that may be absent.

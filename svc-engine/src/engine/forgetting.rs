@@ -38,7 +38,7 @@ impl Forgetting {
 pub(super) fn look(inner: &Inner) {
     let revisions = || inner.store.snapshot(&read_deadline())?.revisions();
     match revisions() {
-        Ok(revisions) => inner.settle(revisions.erasure),
+        Ok(revisions) => inner.resources.settle(revisions.erasure),
         Err(error) => {
             let error = &error as &dyn std::error::Error;
             tracing::debug!(error, "store.erasures_unseen");
@@ -55,6 +55,7 @@ mod tests {
     use svc_engine_fact::testing::builders::{at, call, id};
     use svc_engine_store::testing::{Backend, TestStore};
     use svc_engine_store::{Append, ErasureOrder, ErasureSubject};
+    use svc_model::endpoint::EvidenceReading;
     use svc_model::evidence::{EvidenceReadRequest, Reference, Side};
     use svc_model::id::{InferenceCallId, SessionId};
     use svc_model::problem::Decline;
@@ -64,6 +65,7 @@ mod tests {
     use super::*;
     use crate::engine::{Engine, EngineConfig};
     use crate::error::Error;
+    use crate::read::{Answer as _, Reach, Repeats};
 
     #[rstest]
     fn the_memory_of_erased_content_is_dropped_even_if_no_request_comes(
@@ -95,13 +97,12 @@ mod tests {
                 }],
                 explain: false,
             };
-            inner.with_content(&mut snapshot, |snapshot, content| {
-                crate::read::read(snapshot, content, request)
-            })
+            let mut reading = inner.reading(&mut snapshot, &Reach::All, Repeats::Once);
+            EvidenceReading::answer(&mut reading, request)
         };
         assert_eq!(read().unwrap().schema_version, Version1);
-        let content = Arc::downgrade(&inner.content.latest());
-        let memory = Arc::downgrade(&inner.reports.memory.latest());
+        let content = Arc::downgrade(&inner.resources.latest_content());
+        let memory = Arc::downgrade(&inner.resources.latest_report_memory());
         look(inner);
         assert!(content.upgrade().is_some() && memory.upgrade().is_some());
 

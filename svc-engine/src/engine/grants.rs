@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use svc_engine_store::{ChangedGrant, GrantChange, Snapshot};
 use svc_model::grant::{
-    GrantAction, GrantExplanation, GrantExplanationRequest, GrantList, GrantReceipt,
-    GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest, TokenName,
+    GrantAction, GrantReceipt, GrantRemovalRequest, GrantRequest, TokenChangeRequest, TokenName,
 };
 use svc_model::id::SessionId;
 use svc_model::problem::QueryFault;
@@ -23,7 +22,7 @@ impl Engine {
     /// [`Error::TokenRevoked`], or if the store does not answer.
     pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::token_grants(snapshot, &inner.grants, &token)
+            read::token_grants(snapshot, &inner.resources.grants, &token)
         };
         self.short(read).await
     }
@@ -32,7 +31,7 @@ impl Engine {
     /// store. Every read within this reach checks them again. A reply that does not depend on such
     /// a read, or a refusal, needs [`Engine::token_grants`] first.
     pub fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
-        self.0.grants.latest_grants(token)
+        self.0.resources.grants.latest_grants(token)
     }
 
     /// Returns the Sessions granted to a token; `None` if they are too many to list. Takes no slot.
@@ -46,34 +45,9 @@ impl Engine {
     ) -> Result<Option<Vec<SessionId>>, Error> {
         let reach = Reach::Granted(grants);
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::few_reached(snapshot, &inner.grants, &reach)
+            read::few_reached(snapshot, &inner.resources.grants, &reach)
         };
         self.short(read).await
-    }
-
-    /// See [`read::grants`]. Takes no slot.
-    ///
-    /// # Errors
-    ///
-    /// If the store does not answer.
-    pub async fn grants(&self, request: GrantsRequest) -> Result<GrantList, Error> {
-        self.short(move |_, snapshot| read::grants(snapshot, &request))
-            .await
-    }
-
-    /// See [`read::explain_enforced_grant`]. Takes no slot.
-    ///
-    /// # Errors
-    ///
-    /// If the store does not answer.
-    pub async fn explain_grant(
-        &self,
-        request: GrantExplanationRequest,
-    ) -> Result<GrantExplanation, Error> {
-        self.short(move |inner, snapshot| {
-            read::explain_enforced_grant(snapshot, &inner.grants, request)
-        })
-        .await
     }
 
     /// Grants a Session or a rule to a token, on behalf of a client. A grant that the token already
@@ -135,7 +109,7 @@ impl Engine {
         if action == GrantAction::Restore {
             let token = request.token.clone();
             let lost = self.short(move |inner, snapshot| {
-                read::lost_revocation(snapshot, &inner.grants, &token)
+                read::lost_revocation(snapshot, &inner.resources.grants, &token)
             });
             if lost.await?.is_some() {
                 let change = self.change(&request.reason, client_id.clone());
@@ -145,13 +119,13 @@ impl Engine {
                     .store
                     .change_token(token, GrantAction::Revoke, change);
                 let again = again.await?.map_err(QueryFault::from)?;
-                self.0.grants.recorded(&again.row);
+                self.0.resources.grants.recorded(&again.row);
             }
         }
         let change = self.change(&request.reason, client_id);
         let changed = self.0.store.change_token(request.token, action, change);
         let changed = changed.await?.map_err(QueryFault::from)?;
-        self.0.grants.recorded(&changed.row);
+        self.0.resources.grants.recorded(&changed.row);
         Ok(self.receipt_of(changed))
     }
 

@@ -1,6 +1,7 @@
 use svc_engine_capture::ci;
 use svc_engine_store::{Append, Counted};
 use svc_model::capture::CaptureSource;
+use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::ingest::{CiResult, IngestResult, VendorCIRequest};
 use svc_model::open::Open;
 use svc_model::query::{CiOutcomeRequest, RepositorySelector};
@@ -53,7 +54,7 @@ async fn stored_result(
     asked: CiOutcomeRequest,
     result: &IngestResult,
 ) -> Option<Open<CiResult>> {
-    let retained = engine.ci_outcome(asked).await.ok()?.outcome?;
+    let retained = engine.answer::<CiOutcomeQuery>(asked).await.ok()?.outcome?;
     let superseded = retained.superseded.iter().map(|other| other.outcome_id);
     let is_of_run = superseded
         .chain([retained.outcome_id])

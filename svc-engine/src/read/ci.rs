@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use svc_engine_derive::repository::{Mention, Names, Repositories, Selection};
 use svc_engine_fact::Lifetime;
 use svc_engine_store::{CiOutcomePage, CiOutcomeRow, Snapshot};
+use svc_model::endpoint::{CiFailuresQuery, CiOutcomeQuery};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{
@@ -13,6 +14,7 @@ use svc_model::query::{
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
+use super::answer::{Admission, Answer, Reading};
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, repository_of, retain_selected, select};
 use super::runs;
@@ -245,5 +247,28 @@ pub(super) fn record(
         commit_query,
         repository_identity: row.repository.map(Into::into),
         superseded: row.superseded,
+    }
+}
+
+impl Answer for CiOutcomeQuery {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        ci_outcome(reading.snapshot, &request)
+    }
+}
+
+impl Answer for CiFailuresQuery {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(
+        reading: &mut Reading<'_, '_>,
+        mut request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
+        request.captured_before = reading.bound(request.captured_before)?;
+        if let Some(as_of) = &mut request.as_of {
+            *as_of = reading.bound(*as_of)?;
+        }
+        ci_failures(reading.snapshot, &reading.resources.cursor_key, &request)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use svc_engine_derive::repository::{Names, Repositories, Selection};
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CiOutcomeRow, Snapshot};
+use svc_model::endpoint::CommitQuery;
 use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, COMMIT_PUSHES_MAX, QUERY_REPLY_BYTES_MAX};
 use svc_model::problem::Decline;
@@ -16,6 +17,7 @@ use svc_model::reports::Counts;
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
+use super::answer::{Admission, Answer, Reading};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
     Declined, Touched, display, of_observation, of_outcome, of_push, select, touch,
@@ -269,5 +271,15 @@ fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
         pr_number: row.pr_number,
         captured_at: row.captured_at,
         superseded: row.superseded,
+    }
+}
+
+impl Answer for CommitQuery {
+    const ADMISSION: Admission = Admission::SlotOfTwo;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        let memory = reading.report_memory()?;
+        let sources = reading.report_sources(&memory);
+        commit_evidence(reading.snapshot, sources, request, reading.now)
     }
 }

@@ -8,14 +8,17 @@ use svc_model::context::{
     ContextCoverage, ContextItem, ContextResult, ContextSelectedRequest, ContextSkipped,
     ContextStatus,
 };
+use svc_model::endpoint::Selected;
 use svc_model::evidence::CaptureCompleteness;
 use svc_model::facts::FactTable;
+use svc_model::id::SessionId;
 use svc_model::json;
 use svc_model::limit::{CONTEXT_ENVELOPE_BYTES_MAX, CONTEXT_STATE_OVERHEAD_BYTES};
 use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
+use super::answer::{Admission, Answer, Reading};
 use super::occurrence::{Calls, Occurrence, Repeats, ScanLimits, digits};
 use crate::error::Error;
 
@@ -172,4 +175,18 @@ pub(super) fn check_envelope<T: serde::Serialize>(result: &T) -> Result<(), Decl
         .map_err(|_| Decline::EvidenceResponseLimit {
             limit: CONTEXT_ENVELOPE_BYTES_MAX as u64,
         })
+}
+
+impl Answer for Selected {
+    const ADMISSION: Admission = Admission::Slot;
+
+    fn session(request: &Self::Request) -> Option<&SessionId> {
+        Some(&request.session_id)
+    }
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        let content = reading.content()?;
+        let limits = reading.resources.scan.of(reading.repeats);
+        selected(reading.snapshot, &content, limits, request)
+    }
 }

@@ -8,6 +8,7 @@ use svc_model::context::{
     CommitMatch, ContextDiscoveryRequest, ContextStatus, DiscoveryCandidate, DiscoveryCoverage,
     DiscoveryResult, DiscoverySkipped, Query,
 };
+use svc_model::endpoint::Discovery;
 use svc_model::evidence::CaptureCompleteness;
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::SessionId;
@@ -20,7 +21,9 @@ use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
+use super::answer::{Admission, Answer, Reading};
 use super::context::check_envelope;
+use super::grant::reached;
 use super::occurrence::{Calls, Occurrence, PartCounts, Place, Repeats, Scan, ScanLimits};
 use crate::error::Error;
 
@@ -345,4 +348,15 @@ impl Candidate {
 fn bytes(candidate: &DiscoveryCandidate) -> u64 {
     let most = 2 * usize::try_from(CONTEXT_REPLY_BYTES_HIGH).unwrap_or(usize::MAX);
     json::to_vec(candidate, most).map_or(u64::MAX / 2, |bytes| bytes.len() as u64)
+}
+
+impl Answer for Discovery {
+    const ADMISSION: Admission = Admission::Slot;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        let grant = reached(reading.snapshot, &reading.resources.grants, reading.reach)?;
+        let content = reading.content()?;
+        let limits = reading.resources.scan.of(reading.repeats);
+        discover(reading.snapshot, &content, limits, &grant, request)
+    }
 }

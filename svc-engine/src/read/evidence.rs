@@ -4,19 +4,23 @@ use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 use svc_engine_store::{CallRow, CallSide, Snapshot, StoreError};
+use svc_model::endpoint::{
+    EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
+};
 use svc_model::evidence::{
     CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
     InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Part,
     Reference, Side,
 };
 use svc_model::facts::FactTable;
-use svc_model::id::InferenceCallId;
+use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::json::{self, Text};
 use svc_model::limit::{EVIDENCE_CALLS_MAX, EVIDENCE_SOURCE_BYTES_MAX};
 use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
+use super::answer::{Admission, Answer, Reading};
 use crate::error::Error;
 
 fn check_source(bytes: u64) -> Result<(), Decline> {
@@ -272,6 +276,36 @@ fn source_bytes(
     }
     bytes
 }
+
+/// Answers a route of operators and its twin of retrieval tokens by the same read.
+macro_rules! answers {
+    ($($endpoint:ident)+ => |$reading:ident, $request:ident| $answer:expr) => {
+        $(impl Answer for $endpoint {
+            const ADMISSION: Admission = Admission::Slot;
+
+            fn session(request: &Self::Request) -> Option<&SessionId> {
+                Some(&request.session_id)
+            }
+
+            fn answer(
+                $reading: &mut Reading<'_, '_>,
+                $request: Self::Request,
+            ) -> Result<Self::Reply, Error> {
+                $answer
+            }
+        })+
+    };
+}
+
+answers! { EvidenceInventory GrantInventory => |reading, request| inventory(reading.snapshot, request) }
+answers! { EvidenceManifest GrantManifest => |reading, request| {
+    let content = reading.content()?;
+    manifest(reading.snapshot, &content, request)
+} }
+answers! { EvidenceReading GrantRead => |reading, request| {
+    let content = reading.content()?;
+    read(reading.snapshot, &content, request)
+} }
 
 #[cfg(test)]
 mod tests {

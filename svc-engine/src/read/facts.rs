@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use svc_engine_store::Snapshot;
+use svc_model::endpoint::{Compatibility, Facts, SessionCalls, SessionFacts};
 use svc_model::evidence::Part;
 use svc_model::facts::{
     CompatibilityCall, CompatibilityEvidence, FactTable, FactsCounts, SessionFactsCounts,
@@ -14,6 +15,7 @@ use svc_model::limit::{
 use svc_model::problem::SessionBound;
 
 use super::ContentCache;
+use super::answer::{Admission, Answer, Reading};
 use crate::error::Error;
 
 /// Returns the counts of the organization's facts.
@@ -123,4 +125,37 @@ pub fn compatibility_evidence(
         edit_observations: snapshot.edit_observations(&session_id)?,
         session_id,
     })
+}
+
+impl Answer for Facts {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, _: Self::Request) -> Result<Self::Reply, Error> {
+        facts(reading.snapshot)
+    }
+}
+
+impl Answer for SessionFacts {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        session_facts(reading.snapshot, request)
+    }
+}
+
+impl Answer for SessionCalls {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        session_inference_calls(reading.snapshot, request)
+    }
+}
+
+impl Answer for Compatibility {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        let content = reading.content()?;
+        compatibility_evidence(reading.snapshot, &content, request)
+    }
 }

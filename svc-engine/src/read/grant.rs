@@ -10,6 +10,7 @@ mod seen;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use svc_model::endpoint::{GrantExplain, Grants};
 use svc_model::grant::{
     GrantAction, GrantEntry, GrantExplanation, GrantExplanationRequest, GrantList, GrantObstacle,
     GrantReach, GrantRequest, GrantScope, GrantVerdict, GrantsRequest, TokenName,
@@ -24,6 +25,7 @@ use svc_engine_derive::repository::Selection;
 use svc_engine_fact::Lifetime;
 use svc_engine_store::{GrantCandidates, GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
 
+use super::answer::{Admission, Answer, Reading};
 use super::repository::{Touched, select};
 use crate::error::Error;
 
@@ -509,5 +511,21 @@ fn scope(target: GrantTarget) -> GrantScope {
             repository: rule.repository.map(Into::into),
             since: rule.since,
         },
+    }
+}
+
+impl Answer for Grants {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        grants(reading.snapshot, &request)
+    }
+}
+
+impl Answer for GrantExplain {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        explain_enforced_grant(reading.snapshot, &reading.resources.grants, request)
     }
 }

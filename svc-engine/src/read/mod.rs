@@ -4,6 +4,7 @@
 //! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, with a slot and a
 //! deadline.
 
+mod answer;
 mod ci;
 mod commit;
 mod content;
@@ -16,8 +17,10 @@ mod facts;
 mod grant;
 mod occurrence;
 mod quarantine;
+mod remembered;
 mod reports;
 mod repository;
+mod resources;
 mod runs;
 mod session;
 mod session_cursor;
@@ -25,6 +28,7 @@ mod sessions;
 #[cfg(test)]
 mod suite;
 
+pub use answer::{Admission, Answer, Reading};
 pub use ci::{ci_failures, ci_outcome};
 pub use commit::commit_evidence;
 pub use content::{Content, ContentCache};
@@ -46,6 +50,7 @@ pub use reports::{
     attribution_share, attributions_of_pushes, lifecycle_report, merge_retention, model_outcomes,
     model_report,
 };
+pub(crate) use resources::{ReportResources, Resources};
 pub use runs::ci_runs;
 pub use session::session_dossier;
 pub use sessions::sessions;

@@ -1,9 +1,11 @@
 //! The quarantine log.
 
 use svc_engine_store::{LogEntry, Snapshot};
+use svc_model::endpoint::QuarantineLogPage;
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::quarantine::{QuarantineLog, QuarantineLogEntry, QuarantineLogRequest};
 
+use super::answer::{Admission, Answer, Reading};
 use crate::error::Error;
 
 /// Returns the latest rows of the log before the one in the request, oldest first.
@@ -41,5 +43,13 @@ fn entry(row: LogEntry) -> QuarantineLogEntry {
         table: row.fact_table,
         fact_id: row.fact_id,
         reason: row.reason,
+    }
+}
+
+impl Answer for QuarantineLogPage {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        quarantine_log(reading.snapshot, request)
     }
 }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_fact::Lifetime;
 use svc_engine_store::{CiOutcomeRow, Snapshot};
+use svc_model::endpoint::CiRunsQuery;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{CI_DELIVERY_MAX, CI_RUN_OUTCOMES_MAX, CI_RUNS_MAX};
 use svc_model::query::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit};
 use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
+use super::answer::{Admission, Answer, Reading};
 use super::ci::record;
 use super::repository::{repository_of, retain_selected};
 use crate::error::Error;
@@ -193,3 +195,11 @@ fn delivery(
 
 /// Maximum number of pushes whose notes are looked up.
 const PUSHES_MAX: usize = 100;
+
+impl Answer for CiRunsQuery {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        ci_runs(reading.snapshot, &request)
+    }
+}

@@ -6,6 +6,7 @@ use svc_engine_derive::dossier::{self, Deliveries};
 use svc_engine_derive::repository::Repositories;
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CiOutcomeRow, Snapshot};
+use svc_model::endpoint::SessionQuery;
 use svc_model::id::FactId;
 use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
 use svc_model::open::Open;
@@ -17,6 +18,7 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
+use super::answer::{Admission, Answer, Reading};
 use super::repository::{Declined, Touched, display, link, of_observation, touch};
 use crate::error::Error;
 
@@ -276,4 +278,12 @@ fn checked(mut outcomes: Vec<(Lifetime, CiOutcomeRow)>, linked: Instant) -> Vec<
             superseded: row.superseded,
         })
         .collect()
+}
+
+impl Answer for SessionQuery {
+    const ADMISSION: Admission = Admission::Slot;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        session_dossier(reading.snapshot, request, reading.now)
+    }
 }

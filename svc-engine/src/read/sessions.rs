@@ -4,6 +4,7 @@ use svc_engine_derive::repository::{Names, Selection};
 use svc_engine_store::{
     ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
 };
+use svc_model::endpoint::SessionsQuery;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
 use svc_model::limit::SESSION_PAGE_ROWS_MAX;
@@ -11,6 +12,7 @@ use svc_model::problem::QueryFault;
 use svc_model::query::{ModelName, SessionList, SessionSummary, SessionsRequest};
 use svc_model::repository::RepositoryName;
 
+use super::answer::{Admission, Answer, Reading};
 use super::cursor::CursorKey;
 use super::repository::{Touched, select};
 use super::session_cursor::{Position, Scope};
@@ -184,5 +186,13 @@ fn summary(
             .collect(),
         inference_calls,
         session_id,
+    }
+}
+
+impl Answer for SessionsQuery {
+    const ADMISSION: Admission = Admission::Short;
+
+    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+        sessions(reading.snapshot, &reading.resources.cursor_key, &request)
     }
 }

@@ -7,26 +7,26 @@ use super::member::{counted, object};
 
 /// Writes what a search of all Sessions left out.
 pub(super) fn of_sessions(body: &Object, max_bytes: u64) -> Vec<String> {
-    let beyond = |count| counted(count, "Session", "Sessions");
     let larger = if max_bytes < CONTEXT_REPLY_BYTES_HIGH {
         format!("call find_evidence with max_bytes {CONTEXT_REPLY_BYTES_HIGH}")
     } else {
         "call find_evidence with more specific keywords".to_owned()
     };
+    let line = |reason, rest: &str| {
+        let count = counted(skipped(body, reason)?, "Session", "Sessions");
+        Some(format!("Left out: {count} {rest}."))
+    };
     let bounds = [
-        skipped(body, "candidate_limit").map(|count| {
-            format!(
-                "Left out: {} beyond the first {CONTEXT_ITEMS_MAX}; call find_evidence with more \
-                 specific keywords.",
-                beyond(count)
-            )
-        }),
-        skipped(body, "response_budget").map(|count| {
-            format!(
-                "Left out: {} too large for max_bytes; {larger}.",
-                beyond(count)
-            )
-        }),
+        line(
+            "candidate_limit",
+            &format!(
+                "beyond the first {CONTEXT_ITEMS_MAX}; call find_evidence with more specific keywords"
+            ),
+        ),
+        line(
+            "response_budget",
+            &format!("too large for max_bytes; {larger}"),
+        ),
     ];
     let unsearched = unsearched(body, "call open_evidence with one of these session_ids");
     bounds.into_iter().flatten().chain(unsearched).collect()
@@ -35,32 +35,27 @@ pub(super) fn of_sessions(body: &Object, max_bytes: u64) -> Vec<String> {
 /// Writes what a search of one Session left out. `opening` is the call that lists the Session's
 /// calls.
 pub(super) fn of_parts(body: &Object, max_bytes: u64, opening: &str) -> Vec<String> {
-    let matching = |count| counted(count, "matching part", "matching parts");
     let larger = if max_bytes < CONTEXT_REPLY_BYTES_HIGH {
         format!("call search_session with max_bytes {CONTEXT_REPLY_BYTES_HIGH}")
     } else {
         format!("to look for them call by call: {opening}")
     };
+    let line = |reason, rest: &str| {
+        let count = counted(skipped(body, reason)?, "matching part", "matching parts");
+        Some(format!("Left out: {count} {rest}."))
+    };
     let bounds = [
-        skipped(body, "item_limit").map(|count| {
-            format!(
-                "Left out: {} beyond the first {CONTEXT_ITEMS_MAX}; call search_session with more \
-                 specific keywords.",
-                matching(count)
-            )
-        }),
-        skipped(body, "response_budget").map(|count| {
-            format!(
-                "Left out: {} too large for max_bytes; {larger}.",
-                matching(count)
-            )
-        }),
-        skipped(body, "repeated_content").map(|count| {
-            format!(
-                "Left out: {} with the same content as another.",
-                matching(count)
-            )
-        }),
+        line(
+            "item_limit",
+            &format!(
+                "beyond the first {CONTEXT_ITEMS_MAX}; call search_session with more specific keywords"
+            ),
+        ),
+        line(
+            "response_budget",
+            &format!("too large for max_bytes; {larger}"),
+        ),
+        line("repeated_content", "with the same content as another"),
     ];
     let unsearched = unsearched(body, &format!("to browse: {opening}"));
     bounds.into_iter().flatten().chain(unsearched).collect()
@@ -70,25 +65,37 @@ pub(super) fn of_parts(body: &Object, max_bytes: u64, opening: &str) -> Vec<Stri
 fn unsearched(body: &Object, browse: &str) -> Vec<String> {
     let quarantined = object(body, "coverage")
         .and_then(|coverage| positive(coverage, "quarantined_inference_calls"));
+    let line = |count: Option<u64>, one, many, rest: &str| {
+        Some(format!(
+            "Not searched: {}{rest}",
+            counted(count?, one, many)
+        ))
+    };
     [
-        skipped(body, "reasoning_part").map(|count| {
-            let parts = counted(count, "reasoning part", "reasoning parts");
-            format!("Not searched: {parts}; {browse}.")
-        }),
-        skipped(body, "non_finite_number").map(|count| {
-            let parts = counted(count, "tool part", "tool parts");
-            format!(
-                "Not searched: {parts} with a number that JSON cannot express. No call opens this."
-            )
-        }),
-        skipped(body, "content_erased").map(|count| {
-            let calls = counted(count, "call", "calls");
-            format!("Not searched: {calls} with erased content. Nothing brings it back.")
-        }),
-        quarantined.map(|count| {
-            let calls = counted(count, "quarantined call", "quarantined calls");
-            format!("Not searched: {calls}. Only an operator can release a quarantined call.")
-        }),
+        line(
+            skipped(body, "reasoning_part"),
+            "reasoning part",
+            "reasoning parts",
+            &format!("; {browse}."),
+        ),
+        line(
+            skipped(body, "non_finite_number"),
+            "tool part",
+            "tool parts",
+            " with a number that JSON cannot express. No call opens this.",
+        ),
+        line(
+            skipped(body, "content_erased"),
+            "call",
+            "calls",
+            " with erased content. Nothing brings it back.",
+        ),
+        line(
+            quarantined,
+            "quarantined call",
+            "quarantined calls",
+            ". Only an operator can release a quarantined call.",
+        ),
     ]
     .into_iter()
     .flatten()

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use svc_model::display::is_hidden;
 use svc_model::json::{Json, Object, Text};
 use svc_model::limit::IDENTITY_BYTES_MAX;
+use svc_view::is_hidden;
 
 /// The maximum number of characters in a quotation of what was found.
 pub(super) const QUOTED_CHARACTERS_MAX: usize = 400;

@@ -1,70 +1,51 @@
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, Explanation};
 use crate::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
-use crate::problem::Problem;
+use crate::problem::{Problem, SessionBound};
 use crate::request::NoParameters;
 
-/// `GET /v1/facts`.
-#[derive(Debug)]
-pub enum Facts {}
-impl Endpoint for Facts {
-    const NAME: &'static str = "facts";
-    const SUMMARY: &'static str = "Count the stored and the visible facts of each kind.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/facts";
-    const ACCESS: Access = Access::Operator;
-    const STATUSES: &'static [u16] = &[401, 403, 422, 503];
-    type Request = NoParameters;
-    type Reply = FactsCounts;
+const fn bound(problems: &'static [(&'static str, Problem)]) -> Explanation {
+    Explanation {
+        description: "The Session has too many visible facts for this read. There is no partial answer.",
+        problems,
+    }
 }
 
-/// `GET /v1/facts/session/{session_id}`.
-#[derive(Debug)]
-pub enum SessionFacts {}
-impl Endpoint for SessionFacts {
-    const NAME: &'static str = "sessionFacts";
-    const SUMMARY: &'static str = "Count the facts of each kind that name a Session.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/facts/session/{session_id}";
-    const ACCESS: Access = Access::Operator;
-    const STATUSES: &'static [u16] = &[401, 403, 422, 503];
-    type Request = SessionRequest;
-    type Reply = SessionFactsCounts;
-    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
+endpoint! {
+    Facts: GET "/v1/facts" as "facts" for Access::Operator,
+    NoParameters => FactsCounts,
+    "Count the stored and the visible facts of each kind."
 }
 
-/// `GET /v1/facts/session/{session_id}/inference-calls`.
-#[derive(Debug)]
-pub enum SessionCalls {}
-impl Endpoint for SessionCalls {
-    const NAME: &'static str = "sessionInferenceCalls";
-    const SUMMARY: &'static str = "List the metadata of a Session's visible calls.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/facts/session/{session_id}/inference-calls";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
-    const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionRequest;
-    type Reply = SessionInferenceCalls;
-    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
+endpoint! {
+    SessionFacts: GET "/v1/facts/session/{session_id}" as "sessionFacts" for Access::Operator,
+    SessionRequest => SessionFactsCounts,
+    "Count the facts of each kind that name a Session."
 }
 
-/// `GET /v1/facts/session/{session_id}/compatibility-evidence`.
-#[derive(Debug)]
-pub enum Compatibility {}
-impl Endpoint for Compatibility {
-    const NAME: &'static str = "compatibilityEvidence";
-    const SUMMARY: &'static str =
-        "Return what an agent harness can compare with its own records of a Session.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/facts/session/{session_id}/compatibility-evidence";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
-    const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionRequest;
-    type Reply = CompatibilityEvidence;
-    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
+endpoint! {
+    SessionCalls: GET "/v1/facts/session/{session_id}/inference-calls" as "sessionInferenceCalls" for Access::Operator,
+    SessionRequest => SessionInferenceCalls,
+    "List the metadata of a Session's visible calls." {
+        const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(bound(&[
+            ("bound", Problem::SessionBound(SessionBound::Reconciliation)),
+            ("size", Problem::ReplyTooLarge),
+        ]));
+    }
+}
+
+endpoint! {
+    Compatibility: GET "/v1/facts/session/{session_id}/compatibility-evidence" as "compatibilityEvidence" for Access::Operator,
+    SessionRequest => CompatibilityEvidence,
+    "Return what an agent harness can compare with its own records of a Session." {
+        const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(bound(&[
+            ("bound", Problem::SessionBound(SessionBound::Compatibility)),
+            ("size", Problem::ReplyTooLarge),
+        ]));
+    }
 }

@@ -1,25 +1,19 @@
-#[cfg(feature = "schema")]
-use schemars::SchemaGenerator;
-
-#[cfg(feature = "schema")]
-use super::SchemaOf;
-use super::{Access, ContentEncoding, Endpoint, Method};
+use super::{Access, Explanation};
 use crate::ingest::{LogsReceipt, LogsRequest};
+use crate::problem::Problem;
 
-/// `POST /v1/logs`.
-#[derive(Debug)]
-pub enum Logs {}
-impl Endpoint for Logs {
-    const NAME: &'static str = "logs";
-    const SUMMARY: &'static str =
-        "Store the decisions and edits that coding agents log over OTLP, in JSON or protobuf.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/logs";
-    const ACCESS: Access = Access::Ingest;
-    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 415, 422, 503];
-    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
-    type Request = LogsRequest;
-    type Reply = LogsReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> = Some(SchemaGenerator::subschema_for::<LogsRequest>);
+endpoint! {
+    Logs: POST "/v1/logs" as "logs" for Access::Ingest,
+    LogsRequest => LogsReceipt,
+    "Store the decisions and edits that coding agents log over OTLP, in JSON or protobuf." {
+        const UNREADABLE: Explanation = Explanation {
+            description: "The body is not a JSON object, or not the protobuf message, or does not match its \
+                          `Content-Encoding`. Nothing was stored, and sending it again does not help.",
+            problems: &[
+                ("malformed", Problem::MalformedJson),
+                ("object", Problem::LogsNotObject),
+                ("protobuf", Problem::MalformedProtobuf),
+            ],
+        };
+    }
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::limit;
 pub use crate::parameter::{DefaultValue, Parameter, Place};
-use crate::problem::{Decline, Problem};
+use crate::problem::{Decline, Problem, QueryFault};
 use crate::request::Request;
 
 /// The method of a route.
@@ -123,15 +123,28 @@ pub trait Endpoint: Listed + 'static {
     /// The maximum size of a request body in bytes. It applies to the encoded and to the decoded
     /// body.
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
-    /// The accepted content encodings. A route without any ignores the header `content-encoding`.
-    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
+    /// The accepted content encodings: those of deliveries. A route without any ignores the header
+    /// `content-encoding`.
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = match Self::ACCESS {
+        Access::Ingest | Access::Signature => &[ContentEncoding::Gzip],
+        Access::Open | Access::Any | Access::Operator | Access::Context(_) => &[],
+    };
     /// Whether query parameters that resemble no declared one are ignored. Otherwise each undeclared
     /// one is refused.
     const IGNORES_OTHER_QUERY: bool = false;
     /// The maximum size of a reply in bytes.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
+    /// The answer to a body that cannot be read, with status 400.
+    const UNREADABLE: Explanation = Explanation {
+        description: "The body is not JSON.",
+        problems: &[("malformed", Problem::MalformedJson)],
+    };
+    /// The answer with status 409, if a request may conflict with what is stored or exceed a bound.
+    const CONFLICT: Option<Explanation> = None;
+    /// The conflicts between the parameters of a request, with status 422.
+    const FAULTS: Faults = &[];
     /// The documented statuses, besides 200.
-    const STATUSES: &'static [u16];
+    const STATUSES: &'static [u16] = statuses(Self::ACCESS, Self::METHOD, Self::CONFLICT.is_some());
     /// The answer in place of a reply that exceeds [`Endpoint::REPLY_BYTES_MAX`].
     const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
         limit: Self::REPLY_BYTES_MAX as u64,
@@ -146,12 +159,42 @@ pub trait Endpoint: Listed + 'static {
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
     /// The parameters in the path, the query and the headers.
-    const PARAMETERS: &'static [Parameter] = &[];
+    const PARAMETERS: &'static [Parameter] = Self::Request::PARAMETERS;
 
     /// Compares the items of a request with those of its reply; `None` for a route whose replies do
     /// not answer item by item.
     fn tally(_request: &Self::Request, _reply: &Self::Reply) -> Option<Tally> {
         None
+    }
+}
+
+/// The conflicts between the parameters of a request, by name.
+pub type Faults = &'static [(&'static str, QueryFault)];
+
+/// What a status of a route means.
+#[derive(Clone, Copy, Debug)]
+pub struct Explanation {
+    /// When the status is returned.
+    pub description: &'static str,
+    /// The problems that it is used for, by name.
+    pub problems: &'static [(&'static str, Problem)],
+}
+
+/// Returns the statuses of a route besides 200.
+const fn statuses(access: Access, method: Method, conflicts: bool) -> &'static [u16] {
+    match (access, method, conflicts) {
+        (Access::Open, ..) => &[422, 503],
+        // A named retrieval token is looked up in the store.
+        (Access::Any, ..) => &[401, 422, 503],
+        (Access::Signature, ..) => &[400, 401, 409, 413, 415, 422, 503],
+        (Access::Ingest, _, true) => &[400, 401, 403, 409, 413, 415, 422, 503],
+        (Access::Ingest, _, false) => &[400, 401, 403, 413, 415, 422, 503],
+        (Access::Operator, Method::Get, true) => &[401, 403, 409, 422, 503],
+        (Access::Operator, Method::Get, false) => &[401, 403, 422, 503],
+        (Access::Operator, Method::Post, true) => &[400, 401, 403, 409, 413, 422, 503],
+        (Access::Operator, Method::Post, false) => &[400, 401, 403, 413, 422, 503],
+        (Access::Context(_), Method::Get, _) => &[401, 403, 404, 409, 422, 503],
+        (Access::Context(_), Method::Post, _) => &[400, 401, 403, 404, 409, 413, 422, 503],
     }
 }
 
@@ -190,6 +233,12 @@ pub struct Description {
     pub content_encodings: &'static [ContentEncoding],
     /// See [`Endpoint::REPLY_BYTES_MAX`].
     pub reply_bytes_max: usize,
+    /// See [`Endpoint::UNREADABLE`].
+    pub unreadable: Explanation,
+    /// See [`Endpoint::CONFLICT`].
+    pub conflict: Option<Explanation>,
+    /// See [`Endpoint::FAULTS`].
+    pub faults: Faults,
     /// See [`Endpoint::STATUSES`].
     pub statuses: &'static [u16],
     /// See [`Endpoint::REPEAT`].
@@ -215,6 +264,9 @@ pub fn describe<E: Endpoint>() -> Description {
         body_bytes_max: E::BODY_BYTES_MAX,
         content_encodings: E::CONTENT_ENCODINGS,
         reply_bytes_max: E::REPLY_BYTES_MAX,
+        unreadable: E::UNREADABLE,
+        conflict: E::CONFLICT,
+        faults: E::FAULTS,
         statuses: E::STATUSES,
         repeat: E::REPEAT,
         parameters: E::PARAMETERS,
@@ -223,6 +275,38 @@ pub fn describe<E: Endpoint>() -> Description {
         #[cfg(feature = "schema")]
         reply_schema: SchemaGenerator::subschema_for::<E::Reply>,
     }
+}
+
+/// Declares one route: its type, method and path, the name of its operation, who may call it, its
+/// request and reply, one sentence about it, and where it differs from the defaults of
+/// [`Endpoint`].
+macro_rules! endpoint {
+    (
+        $endpoint:ident: $method:ident $path:literal as $name:literal for $access:expr,
+        $request:ty => $reply:ty,
+        $summary:literal $({ $($more:tt)* })?
+    ) => {
+        #[doc = concat!("`", stringify!($method), " ", $path, "`. ", $summary)]
+        #[derive(Debug)]
+        pub enum $endpoint {}
+        impl $crate::endpoint::Endpoint for $endpoint {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const METHOD: $crate::endpoint::Method = endpoint!(@method $method);
+            const PATH: &'static str = $path;
+            const ACCESS: $crate::endpoint::Access = $access;
+            #[cfg(feature = "schema")]
+            const REQUEST_SCHEMA: Option<$crate::endpoint::SchemaOf> =
+                endpoint!(@schema $method $request);
+            type Request = $request;
+            type Reply = $reply;
+            $($($more)*)?
+        }
+    };
+    (@method GET) => { $crate::endpoint::Method::Get };
+    (@method POST) => { $crate::endpoint::Method::Post };
+    (@schema GET $request:ty) => { None };
+    (@schema POST $request:ty) => { Some(schemars::SchemaGenerator::subschema_for::<$request>) };
 }
 
 /// Declares the routes by file. Every list of routes is generated here: the modules and their

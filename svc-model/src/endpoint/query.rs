@@ -1,118 +1,113 @@
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, Explanation, Faults};
 use crate::limit;
-use crate::problem::Problem;
+use crate::problem::{Decline, Problem, QueryFault, SessionBound};
 use crate::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
     CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
     SessionsRequest,
 };
 
-const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
+const IDENTITY: (&str, QueryFault) = ("identity", QueryFault::IncompleteIdentity);
+pub(super) const SELECTOR: (&str, QueryFault) = ("selector", QueryFault::SelectorConflict);
 
-/// `GET /query/ci/outcome`.
-#[derive(Debug)]
-pub enum CiOutcomeQuery {}
-impl Endpoint for CiOutcomeQuery {
-    const NAME: &'static str = "ciOutcome";
-    const SUMMARY: &'static str = "Look up the outcome of one run, with a link to its commit.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/query/ci/outcome";
-    const ACCESS: Access = Access::Operator;
-    // The interface promises it for this route.
-    const IGNORES_OTHER_QUERY: bool = true;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = CiOutcomeRequest;
-    type Reply = CiOutcomeAnswer;
-    const PARAMETERS: &'static [Parameter] = CiOutcomeRequest::PARAMETERS;
+const SELECTION: Explanation = Explanation {
+    description: "The selector matches several repositories, and one must be selected; or a bound would \
+                  be exceeded. There is no partial answer.",
+    problems: &[
+        ("ambiguous", Problem::Declined(Decline::RepositorySelectorAmbiguous)),
+        ("repositories", Problem::Declined(Decline::RepositoryEvidenceLimit)),
+        ("size", Problem::ReplyTooLarge),
+    ],
+};
+
+endpoint! {
+    CiOutcomeQuery: GET "/query/ci/outcome" as "ciOutcome" for Access::Operator,
+    CiOutcomeRequest => CiOutcomeAnswer,
+    "Look up the outcome of one run, with a link to its commit." {
+        // The interface promises it for this route.
+        const IGNORES_OTHER_QUERY: bool = true;
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[IDENTITY, SELECTOR];
+    }
 }
 
-/// `GET /query/ci/runs`.
-#[derive(Debug)]
-pub enum CiRunsQuery {}
-impl Endpoint for CiRunsQuery {
-    const NAME: &'static str = "ciRuns";
-    const SUMMARY: &'static str =
-        "Find the runs that an id or a URL names, and the Sessions delivered with their commit.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/query/ci/runs";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = CiRunsRequest;
-    type Reply = CiRuns;
-    const PARAMETERS: &'static [Parameter] = CiRunsRequest::PARAMETERS;
+endpoint! {
+    CiRunsQuery: GET "/query/ci/runs" as "ciRuns" for Access::Operator,
+    CiRunsRequest => CiRuns,
+    "Find the runs that an id or a URL names, and the Sessions delivered with their commit." {
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[IDENTITY, SELECTOR];
+    }
 }
 
-/// `GET /query/ci/failures`.
-#[derive(Debug)]
-pub enum CiFailuresQuery {}
-impl Endpoint for CiFailuresQuery {
-    const NAME: &'static str = "ciFailures";
-    const SUMMARY: &'static str =
-        "List a repository's outcomes with one result, latest first, in pages.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/query/ci/failures";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = CiFailuresRequest;
-    type Reply = CiFailures;
-    const PARAMETERS: &'static [Parameter] = CiFailuresRequest::PARAMETERS;
+endpoint! {
+    CiFailuresQuery: GET "/query/ci/failures" as "ciFailures" for Access::Operator,
+    CiFailuresRequest => CiFailures,
+    "List a repository's outcomes with one result, latest first, in pages." {
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[
+            ("bounds", QueryFault::ReversedBounds),
+            IDENTITY,
+            ("repository", QueryFault::MissingSelector),
+            SELECTOR,
+            ("cursor", QueryFault::InvalidCursor),
+            ("filters", QueryFault::CursorMismatch),
+        ];
+    }
 }
 
-/// `GET /v1/sessions`.
-#[derive(Debug)]
-pub enum SessionsQuery {}
-impl Endpoint for SessionsQuery {
-    const NAME: &'static str = "sessions";
-    const SUMMARY: &'static str =
-        "List Sessions by time, user, model, agent or repository, latest first, in pages.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/sessions";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionsRequest;
-    type Reply = SessionList;
-    const PARAMETERS: &'static [Parameter] = SessionsRequest::PARAMETERS;
+endpoint! {
+    SessionsQuery: GET "/v1/sessions" as "sessions" for Access::Operator,
+    SessionsRequest => SessionList,
+    "List Sessions by time, user, model, agent or repository, latest first, in pages." {
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[
+            ("bounds", QueryFault::ReversedBounds),
+            IDENTITY,
+            SELECTOR,
+            ("cursor", QueryFault::InvalidSessionCursor),
+            ("filters", QueryFault::SessionCursorMismatch),
+        ];
+    }
 }
 
-/// `GET /query/session/{session_id}`.
-#[derive(Debug)]
-pub enum SessionQuery {}
-impl Endpoint for SessionQuery {
-    const NAME: &'static str = "sessionDossier";
-    const SUMMARY: &'static str = "Show everything that was captured of a Session, as metadata.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/query/session/{session_id}";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionDossierRequest;
-    type Reply = SessionAnswer;
-    const PARAMETERS: &'static [Parameter] = SessionDossierRequest::PARAMETERS;
+endpoint! {
+    SessionQuery: GET "/query/session/{session_id}" as "sessionDossier" for Access::Operator,
+    SessionDossierRequest => SessionAnswer,
+    "Show everything that was captured of a Session, as metadata." {
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(Explanation {
+            description: "The Session has too many visible facts for this read. There is no partial answer.",
+            problems: &[
+                ("bound", Problem::SessionBound(SessionBound::Dossier)),
+                ("size", Problem::ReplyTooLarge),
+                ("deliveries", Problem::SessionBound(SessionBound::Delivery)),
+                ("repositories", Problem::Declined(Decline::RepositoryEvidenceLimit)),
+            ],
+        });
+    }
 }
 
-/// `GET /query/commit/{sha}`.
-#[derive(Debug)]
-pub enum CommitQuery {}
-impl Endpoint for CommitQuery {
-    const NAME: &'static str = "commitEvidence";
-    const SUMMARY: &'static str =
-        "Show the Sessions, calls and CI outcomes of a commit, by repository.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/query/commit/{sha}";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = CommitRequest;
-    type Reply = CommitEvidence;
-    const PARAMETERS: &'static [Parameter] = CommitRequest::PARAMETERS;
+endpoint! {
+    CommitQuery: GET "/query/commit/{sha}" as "commitEvidence" for Access::Operator,
+    CommitRequest => CommitEvidence,
+    "Show the Sessions, calls and CI outcomes of a commit, by repository." {
+        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[
+            ("sha", QueryFault::MalformedSha),
+            IDENTITY,
+            SELECTOR,
+        ];
+    }
 }

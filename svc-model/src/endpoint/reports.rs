@@ -1,41 +1,41 @@
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, Explanation, Faults};
 use crate::limit;
-use crate::problem::{Problem, ReportBound};
+use crate::problem::{Problem, QueryFault, ReportBound};
 use crate::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
-const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
+const TOO_LARGE: Explanation = Explanation {
+    description: "The cohort, the facts related to it, or the reply is too large for a report. There is \
+                  no partial report.",
+    problems: &[
+        ("evidence", Problem::ReportBound(ReportBound::Evidence)),
+        ("size", Problem::ReportBound(ReportBound::Reply)),
+    ],
+};
 
-/// `GET /v1/reports/model-outcomes`.
-#[derive(Debug)]
-pub enum ModelOutcomesReport {}
-impl Endpoint for ModelOutcomesReport {
-    const NAME: &'static str = "modelOutcomes";
-    const SUMMARY: &'static str = "Report what became of each model's calls.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/reports/model-outcomes";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
-    type Request = ReportRequest;
-    type Reply = ModelOutcomes;
-    const PARAMETERS: &'static [Parameter] = ReportRequest::PARAMETERS;
+const COHORT: Faults = &[
+    ("length", QueryFault::CohortTooLong),
+    ("cohort", QueryFault::CohortReversed),
+    ("boundary", QueryFault::CohortAfterBoundary),
+];
+
+endpoint! {
+    ModelOutcomesReport: GET "/v1/reports/model-outcomes" as "modelOutcomes" for Access::Operator,
+    ReportRequest => ModelOutcomes,
+    "Report what became of each model's calls." {
+        const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
+        const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
+        const FAULTS: Faults = COHORT;
+    }
 }
 
-/// `GET /v1/reports/accepted-work-lifecycle`.
-#[derive(Debug)]
-pub enum AcceptedWorkLifecycleReport {}
-impl Endpoint for AcceptedWorkLifecycleReport {
-    const NAME: &'static str = "acceptedWorkLifecycle";
-    const SUMMARY: &'static str =
-        "Report what became of accepted work, from the call to the merge.";
-    const METHOD: Method = Method::Get;
-    const PATH: &'static str = "/v1/reports/accepted-work-lifecycle";
-    const ACCESS: Access = Access::Operator;
-    const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
-    const STATUSES: &'static [u16] = STATUSES;
-    const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
-    type Request = ReportRequest;
-    type Reply = AcceptedWorkLifecycle;
-    const PARAMETERS: &'static [Parameter] = ReportRequest::PARAMETERS;
+endpoint! {
+    AcceptedWorkLifecycleReport: GET "/v1/reports/accepted-work-lifecycle" as "acceptedWorkLifecycle" for Access::Operator,
+    ReportRequest => AcceptedWorkLifecycle,
+    "Report what became of accepted work, from the call to the merge." {
+        const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+        const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
+        const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
+        const FAULTS: Faults = COHORT;
+    }
 }

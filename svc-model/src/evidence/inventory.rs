@@ -22,11 +22,11 @@ pub struct InventoryRequest {
 
 impl InventoryRequest {
     const SESSION_ID: Declared<SessionId> = Declared::required("session_id", "The Session.");
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
 }
 
 impl Request for InventoryRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let session_id = Self::SESSION_ID.read(incoming, &mut violations);

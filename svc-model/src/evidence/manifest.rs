@@ -46,12 +46,12 @@ impl ManifestRequest {
         "`true` includes what the capture left out of the call, a digest of each message, and \
          arguments that are no JSON object; by default `false`.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] =
-        parameters![Self::SESSION_ID, Self::INFERENCE_CALL_ID, Self::EXPLAIN,];
 }
 
 impl Request for ManifestRequest {
+    const PARAMETERS: &'static [Parameter] =
+        parameters![Self::SESSION_ID, Self::INFERENCE_CALL_ID, Self::EXPLAIN,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let session_id = Self::SESSION_ID.read(incoming, &mut violations);

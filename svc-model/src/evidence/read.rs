@@ -39,8 +39,6 @@ impl EvidenceReadRequest {
         "explain",
         "`true` includes arguments of tool calls that are no JSON object; by default `false`.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::EXPLAIN,];
 }
 
 fn references(fields: &Fields<'_>, violations: &mut Violations) -> Option<Vec<Reference>> {
@@ -93,6 +91,8 @@ fn references(fields: &Fields<'_>, violations: &mut Violations) -> Option<Vec<Re
 }
 
 impl Request for EvidenceReadRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::EXPLAIN,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let body = incoming.object()?;
         let fields = Fields::new(&body, vec!["body".into()]);

@@ -230,12 +230,12 @@ impl GrantsRequest {
         "before",
         "Only rows before this revision: the `next_before` of the previous reply.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] =
-        parameters![Self::TOKEN, Self::HISTORY, Self::LIMIT, Self::BEFORE];
 }
 
 impl Request for GrantsRequest {
+    const PARAMETERS: &'static [Parameter] =
+        parameters![Self::TOKEN, Self::HISTORY, Self::LIMIT, Self::BEFORE];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let token = Self::TOKEN.read(incoming, &mut violations);
@@ -273,11 +273,11 @@ pub struct GrantExplanationRequest {
 impl GrantExplanationRequest {
     const TOKEN: Declared<TokenName> = Declared::required("token", "The name of the token.");
     const SESSION: Declared<SessionId> = Declared::required("session_id", "The Session.");
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::TOKEN, Self::SESSION];
 }
 
 impl Request for GrantExplanationRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::TOKEN, Self::SESSION];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let token = Self::TOKEN.read(incoming, &mut violations);

@@ -184,8 +184,6 @@ impl VendorCIRequest {
         "compare",
         "`true` includes the stored result of the run if it differs; by default `false`.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
 }
 
 const DECLARED: [&str; 20] = [
@@ -298,6 +296,8 @@ impl FromField for Repository {
 }
 
 impl Request for VendorCIRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let body = incoming.object().map_err(Refusal::malformed_as_violation)?;
         let fields = Fields::new(&body, vec!["body".into()]);

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::closed_set;
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::json::{Json, Object, WriteError};
-use crate::parameter::ParameterValue;
+use crate::parameter::{Declared, Parameter, ParameterValue};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 /// The headers that name the event. The first one that is present counts.
@@ -97,7 +97,34 @@ fn is_form(content_type: &str) -> bool {
         .eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
+/// The headers in which a forge names its event and its delivery. None of them is required by
+/// itself, because each forge has its own.
+const HEADERS: &[Parameter] = &[
+    event(0, "The event. One of the event headers is required."),
+    event(1, "The event, as GitHub names it."),
+    event(2, "The event, as Forgejo names it."),
+    event(3, "The event, as Gitea names it."),
+    delivery(0, "The id of the delivery, which identifies a redelivery."),
+    delivery(1, "The id of the delivery, as GitHub gives it."),
+    delivery(2, "The id of the delivery, as Forgejo gives it."),
+    delivery(3, "The id of the delivery, as Gitea gives it."),
+];
+
+const fn event(index: usize, description: &'static str) -> Parameter {
+    header(EVENT_HEADERS[index], description)
+}
+
+const fn delivery(index: usize, description: &'static str) -> Parameter {
+    header(DELIVERY_HEADERS[index], description)
+}
+
+const fn header(name: &'static str, description: &'static str) -> Parameter {
+    Declared::<HeaderText>::header(name, description).parameter()
+}
+
 impl Request for ForgeDelivery {
+    const PARAMETERS: &'static [Parameter] = HEADERS;
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let headers = incoming.header_fields();
         let content_type = headers.get("content-type").and_then(Json::as_str);

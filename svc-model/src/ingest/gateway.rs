@@ -89,8 +89,6 @@ impl GatewayIngestRequest {
         "compare",
         "`true` names in what the stored call differs if the call was sent before; by default `false`.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
 }
 
 #[cfg(feature = "schema")]
@@ -135,6 +133,8 @@ impl Capture {
 }
 
 impl Request for GatewayIngestRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut body = incoming.object()?;
         let mut violations = Violations::default();
@@ -305,11 +305,11 @@ impl GatewayBatchRequest {
         "provider",
         "The kind of gateway: a wire value, or litellm for gateway_a.",
     );
-    /// The path parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::PROVIDER,];
 }
 
 impl Request for GatewayBatchRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::PROVIDER,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let provider = Self::PROVIDER.read(incoming, &mut violations);

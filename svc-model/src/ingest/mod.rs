@@ -12,7 +12,6 @@ mod receipt;
 
 pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
-pub(crate) use forge::HeaderText;
 #[cfg(feature = "schema")]
 pub(crate) use forge::UNNAMED_EVENT;
 pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};

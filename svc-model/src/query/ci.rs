@@ -67,8 +67,10 @@ impl CiOutcomeRequest {
     );
     const AS_OF: Declared<Instant> =
         as_of("Count only facts captured at or before this moment; by default all facts.");
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+}
+
+impl Request for CiOutcomeRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![
         Self::PROVIDER,
         Self::RUN_ID,
         Self::RUN_ATTEMPT,
@@ -79,9 +81,7 @@ impl CiOutcomeRequest {
         REPOSITORY_ID,
         Self::AS_OF,
     ];
-}
 
-impl Request for CiOutcomeRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let fields = incoming.query_fields();
         let mut violations = Violations::default();

@@ -62,8 +62,10 @@ impl CommitRequest {
         "`true` includes the score and the files of each inferred call, and why calls were not \
          searched for; by default `false`.",
     );
-    /// The path and query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+}
+
+impl Request for CommitRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![
         Self::SHA,
         REPO,
         REPOSITORY_PROVIDER,
@@ -72,9 +74,7 @@ impl CommitRequest {
         Self::AS_OF,
         Self::EXPLAIN,
     ];
-}
 
-impl Request for CommitRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let repository = SelectorParameters::read(incoming, &mut violations);

@@ -142,8 +142,10 @@ impl CiFailuresRequest {
         "`true` adds to the first page what could not be assigned to the repository, and whether \
          any fact names it; by default `false`.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+}
+
+impl Request for CiFailuresRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![
         Self::CAPTURED_AFTER,
         Self::CAPTURED_BEFORE,
         REPO,
@@ -158,9 +160,7 @@ impl CiFailuresRequest {
         Self::CURSOR,
         Self::EXPLAIN,
     ];
-}
 
-impl Request for CiFailuresRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let v = &mut violations;

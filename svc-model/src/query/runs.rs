@@ -128,8 +128,10 @@ impl CiRunsRequest {
     );
     const AS_OF: Declared<Instant> =
         as_of("Count only facts captured at or before this moment; by default all facts.");
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+}
+
+impl Request for CiRunsRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![
         Self::RUN_ID,
         Self::RUN_URL,
         Self::PROVIDER,
@@ -139,9 +141,7 @@ impl CiRunsRequest {
         REPOSITORY_ID,
         Self::AS_OF,
     ];
-}
 
-impl Request for CiRunsRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let fields = incoming.query_fields();
         let mut violations = Violations::default();

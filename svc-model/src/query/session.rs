@@ -50,12 +50,11 @@ impl SessionDossierRequest {
         "`true` includes the files of events, and the pushes and CI outcomes that were delivered \
          with a commit at which no push left its branch; by default `false`.",
     );
-    /// The path and query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] =
-        parameters![Self::SESSION_ID, Self::EXPLAIN,];
 }
 
 impl Request for SessionDossierRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID, Self::EXPLAIN,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let v = &mut violations;

@@ -119,8 +119,10 @@ impl SessionsRequest {
         "cursor",
         "The `next_cursor` of the previous page, with otherwise the same parameters.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+}
+
+impl Request for SessionsRequest {
+    const PARAMETERS: &'static [Parameter] = parameters![
         Self::CAPTURED_AFTER,
         Self::CAPTURED_BEFORE,
         Self::USER_ID,
@@ -133,9 +135,7 @@ impl SessionsRequest {
         Self::LIMIT,
         Self::CURSOR,
     ];
-}
 
-impl Request for SessionsRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let v = &mut violations;

@@ -87,12 +87,12 @@ impl ReportRequest {
         "as_of",
         "Count only facts received at or before this moment; not before the end of the cohort.",
     );
-    /// The query parameters.
-    pub(crate) const PARAMETERS: &'static [Parameter] =
-        parameters![Self::COHORT_START, Self::COHORT_END, Self::AS_OF,];
 }
 
 impl Request for ReportRequest {
+    const PARAMETERS: &'static [Parameter] =
+        parameters![Self::COHORT_START, Self::COHORT_END, Self::AS_OF,];
+
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let v = &mut violations;

@@ -25,6 +25,13 @@ pub enum Unobservable {
     MergesUnchecked,
 }
 
+impl Unobservable {
+    /// Says of a rate or a stage that it is unknown, although it reads as 0.
+    pub fn sentence(self, what: &str) -> String {
+        format!("{what} is not observable: {self}. It is unknown, not 0.")
+    }
+}
+
 impl Display for Unobservable {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
         formatter.write_str(match self {

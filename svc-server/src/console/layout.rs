@@ -64,6 +64,19 @@ impl Page {
         }
     }
 
+    /// Returns a page with a form above its body, or above the problem for which it has none.
+    pub(super) fn of(
+        section: Section,
+        title: impl Into<String>,
+        form: &Markup,
+        body: Result<Markup, Problem>,
+    ) -> Self {
+        match body {
+            Ok(body) => Self::new(section, title, html! { (form) (body) }),
+            Err(problem) => Self::new(section, title, form.clone()).with_problem(problem),
+        }
+    }
+
     /// Returns a page for a problem.
     pub(super) fn refused(problem: &Problem) -> Self {
         Self::new(Section::Other, "Nothing to show", html! {}).with_problem(problem.clone())
@@ -193,10 +206,10 @@ pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -
 }
 
 /// Returns named values.
-pub(super) fn fields(fields: Vec<(&str, Markup)>) -> Markup {
+pub(super) fn fields<N: AsRef<str>>(fields: Vec<(N, Markup)>) -> Markup {
     html! {
         dl.fields {
-            @for (name, value) in fields { div { dt { (name) } dd { (value) } } }
+            @for (name, value) in fields { div { dt { (name.as_ref()) } dd { (value) } } }
         }
     }
 }

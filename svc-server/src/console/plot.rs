@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use svc_engine::derive::statistics::Proportion;
 use svc_model::reports::{ScoreDistribution, Unobservable};
+use svc_view::CONSOLE;
 
-use super::text::{percent, score, whole};
+use super::text::whole;
 
 /// A named share of a total.
 pub(super) struct Share {
@@ -45,25 +46,7 @@ pub(super) fn unknown(why: Unobservable) -> String {
 
 /// Formats a share: its rate, its counts and its 95 % interval. Without a total, there is no rate.
 pub(super) fn rate(count: u64, total: u64) -> String {
-    let share = Proportion::new(count, total);
-    let counts = format!("{} of {}", whole(count), whole(total));
-    match share.rate() {
-        None => format!("no rate ({counts})"),
-        Some(rate) => {
-            let [low, high] = share.wilson();
-            let (low, high) = (percent(low), percent(high));
-            format!("{} ({counts}; {low} to {high})", percent(rate))
-        }
-    }
-}
-
-/// Formats a share without an interval, for the stages of a funnel.
-pub(super) fn part(count: u64, total: u64) -> String {
-    let counts = format!("{} of {}", whole(count), whole(total));
-    match Proportion::new(count, total).rate() {
-        None => format!("no rate ({counts})"),
-        Some(rate) => format!("{} ({counts})", percent(rate)),
-    }
+    CONSOLE.rate(count, total, Proportion::new(count, total).wilson())
 }
 
 /// Draws shares as bars from 0 to 100 %, with whiskers for their 95 % intervals.
@@ -100,10 +83,10 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
             .map(|(label, spread)| {
                 let description = format!(
                     "median {}, mean {}, p10 {}, p90 {} ({} files)",
-                    score(spread.median),
-                    score(spread.mean),
-                    score(spread.p10),
-                    score(spread.p90),
+                    CONSOLE.decimal(spread.median),
+                    CONSOLE.decimal(spread.mean),
+                    CONSOLE.decimal(spread.p10),
+                    CONSOLE.decimal(spread.p90),
                     whole(spread.count)
                 );
                 (html! { (label) }, spread_box(spread), description)
@@ -209,10 +192,13 @@ fn bar(rate: Option<(f64, [f64; 2])>) -> Markup {
     };
     let has_interval = low < high;
     let label = if has_interval {
-        let (low, high) = (percent(low), percent(high));
-        format!("bar to {}, whisker from {low} to {high}", percent(rate))
+        let (low, high) = (CONSOLE.percent(low), CONSOLE.percent(high));
+        format!(
+            "bar to {}, whisker from {low} to {high}",
+            CONSOLE.percent(rate)
+        )
     } else {
-        format!("bar to {}", percent(rate))
+        format!("bar to {}", CONSOLE.percent(rate))
     };
     frame(
         &label,

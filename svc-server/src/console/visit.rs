@@ -14,7 +14,7 @@ use svc_model::time::Instant;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Caller};
-use crate::dispatch::{Exchange, check_caller};
+use crate::dispatch::{Exchange, Handle, check_caller};
 use crate::memory::Held;
 use crate::reply;
 
@@ -87,20 +87,20 @@ impl Visit {
         E::Request::read(&incoming).map_err(Problem::from)
     }
 
+    /// Calls a route with the request that the address holds.
+    pub(super) async fn ask_given<E: Handle>(
+        &self,
+        defaults: &[(&str, String)],
+    ) -> Result<E::Reply, Problem> {
+        self.ask::<E>(self.request::<E>(defaults)?).await
+    }
+
     /// Calls a route with a request: checks authority, does the work, and limits the reply to the
     /// route's maximum.
-    pub(super) async fn ask<E, A>(
-        &self,
-        function: impl FnOnce(Exchange, E::Request) -> A,
-        request: E::Request,
-    ) -> Result<E::Reply, Problem>
-    where
-        E: Endpoint,
-        A: Future<Output = Result<E::Reply, Problem>>,
-    {
+    pub(super) async fn ask<E: Handle>(&self, request: E::Request) -> Result<E::Reply, Problem> {
         check_caller::<E>(&self.app, &self.caller)?;
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
-        let reply = function(exchange, request).await?;
+        let reply = E::handle(exchange, request).await?;
         self.hold(&reply::write::<E>(&reply, E::REPLY_BYTES_MAX)?)
             .await?;
         Ok(reply)

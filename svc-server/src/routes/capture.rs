@@ -4,7 +4,7 @@ use svc_model::request::NoParameters;
 
 use crate::dispatch::Exchange;
 
-pub(crate) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
+pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
     let totals = exchange.app.engine.captured().await?;
     let mut counts = exchange.app.counts.beside(totals);
     counts.keeps_mirrors = Some(exchange.app.engine.keeps_mirrors());

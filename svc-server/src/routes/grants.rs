@@ -1,3 +1,4 @@
+use svc_model::endpoint::{GrantExplain, Grants};
 use svc_model::grant::{
     GrantAction, GrantExplanation, GrantExplanationRequest, GrantList, GrantReceipt,
     GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest, TokenName,
@@ -38,7 +39,7 @@ fn recorded(exchange: &Exchange, client: &str, receipt: GrantReceipt) -> GrantRe
 }
 
 pub(super) async fn list(exchange: Exchange, request: GrantsRequest) -> Result<GrantList, Problem> {
-    let list = exchange.app.engine.grants(request).await?;
+    let list = exchange.app.engine.answer::<Grants>(request).await?;
     Ok(GrantList {
         configured_tokens: Some(exchange.app.token_names.clone()),
         ..list
@@ -50,7 +51,7 @@ pub(super) async fn explain(
     request: GrantExplanationRequest,
 ) -> Result<GrantExplanation, Problem> {
     let configured = Some(is_configured(&exchange.app, &request.token));
-    let explanation = exchange.app.engine.explain_grant(request).await?;
+    let explanation = exchange.app.engine.answer::<GrantExplain>(request).await?;
     Ok(GrantExplanation {
         configured,
         ..explanation

@@ -11,13 +11,12 @@ use svc_model::ingest::{PROTOBUF, is_protobuf};
 use svc_model::json;
 use svc_model::problem::{Detail, ProblemBody};
 
-use super::ingest::deliver;
 use crate::dispatch::bind;
 use crate::handler::Handler;
 
 /// Returns the handler of the route. A request in protobuf gets an answer in protobuf.
 pub(super) fn handler() -> Handler {
-    let inner = bind::<Logs, _, _>(deliver);
+    let inner = bind::<Logs>();
     Arc::new(move |app, request: HttpRequest| {
         let speaks_protobuf = sends_protobuf(request.headers());
         let answer = inner(app, request);

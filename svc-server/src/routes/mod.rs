@@ -1,18 +1,14 @@
 //! The routes. Each endpoint is bound to the one engine call that answers it.
 
-pub(crate) mod capture;
-mod context;
+mod capture;
 mod docs;
-pub(crate) mod evidence;
-pub(crate) mod facts;
 mod grants;
 mod identity;
 mod ingest;
 mod logs;
 mod mcp;
-pub(crate) mod quarantine;
-pub(crate) mod query;
-pub(crate) mod reports;
+mod quarantine;
+mod reads;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,19 +18,18 @@ use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, Access, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
-    CommitQuery, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
-    EvidenceManifest, EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory,
-    GrantManifest, GrantRead, GrantRemove, Grants, HealthProbe, IngestCi, IngestForge,
-    IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
-    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
-    Release, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore,
-    TokenRevoke,
+    CommitQuery, Compatibility, ContextRetrieval, Discovery, EvidenceInventory, EvidenceManifest,
+    EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory, GrantManifest, GrantRead,
+    GrantRemove, Grants, HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest,
+    IngestForgePush, IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
+    ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
+    SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke,
 };
 use svc_model::problem::Problem;
 
 use crate::app::App;
 use crate::console;
-use crate::dispatch::bind;
+use crate::dispatch::{Exchange, Handle};
 use crate::handler::{Handler, refusing};
 use crate::observe::{self, Route};
 
@@ -44,18 +39,24 @@ const NO_ROUTE: Route = Route {
     is_closed: false,
 };
 
-/// A route and what answers it.
-trait Bound: Endpoint {
-    fn handler() -> Handler;
-}
-
+/// Binds routes to functions.
 macro_rules! bindings {
     ($($endpoint:ident => $function:path;)+) => {
-        $(impl Bound for $endpoint {
-            fn handler() -> Handler {
-                bind::<Self, _, _>($function)
+        $(impl Handle for $endpoint {
+            async fn handle(
+                exchange: Exchange,
+                request: Self::Request,
+            ) -> Result<Self::Reply, Problem> {
+                $function(exchange, request).await
             }
         })+
+    };
+}
+
+/// Binds routes to the reads of the engine that answer them.
+macro_rules! reads {
+    ($($endpoint:ident)+) => {
+        bindings! { $($endpoint => reads::answer::<$endpoint>;)+ }
     };
 }
 
@@ -74,37 +75,28 @@ bindings! {
     IngestForgePullRequest => ingest::pull_request;
     Quarantine => quarantine::quarantine;
     Release => quarantine::release;
-    QuarantineLogPage => quarantine::log;
     Grants => grants::list;
     GrantExplain => grants::explain;
     GrantAdd => grants::add;
     GrantRemove => grants::remove;
     TokenRevoke => grants::revoke;
     TokenRestore => grants::restore;
-    Facts => facts::facts;
-    SessionFacts => facts::session;
-    SessionCalls => facts::calls;
-    Compatibility => facts::compatibility;
-    EvidenceInventory => evidence::inventory;
-    EvidenceManifest => evidence::manifest;
-    EvidenceReading => evidence::read;
-    CiOutcomeQuery => query::ci_outcome;
-    CiRunsQuery => query::ci_runs;
-    CiFailuresQuery => query::ci_failures;
-    SessionsQuery => query::sessions;
-    SessionQuery => query::session;
-    CommitQuery => query::commit;
-    ModelOutcomesReport => reports::model_outcomes;
-    AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
-    ContextRetrieval => context::retrieve;
-    Discovery => context::discover;
-    Selected => context::selected;
-    GrantInventory => context::inventory;
-    GrantManifest => context::manifest;
-    GrantRead => context::read;
+    ContextRetrieval => reads::retrieve;
+}
+reads! {
+    QuarantineLogPage
+    Facts SessionFacts SessionCalls Compatibility
+    EvidenceInventory EvidenceManifest EvidenceReading
+    CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
+    ModelOutcomesReport AcceptedWorkLifecycleReport
+    Discovery Selected GrantInventory GrantManifest GrantRead
 }
 
-impl Bound for Logs {
+impl Handle for Logs {
+    async fn handle(exchange: Exchange, request: Self::Request) -> Result<Self::Reply, Problem> {
+        ingest::deliver(exchange, request).await
+    }
+
     fn handler() -> Handler {
         logs::handler()
     }
@@ -126,7 +118,7 @@ struct Methods {
 struct Routes(BTreeMap<&'static str, Methods>);
 
 impl Routes {
-    fn add<E: Bound>(&mut self) {
+    fn add<E: Handle>(&mut self) {
         let is_open = E::ACCESS == Access::Open;
         self.insert(E::PATH, E::METHOD, is_open, E::handler());
     }
@@ -218,6 +210,8 @@ pub(crate) fn router(app: &App) -> Router {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::endpoint::Endpoint as _;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,5 @@
 use svc_model::problem::Problem;
-use svc_model::quarantine::{
-    QuarantineAction, QuarantineLog, QuarantineLogRequest, QuarantineReceipt, QuarantineRequest,
-};
+use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 
 use crate::dispatch::Exchange;
 
@@ -40,12 +38,4 @@ async fn change(
         "quarantine_changed"
     );
     Ok(receipt)
-}
-
-pub(crate) async fn log(
-    exchange: Exchange,
-    request: QuarantineLogRequest,
-) -> Result<QuarantineLog, Problem> {
-    let engine = &exchange.app.engine;
-    engine.quarantine_log(request).await.map_err(Problem::from)
 }

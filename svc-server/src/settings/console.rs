@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::host;
+use super::host::own_hosts;
 use super::reader::Reader;
 use crate::env;
 use crate::host::Host;
@@ -16,15 +16,12 @@ pub(crate) struct ConsoleSettings {
 }
 
 /// Reads the settings. `None` if the console is not served.
-pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<ConsoleSettings> {
-    let enabled = reader.boolean(env::ENABLE_CONSOLE, false);
-    let hosts = reader.parsed(
-        env::CONSOLE_HOSTS,
-        "must be a JSON array of hosts, with or without a port",
-        host::read,
-    );
+pub(super) fn read(reader: &mut Reader<'_>, listen: Option<SocketAddr>) -> Option<ConsoleSettings> {
+    let enabled = reader.value(&env::ENABLE_CONSOLE).unwrap_or_default();
+    let hosts = reader.given(&env::CONSOLE_HOSTS);
+    let listen = listen?;
     enabled.then(|| ConsoleSettings {
-        hosts: hosts.unwrap_or_else(|| host::own(listen)),
+        hosts: hosts.unwrap_or_else(|| own_hosts(listen)),
     })
 }
 

@@ -2,19 +2,13 @@
 
 use std::net::SocketAddr;
 
-use super::mcp::list;
 use crate::host::Host;
 
 /// The names that this machine has for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Reads a JSON array of one or more hosts.
-pub(super) fn read(text: &str) -> Option<Vec<Host>> {
-    list(text, Host::parse)
-}
-
 /// Returns the names that this machine has for itself, and the address that the server listens on.
-pub(super) fn own(listen: SocketAddr) -> Vec<Host> {
+pub(super) fn own_hosts(listen: SocketAddr) -> Vec<Host> {
     let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
     let ip = listen.ip();
     if !ip.is_unspecified() && !ip.is_loopback() {

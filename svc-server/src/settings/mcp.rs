@@ -2,10 +2,7 @@
 
 use std::net::SocketAddr;
 
-use axum::http::uri::Uri;
-use svc_model::json::Json;
-
-use super::host;
+use super::host::own_hosts;
 use super::reader::Reader;
 use crate::env;
 use crate::host::Host;
@@ -23,39 +20,14 @@ pub(crate) struct McpSettings {
 }
 
 /// Reads the settings. `None` if the protocol is not served.
-pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSettings> {
-    let enabled = reader.boolean(env::ENABLE_MCP, false);
-    let hosts = reader.parsed(
-        env::MCP_HOSTS,
-        "must be a JSON array of hosts, with or without a port",
-        host::read,
-    );
-    let origins = reader.parsed(
-        env::MCP_ORIGINS,
-        "must be a JSON array of origins with a port, such as https://agents.example:443",
-        |text| list(text, |text| is_origin(text).then(|| text.to_owned())),
-    );
+pub(super) fn read(reader: &mut Reader<'_>, listen: Option<SocketAddr>) -> Option<McpSettings> {
+    let enabled = reader.value(&env::ENABLE_MCP).unwrap_or_default();
+    let hosts = reader.given(&env::MCP_HOSTS);
+    let origins = reader.given(&env::MCP_ORIGINS);
+    let listen = listen?;
     enabled.then(|| McpSettings {
-        hosts: hosts.unwrap_or_else(|| host::own(listen)),
+        hosts: hosts.unwrap_or_else(|| own_hosts(listen)),
         origins: origins.unwrap_or_default(),
-    })
-}
-
-/// Reads a JSON array of one or more items.
-pub(super) fn list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
-    let items: Option<Vec<T>> = items.iter().map(|item| parse(item.as_str()?)).collect();
-    // An empty list would allow every host.
-    items.filter(|items| !items.is_empty())
-}
-
-fn is_origin(text: &str) -> bool {
-    text.parse::<Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.port_u16().is_some()
-            && !text.contains('@')
-            && uri.path_and_query().is_none_or(|path| path == "/")
-            && !text.ends_with('/')
     })
 }
 

@@ -24,15 +24,15 @@ impl SettingsError {
     pub fn generating(&self) -> Vec<&'static str> {
         let required = [
             (
-                env::OPERATOR_TOKEN,
+                env::OPERATOR_TOKEN.name,
                 "export SVC_OPERATOR_TOKEN=$(openssl rand -hex 32)",
             ),
             (
-                env::INGEST_TOKENS,
+                env::INGEST_TOKENS.name,
                 r#"export SVC_INGEST_TOKENS="{\"gateway\":\"$(openssl rand -hex 32)\"}""#,
             ),
             (
-                env::FORGE_WEBHOOK_SECRET,
+                env::FORGE_WEBHOOK_SECRET.name,
                 "export SVC_FORGE_WEBHOOK_SECRET=$(openssl rand -hex 32)",
             ),
         ];

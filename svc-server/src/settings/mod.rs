@@ -1,7 +1,6 @@
 //! The settings of a server, checked as a whole: every error is reported, by name and never by
 //! value.
 
-pub(crate) mod address;
 mod console;
 mod grant;
 mod host;
@@ -19,11 +18,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
 use svc_engine::read::{CursorKey, ScanBounds, ScanLimits};
 use svc_model::grant::TokenName;
-use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
 pub(crate) use self::console::ConsoleSettings;
@@ -31,25 +28,15 @@ pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;
 use crate::embedded;
-use crate::env;
-use crate::observe;
+use crate::env::{self, LogFormat, Setting};
 use crate::source::{Source, Strictness};
 
 pub use self::grant::Grant;
 pub use self::mirrors::beside as mirrors_beside;
 pub use self::mistakes::SettingsError;
-pub use self::of_command::{MirrorSettings, Origin, StoreSettings};
+pub use self::of_command::{MirrorSettings, StoreSettings};
 pub use self::overrides::Overrides;
 pub use self::shown::{ShownSetting, shown_settings};
-
-/// The form of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
 
 /// The settings of a server.
 #[derive(Debug)]
@@ -113,7 +100,7 @@ impl Settings {
         if let Some(mirror) = &settings.engine.mirror
             && let Err(error) = mirrors::check(&mirror.path)
         {
-            let name = source.shown(env::MIRROR_PATH);
+            let name = source.shown(env::MIRROR_PATH.name);
             return Err(SettingsError(vec![format!(
                 "{name} must be a folder that this user can write: {error}"
             )]));
@@ -140,65 +127,50 @@ impl Settings {
 
     fn read(source: &Source, mistakes: Vec<String>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(source, mistakes);
-        let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let listen = reader.checked(env::LISTEN, address::parse);
-        let metrics_listen = reader.checked(env::METRICS_LISTEN, address::parse);
-        let store = reader.store();
-        let secrets = Secrets::read(&mut reader, dev_mode);
-        let forge_host = reader.forge_host();
-        let database = store.as_ref().map(|store| &store.url);
-        let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
-        let grant = reader.grant();
-        secrets.check_retrieval(&mut reader, &grant);
-        let slots = reader.number(env::READ_SLOTS);
-        let slots = slots.map_or(limit::READ_SLOTS_DEFAULT, |slots| {
-            usize::try_from(slots).unwrap_or(usize::MAX).min(1_024)
-        });
-        let scan = scan_bounds(&mut reader);
-        let cache_bytes = reader
-            .parsed(env::CACHE_BYTES, "must be a whole number", |text| {
-                text.parse().ok()
-            })
-            .unwrap_or(64 * 1024 * 1024);
-        let redaction = if reader.switch(env::REDACTION, true) {
-            Redaction::On
-        } else {
-            Redaction::Off
-        };
-        let migrate = reader.boolean(env::MIGRATE_ON_START, true);
-        let docs = reader.boolean(env::ENABLE_DOCS, false);
-        let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000)));
-        let mcp = mcp::read(&mut reader, listen);
-        let console = console::read(&mut reader, listen);
-        let log = reader.parsed(
-            env::LOG,
-            "must be off, error, warn, info, debug or trace, or directives such as \
-             svc_server=debug",
-            |text| observe::is_filter(text).then(|| text.to_owned()),
-        );
-        let log = log.unwrap_or_else(|| "info".to_owned());
-        let log_format =
-            reader.parsed(env::LOG_FORMAT, "must be text or json", |text| match text {
-                "text" => Some(LogFormat::Text),
-                "json" => Some(LogFormat::Json),
-                _ => None,
-            });
+        let settings = Self::read_all(&mut reader);
         let mistakes = reader.mistakes;
-        let (Some(store), Some(forge_host), []) = (store, forge_host, mistakes.as_slice()) else {
-            return Err(SettingsError(mistakes));
-        };
-        let mut engine = EngineConfig::new(store.url, store.org_id).with_read_slots(slots);
-        engine.store.migrate = migrate;
+        match settings {
+            Some(settings) if mistakes.is_empty() => Ok(settings),
+            _ => Err(SettingsError(mistakes)),
+        }
+    }
+
+    /// Reads every setting before the first error ends it, so that all errors are reported.
+    fn read_all(reader: &mut Reader<'_>) -> Option<Self> {
+        let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
+        let listen = reader.value(&env::LISTEN);
+        let metrics_listen = reader.given(&env::METRICS_LISTEN);
+        let store = reader.store();
+        let secrets = Secrets::read(reader, dev_mode);
+        let forge_host = reader.value(&env::FORGE_HOST);
+        let database = store.as_ref().map(|store| &store.url);
+        let mirror = mirrors::read(reader, database, dev_mode, forge_host.as_ref());
+        let grant = reader.grant();
+        secrets.check_retrieval(reader, &grant);
+        let read_slots = reader.value(&env::READ_SLOTS);
+        let scan = scan_bounds(reader);
+        let cache_bytes = reader.value(&env::CACHE_BYTES);
+        let redaction = reader.value(&env::REDACTION);
+        let migrate = reader.value(&env::MIGRATE_ON_START);
+        let docs = reader.value(&env::ENABLE_DOCS);
+        let mcp = mcp::read(reader, listen);
+        let console = console::read(reader, listen);
+        let log = reader.value(&env::LOG);
+        let log_format = reader.value(&env::LOG_FORMAT);
+
+        let store = store?;
+        let mut engine = EngineConfig::new(store.url, store.org_id).with_read_slots(read_slots?);
+        engine.store.migrate = migrate?;
         engine.scan = scan;
-        engine.cache_bytes = cache_bytes;
-        engine.redaction = redaction;
-        engine.secrets = redaction::secrets(source, &secrets);
+        engine.cache_bytes = cache_bytes?;
+        engine.redaction = redaction?;
+        engine.secrets = redaction::secrets(reader.source, &secrets);
         // Servers of one deployment share this token, so they accept each other's cursors.
         let operator = secrets.operator.expose_secret().as_bytes();
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         engine.mirror = mirror;
-        Ok(Self {
-            listen,
+        Some(Self {
+            listen: listen?,
             metrics_listen,
             engine,
             operator_token: secrets.operator,
@@ -206,13 +178,13 @@ impl Settings {
             retrieval_token: secrets.retrieval,
             retrieval_tokens: secrets.named,
             webhook_secrets: secrets.webhook,
-            forge_host,
+            forge_host: forge_host?,
             grant,
-            docs,
+            docs: docs?,
             mcp,
             console,
-            log,
-            log_format: log_format.unwrap_or(LogFormat::Text),
+            log: log?,
+            log_format: log_format?,
             dev_mode,
             secrets_file: None,
         })
@@ -223,7 +195,7 @@ impl Settings {
 fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
     type Bound = fn(&mut ScanLimits) -> &mut u64;
     let mut scan = ScanBounds::default();
-    let bounds: [(&str, Bound); 4] = [
+    let bounds: [(Setting<u64>, Bound); 4] = [
         (env::CONTEXT_MAX_CALLS, |limits| &mut limits.calls),
         (env::CONTEXT_MAX_PARTS, |limits| &mut limits.parts),
         (env::CONTEXT_MAX_SOURCE_BYTES, |limits| {
@@ -233,8 +205,8 @@ fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
             &mut limits.state_bytes
         }),
     ];
-    for (name, bound) in bounds {
-        if let Some(number) = reader.number(name) {
+    for (setting, bound) in bounds {
+        if let Some(number) = reader.given(&setting) {
             *bound(&mut scan.repeated) = number;
             *bound(&mut scan.distinct) = number;
         }
@@ -245,7 +217,7 @@ fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
 /// Complete settings for tests, which can be changed.
 #[cfg(test)]
 mod testing {
-    use super::{Settings, SettingsError, Source, env};
+    use super::{Settings, SettingsError, Source};
 
     pub(super) const OPERATOR: &str = "operator-operator-operator";
     pub(super) const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
@@ -255,10 +227,10 @@ mod testing {
     /// Reads complete settings, with these in place of the usual ones.
     pub(super) fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         let mut given = vec![
-            (env::DATABASE_URL, "sqlite:///tmp/x.db"),
-            (env::OPERATOR_TOKEN, OPERATOR),
-            (env::INGEST_TOKENS, INGEST),
-            (env::FORGE_WEBHOOK_SECRET, WEBHOOK),
+            ("SVC_DATABASE_URL", "sqlite:///tmp/x.db"),
+            ("SVC_OPERATOR_TOKEN", OPERATOR),
+            ("SVC_INGEST_TOKENS", INGEST),
+            ("SVC_FORGE_WEBHOOK_SECRET", WEBHOOK),
         ];
         given.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         given.extend(more);
@@ -282,9 +254,9 @@ mod tests {
     #[test]
     fn complete_settings_are_read() {
         let settings = read(&[
-            (env::ORG_ID, "ACME"),
-            (env::RETRIEVAL_TOKEN, RETRIEVAL),
-            (env::RETRIEVAL_SESSION_IDS, r#"["zeta"," alpha "]"#),
+            ("SVC_ORG_ID", "ACME"),
+            ("SVC_RETRIEVAL_TOKEN", RETRIEVAL),
+            ("SVC_RETRIEVAL_SESSION_IDS", r#"["zeta"," alpha "]"#),
         ])
         .unwrap();
         assert_eq!(settings.engine.store.org_id.as_str(), "acme");
@@ -304,10 +276,10 @@ mod tests {
     #[test]
     fn all_mistakes_are_reported_at_once_without_values() {
         let mistakes = mistakes(&[
-            (env::OPERATOR_TOKEN, "changeme"),
-            (env::FORGE_WEBHOOK_SECRET, "too-short"),
-            (env::LISTEN, "nowhere"),
-            (env::ENABLE_DOCS, "perhaps"),
+            ("SVC_OPERATOR_TOKEN", "changeme"),
+            ("SVC_FORGE_WEBHOOK_SECRET", "too-short"),
+            ("SVC_LISTEN", "nowhere"),
+            ("SVC_ENABLE_DOCS", "perhaps"),
         ]);
         assert_eq!(mistakes.len(), 4, "{mistakes:?}");
         assert!(
@@ -322,7 +294,7 @@ mod tests {
     #[test]
     fn a_malformed_setting_is_not_also_reported_as_missing() {
         for wrong in [
-            (env::INGEST_TOKENS, "{"),
+            ("SVC_INGEST_TOKENS", "{"),
             ("SVC_OPERATOR_TOKEN_FILE", "/nowhere"),
             ("SVC_FORGE_WEBHOOK_SECRET_FILE", "/nowhere"),
         ] {
@@ -334,13 +306,13 @@ mod tests {
             assert_eq!(mistakes.len(), 1, "{mistakes:?}");
         }
         for url in ["mysql://x", "sqlite:///x.db?mode=ro"] {
-            let mut source = Source::of(&[(env::DATABASE_URL, url)]);
+            let mut source = Source::of(&[("SVC_DATABASE_URL", url)]);
             assert_eq!(embedded::provide(&mut source), Ok(None));
             let mistakes = Settings::read(&source, Vec::new()).unwrap_err().0;
             assert_eq!(mistakes.len(), 1, "{mistakes:?}");
         }
-        assert_eq!(mistakes(&[(env::OPERATOR_TOKEN, "")]).len(), 1);
-        assert_eq!(mistakes(&[(env::INGEST_TOKENS, "")]).len(), 1);
+        assert_eq!(mistakes(&[("SVC_OPERATOR_TOKEN", "")]).len(), 1);
+        assert_eq!(mistakes(&[("SVC_INGEST_TOKENS", "")]).len(), 1);
     }
 
     #[test]
@@ -363,12 +335,12 @@ mod tests {
     #[test]
     fn a_mistake_names_the_valid_values() {
         for (name, wrong, expected) in [
-            (env::REDACTION, "maybe", "must be on or off"),
-            (env::ENABLE_DOCS, "maybe", "must be true or false"),
-            (env::LOG, "loud", "must be off, error, warn,"),
-            (env::LOG, "svc_server=loud", "must be off, error, warn,"),
-            (env::LISTEN, "8000", "must be HOST:PORT"),
-            (env::DATABASE_URL, "mysql://x", "must be sqlite://PATH"),
+            ("SVC_REDACTION", "maybe", "must be on or off"),
+            ("SVC_ENABLE_DOCS", "maybe", "must be true or false"),
+            ("SVC_LOG", "loud", "must be off, error, warn,"),
+            ("SVC_LOG", "svc_server=loud", "must be off, error, warn,"),
+            ("SVC_LISTEN", "8000", "must be HOST:PORT"),
+            ("SVC_DATABASE_URL", "mysql://x", "must be sqlite://PATH"),
         ] {
             let mistakes = mistakes(&[(name, wrong)]);
             assert_eq!(mistakes.len(), 1, "{mistakes:?}");
@@ -382,9 +354,9 @@ mod tests {
     #[test]
     fn the_listen_address_may_be_a_local_name() {
         let settings = read(&[
-            (env::LISTEN, "localhost:8301"),
-            (env::METRICS_LISTEN, "[::1]:9"),
-            (env::LOG, "warn,svc_server=debug"),
+            ("SVC_LISTEN", "localhost:8301"),
+            ("SVC_METRICS_LISTEN", "[::1]:9"),
+            ("SVC_LOG", "warn,svc_server=debug"),
         ]);
         let settings = settings.unwrap();
         assert!(settings.listen.ip().is_loopback());
@@ -394,20 +366,20 @@ mod tests {
 
     #[test]
     fn secrets_are_distinct_long_and_printable() {
-        assert_eq!(mistakes(&[(env::FORGE_WEBHOOK_SECRET, OPERATOR)]).len(), 1);
-        assert_eq!(mistakes(&[(env::API_BEARER_TOKEN, OPERATOR)]).len(), 1);
+        assert_eq!(mistakes(&[("SVC_FORGE_WEBHOOK_SECRET", OPERATOR)]).len(), 1);
+        assert_eq!(mistakes(&[("SVC_API_BEARER_TOKEN", OPERATOR)]).len(), 1);
         assert_eq!(
-            mistakes(&[(env::OPERATOR_TOKEN, "blank blank blank blank blank")]).len(),
+            mistakes(&[("SVC_OPERATOR_TOKEN", "blank blank blank blank blank")]).len(),
             1
         );
-        assert_eq!(mistakes(&[(env::INGEST_TOKENS, "{}")]).len(), 1);
-        let previous = env::FORGE_WEBHOOK_SECRET_PREVIOUS;
+        assert_eq!(mistakes(&[("SVC_INGEST_TOKENS", "{}")]).len(), 1);
+        let previous = "SVC_FORGE_WEBHOOK_SECRET_PREVIOUS";
         for wrong in ["", "changeme", "too-short", WEBHOOK, OPERATOR] {
             let expected = usize::from(!wrong.is_empty());
             assert_eq!(mistakes(&[(previous, wrong)]).len(), expected, "{wrong}");
         }
         assert_eq!(
-            mistakes(&[(env::DEV_MODE, "true"), (env::OPERATOR_TOKEN, "x")]).len(),
+            mistakes(&[("SVC_DEV_MODE", "true"), ("SVC_OPERATOR_TOKEN", "x")]).len(),
             0
         );
     }
@@ -415,9 +387,9 @@ mod tests {
     #[test]
     fn the_forge_signs_with_the_secret_or_the_one_before_it() {
         let both = read(&[
-            (env::FORGE_WEBHOOK_SECRET, " padded padded padded padded "),
-            (env::FORGE_WEBHOOK_SECRET_PREVIOUS, WEBHOOK),
-            (env::FORGE_HOST, "Git.Example"),
+            ("SVC_FORGE_WEBHOOK_SECRET", " padded padded padded padded "),
+            ("SVC_FORGE_WEBHOOK_SECRET_PREVIOUS", WEBHOOK),
+            ("SVC_FORGE_HOST", "Git.Example"),
         ])
         .unwrap();
         let secrets: Vec<&str> = both
@@ -435,7 +407,7 @@ mod tests {
         assert_eq!(one.webhook_secrets.len(), 1);
         assert_eq!(one.forge_host.as_str(), "github.com");
         for wrong in ["git.example:443", "https://git.example", "a_b", "a.b."] {
-            assert_eq!(mistakes(&[(env::FORGE_HOST, wrong)]).len(), 1, "{wrong}");
+            assert_eq!(mistakes(&[("SVC_FORGE_HOST", wrong)]).len(), 1, "{wrong}");
         }
     }
 
@@ -450,21 +422,21 @@ mod tests {
             r#"{"a":1}"#.to_owned(),
         ] {
             assert!(
-                !mistakes(&[(env::INGEST_TOKENS, &wrong)]).is_empty(),
+                !mistakes(&[("SVC_INGEST_TOKENS", &wrong)]).is_empty(),
                 "{wrong}"
             );
         }
         assert!(
-            mistakes(&[(env::INGEST_TOKENS, &format!(r#"{{"Legacy":"{token}"}}"#))]).is_empty()
+            mistakes(&[("SVC_INGEST_TOKENS", &format!(r#"{{"Legacy":"{token}"}}"#))]).is_empty()
         );
     }
 
     #[test]
     fn named_retrieval_tokens_are_checked_like_all_credentials() {
         const OTHER: &str = "another-another-another-another";
-        let tokens = |tokens: &str| mistakes(&[(env::RETRIEVAL_TOKENS, tokens)]);
+        let tokens = |tokens: &str| mistakes(&[("SVC_RETRIEVAL_TOKENS", tokens)]);
         let two = format!(r#"{{"ci":"{RETRIEVAL}","review":" {OTHER} "}}"#);
-        let settings = read(&[(env::RETRIEVAL_TOKENS, &two)]).unwrap();
+        let settings = read(&[("SVC_RETRIEVAL_TOKENS", &two)]).unwrap();
         let names: Vec<&str> = settings
             .retrieval_tokens
             .keys()
@@ -502,34 +474,34 @@ mod tests {
                 mistakes[0].starts_with("SVC_RETRIEVAL_TOKENS"),
                 "{mistakes:?}"
             );
-            let lax = [(env::DEV_MODE, "true"), (env::RETRIEVAL_TOKENS, &wrong)];
+            let lax = [("SVC_DEV_MODE", "true"), ("SVC_RETRIEVAL_TOKENS", &wrong)];
             assert!(read(&lax).is_err(), "even in development: {wrong}");
         }
         let default = [
-            (env::RETRIEVAL_TOKEN, RETRIEVAL),
-            (env::RETRIEVAL_SESSION_ID, "s"),
-            (env::RETRIEVAL_TOKENS, two.as_str()),
+            ("SVC_RETRIEVAL_TOKEN", RETRIEVAL),
+            ("SVC_RETRIEVAL_SESSION_ID", "s"),
+            ("SVC_RETRIEVAL_TOKENS", two.as_str()),
         ];
         assert_eq!(mistakes(&default).len(), 1, "equal to the default token");
     }
 
     #[test]
     fn a_retrieval_token_and_one_session_setting_belong_together() {
-        let token = (env::RETRIEVAL_TOKEN, RETRIEVAL);
-        let single = (env::RETRIEVAL_SESSION_ID, "s");
-        let plural = (env::RETRIEVAL_SESSION_IDS, r#"["s"]"#);
+        let token = ("SVC_RETRIEVAL_TOKEN", RETRIEVAL);
+        let single = ("SVC_RETRIEVAL_SESSION_ID", "s");
+        let plural = ("SVC_RETRIEVAL_SESSION_IDS", r#"["s"]"#);
         assert!(mistakes(&[token, single]).is_empty());
         assert!(mistakes(&[token, plural]).is_empty());
         assert_eq!(mistakes(&[token]).len(), 1);
         assert_eq!(mistakes(&[single]).len(), 1);
         assert_eq!(mistakes(&[token, single, plural]).len(), 1);
         assert_eq!(
-            mistakes(&[(env::RETRIEVAL_TOKEN, OPERATOR), single]).len(),
+            mistakes(&[("SVC_RETRIEVAL_TOKEN", OPERATOR), single]).len(),
             1
         );
         for wrong in ["[]", r#"["a","a "]"#, r#"["a",1]"#, "x"] {
             assert!(
-                !mistakes(&[token, (env::RETRIEVAL_SESSION_IDS, wrong)]).is_empty(),
+                !mistakes(&[token, ("SVC_RETRIEVAL_SESSION_IDS", wrong)]).is_empty(),
                 "{wrong}"
             );
         }

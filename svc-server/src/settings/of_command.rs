@@ -7,7 +7,7 @@ use svc_model::id::OrgId;
 use super::reader::Reader;
 use super::{Overrides, SettingsError, mirrors};
 use crate::env;
-use crate::source::Strictness;
+use crate::source::{Origin, Strictness};
 
 /// The settings for a command that works directly on the store: the store and the organization. No
 /// secrets are needed or created.
@@ -19,19 +19,6 @@ pub struct StoreSettings {
     pub org_id: OrgId,
     /// Where the store is configured.
     pub origin: Origin,
-}
-
-/// The origin of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// On the command line.
-    Flag,
-    /// In the environment.
-    Environment,
-    /// In the configuration file.
-    File,
-    /// Nowhere, so it has its default.
-    Default,
 }
 
 impl StoreSettings {
@@ -72,8 +59,8 @@ impl MirrorSettings {
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
         let mut reader = Reader::new(&source, mistakes);
         let store = reader.store();
-        let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let forge_host = reader.forge_host();
+        let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
+        let forge_host = reader.value(&env::FORGE_HOST);
         let database = store.as_ref().map(|store| &store.url);
         let mirror = mirrors::read(&mut reader, database, dev_mode, forge_host.as_ref());
         match store {

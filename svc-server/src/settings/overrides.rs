@@ -30,15 +30,15 @@ impl Overrides {
     /// Returns the settings of this process, overridden by these.
     pub(super) fn source(self, strictness: Strictness, mistakes: &mut Vec<String>) -> Source {
         let flags = [
-            (env::LISTEN, self.listen),
-            (env::DATABASE_URL, self.database_url),
-            (env::ORG_ID, self.org_id),
-            (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
-            (env::MIRROR_PATH, self.mirror_path),
-            (env::MIRROR_SETTLE_SECONDS, self.mirror_settle_seconds),
-            (env::OPERATOR_TOKEN, self.operator_token),
-            (env::FORGE_WEBHOOK_SECRET, self.webhook_secret),
-            (env::DEV_MODE, self.dev_mode),
+            (env::LISTEN.name, self.listen),
+            (env::DATABASE_URL.name, self.database_url),
+            (env::ORG_ID.name, self.org_id),
+            (env::RETRIEVAL_SESSION_ID.name, self.retrieval_session_id),
+            (env::MIRROR_PATH.name, self.mirror_path),
+            (env::MIRROR_SETTLE_SECONDS.name, self.mirror_settle_seconds),
+            (env::OPERATOR_TOKEN.name, self.operator_token),
+            (env::FORGE_WEBHOOK_SECRET.name, self.webhook_secret),
+            (env::DEV_MODE.name, self.dev_mode),
         ];
         let flags = flags
             .into_iter()

@@ -6,7 +6,6 @@ use percent_encoding::percent_decode_str;
 use secrecy::ExposeSecret as _;
 use svc_engine::capture::redaction;
 
-use super::mirrors;
 use super::secrets::Secrets;
 use crate::env;
 use crate::source::Source;
@@ -16,8 +15,8 @@ use crate::source::Source;
 pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets {
     // An unreadable setting is reported where it is used.
     let text = |name| source.get(name).ok().flatten();
-    let fetched_with = text(env::FORGE_CLONE_TOKENS)
-        .and_then(|text| mirrors::tokens(&text))
+    let fetched_with = text(env::FORGE_CLONE_TOKENS.name)
+        .and_then(|text| env::FORGE_CLONE_TOKENS.parse(&text).ok())
         .unwrap_or_default();
     let mut known: BTreeSet<String> = secrets
         .ingest
@@ -35,7 +34,7 @@ pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets 
             known.insert(password.to_owned());
         }
     }
-    if let Some(url) = text(env::DATABASE_URL) {
+    if let Some(url) = text(env::DATABASE_URL.name) {
         known.extend(passwords(&url));
     }
     redaction::Secrets::new(known.iter().map(String::as_str))
@@ -74,11 +73,11 @@ mod tests {
     fn every_secret_of_the_settings_is_redacted() {
         let source = Source::of(&[
             (
-                env::DATABASE_URL,
+                "SVC_DATABASE_URL",
                 "postgres://svc:data%2Fbase-pass@db/svc?password=second-password",
             ),
             (
-                env::FORGE_CLONE_TOKENS,
+                "SVC_FORGE_CLONE_TOKENS",
                 r#"{"git.example":"clone-clone-clone","other.example":"me:fetch-fetch"}"#,
             ),
         ]);

@@ -1,10 +1,8 @@
 //! The secrets: long enough, not placeholders, and all different.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use svc_model::grant::TokenName;
 use svc_model::limit;
 
@@ -37,97 +35,77 @@ pub(super) struct Secrets {
 
 impl Secrets {
     pub(super) fn read(reader: &mut Reader<'_>, dev_mode: bool) -> Self {
-        let operator = reader.secret(env::OPERATOR_TOKEN);
-        let webhook = reader.secret(env::FORGE_WEBHOOK_SECRET);
-        let webhook_previous = reader.secret(env::FORGE_WEBHOOK_SECRET_PREVIOUS);
-        let legacy = reader.secret(env::API_BEARER_TOKEN);
-        let retrieval = reader.secret(env::RETRIEVAL_TOKEN);
-        let ingest = reader.parsed(
-            env::INGEST_TOKENS,
-            "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
-            ingest_tokens,
-        );
+        let operator = reader.secret(&env::OPERATOR_TOKEN);
+        let webhook = reader.secret(&env::FORGE_WEBHOOK_SECRET);
+        let webhook_previous = reader.secret(&env::FORGE_WEBHOOK_SECRET_PREVIOUS);
+        let legacy = reader.secret(&env::API_BEARER_TOKEN);
+        let retrieval = reader.secret(&env::RETRIEVAL_TOKEN);
+        let ingest = reader.given(&env::INGEST_TOKENS);
         let none_can_be_read = ingest.is_none()
-            && !(reader.source.is_missing(env::INGEST_TOKENS)
-                && reader.source.is_missing(env::API_BEARER_TOKEN));
+            && !(reader.source.is_missing(env::INGEST_TOKENS.name)
+                && reader.source.is_missing(env::API_BEARER_TOKEN.name));
         let mut ingest = ingest.unwrap_or_default();
-        let named = reader
-            .parsed(
-                env::RETRIEVAL_TOKENS,
-                "must be a JSON object of name to token; operator, legacy and retrieval are reserved",
-                retrieval_tokens,
-            )
-            .unwrap_or_default();
+        let named = reader.given(&env::RETRIEVAL_TOKENS).unwrap_or_default();
         if let Some(legacy) = legacy {
             ingest.insert("legacy".to_owned(), legacy);
         }
         if !dev_mode {
+            let mut check =
+                |name: &str, secret, characters| check(reader, name, secret, characters);
             check(
-                reader,
-                env::OPERATOR_TOKEN,
+                env::OPERATOR_TOKEN.name,
                 operator.as_ref(),
                 Characters::Token,
             );
             check(
-                reader,
-                env::FORGE_WEBHOOK_SECRET,
+                env::FORGE_WEBHOOK_SECRET.name,
                 webhook.as_ref(),
                 Characters::Any,
             );
             if webhook_previous.is_some() {
-                check(
-                    reader,
-                    env::FORGE_WEBHOOK_SECRET_PREVIOUS,
-                    webhook_previous.as_ref(),
-                    Characters::Any,
-                );
+                let name = env::FORGE_WEBHOOK_SECRET_PREVIOUS.name;
+                check(name, webhook_previous.as_ref(), Characters::Any);
             }
             for (client, token) in &ingest {
                 let name = match client.as_str() {
-                    "legacy" => env::API_BEARER_TOKEN.to_owned(),
-                    client => format!("{}[{client}]", env::INGEST_TOKENS),
+                    "legacy" => env::API_BEARER_TOKEN.name.to_owned(),
+                    client => format!("{}[{client}]", env::INGEST_TOKENS.name),
                 };
-                check(reader, &name, Some(token), Characters::Token);
+                check(&name, Some(token), Characters::Token);
             }
             if ingest.is_empty() && !none_can_be_read {
-                reader.mistake(env::INGEST_TOKENS, "or SVC_API_BEARER_TOKEN must be set");
+                reader.mistake(
+                    env::INGEST_TOKENS.name,
+                    "or SVC_API_BEARER_TOKEN must be set",
+                );
             }
         }
         if retrieval.is_some() {
             check(
                 reader,
-                env::RETRIEVAL_TOKEN,
+                env::RETRIEVAL_TOKEN.name,
                 retrieval.as_ref(),
                 Characters::Token,
             );
         }
-        let of_name = |name: &TokenName| format!("{}[{name}]", env::RETRIEVAL_TOKENS);
+        let of_name = |name: &TokenName| format!("{}[{name}]", env::RETRIEVAL_TOKENS.name);
         for (name, token) in &named {
             check(reader, &of_name(name), Some(token), Characters::Token);
         }
-        let all = ingest
-            .iter()
-            .map(|(client, token)| (format!("{}[{client}]", env::INGEST_TOKENS), token))
-            .chain(
-                operator
-                    .iter()
-                    .map(|token| (env::OPERATOR_TOKEN.to_owned(), token)),
-            )
-            .chain(
-                webhook
-                    .iter()
-                    .map(|token| (env::FORGE_WEBHOOK_SECRET.to_owned(), token)),
-            )
-            .chain(
-                webhook_previous
-                    .iter()
-                    .map(|token| (env::FORGE_WEBHOOK_SECRET_PREVIOUS.to_owned(), token)),
-            )
-            .chain(
-                retrieval
-                    .iter()
-                    .map(|token| (env::RETRIEVAL_TOKEN.to_owned(), token)),
-            )
+        let single = [
+            (env::OPERATOR_TOKEN, &operator),
+            (env::FORGE_WEBHOOK_SECRET, &webhook),
+            (env::FORGE_WEBHOOK_SECRET_PREVIOUS, &webhook_previous),
+            (env::RETRIEVAL_TOKEN, &retrieval),
+        ];
+        let single = single.into_iter();
+        let single = single
+            .filter_map(|(setting, secret)| Some((setting.name.to_owned(), secret.as_ref()?)));
+        let of_client = |client: &String| format!("{}[{client}]", env::INGEST_TOKENS.name);
+        let ingesting = ingest.iter();
+        let all = ingesting
+            .map(|(client, token)| (of_client(client), token))
+            .chain(single)
             .chain(named.iter().map(|(name, token)| (of_name(name), token)));
         let mut seen: BTreeMap<&str, String> = BTreeMap::new();
         let mut equal = Vec::new();
@@ -149,19 +127,19 @@ impl Secrets {
     }
 
     pub(super) fn check_retrieval(&self, reader: &mut Reader<'_>, grant: &Grant) {
-        let sessions = reader.source.is_given(env::RETRIEVAL_SESSION_ID)
-            || reader.source.is_given(env::RETRIEVAL_SESSION_IDS);
+        let sessions = reader.source.is_given(env::RETRIEVAL_SESSION_ID.name)
+            || reader.source.is_given(env::RETRIEVAL_SESSION_IDS.name);
         match (&self.retrieval, grant) {
             (Some(_), Grant::None) if !sessions => reader.mistake(
-                env::RETRIEVAL_TOKEN,
+                env::RETRIEVAL_TOKEN.name,
                 "needs SVC_RETRIEVAL_SESSION_ID or SVC_RETRIEVAL_SESSION_IDS",
             ),
             // A token that is given and cannot be read is reported where it is read.
             (None, Grant::Single(_) | Grant::Plural(_))
-                if !reader.source.is_given(env::RETRIEVAL_TOKEN) =>
+                if !reader.source.is_given(env::RETRIEVAL_TOKEN.name) =>
             {
                 reader.mistake(
-                    env::RETRIEVAL_TOKEN,
+                    env::RETRIEVAL_TOKEN.name,
                     "must be set, because a Session is granted",
                 );
             }
@@ -200,62 +178,4 @@ fn check(
     } else if matches!(characters, Characters::Token) && !printable {
         reader.mistake(name, "must be printable ASCII without spaces");
     }
-}
-
-/// The members of a JSON object in order, including duplicates, which are errors here.
-struct Members(Vec<(String, String)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Members;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of texts")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Visit)
-    }
-}
-
-fn retrieval_tokens(text: &str) -> Option<BTreeMap<TokenName, SecretString>> {
-    let Members(members) = serde_json::from_str(text).ok()?;
-    let mut tokens = BTreeMap::new();
-    for (name, token) in members {
-        let name = TokenName::new(&name).ok()?;
-        let earlier = tokens.insert(name, SecretString::from(token.trim()));
-        if earlier.is_some() {
-            return None;
-        }
-    }
-    Some(tokens)
-}
-
-fn ingest_tokens(text: &str) -> Option<BTreeMap<String, SecretString>> {
-    let Members(members) = serde_json::from_str(text).ok()?;
-    let mut tokens = BTreeMap::new();
-    for (name, token) in members {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric();
-        let valid = name.len() <= 64
-            && name.bytes().next().is_some_and(plain)
-            && name
-                .bytes()
-                .all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
-            && !matches!(name.as_str(), "operator" | "legacy" | "retrieval");
-        if !valid
-            || tokens
-                .insert(name, SecretString::from(token.trim()))
-                .is_some()
-        {
-            return None;
-        }
-    }
-    Some(tokens)
 }

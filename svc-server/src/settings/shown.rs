@@ -2,10 +2,10 @@
 
 use svc_engine::store::DatabaseUrl;
 
-use super::{Origin, Overrides};
+use super::Overrides;
 use crate::embedded;
 use crate::env::{self, Variable};
-use crate::source::{Source, Strictness, config_folder};
+use crate::source::{Origin, Source, Strictness, config_folder};
 
 /// A setting of the server: its value in this process, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +41,11 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
     });
     let value = match given {
         // Only the password is secret, and it is left out.
-        Some(url) if variable.name == env::DATABASE_URL => {
+        Some(url) if variable.name == env::DATABASE_URL.name => {
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }
         Some(value) if !variable.secret => Some(value),
-        None if origin == Origin::Default && variable.name == env::DATABASE_URL => {
+        None if origin == Origin::Default && variable.name == env::DATABASE_URL.name => {
             let database = embedded::default_database();
             Some(database.map_or_else(|| "none".to_owned(), |database| database.shown()))
         }

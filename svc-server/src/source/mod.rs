@@ -11,10 +11,22 @@ use std::path::PathBuf;
 
 pub(crate) use self::names::Strictness;
 use crate::env;
-use crate::settings::Origin;
 
 /// The maximum size of the file of a secret: some thousand tokens with their names.
 const SECRET_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The origin of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the command line.
+    Flag,
+    /// In the environment.
+    Environment,
+    /// In the configuration file.
+    File,
+    /// Nowhere, so it has its default.
+    Default,
+}
 
 /// Looks up settings by the names of their variables.
 #[derive(Debug, Default)]

@@ -1,19 +1,22 @@
 // Drives the console in Chromium: arguments are the program of the browser, the address of the
-// service, the operator's token, and a folder for pictures, when somebody wants to look at them.
+// service, the operator's token, `whole` or `smoke`, and a folder for pictures, when somebody wants
+// to look at them.
 //
-// It signs in, opens every page that a person can get to, has axe look at each at the width of a
-// desk and of a phone, light and dark, and signs out everywhere. What it saw goes to standard output.
+// It signs in, opens every page that a person can get to, has axe look at each (as a whole, at the
+// width of a desk and of a phone, light and dark), and signs out everywhere. What it saw goes to
+// standard output.
 import { createRequire } from "node:module";
 
 const require = createRequire(process.cwd() + "/");
 const puppeteer = require("puppeteer-core");
 const { source: axe } = require("axe-core");
 
-const [program, service, token, folder] = process.argv.slice(2);
-const WIDTHS = [1280, 390];
-const SCHEMES = ["light", "dark"];
+const [program, service, token, extent, folder] = process.argv.slice(2);
+const isWhole = extent === "whole";
+const WIDTHS = isWhole ? [1280, 390] : [1280];
+const SCHEMES = isWhole ? ["light", "dark"] : ["light"];
 // Of pages that differ only in what they are of, so many are opened.
-const SAME_MAX = 2;
+const SAME_MAX = isWhole ? 2 : 1;
 
 const browser = await puppeteer.launch({
   executablePath: program,

@@ -1,6 +1,9 @@
 //! The whole flow in a real browser: every page is used as a person would use it, and checked by
 //! axe.
 //!
+//! With `SVC_TEST_FOREIGN=whole`, axe looks at every page at two widths and in both schemes;
+//! otherwise at the width of a desk, in light.
+//!
 //! This runs where Chromium is installed, and where npm can install the driver and axe into a
 //! folder that is kept. Elsewhere the test says what is missing and ends.
 
@@ -12,7 +15,7 @@ use std::time::Duration;
 use harness::delivery::{
     Call, Receipt, Webhook, allowed_edit, ci_outcome, logs, pull_request, push,
 };
-use harness::foreign::left_out;
+use harness::foreign::{is_whole, left_out};
 use harness::http::Request;
 use harness::process;
 use harness::server::{Backend, OPERATOR_TOKEN, Server};
@@ -112,6 +115,7 @@ fn every_page_is_reachable_and_axe_reports_no_violation() {
     let mut flow = Command::new("node");
     flow.arg(script)
         .args([program, &server.base_url(), OPERATOR_TOKEN])
+        .arg(if is_whole() { "whole" } else { "smoke" })
         .current_dir(folder);
     let output = process::run(&mut flow, b"", FLOW_MAX).expect("the browser ends");
     let stderr = output.stderr_text();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use harness::foreign::left_out;
+use harness::foreign::{cases, left_out};
 use harness::process;
 use harness::programs;
 use harness::server::{OPERATOR_TOKEN, Server};
@@ -131,9 +131,9 @@ fn the_conformance_suite_finds_no_fault_in_the_offered_features() {
     };
     let server = planted();
     let mut wrong = Vec::new();
-    for (revision, ours) in OURS {
+    for (revision, ours) in cases(&OURS) {
         let found = run_suite(&server, &folder, revision);
-        for scenario in ours {
+        for scenario in *ours {
             let checks = found.get(*scenario);
             let passed = checks.is_some_and(|all| all.iter().any(|(_, how, _)| how == "SUCCESS"));
             assert!(passed, "{revision}: {scenario} was not run: {found:?}");
@@ -182,13 +182,13 @@ fn the_inspector_reads_on_both_transports() {
         programs::path(programs::SHELL).display().to_string(),
         "mcp".to_owned(),
     ];
-    for transport in [&http[..], &stdio[..]] {
+    for transport in cases(&[&http[..], &stdio[..]]) {
         let ask = |arguments: &[&str]| -> Value {
             let mut inspector = Command::new(folder.join("node_modules/.bin/node"));
             inspector
                 .arg("node_modules/.bin/mcp-inspector")
                 .arg("--cli")
-                .args(transport)
+                .args(*transport)
                 .args(arguments)
                 .env("HOME", &folder)
                 .current_dir(&folder);

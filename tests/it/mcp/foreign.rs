@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::foreign::left_out;
+use harness::foreign::{cases, left_out};
 use harness::process;
 use harness::programs;
 use harness::server::{Backend, RETRIEVAL_TOKEN, Server};
@@ -138,17 +138,17 @@ fn the_python_client_speaks_both_revisions_on_both_transports() {
     }
     let server = planted();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/foreign.py");
-    for transport in TRANSPORTS {
-        for (mode, version) in [
-            ("legacy", "2025-11-25"),
-            ("2026-07-28", "2026-07-28"),
-            ("auto", "2026-07-28"),
-        ] {
-            let mut client = Command::new(folder.join("venv/bin/python"));
-            client.arg(&script).current_dir(&folder);
-            let spoken = drive(&server, client, mode, transport);
-            assert_eq!(spoken.as_deref(), Some(version), "{mode} {transport:?}");
-        }
+    let modes = [
+        ("auto", "2026-07-28"),
+        ("legacy", "2025-11-25"),
+        ("2026-07-28", "2026-07-28"),
+    ];
+    let all = TRANSPORTS.map(|transport| modes.map(|mode| (transport, mode)));
+    for (transport, (mode, version)) in cases(all.as_flattened()) {
+        let mut client = Command::new(folder.join("venv/bin/python"));
+        client.arg(&script).current_dir(&folder);
+        let spoken = drive(&server, client, mode, *transport);
+        assert_eq!(spoken.as_deref(), Some(*version), "{mode} {transport:?}");
     }
 }
 
@@ -160,9 +160,9 @@ fn the_node_client_asks_on_both_transports() {
     };
     let server = planted();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/foreign.mjs");
-    for transport in TRANSPORTS {
+    for transport in cases(&TRANSPORTS) {
         let mut client = Command::new("node");
         client.arg(&script).current_dir(&folder);
-        drive(&server, client, "legacy", transport);
+        drive(&server, client, "legacy", *transport);
     }
 }

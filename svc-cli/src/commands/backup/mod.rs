@@ -16,9 +16,9 @@ use svc_engine::store::backup::CopyError;
 pub(crate) use self::restore::Restore;
 pub(crate) use self::take::Backup;
 pub(crate) use self::verify::Verify;
-use crate::commands::erase;
+use crate::commands::suggestion;
 use crate::error::{CommandError, chain};
-use crate::output::Fields;
+use crate::output::{Fields, shown_bytes};
 
 /// Undone decisions that are named with a command each.
 const NAMED_MAX: usize = 10;
@@ -90,16 +90,7 @@ fn bytes_left(left: &BytesLeft) -> (String, String) {
          rewritten ({cause}); to rewrite them"
     );
     let (org_id, order) = &left.order;
-    (warning, erase::command(org_id, order))
-}
-
-pub(super) fn shown_bytes(bytes: u64) -> String {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "one digit after the decimal point is shown"
-    )]
-    let mebibytes = bytes as f64 / (1024.0 * 1024.0);
-    format!("{mebibytes:.1} MiB")
+    (warning, suggestion::erase(org_id, order))
 }
 
 /// Returns the path that an argument gave.

@@ -9,6 +9,7 @@ use svc_model::query::{
     CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, PageLimit, RepositorySelector,
 };
 use svc_model::time::Instant;
+use svc_view::SHELL;
 
 use super::attempt_of;
 use crate::commands::moment::{moment, optional_boundary, optional_moment};
@@ -176,29 +177,21 @@ fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
     } else if failures.repository_skipped.is_some() {
         // Only the remaining pages are needed.
     } else if failures.repository_known {
-        blocks.push(format!("no {} runs in this range\n", adjective(result)));
+        blocks.push(format!(
+            "no {} runs in this range\n",
+            SHELL.adjective(result)
+        ));
     } else {
         blocks.push(format!(
             "no fact mentions a repository {repository}: is the name right, and did anything from it arrive?\n"
         ));
     }
     for (reason, count) in failures.repository_skipped.iter().flatten() {
-        let (word, runs) = (adjective(result), if *count == 1 { "run" } else { "runs" });
-        blocks.push(format!(
-            "not listed above: {count} {word} {runs} under this name whose repository cannot be determined ({reason})\n"
-        ));
+        let unlisted = SHELL.unlisted(result, *count);
+        blocks.push(format!("not listed above: {unlisted} ({reason})\n"));
     }
     blocks.extend(unresolved.map(|unresolved| table(result, unresolved, now)));
     blocks.join("\n")
-}
-
-/// Returns a result as an adjective.
-fn adjective(result: &Open<CiResult>) -> &str {
-    match result {
-        Open::Known(CiResult::TimedOut) => "timed-out",
-        Open::Known(CiResult::Error) => "errored",
-        other => other.as_str(),
-    }
 }
 
 fn table(result: &Open<CiResult>, outcomes: &[CiOutcomeRecord], now: Instant) -> String {
@@ -220,13 +213,6 @@ fn table(result: &Open<CiResult>, outcomes: &[CiOutcomeRecord], now: Instant) ->
 }
 
 fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7] {
-    let known = |text: String| {
-        if text.is_empty() {
-            "-".to_owned()
-        } else {
-            text
-        }
-    };
     let reason = outcome.reason.as_ref().or(outcome.error_type.as_ref());
     [
         relative(outcome.captured_at, now),
@@ -236,10 +222,10 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
             escape(&outcome.run_id),
             attempt_of(outcome.run_attempt)
         ),
-        known(one_line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)),
-        known(escape(outcome.branch.as_str())),
+        SHELL.or_none(one_line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)),
+        SHELL.or_none(escape(outcome.branch.as_str())),
         commits.short(outcome.commit_sha.as_str()),
-        known(reason.map_or_else(String::new, |text| one_line(text, TEXT_CHARACTERS_MAX))),
+        SHELL.or_none(reason.map_or_else(String::new, |text| one_line(text, TEXT_CHARACTERS_MAX))),
     ]
 }
 

@@ -4,7 +4,7 @@ use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord, CiRun, SupersededOutcom
 use svc_model::time::Instant;
 
 use super::RunOptions;
-use crate::commands::{commit, repository, service};
+use crate::commands::{repository, service, suggestion};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, Table, escape, one_line, quote, relative};
@@ -145,7 +145,7 @@ pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
 /// Returns the command that shows the commit of an outcome.
 pub(crate) fn commit_command(outcome: &CiOutcomeRecord) -> String {
     let identity = outcome.repository_identity.as_ref();
-    commit::command(&outcome.commit_sha, unique_name(outcome), identity)
+    suggestion::commit(&outcome.commit_sha, unique_name(outcome), identity)
 }
 
 /// Returns the name that selects the repository of an outcome, or an empty text if another

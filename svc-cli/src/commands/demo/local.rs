@@ -11,7 +11,6 @@ use svc_engine::clock::{Clock, Ids};
 use svc_engine::private;
 use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::time::Instant;
-use svc_server::env;
 use svc_server::{Grant, MirrorSettings, Overrides, Running, Settings};
 
 use super::story;
@@ -137,7 +136,7 @@ pub(super) async fn place(
 /// Returns the secret that signs webhooks, from this process or from the generated secrets of this
 /// machine.
 fn webhook_secret() -> Option<SecretString> {
-    let given = std::env::var(env::FORGE_WEBHOOK_SECRET).ok();
+    let given = std::env::var("SVC_FORGE_WEBHOOK_SECRET").ok();
     let given = given.filter(|secret| !secret.trim().is_empty());
     given
         .map(SecretString::from)

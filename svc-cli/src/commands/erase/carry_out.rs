@@ -11,13 +11,12 @@ use svc_engine::store::{
 };
 
 use super::{Facts, Subject, named, store};
-use crate::commands::backup::shown_bytes;
 use crate::commands::interruption::by_the_operator;
 use crate::commands::place::Opened;
 use crate::commands::quarantine::{check_reason, client_id};
 use crate::error::{CommandError, chain};
 use crate::options::{ServiceOptions, StoreOptions};
-use crate::output::{Fields, Output, escape, long_option};
+use crate::output::{Fields, Output, escape, long_option, shown_bytes};
 
 /// The word for files that were rewritten.
 const RETURNED: &str = "returned";

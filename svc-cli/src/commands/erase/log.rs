@@ -8,10 +8,9 @@ use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::time::Instant;
 
 use super::{Facts, Subject, named, store};
-use crate::commands::backup::shown_bytes;
 use crate::error::CommandError;
 use crate::options::StoreOptions;
-use crate::output::{Output, Table, clock, escape};
+use crate::output::{Output, Table, clock, escape, shown_bytes};
 
 #[derive(Debug, Args)]
 pub(super) struct Log {

@@ -6,8 +6,8 @@ mod log;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use svc_engine::clock::Clock;
-use svc_engine::store::{ErasedFacts, ErasureOrder, ErasureSubject};
-use svc_model::id::{OrgId, SessionId, UserId};
+use svc_engine::store::{ErasedFacts, ErasureSubject};
+use svc_model::id::{SessionId, UserId};
 use svc_model::time::Instant;
 
 use self::carry_out::How;
@@ -152,20 +152,6 @@ fn named(subject: &ErasureSubject) -> String {
         ErasureSubject::User(id) => format!("user {}", escape(id.as_str())),
         ErasureSubject::OlderThan(moment) => format!("before {moment}"),
     }
-}
-
-/// Returns the command that carries out an erasure once more.
-pub(super) fn command(org_id: &OrgId, order: &ErasureOrder) -> String {
-    let what = match &order.subject {
-        ErasureSubject::Session(id) => format!("erase{}", long_option("session", id.as_str())),
-        ErasureSubject::User(id) => format!("erase{}", long_option("user", id.as_str())),
-        ErasureSubject::OlderThan(moment) => format!("gc --older-than {moment}"),
-    };
-    let (org_id, reason) = (
-        long_option("org", org_id.as_str()),
-        long_option("reason", &order.reason),
-    );
-    format!("svc {what}{org_id}{reason} --apply")
 }
 
 /// Counts of facts by kind, for programs.

@@ -1,7 +1,8 @@
 use clap::Args;
 use svc_model::endpoint::{EvidenceManifest, GrantManifest};
-use svc_model::evidence::{LeftOut, Manifest, ManifestRequest};
+use svc_model::evidence::{Manifest, ManifestRequest};
 use svc_model::id::InferenceCallId;
+use svc_view::SHELL;
 
 use super::ask;
 use crate::commands::context::session_id;
@@ -89,30 +90,8 @@ pub(crate) fn erased(manifest: &Manifest) -> Option<String> {
 
 /// Returns a line that lists what the capture left out of a call, if anything.
 pub(crate) fn left_out(manifest: &Manifest) -> Option<String> {
-    let LeftOut {
-        unsupported_content,
-        opaque_reasoning,
-        missing_id,
-        malformed_arguments,
-    } = manifest.left_out?;
-    let counts = [
-        (
-            unsupported_content,
-            "of a kind that is not kept (images, files, searches)",
-        ),
-        (opaque_reasoning, "of reasoning that cannot be read"),
-        (missing_id, "tool calls or results without an id"),
-        (
-            malformed_arguments,
-            "arguments of a tool call that are not an object",
-        ),
-    ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    (!counts.is_empty()).then(|| format!("left out by the capture: {}\n", counts.join(", ")))
+    let left_out = SHELL.left_out(manifest.left_out?)?;
+    Some(format!("left out by the capture: {left_out}\n"))
 }
 
 fn after_manifest(manifest: &Manifest) -> Vec<String> {

@@ -8,8 +8,7 @@ use clap::ValueEnum;
 use svc_engine::capture::notes::Stamp;
 use svc_model::json::{Json, Object};
 
-use super::remembered::ENTRIES_MAX;
-use super::session::stamp;
+use super::remembered::{ENTRIES_MAX, stamp};
 use crate::error::CommandError;
 
 /// The tools that write the files that they name. Other tools may only read theirs.

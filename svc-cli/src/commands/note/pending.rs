@@ -160,16 +160,17 @@ fn is_among(changed: &HashSet<Vec<u8>>, file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::remembered::stamp;
     use super::*;
 
     fn stamps(session_ids: &[&str]) -> Vec<Stamp> {
-        let stamp = |session_id: &&str| session::stamp("t", session_id).unwrap();
+        let stamp = |session_id: &&str| stamp("t", session_id).unwrap();
         session_ids.iter().map(stamp).collect()
     }
 
     fn entry((session_id, file): &(&str, &str)) -> Entry {
         Entry {
-            stamp: session::stamp("t", session_id).unwrap(),
+            stamp: stamp("t", session_id).unwrap(),
             file: (!file.is_empty()).then(|| (*file).to_owned()),
             remembered_at: None,
         }

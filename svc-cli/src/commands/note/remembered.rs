@@ -10,11 +10,11 @@ use std::time::{Duration, Instant as Monotonic};
 
 use svc_engine::capture::notes::Stamp;
 use svc_engine::private;
+use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 
 use super::repository;
-use super::session::stamp;
 use crate::error::CommandError;
 
 /// The name of the file.
@@ -85,6 +85,23 @@ impl Entry {
         self.remembered_at
             .is_some_and(|at| now.microseconds() - at.microseconds() > microseconds)
     }
+}
+
+/// Creates a stamp for a Session of an agent.
+pub(super) fn stamp(tool: &str, session_id: &str) -> Result<Stamp, CommandError> {
+    let tool = tool.trim();
+    if tool.is_empty() || tool.contains('\0') || tool.len() > 64 {
+        return Err(CommandError::argument(
+            "--tool",
+            "must be a name of at most 64 bytes",
+        ));
+    }
+    let session_id = SessionId::new(session_id)
+        .map_err(|error| CommandError::argument("the Session", error.message()))?;
+    Ok(Stamp {
+        tool: tool.to_owned(),
+        session_id,
+    })
 }
 
 /// Returns whether a path may be remembered.

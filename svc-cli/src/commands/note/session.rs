@@ -9,10 +9,9 @@ use clap::Args;
 use serde::Serialize;
 use svc_engine::capture::notes::Stamp;
 use svc_engine::clock::Clock;
-use svc_model::id::SessionId;
 
 use super::call::{self, Agent, Call};
-use super::remembered::{Entry, Remembered};
+use super::remembered::{Entry, Remembered, stamp};
 use super::repository;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -90,23 +89,6 @@ impl Remember {
             )
         })
     }
-}
-
-/// Creates a stamp for a Session of an agent.
-pub(super) fn stamp(tool: &str, session_id: &str) -> Result<Stamp, CommandError> {
-    let tool = tool.trim();
-    if tool.is_empty() || tool.contains('\0') || tool.len() > 64 {
-        return Err(CommandError::argument(
-            "--tool",
-            "must be a name of at most 64 bytes",
-        ));
-    }
-    let session_id = SessionId::new(session_id)
-        .map_err(|error| CommandError::argument("the Session", error.message()))?;
-    Ok(Stamp {
-        tool: tool.to_owned(),
-        session_id,
-    })
 }
 
 fn from_hook(agent: Agent) -> Result<Call, CommandError> {

@@ -5,7 +5,7 @@ use svc_engine::clock::Clock;
 use svc_model::time::Instant;
 
 use super::pending::Pending;
-use super::{NOTES, repository, session};
+use super::{NOTES, remembered, repository};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
@@ -62,7 +62,7 @@ impl Stamp {
         }
         let stamps = match &pending {
             Some(pending) => pending.stamps.clone(),
-            None => vec![session::stamp(
+            None => vec![remembered::stamp(
                 &self.tool.unwrap_or_default(),
                 &self.session.unwrap_or_default(),
             )?],

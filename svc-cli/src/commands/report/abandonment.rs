@@ -1,6 +1,7 @@
 use clap::Args;
 use svc_engine::read;
 use svc_model::reports::{AbandonmentReport, SessionStatus};
+use svc_view::NO_COMMIT;
 
 use super::page::{Page, window};
 use super::{CohortOptions, up_to_now};
@@ -61,10 +62,7 @@ fn render(report: &AbandonmentReport, window: &str) -> String {
         .map(|session| session.accepted_decisions)
         .sum();
     page.line(format!("unshipped_accepts: {unshipped}"));
-    page.line(
-        "That no commit was observed does not mean that there was none: no Session is called \
-         abandoned.",
-    );
+    page.line(format!("{NO_COMMIT}: no Session is called abandoned."));
     if !report.accepted_session_outcomes.is_empty() {
         page.heading("sessions:");
         let mut table = Table::new([

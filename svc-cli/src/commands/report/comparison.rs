@@ -1,8 +1,7 @@
-use svc_model::reports::{
-    Comparison, ModelNonInferiority, NonInferiorityTest, RateTest, Unobservable,
-};
+use svc_model::reports::{Comparison, ModelNonInferiority, Unobservable};
+use svc_view::{LOOK_ONCE, NOT_SHOWN, SHELL, interval, known, least_difference};
 
-use super::page::{Page, number, percent};
+use super::page::Page;
 use crate::output::{Table, escape};
 
 /// Adds the comparison of two models.
@@ -38,11 +37,11 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison, why: Option<U
             share(test.proportion_a),
             share(test.proportion_b),
             difference(test.difference),
-            interval(test),
-            number(test.cohens_h),
-            number(test.z_stat),
-            number(test.p_value),
-            significance(test).to_owned(),
+            SHELL.or_none(interval(test).unwrap_or_default()),
+            SHELL.decimal(test.cohens_h),
+            SHELL.decimal(test.z_stat),
+            SHELL.decimal(test.p_value),
+            SHELL.significance(test),
             test.n_a.to_string(),
             test.n_b.to_string(),
             note(
@@ -59,18 +58,8 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison, why: Option<U
         comparison.bonferroni_alpha, comparison.alpha
     ));
     for (metric, test) in metrics {
-        match test.minimum_detectable_effect {
-            // If both rates are 0 or 1, there is no error to derive it from.
-            _ if test.degenerate_se => page.line(format!(
-                "  {metric}: every case has the same result, so nothing says how small a difference is found."
-            )),
-            Some(effect) if effect <= 1.0 => page.line(format!(
-                "  {metric}: with this many cases, a difference of {effect:.4} is found four times out of five."
-            )),
-            Some(_) => page.line(format!(
-                "  {metric}: with so few cases, hardly any difference is found."
-            )),
-            None => {}
+        if let Some(least) = least_difference(test) {
+            page.line(format!("  {metric}: {least}"));
         }
     }
     let posteriors = [
@@ -81,14 +70,13 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison, why: Option<U
         if let Some(probability) = posteriors.probability_a_gt_b {
             page.line(format!(
                 "  {metric}: A has the higher rate with a probability of {}.",
-                percent(probability)
+                SHELL.percent(probability)
             ));
         }
     }
-    page.line(
-        "  Look once: every further look at growing data makes a false difference more likely. No test \
-         corrects for models that do different work.",
-    );
+    page.line(format!(
+        "  {LOOK_ONCE} No test corrects for models that do different work."
+    ));
 }
 
 /// Adds whether model B is worse than A by at most the margin.
@@ -120,9 +108,9 @@ pub(super) fn non_inferiority(
             share(test.proportion_a),
             share(test.proportion_b),
             difference(test.point_estimate),
-            number(test.lower_bound()),
+            SHELL.decimal(test.lower_bound()),
             format!("{:.4}", -test.margin),
-            answer(test).to_owned(),
+            SHELL.answer(test).to_owned(),
             test.n_a.to_string(),
             test.n_b.to_string(),
             note(
@@ -133,24 +121,11 @@ pub(super) fn non_inferiority(
         ]);
     }
     page.table(&table);
-    page.line("  Not shown is not the same as worse: it may take more cases.");
-}
-
-/// Returns the metrics that are observable, with their names.
-fn known<T>(
-    tests: [T; 2],
-    why: Option<Unobservable>,
-) -> impl Iterator<Item = (&'static str, T)> + Clone
-where
-    T: Clone,
-{
-    let names = ["ci_pass_rate", "attribution_rate"];
-    let count = if why.is_some() { 1 } else { 2 };
-    names.into_iter().zip(tests).take(count)
+    page.line(format!("  {NOT_SHOWN}"));
 }
 
 fn share(proportion: Option<f64>) -> String {
-    proportion.map_or_else(|| "-".to_owned(), percent)
+    proportion.map_or_else(|| SHELL.none.to_owned(), |share| SHELL.percent(share))
 }
 
 /// Returns a difference that may be absent. Two equal rates get words, because a number would look
@@ -158,38 +133,7 @@ fn share(proportion: Option<f64>) -> String {
 fn difference(difference: Option<f64>) -> String {
     match difference {
         Some(0.0) => "no difference".to_owned(),
-        other => number(other),
-    }
-}
-
-fn interval(test: &RateTest) -> String {
-    let interval = test.interval();
-    interval.map_or_else(
-        || "-".to_owned(),
-        |(low, high)| format!("{low:.4} to {high:.4}"),
-    )
-}
-
-fn significance(test: &RateTest) -> &'static str {
-    if test.insufficient_data {
-        // Nothing was tested.
-        "-"
-    } else if test.significant_after_bonferroni {
-        "corrected"
-    } else if test.significant_at_alpha {
-        "raw_only"
-    } else {
-        "no"
-    }
-}
-
-fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.insufficient_data || test.is_non_inferior && test.lower_bound().is_none() {
-        "-"
-    } else if test.is_non_inferior {
-        "yes"
-    } else {
-        "not shown"
+        other => SHELL.decimal(other),
     }
 }
 
@@ -223,22 +167,22 @@ mod tests {
         let mut tested = svc_engine::derive::comparison::compare(&[], "a", "b").ci_pass_rate;
         (tested.insufficient_data, tested.small_n) = (false, true);
         (tested.ci_low, tested.ci_high) = (Some(0.0), Some(0.0));
-        assert_eq!(interval(&tested), "-");
+        assert_eq!(interval(&tested), None);
         assert_eq!(
             note(false, true, true),
             "small n, less reliable; degenerate_se, no interval"
         );
         tested.ci_high = Some(0.5);
-        assert_eq!(interval(&tested), "0.0000 to 0.5000");
+        assert_eq!(interval(&tested).as_deref(), Some("0.0000 to 0.5000"));
     }
 
     #[test]
     fn without_cases_nothing_was_tested() {
         let empty = [];
         let tested = svc_engine::derive::comparison::compare(&empty, "a", "b");
-        assert_eq!(significance(&tested.ci_pass_rate), "-");
+        assert_eq!(SHELL.significance(&tested.ci_pass_rate), "-");
         let tested = svc_engine::derive::comparison::non_inferiority(&empty, "a", "b", 0.1);
-        assert_eq!(answer(&tested.ci_pass_rate), "-");
+        assert_eq!(SHELL.answer(&tested.ci_pass_rate), "-");
         let mut page = Page::default();
         comparison(
             &mut page,

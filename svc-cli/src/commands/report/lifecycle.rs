@@ -1,16 +1,17 @@
-use std::fmt::Display;
-
 use clap::Args;
 use svc_client::Client;
 use svc_engine::read;
 use svc_model::reports::{
-    AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport, ReworkComponent,
-    ReworkName, Stage,
+    AcceptedWorkSkip, EditRetention, Examples, LifecycleReport, ReworkComponent, ReworkName, Stage,
 };
 use svc_model::time::Instant;
+use svc_view::{
+    NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, SHELL, STAGE_WITHOUT_ERASED,
+    stages,
+};
 
-use super::merge_retention::scores;
-use super::page::{Page, bar, known_bar, known_part, known_rate, part, rate, repository, window};
+use super::merge_retention::{merged, scores};
+use super::page::{Page, bar, known_bar, known_part, known_rate, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -50,7 +51,7 @@ fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
         escape(report.org_id.as_str())
     ));
     page.lost_mirrors(report.lost_mirrors);
-    page.line("Each panel has a unit of its own: counts of different panels do not add up.");
+    page.line(PANELS);
     page.line("In brackets: counts, and the 95 % interval of the rate.");
     accepted_work(&mut page, report);
     edit_retention(&mut page, &report.edit_retention);
@@ -58,14 +59,7 @@ fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
     session_attrition(&mut page, report);
     rework(&mut page, &report.rework);
     strata(&mut page, report);
-    let skipped = &report.repository_skipped;
-    for (what, counts) in [
-        ("observations", &skipped.session_observations),
-        ("sources of Attribution", &skipped.attribution_sources),
-        ("CI outcomes", &skipped.ci_population_outcomes),
-    ] {
-        page.some_skips(&format!("repository not known, {what}"), counts);
-    }
+    page.said(SHELL.unknown_repositories(report));
     page.finish()
 }
 
@@ -74,14 +68,7 @@ fn accepted_work(page: &mut Page, report: &LifecycleReport) {
     page.heading("accepted_work: calls that a person accepted");
     page.line(format!("  accepted: {}", panel.accepted_calls));
     let mut table = Table::new(["stage", "of the stage before", "", "of all accepted"]);
-    let names = [
-        "attributed to a commit",
-        "in one merged pull request",
-        "seen by CI",
-        "with a CI verdict",
-    ];
-    let stages = report.stages_unobservable();
-    for (name, (stage, why)) in names.into_iter().zip(stages) {
+    for (name, stage, why) in stages(report) {
         let Stage {
             count,
             denominator,
@@ -97,23 +84,20 @@ fn accepted_work(page: &mut Page, report: &LifecycleReport) {
     }
     page.table(&table);
     // What a stage lacks, every later one lacks too.
-    let first = names
-        .into_iter()
-        .zip(stages)
-        .find_map(|(name, (_, why))| Some((name, why?)));
-    if let Some((name, why)) = first.filter(|_| panel.accepted_calls > 0) {
-        page.unobservable(name, Some(why));
+    let first = stages(report).find(|(_, _, why)| why.is_some());
+    if let Some((name, _, why)) = first.filter(|_| panel.accepted_calls > 0) {
+        page.unobservable(name, why);
     }
     page.line(format!(
         "  CI passed: {}, failed: {}",
         panel.ci_passed, panel.ci_failed
     ));
-    page.line("  Accepts by rules do not count. Who is not in a stage did not fail it.");
+    page.line(format!("  {NOT_IN_A_STAGE}"));
     if panel.skips.get(AcceptedWorkSkip::ContentErased) > 0 {
-        page.line("  Calls whose content was erased are in no stage and in no rate.");
+        page.line(format!("  {STAGE_WITHOUT_ERASED}"));
     }
     page.skips("left out", &panel.skips);
-    coverage(page, &panel.coverage);
+    page.said(SHELL.coverage(&panel.coverage));
     examples(page, &panel.examples);
 }
 
@@ -125,11 +109,7 @@ fn edit_retention(page: &mut Page, panel: &EditRetention) {
         panel.eligible,
         rate(panel.derived_fates, panel.eligible)
     ));
-    for (fate, count) in [
-        ("unmodified", panel.unmodified),
-        ("partially_modified", panel.partially_modified),
-        ("deleted", panel.deleted),
-    ] {
+    for (fate, count) in SHELL.fates(panel) {
         page.line(format!(
             "  {fate:<20} {}  {}",
             bar(count, panel.derived_fates),
@@ -137,11 +117,11 @@ fn edit_retention(page: &mut Page, panel: &EditRetention) {
         ));
     }
     page.line(format!(
-        "  lines from elsewhere: {} added, {} removed, in {} edits that count them; not by whom",
-        panel.external_lines_added, panel.external_lines_removed, panel.known_external_line_counts
+        "  lines from elsewhere: {}",
+        SHELL.external_lines(panel)
     ));
     page.skips("left out", &panel.skips);
-    coverage(page, &panel.coverage);
+    page.said(SHELL.coverage(&panel.coverage));
     examples(page, &panel.examples);
 }
 
@@ -149,30 +129,20 @@ fn merge_durability(page: &mut Page, report: &LifecycleReport) {
     let (panel, why) = (&report.merge_durability, report.merges_unobservable());
     page.heading("merge_durability: attributed files in merged pull requests");
     page.line(format!(
-        "  {}: the forge may not have reported every pull request; for investigation only, not \
-         ranking.",
+        "  {}: {NOT_EVERY_PULL_REQUEST}",
         panel.coverage_qualification
     ));
-    page.line(format!(
-        "  in one merged pull request: {}",
-        known_rate(
-            panel.unique_pull_request_membership,
-            panel.attributed_file_candidates,
-            why
-        )
-    ));
-    if panel.attributed_file_candidates > 0 {
-        page.unobservable("it", why);
-    }
-    page.skips("not in one", &panel.membership);
-    page.line(format!(
-        "  scored: {}",
-        rate(panel.scored_rows, panel.unique_pull_request_membership)
-    ));
-    page.skips("not scored", &panel.scoring_skips);
-    page.line("  What is left of the added text, from 0 to 1: a lower bound on retention.");
+    let steps = [
+        panel.attributed_file_candidates,
+        panel.unique_pull_request_membership,
+        panel.scored_rows,
+    ];
+    let said = why.filter(|_| panel.attributed_file_candidates > 0);
+    let skips = (&panel.membership, &panel.scoring_skips);
+    merged(page, steps, skips, why, said);
+    page.line(format!("  {SCORES}"));
     scores(page, [("head", &panel.head), ("merge", &panel.merge)]);
-    coverage(page, &panel.coverage);
+    page.said(SHELL.coverage(&panel.coverage));
     examples(page, &panel.examples);
 }
 
@@ -196,12 +166,11 @@ fn session_attrition(page: &mut Page, report: &LifecycleReport) {
         "  abandoned: {}, in_flight: {}",
         panel.abandoned, panel.in_flight
     ));
-    page.line(
-        "  That no commit was observed does not mean that there was none: nothing is ever called \
-         abandoned or in flight.",
-    );
+    page.line(format!(
+        "  {NO_COMMIT}: nothing is ever called abandoned or in flight."
+    ));
     page.skips("found", &panel.skips);
-    coverage(page, &panel.coverage);
+    page.said(SHELL.coverage(&panel.coverage));
     examples(page, &panel.examples);
 }
 
@@ -246,7 +215,7 @@ fn strata(page: &mut Page, report: &LifecycleReport) {
             stratum.dimension.to_string(),
             value,
             bar(stratum.accepted_calls, accepted),
-            part(stratum.accepted_calls, accepted),
+            SHELL.part(stratum.accepted_calls, accepted),
         ]);
     }
     if report.strata.is_empty() {
@@ -255,14 +224,6 @@ fn strata(page: &mut Page, report: &LifecycleReport) {
         page.table(&table);
     }
     page.skips("left out", &report.stratum_skips);
-}
-
-fn coverage<M: Copy + Ord + Display>(page: &mut Page, coverage: &Coverage<M>) {
-    page.line(format!("  evidence of: {}", coverage.observed));
-    page.some_skips("no evidence of", &coverage.missing);
-    let unsupported = &coverage.unsupported_by_integration;
-    page.some_skips("an integration does not send", unsupported);
-    page.some_skips("ambiguous", &coverage.ambiguous);
 }
 
 fn examples(page: &mut Page, examples: &[Examples]) {

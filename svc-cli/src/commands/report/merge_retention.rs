@@ -1,11 +1,12 @@
 use clap::Args;
 use svc_engine::read;
 use svc_model::reports::{
-    Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
-    UncheckedPullRequests, merges_unobservable,
+    Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ScoringSkip, ThresholdShare,
+    UncheckedPullRequests, Unobservable, merges_unobservable,
 };
+use svc_view::SHELL;
 
-use super::page::{Page, bar, known_rate, number, part, rate, repository, window};
+use super::page::{Page, bar, known_rate, rate, repository, window};
 use super::{CohortOptions, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -57,21 +58,13 @@ fn render(report: &MergeRetentionReport, window: &str) -> String {
         "  attributed: {}",
         report.attributed_file_candidates
     ));
-    page.line(format!(
-        "  in one merged pull request: {}",
-        known_rate(
-            report.candidates_joined_to_merge,
-            report.attributed_file_candidates,
-            why
-        )
-    ));
-    page.unobservable("it", why);
-    page.skips("not in one", &report.membership);
-    page.line(format!(
-        "  scored: {}",
-        rate(report.scored_rows, report.candidates_joined_to_merge)
-    ));
-    page.skips("not scored", &report.scoring_skips);
+    let steps = [
+        report.attributed_file_candidates,
+        report.candidates_joined_to_merge,
+        report.scored_rows,
+    ];
+    let skips = (&report.membership, &report.scoring_skips);
+    merged(&mut page, steps, skips, why, why);
     page.line(format!(
         "  merged pull requests: {}, of which scored: {}",
         report.joined_pull_requests, report.scored_pull_requests
@@ -96,11 +89,7 @@ fn render(report: &MergeRetentionReport, window: &str) -> String {
         ],
     );
     page.heading("not counted at all:");
-    page.skips("without an Attribution", &report.attribution_skips);
-    page.skips("decisions of no call", &report.decision_attachment_skips);
-    let skipped = &report.repository_skipped;
-    page.some_skips("observations", &skipped.session_observations);
-    page.some_skips("edges", &skipped.candidate_edges);
+    page.said(SHELL.not_counted(report));
     page.finish()
 }
 
@@ -132,6 +121,25 @@ fn explain(
     }
 }
 
+/// Adds how many of the candidates are in one merged pull request, and how many of these are scored.
+/// `said` is why it is unknown, if that is to be said in a sentence.
+pub(super) fn merged(
+    page: &mut Page,
+    [candidates, joined, scored]: [u64; 3],
+    (not_joined, not_scored): (&Counts<MembershipSkip>, &Counts<ScoringSkip>),
+    why: Option<Unobservable>,
+    said: Option<Unobservable>,
+) {
+    page.line(format!(
+        "  in one merged pull request: {}",
+        known_rate(joined, candidates, why)
+    ));
+    page.unobservable("it", said);
+    page.skips("not in one", not_joined);
+    page.line(format!("  scored: {}", rate(scored, joined)));
+    page.skips("not scored", not_scored);
+}
+
 /// Adds the scores at the final head and at the merge.
 pub(super) fn scores(page: &mut Page, sides: [(&str, &RetentionScores); 2]) {
     if sides
@@ -147,10 +155,10 @@ pub(super) fn scores(page: &mut Page, sides: [(&str, &RetentionScores); 2]) {
         table.row([
             side.to_owned(),
             spread.count.to_string(),
-            number(spread.mean),
-            number(spread.median),
-            number(spread.p10),
-            number(spread.p90),
+            SHELL.decimal(spread.mean),
+            SHELL.decimal(spread.median),
+            SHELL.decimal(spread.p10),
+            SHELL.decimal(spread.p90),
         ]);
     }
     page.table(&table);
@@ -164,7 +172,7 @@ fn thresholds(page: &mut Page, sides: [(&str, &Vec<ThresholdShare>); 2]) {
             table.row([
                 side.to_owned(),
                 format!("{:.1}", share.threshold),
-                part(share.below, share.total),
+                SHELL.part(share.below, share.total),
                 bar(share.below, share.total),
             ]);
         }

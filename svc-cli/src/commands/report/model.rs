@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use clap::{ArgAction, Args};
 use svc_client::Client;
 use svc_engine::derive::comparison;
@@ -7,8 +5,9 @@ use svc_engine::read;
 use svc_model::id::OrgId;
 use svc_model::reports::{ModelReport, ModelRow, Unobservable};
 use svc_model::time::Instant;
+use svc_view::{ATTRIBUTION_RATE, NO_COMMIT, SHELL};
 
-use super::page::{Page, bar, counts, known_bar, known_part, known_rate, part, rate, window};
+use super::page::{Page, bar, known_bar, known_part, known_rate, rate, window};
 use super::{CohortOptions, comparison as compared, shares, stratification, up_to_now};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -123,11 +122,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
     } else {
         rows(&mut page, report);
     }
-    page.skips("edits without a Fate", &report.fate_skipped);
-    page.skips("CI runs left out", &report.ci_skipped.runs);
-    page.skips("commits without one CI verdict", &report.ci_skipped.commits);
-    page.some_skips("CI outcomes", &report.ci_skipped.source_outcomes);
-    repository_skips(&mut page, report);
+    page.said(SHELL.left_out_of_models(report));
 
     page.heading("from calls to training data (each but the first of the attributed):");
     funnel(&mut page, report);
@@ -139,7 +134,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
 
     page.heading("sessions with accepted work:");
     page.skips("found", &report.abandonment.derivation_skipped);
-    page.line("  That no commit was observed does not mean that there was none.");
+    page.line(format!("  {NO_COMMIT}."));
 
     if let Some(comparison) = &report.comparison {
         compared::comparison(&mut page, comparison, report.unobservable());
@@ -176,11 +171,7 @@ fn rows(page: &mut Page, report: &ModelReport) {
             bar(row.ci_passed, row.ci_linked),
             row.explicit_accepts.to_string(),
             row.explicit_rejects.to_string(),
-            if attributed == 0 {
-                "-".to_owned()
-            } else {
-                format!("{:.4}", row.mean_similarity)
-            },
+            SHELL.similarity(row),
         ]);
     }
     page.table(&table);
@@ -190,10 +181,7 @@ fn rows(page: &mut Page, report: &ModelReport) {
     page.unobservable("attribution_rate", why);
     let unjudged = rows.iter().all(|row| row.ci_linked == 0);
     page.unobservable("ci_pass_rate", unjudged.then_some(Unobservable::NoCi));
-    page.line(
-        "  attribution_rate: calls whose output is found in a file of a pushed commit; a lower bound \
-         on retention, since what was edited much is not found again.",
-    );
+    page.line(format!("  attribution_rate: {ATTRIBUTION_RATE}"));
     page.line(
         "  ci_pass_rate: of the model's commits at which its Session was observed and that CI judged; \
          a commit without a verdict is no failure.",
@@ -207,7 +195,7 @@ fn details(page: &mut Page, row: &ModelRow) {
     if !row.completions_skipped.is_empty() {
         details.push(format!(
             "calls left out of attribution_rate: {}",
-            counts(&row.completions_skipped)
+            SHELL.counts(&row.completions_skipped)
         ));
     }
     if row.session_commit_unobserved > 0 {
@@ -219,13 +207,13 @@ fn details(page: &mut Page, row: &ModelRow) {
     if !row.ci_failures_by_workflow.is_empty() {
         details.push(format!(
             "CI failures by workflow: {}",
-            workflows(&row.ci_failures_by_workflow)
+            SHELL.workflows(&row.ci_failures_by_workflow)
         ));
     }
     if !row.explicit_rejects_by_agent_harness.is_empty() {
         details.push(format!(
             "rejects by harness: {}",
-            counts(&row.explicit_rejects_by_agent_harness)
+            SHELL.counts(&row.explicit_rejects_by_agent_harness)
         ));
     }
     for (what, fates) in [
@@ -237,36 +225,11 @@ fn details(page: &mut Page, row: &ModelRow) {
         ),
     ] {
         if !fates.is_empty() {
-            details.push(format!("{what}: {}", counts(fates)));
+            details.push(format!("{what}: {}", SHELL.counts(fates)));
         }
     }
     if !details.is_empty() {
         page.line(format!("  {}: {}", escape(&row.model), details.join("; ")));
-    }
-}
-
-fn workflows(failures: &BTreeMap<String, u64>) -> String {
-    let failures: Vec<String> = failures
-        .iter()
-        .map(|(name, count)| format!("{} {count}", escape(name)))
-        .collect();
-    failures.join(", ")
-}
-
-fn repository_skips(page: &mut Page, report: &ModelReport) {
-    let skipped = &report.repository_skipped;
-    for (what, counts) in [
-        ("pushes", &skipped.push_sources),
-        (
-            "observations, of the shares too",
-            &skipped.preload_session_observations,
-        ),
-        ("observations", &skipped.session_observations),
-        ("edges", &skipped.attribution_edges),
-        ("all of the rows", &skipped.assembly_sources),
-    ] {
-        let what = format!("repository not known, {what}");
-        page.some_skips(&what, counts);
     }
 }
 
@@ -293,9 +256,9 @@ fn funnel(page: &mut Page, report: &ModelReport) {
                 row.attribution_cases(),
                 report.unobservable(),
             ),
-            part(row.ci_linked, row.attributed),
-            part(row.has_decision, row.attributed),
-            part(row.training_row_eligible, row.attributed),
+            SHELL.part(row.ci_linked, row.attributed),
+            SHELL.part(row.has_decision, row.attributed),
+            SHELL.part(row.training_row_eligible, row.attributed),
         ]);
     }
     page.table(&table);

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use svc_engine::derive::statistics::Proportion;
 use svc_model::query::LifetimeIdentity;
 use svc_model::reports::{Counts, Unobservable};
+use svc_view::{Line, SHELL};
 
 use crate::output::{Table, escape};
 
@@ -36,7 +37,7 @@ impl Page {
 
     /// Adds what a section leaves out, or that it leaves out nothing.
     pub(super) fn skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
-        self.line(format!("  {what}: {}", self::counts(counts)));
+        self.line(format!("  {what}: {}", SHELL.counts(counts)));
     }
 
     /// Adds what a section leaves out, if anything.
@@ -46,12 +47,17 @@ impl Page {
         }
     }
 
+    /// Adds what was said of something, one per line.
+    pub(super) fn said(&mut self, lines: Vec<Line>) {
+        for (what, said) in lines {
+            self.line(format!("  {what}: {said}"));
+        }
+    }
+
     /// Adds why a rate is not observable, if it is not.
     pub(super) fn unobservable(&mut self, what: &str, why: Option<Unobservable>) {
         if let Some(why) = why {
-            self.line(format!(
-                "  {what} is not observable: {why}. It is unknown, not 0."
-            ));
+            self.line(format!("  {}", why.sentence(what)));
         }
     }
 
@@ -59,8 +65,8 @@ impl Page {
     pub(super) fn lost_mirrors(&mut self, lost: Option<u64>) {
         if let Some(lost) = lost {
             self.line(format!(
-                "Mirrors that cannot be found now: {lost}. No call is linked to the commits of these \
-                 repositories, so rates are too low. Is the folder of the mirrors mounted?"
+                "{} Is the folder of the mirrors mounted?",
+                SHELL.lost_mirrors(lost)
             ));
         }
     }
@@ -79,35 +85,10 @@ pub(super) fn window(since_days: Option<u32>) -> String {
     }
 }
 
-/// Returns counts by reason as one line.
-pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
-    let all = counts
-        .iter()
-        .map(|(key, count)| format!("{} {count}", escape(&key.to_string())));
-    let all: Vec<String> = all.collect();
-    if all.is_empty() {
-        "none".to_owned()
-    } else {
-        all.join(", ")
-    }
-}
-
 /// Returns the rate of a part, with its 95 % interval and counts. Without a total, there is no
 /// rate.
 pub(super) fn rate(count: u64, total: u64) -> String {
-    let share = Proportion::new(count, total);
-    match share.rate() {
-        None => format!("- ({count} of {total})"),
-        Some(rate) => {
-            let [low, high] = share.wilson();
-            format!(
-                "{} ({count} of {total}; {} to {})",
-                percent(rate),
-                percent(low),
-                percent(high)
-            )
-        }
-    }
+    SHELL.rate(count, total, Proportion::new(count, total).wilson())
 }
 
 /// Returns the rate of a part, as [`rate`] does, unless it is not known whether there is more.
@@ -122,21 +103,13 @@ pub(super) fn known_rate(count: u64, total: u64, why: Option<Unobservable>) -> S
 pub(super) fn known_part(count: u64, total: u64, why: Option<Unobservable>) -> String {
     match why {
         Some(_) if total > 0 => "- (not observable)".to_owned(),
-        _ => part(count, total),
+        _ => SHELL.part(count, total),
     }
 }
 
 /// Returns a bar for a rate, unless it is not known whether there is more.
 pub(super) fn known_bar(count: u64, total: u64, why: Option<Unobservable>) -> String {
     bar(count, if why.is_some() { 0 } else { total })
-}
-
-/// Returns the rate of a part without an interval, for the stages of a funnel.
-pub(super) fn part(count: u64, total: u64) -> String {
-    match Proportion::new(count, total).rate() {
-        None => format!("- ({count} of {total})"),
-        Some(rate) => format!("{} ({count} of {total})", percent(rate)),
-    }
 }
 
 /// Returns a bar for a rate. Without a rate there is no bar, because an empty one would mean zero.
@@ -154,15 +127,6 @@ pub(super) fn bar(count: u64, total: u64) -> String {
         "#".repeat(tenths),
         ".".repeat(BAR_CHARACTERS - tenths)
     )
-}
-
-pub(super) fn percent(rate: f64) -> String {
-    format!("{:.1}%", rate * 100.0)
-}
-
-/// Returns a number that may be absent.
-pub(super) fn number(number: Option<f64>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"))
 }
 
 /// Returns the name of a repository, with its identity if there is one.
@@ -186,7 +150,6 @@ mod tests {
     fn a_rate_is_shown_with_its_counts_and_its_interval() {
         assert_eq!(rate(3, 4), "75.0% (3 of 4; 30.1% to 95.4%)");
         assert_eq!(rate(0, 0), "- (0 of 0)");
-        assert_eq!(part(1, 3), "33.3% (1 of 3)");
     }
 
     #[test]

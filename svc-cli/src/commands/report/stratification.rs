@@ -1,6 +1,7 @@
-use svc_model::reports::{ModelRate, Stratification};
+use svc_model::reports::Stratification;
+use svc_view::SHELL;
 
-use super::page::{Page, percent, repository};
+use super::page::{Page, repository};
 use crate::output::{Table, escape};
 
 /// Adds whether models compare the same way within repositories.
@@ -15,38 +16,17 @@ pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
             escape(&metric.reason)
         ));
         for adjusted in &metric.adjusted_comparisons {
-            page.line(format!(
-                "    {} - {}: {:+.4} over all ({}), {:+.4} within {} repositories",
-                escape(&adjusted.left_model),
-                escape(&adjusted.right_model),
-                adjusted.naive_delta,
-                cases(&adjusted.aggregate_left, &adjusted.aggregate_right),
-                adjusted.adjusted_delta,
-                adjusted.compared_repos
-            ));
+            page.line(format!("    {}", SHELL.adjusted(adjusted)));
         }
         for comparison in &metric.comparisons {
             for reversal in &comparison.reversals {
-                page.line(format!(
-                    "    {} - {}: the other way round in {}: {:+.4} ({}), {:+.4} over all ({})",
-                    escape(&comparison.left_model),
-                    escape(&comparison.right_model),
-                    repository(&reversal.repo, reversal.repository_identity.as_ref()),
-                    reversal.repo_delta,
-                    cases(&reversal.left, &reversal.right),
-                    reversal.aggregate_delta,
-                    cases(&reversal.aggregate_left, &reversal.aggregate_right)
-                ));
+                let [before, after] = SHELL.reversed(comparison, reversal);
+                let name = repository(&reversal.repo, reversal.repository_identity.as_ref());
+                page.line(format!("    {before}{name}{after}"));
             }
         }
         shrunk(page, metric);
     }
-}
-
-/// Returns how many cases a difference is based on.
-fn cases(left: &ModelRate, right: &ModelRate) -> String {
-    let of = |rate: &ModelRate| format!("{} of {}", rate.numerator, rate.denominator);
-    format!("{} and {}", of(left), of(right))
 }
 
 fn shrunk(page: &mut Page, metric: &Stratification) {
@@ -69,8 +49,8 @@ fn shrunk(page: &mut Page, metric: &Stratification) {
                     of_repository.repository_identity.as_ref(),
                 ),
                 escape(&rate.model),
-                percent(rate.raw_rate),
-                percent(rate.shrunk_rate),
+                SHELL.percent(rate.raw_rate),
+                SHELL.percent(rate.shrunk_rate),
                 rate.denominator.to_string(),
             ]);
         }

@@ -1,8 +1,8 @@
 //! What happened in a Session, event by event.
 
-use svc_model::display::Surface;
 use svc_model::open::Open;
 use svc_model::query::TimelineEvent;
+use svc_view::SHELL;
 
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
 
@@ -10,13 +10,6 @@ use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
 /// share a prefix, so they keep a random part too: a printed id identifies one fact of the store.
 const FACT_CHARACTERS: usize = 8;
 const TIMED_FACT_CHARACTERS: usize = 18;
-
-/// How the shell writes events.
-const SURFACE: Surface = Surface {
-    escape,
-    none: "-",
-    minus: '-',
-};
 
 /// Returns the minimum length for shortened ids.
 fn least_characters(ids: &[String]) -> usize {
@@ -47,7 +40,7 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
             table.row(row.map(str::to_owned));
             continue;
         };
-        let (from, what) = SURFACE.describe(event);
+        let (from, what) = SHELL.describe(event);
         let at = event.occurred_at();
         // Only the first event of a date shows it.
         let time = before.map_or_else(|| clock(at), |before| time_of_day(before, at));

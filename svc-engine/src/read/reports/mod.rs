@@ -28,6 +28,7 @@ mod unchanged;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use svc_model::endpoint::{AcceptedWorkLifecycleReport, ModelOutcomesReport};
 use svc_model::id::{FactId, OrgId};
 use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
 use svc_model::problem::ReportBound;
@@ -61,6 +62,7 @@ use svc_engine_store::{CohortCall, Snapshot};
 
 use self::resolving::Resolving;
 use crate::error::Error;
+use crate::read::answer::{Admission, Answer, Reading};
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
@@ -456,4 +458,32 @@ fn minutes_later(moment: Instant, minutes: i64) -> Instant {
 /// Returns the moment right after, as the end of a range that includes `moment`.
 fn just_after(moment: Instant) -> Instant {
     Instant::from_microseconds(moment.microseconds() + 1).unwrap_or(moment)
+}
+
+impl Answer for ModelOutcomesReport {
+    const ADMISSION: Admission = Admission::Report;
+
+    fn answer(
+        reading: &mut Reading<'_, '_>,
+        mut request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
+        request.scope.as_of = reading.bound(request.scope.as_of)?;
+        let memory = reading.report_memory()?;
+        let sources = reading.report_sources(&memory);
+        model_outcomes(reading.snapshot, sources, &request)
+    }
+}
+
+impl Answer for AcceptedWorkLifecycleReport {
+    const ADMISSION: Admission = Admission::Report;
+
+    fn answer(
+        reading: &mut Reading<'_, '_>,
+        mut request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
+        request.scope.as_of = reading.bound(request.scope.as_of)?;
+        let memory = reading.report_memory()?;
+        let sources = reading.report_sources(&memory);
+        accepted_work_lifecycle(reading.snapshot, sources, &request)
+    }
 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use svc_engine::read::Extent;
 use svc_model::problem::Problem;
 use svc_model::reports::{AbandonmentReport, SessionOutcome, SessionStatus};
+use svc_view::NO_COMMIT;
 
 use super::period::until_field;
 use super::{past, sessions};
@@ -37,17 +38,13 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         until_field(&visit),
     ];
     let form = narrowing("/console/abandonment", "Narrow the Sessions", &fields);
-    let page = |body: Markup| {
-        let body = html! { (form) (body) };
-        Page::new(Section::Abandonment, "Abandonment", body)
-    };
-    match report(&visit).await {
-        Ok((extent, report)) => Ok(page(html! {
+    let body = report(&visit).await.map(|(extent, report)| {
+        html! {
             (past::describe(("Every Session", "Sessions of the calls"), &extent))
             (shown(&visit, &report))
-        })),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+        }
+    });
+    Ok(Page::of(Section::Abandonment, "Abandonment", &form, body))
 }
 
 async fn report(visit: &Visit) -> Result<(Extent, AbandonmentReport), Problem> {
@@ -71,8 +68,9 @@ fn shown(visit: &Visit, report: &AbandonmentReport) -> Markup {
                 with(SessionStatus::Committed), with(SessionStatus::AttributionUnavailable),
             ]))
             p { "Abandoned: " (whole(report.abandoned_sessions.len() as u64)) "." }
-            (note("That no commit was observed does not mean that there was none: no Session is called \
-                   abandoned. Accepts by rules count here too."))
+            (note(&format!(
+                "{NO_COMMIT}: no Session is called abandoned. Accepts by rules count here too."
+            )))
         }
         section aria-labelledby="outcomes" {
             h2 #outcomes { "Session by Session" }

@@ -1,28 +1,24 @@
 //! One call: its messages and the kinds of their parts, without their content.
 
 use maud::{Markup, html};
-use svc_model::display::model;
 use svc_model::endpoint::EvidenceManifest;
-use svc_model::evidence::{LeftOut, Manifest, ManifestMessage};
+use svc_model::evidence::{Manifest, ManifestMessage};
 use svc_model::id::SessionId;
 use svc_model::problem::Problem;
+use svc_view::{CONSOLE, model};
 
 use super::calls::below_session;
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, inert, line, moment, whole, words};
+use crate::console::text::{NONE, inert, line, moment, words};
 use crate::console::visit::Visit;
-use crate::routes::evidence;
 
 /// The characters of a role or a reason that are shown.
 const WORD_CHARACTERS: usize = 40;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
-    let request = visit.request::<EvidenceManifest>(&explain)?;
-    let manifest = visit
-        .ask::<EvidenceManifest, _>(evidence::manifest, request)
-        .await?;
+    let manifest = visit.ask_given::<EvidenceManifest>(&explain).await?;
     let page = Page::new(Section::Sessions, "Call", shown(&manifest));
     let calls = Link::to("/console/calls").with("session_id", manifest.session_id.as_str());
     Ok(below_session(page, &manifest.session_id).below("Calls", calls))
@@ -78,32 +74,8 @@ fn row(session_id: &SessionId, message: &ManifestMessage) -> Vec<Markup> {
 }
 
 fn left_out(manifest: &Manifest) -> String {
-    let LeftOut {
-        unsupported_content,
-        opaque_reasoning,
-        missing_id,
-        malformed_arguments,
-    } = manifest.left_out.unwrap_or_default();
-    let counts = [
-        (
-            unsupported_content,
-            "of a kind that is not kept (images, files, searches)",
-        ),
-        (opaque_reasoning, "of reasoning that cannot be read"),
-        (missing_id, "tool calls or results without an id"),
-        (
-            malformed_arguments,
-            "arguments of a tool call that are not an object",
-        ),
-    ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", whole(count)))
-        .collect();
-    if counts.is_empty() {
-        "nothing".to_owned()
-    } else {
-        counts.join(", ")
-    }
+    let left_out = manifest.left_out.unwrap_or_default();
+    CONSOLE
+        .left_out(left_out)
+        .unwrap_or_else(|| "nothing".to_owned())
 }

@@ -10,13 +10,9 @@ use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
 use crate::console::text::{any, inert, moment, whole};
 use crate::console::visit::Visit;
-use crate::routes::evidence;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let request = visit.request::<EvidenceInventory>(&[])?;
-    let inventory = visit
-        .ask::<EvidenceInventory, _>(evidence::inventory, request)
-        .await?;
+    let inventory = visit.ask_given::<EvidenceInventory>(&[]).await?;
     let session_id = &inventory.session_id;
     let rows = inventory.calls.iter().map(|call| {
         let id = call.inference_call_id.to_string();

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use svc_model::problem::Problem;
 use svc_model::reports::ModelRow;
+use svc_view::CONSOLE;
 
 use crate::console::layout::note;
 use crate::console::text::{counts, inert, whole};
@@ -53,8 +54,7 @@ pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
     html! {
         @if let Some(lost) = lost {
             p.caveat {
-                "Mirrors that cannot be found now: " (whole(lost)) ". No call is linked to the commits of \
-                 these repositories, so rates are too low. Check that the folder of the mirrors \
+                (CONSOLE.lost_mirrors(lost)) " Check that the folder of the mirrors \
                  (SVC_MIRROR_PATH) is mounted, or fetch them again with svc mirror refresh."
             }
         }

@@ -2,19 +2,18 @@
 //! CI.
 
 use maud::{Markup, html};
-use svc_model::display::{model, product, reason};
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository};
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
+use svc_view::{CONSOLE, model, product, reason};
 
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, inert, line, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
@@ -23,7 +22,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<CommitQuery>(&explain)?;
     let is_selected = !request.repository.is_empty();
-    let evidence = visit.ask::<CommitQuery, _>(query::commit, request).await?;
+    let evidence = visit.ask::<CommitQuery>(request).await?;
     let body = html! {
         p { code.whole { (evidence.commit_sha.as_str()) } }
         (shown(&evidence, is_selected, visit.now))
@@ -64,12 +63,6 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
 }
 
 fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
-    let others: Vec<String> = of
-        .observed_repo_slugs
-        .iter()
-        .filter(|name| **name != of.repo)
-        .map(|name| inert(name))
-        .collect();
     let observed = of.observed_sessions.iter().map(|session| {
         vec![
             sessions::link(&session.session_id),
@@ -79,7 +72,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
     html! {
         section {
             h2 { (repository::shown(&of.repo, of.repository_identity.as_ref())) }
-            @if !others.is_empty() { p { "Also named " (others.join(", ")) "." } }
+            @if let Some(others) = CONSOLE.other_names(of) { p { "Also named " (others) "." } }
             @if of.observed_sessions.is_empty() {
                 p { "No Session was observed here, but there may have been one." }
             } @else {

@@ -5,24 +5,20 @@ use svc_engine::derive::comparison;
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
-    Comparison, ModelNonInferiority, ModelOutcomes, ModelReport, ModelRow, NonInferiorityTest,
-    RateTest, Unobservable,
+    Comparison, ModelNonInferiority, ModelOutcomes, ModelReport, ModelRow, Unobservable,
 };
+use svc_view::{CONSOLE, LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
 
 use super::caveat;
 use super::period::{self, Period, until_field};
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
 use crate::console::plot::{self, Difference, Share};
-use crate::console::text::{NONE, inert, percent, whole};
+use crate::console::text::{NONE, inert, whole};
 use crate::console::visit::{Visit, invalid};
-use crate::routes::reports;
 
 /// Common margins. Any other may be entered.
 const MARGINS: [&str; 4] = ["0.02", "0.05", "0.1", "0.2"];
-
-/// The compared metrics, in the order of the tests.
-const METRICS: [&str; 2] = ["ci_pass_rate", "attribution_rate"];
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let outcomes = outcomes(&visit).await;
@@ -31,10 +27,6 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .as_ref()
         .map(|(_, outcomes)| &outcomes.report.rows[..]);
     let form = form(&visit, rows.unwrap_or_default());
-    let page = |body: Markup| {
-        let body = html! { (form) (body) };
-        Page::new(Section::Comparison, "Comparison of two models", body)
-    };
     let shown = outcomes.and_then(|(period, outcomes)| {
         let asked = Asked::read(&visit)?;
         Ok(html! {
@@ -44,26 +36,15 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             (shown(&asked, &outcomes.report))
         })
     });
-    match shown {
-        Ok(body) => Ok(page(body)),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let title = "Comparison of two models";
+    Ok(Page::of(Section::Comparison, title, &form, shown))
 }
 
 async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
     let period = Period::read(visit)?;
-    let ask = visit.ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?);
+    let ask = visit.ask::<ModelOutcomesReport>(period.request()?);
     let outcomes = ask.await?;
     Ok((period, outcomes))
-}
-
-/// Returns the metrics that are observable, with their names.
-fn known<T: Clone>(
-    tests: [T; 2],
-    why: Option<Unobservable>,
-) -> impl Iterator<Item = (&'static str, T)> + Clone {
-    let count = if why.is_some() { 1 } else { 2 };
-    METRICS.into_iter().zip(tests).take(count)
 }
 
 /// The models to compare, and how much worse the second may be.
@@ -230,12 +211,12 @@ fn differences(compared: &Comparison, why: Option<Unobservable>) -> Markup {
     let rows = tests.clone().map(|(metric, test)| {
         vec![
             html! { (metric) },
-            html! { (number(test.difference)) },
+            html! { (CONSOLE.decimal(test.difference)) },
             html! { (interval(test).unwrap_or_else(|| NONE.to_owned())) },
-            html! { (number(test.cohens_h)) },
-            html! { (number(test.z_stat)) },
-            html! { (number(test.p_value)) },
-            html! { (significance(test)) },
+            html! { (CONSOLE.decimal(test.cohens_h)) },
+            html! { (CONSOLE.decimal(test.z_stat)) },
+            html! { (CONSOLE.decimal(test.p_value)) },
+            html! { (CONSOLE.significance(test)) },
             html! { (whole(test.n_a)) },
             html! { (whole(test.n_b)) },
             html! { (reliability(test.insufficient_data, test.small_n, test.interval().is_none())) },
@@ -252,23 +233,13 @@ fn differences(compared: &Comparison, why: Option<Unobservable>) -> Markup {
                 Column::Text("note"),
             ], rows.collect()))
             (note(&format!(
-                "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. Look \
-                 once: every further look at growing data makes a false difference more likely.",
+                "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. \
+                 {LOOK_ONCE}",
                 compared.bonferroni_alpha, compared.alpha
             )))
             ul {
                 @for (metric, test) in tests {
-                    @match test.minimum_detectable_effect {
-                        // If both rates are 0 or 1, the standard error is zero and there is no
-                        // test.
-                        _ if test.degenerate_se => {}
-                        Some(effect) if effect <= 1.0 => li {
-                            (metric) ": with this many cases, a difference of " (format!("{effect:.4}"))
-                            " is found four times out of five."
-                        },
-                        Some(_) => li { (metric) ": with so few cases, hardly any difference is found." },
-                        None => {}
-                    }
+                    @if let Some(least) = least_difference(test) { li { (metric) ": " (least) } }
                 }
             }
         }
@@ -294,7 +265,7 @@ fn likely(compared: &Comparison, why: Option<Unobservable>) -> Markup {
                 ul {
                     @for (metric, posteriors, probability, (low, high)) in known {
                         li {
-                            (metric) ": " (percent(probability))
+                            (metric) ": " (CONSOLE.percent(probability))
                             " (A − B is between " (format!("{low:+.4}")) " and "
                             (format!("{high:+.4}")) " with 95 % probability; cases: "
                             (whole(posteriors.n_a)) " and " (whole(posteriors.n_b)) ")"
@@ -320,7 +291,10 @@ fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
             threshold: Some(-margin),
             text: match (test.point_estimate, test.lower_bound()) {
                 (Some(estimate), Some(bound)) => {
-                    format!("{estimate:+.4}, not below {bound:+.4}: {}", answer(test))
+                    format!(
+                        "{estimate:+.4}, not below {bound:+.4}: {}",
+                        CONSOLE.answer(test)
+                    )
                 }
                 (Some(estimate), None) => format!("{estimate:+.4} (no bound: degenerate_se)"),
                 _ => "not shown: no difference without cases of both".to_owned(),
@@ -330,10 +304,10 @@ fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
     let rows = tests.map(|(metric, test)| {
         vec![
             html! { (metric) },
-            html! { (number(test.point_estimate)) },
-            html! { (number(test.lower_bound())) },
-            html! { (number(Some(-test.margin))) },
-            html! { (answer(test)) },
+            html! { (CONSOLE.decimal(test.point_estimate)) },
+            html! { (CONSOLE.decimal(test.lower_bound())) },
+            html! { (CONSOLE.decimal(Some(-test.margin))) },
+            html! { (CONSOLE.answer(test)) },
             html! { (whole(test.n_a)) },
             html! { (whole(test.n_b)) },
             html! { (reliability(test.insufficient_data, test.small_n, test.lower_bound().is_none())) },
@@ -348,41 +322,8 @@ fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
                 Column::Number("threshold"), Column::Text("answer"), Column::Number("cases of A"),
                 Column::Number("cases of B"), Column::Text("note"),
             ], rows.collect()))
-            (note("The lower bound holds with 95 % probability. Not shown is not the same as worse: it may take more \
-                   cases."))
+            (note(&format!("The lower bound holds with 95 % probability. {NOT_SHOWN}")))
         }
-    }
-}
-
-fn number(number: Option<f64>) -> String {
-    number.map_or_else(|| NONE.to_owned(), |number| format!("{number:.4}"))
-}
-
-fn interval(test: &RateTest) -> Option<String> {
-    let (low, high) = test.interval()?;
-    Some(format!("{low:.4} to {high:.4}"))
-}
-
-const fn significance(test: &RateTest) -> &'static str {
-    if test.insufficient_data {
-        // Nothing was tested.
-        NONE
-    } else if test.significant_after_bonferroni {
-        "corrected"
-    } else if test.significant_at_alpha {
-        "raw only"
-    } else {
-        "no"
-    }
-}
-
-fn answer(test: &NonInferiorityTest) -> &'static str {
-    if test.insufficient_data || test.is_non_inferior && test.lower_bound().is_none() {
-        NONE
-    } else if test.is_non_inferior {
-        "yes"
-    } else {
-        "not shown"
     }
 }
 

@@ -1,20 +1,18 @@
 //! The CI runs of one repository with a given result.
 
 use maud::{Markup, html};
-use svc_model::display::product;
 use svc_model::endpoint::CiFailuresQuery;
 use svc_model::ingest::CiResult;
-use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::query::{CiFailures, CiOutcomeRecord};
 use svc_model::time::Instant;
+use svc_view::{CONSOLE, product};
 
 use super::repository;
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, day, inert, line, whole, words};
+use crate::console::text::{NONE, ago, any, day, inert, line, words};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The characters of a text that a table shows.
 const TEXT_CHARACTERS_MAX: usize = 60;
@@ -53,21 +51,14 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         ("explain", "true".to_owned()),
     ];
     let form = form(&visit, &known, &defaults);
-    let page = |body: Markup| Page::new(Section::Failures, "CI failures", html! { (form) (body) });
-    if visit.given("repo").is_none() && visit.given("repository_id").is_none() {
-        return Ok(page(choose(&known)));
-    }
-    let failures = match visit.request::<CiFailuresQuery>(&defaults) {
-        Ok(request) => {
-            let ask = visit.ask::<CiFailuresQuery, _>(query::ci_failures, request);
-            ask.await
-        }
-        Err(problem) => Err(problem),
+    let body = if visit.given("repo").is_none() && visit.given("repository_id").is_none() {
+        Ok(choose(&known))
+    } else {
+        let ask = visit.ask_given::<CiFailuresQuery>(&defaults);
+        ask.await
+            .map(|failures| shown(&visit, &failures, &defaults))
     };
-    match failures {
-        Ok(failures) => Ok(page(shown(&visit, &failures, &defaults))),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    Ok(Page::of(Section::Failures, "CI failures", &form, body))
 }
 
 fn form(visit: &Visit, known: &[String], defaults: &[(&str, String)]) -> Markup {
@@ -120,7 +111,7 @@ fn choose(known: &[String]) -> Markup {
 }
 
 fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> Markup {
-    let result = adjective(&failures.result);
+    let result = CONSOLE.adjective(&failures.result);
     let mut first = Link::to("/console/failures");
     for name in NARROWING {
         // The next page has the same range, even after midnight.
@@ -144,9 +135,8 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
         }
         @for (reason, count) in failures.repository_skipped.iter().flatten() {
             p {
-                "Not listed above: " (whole(*count)) " " (result)
-                @if *count == 1 { " run" } @else { " runs" }
-                " under this name whose repository cannot be determined (" code { (inert(reason.as_str())) } ")."
+                "Not listed above: " (CONSOLE.unlisted(&failures.result, *count))
+                " (" code { (inert(reason.as_str())) } ")."
             }
         }
         @if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_empty()) {
@@ -160,15 +150,6 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
         }
         (note("“From” and “before” are capture dates; “before” is not included. A commit links to \
                the Sessions that were observed at it, and to the calls that may have written it."))
-    }
-}
-
-/// Returns a result as an adjective.
-fn adjective(result: &Open<CiResult>) -> String {
-    match result {
-        Open::Known(CiResult::TimedOut) => "timed-out".to_owned(),
-        Open::Known(CiResult::Error) => "errored".to_owned(),
-        other => inert(other.as_str()),
     }
 }
 
@@ -186,13 +167,12 @@ fn runs(caption: &str, outcomes: &[CiOutcomeRecord], now: Instant) -> Markup {
         let identity = outcome.repository_identity.as_ref();
         let reason = outcome.reason.as_ref().or(outcome.error_type.as_ref());
         let attempt = outcome.run_attempt;
-        let branch = inert(outcome.branch.as_str());
         vec![
             html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
             ago(outcome.captured_at, now),
             html! { (inert(product(&outcome.provider))) },
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
-            html! { @if branch.is_empty() { (NONE) } @else { (branch) } },
+            html! { (any(Some(outcome.branch.as_str()))) },
             repository::commit(&outcome.commit_sha, &outcome.repo, identity),
             html! {
                 (reason.map_or_else(|| NONE.to_owned(), |text| line(text, TEXT_CHARACTERS_MAX)))

@@ -7,30 +7,30 @@ use svc_model::endpoint::AcceptedWorkLifecycleReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{
     AcceptedWorkSkip, Coverage, EditRetention, Examples, LifecycleReport, ReworkComponent,
-    ReworkName, Stage, Stratum, Unobservable,
+    ReworkName, Stage, Stratum,
+};
+use svc_view::{
+    CONSOLE, NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES,
+    STAGE_WITHOUT_ERASED, stages,
 };
 
 use super::period::{self, Period};
 use super::{caveat, repository, scores, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
-use crate::console::plot::{self, Share, part, rate};
-use crate::console::text::{counts, inert, whole, words};
+use crate::console::plot::{self, Share, rate};
+use crate::console::text::{counts, inert, items, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::reports;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let form = period::form(&visit, "/console/lifecycle");
-    let page = |body: Markup| Page::new(Section::Lifecycle, "Lifecycle", html! { (form) (body) });
-    match report(&visit).await {
-        Ok(body) => Ok(page(body)),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let body = report(&visit).await;
+    Ok(Page::of(Section::Lifecycle, "Lifecycle", &form, body))
 }
 
 async fn report(visit: &Visit) -> Result<Markup, Problem> {
     let period = Period::read(visit)?;
     let lifecycle = visit
-        .ask::<AcceptedWorkLifecycleReport, _>(reports::accepted_work_lifecycle, period.request()?)
+        .ask::<AcceptedWorkLifecycleReport>(period.request()?)
         .await?;
     let report = &lifecycle.report;
     let caveat = caveat::of_mirrors(visit).await?;
@@ -38,32 +38,23 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         (period.describe(&lifecycle.scope))
         (caveat)
         (caveat::of_lost_mirrors(report.lost_mirrors))
-        (note("Each panel has a unit of its own: counts of different panels do not add up."))
+        (note(PANELS))
         (accepted_work(report))
         (edit_retention(&report.edit_retention))
         (merge_durability(report))
         (session_attrition(report))
         (rework(&report.rework))
         (strata(report))
-        (repositories(report))
+        ul { (items(&CONSOLE.unknown_repositories(report))) }
     })
 }
 
 fn accepted_work(report: &LifecycleReport) -> Markup {
     let panel = &report.accepted_work;
-    let names = [
-        "attributed to a commit",
-        "in one merged pull request",
-        "seen by CI",
-        "with a CI verdict",
-    ];
-    let stages = names.into_iter().zip(report.stages_unobservable());
     let of = |total: fn(&Stage) -> u64| -> Vec<Share> {
-        let stages = stages.clone();
-        let share = |(name, (stage, why)): (&str, (&Stage, Option<Unobservable>))| {
-            Share::new(name, stage.count, total(stage)).unless(why)
-        };
-        stages.map(share).collect()
+        stages(report)
+            .map(|(name, stage, why)| Share::new(name, stage.count, total(stage)).unless(why))
+            .collect()
     };
     let (of_before, of_all) = (
         of(|stage| stage.denominator),
@@ -78,9 +69,9 @@ fn accepted_work(report: &LifecycleReport) -> Markup {
             }
             (plot::shares("Of the stage before, with 95 % intervals", &of_before))
             (plot::shares("Of all accepted, with 95 % intervals", &of_all))
-            (note("Accepts by rules do not count. Who is not in a stage did not fail it."))
+            (note(NOT_IN_A_STAGE))
             @if panel.skips.get(AcceptedWorkSkip::ContentErased) > 0 {
-                (note("Calls whose content was erased are in no stage and in no rate."))
+                (note(STAGE_WITHOUT_ERASED))
             }
             (beside("Left out", &counts(&panel.skips), &panel.coverage, &panel.examples))
         }
@@ -95,16 +86,9 @@ fn edit_retention(panel: &EditRetention) -> Markup {
             (plot::shares("Eligible edits with a Fate, with a 95 % interval", &[
                 Share::new("with a Fate", panel.derived_fates, panel.eligible),
             ]))
-            (plot::shares("Fates of edits, with 95 % intervals", &[
-                Share::new("unmodified", panel.unmodified, panel.derived_fates),
-                Share::new("partially modified", panel.partially_modified, panel.derived_fates),
-                Share::new("deleted", panel.deleted, panel.derived_fates),
-            ]))
-            p {
-                "Lines from elsewhere: " (whole(panel.external_lines_added)) " added, "
-                (whole(panel.external_lines_removed)) " removed, in "
-                (whole(panel.known_external_line_counts)) " edits that count them; not by whom."
-            }
+            (plot::shares("Fates of edits, with 95 % intervals", &CONSOLE.fates(panel)
+                .map(|(fate, count)| Share::new(fate, count, panel.derived_fates))))
+            p { "Lines from elsewhere: " (CONSOLE.external_lines(panel)) "." }
             (beside("Left out", &counts(&panel.skips), &panel.coverage, &panel.examples))
         }
     }
@@ -117,7 +101,7 @@ fn merge_durability(report: &LifecycleReport) -> Markup {
             h2 #merges { "Attributed files in merged pull requests" }
             p {
                 code { (panel.coverage_qualification.as_str()) }
-                ": the forge may not have reported every pull request; for investigation only, not ranking."
+                ": " (NOT_EVERY_PULL_REQUEST)
             }
             (plot::shares("Files on their way to a score, with 95 % intervals", &[
                 Share::new("in one merged pull request", panel.unique_pull_request_membership,
@@ -125,7 +109,7 @@ fn merge_durability(report: &LifecycleReport) -> Markup {
                 Share::new("scored, of these", panel.scored_rows, panel.unique_pull_request_membership),
             ]))
             (scores::shown([("head", &panel.head), ("merge", &panel.merge)]))
-            (note("What is left of the added text, from 0 to 1: a lower bound on retention."))
+            (note(SCORES))
             ul { li { "Not in one: " (counts(&panel.membership)) } }
             (beside("Not scored", &counts(&panel.scoring_skips), &panel.coverage, &panel.examples))
         }
@@ -143,8 +127,7 @@ fn session_attrition(report: &LifecycleReport) -> Markup {
                     panel.eligible_sessions).unless(why),
             ]))
             p { "Abandoned: " (whole(panel.abandoned)) ", in flight: " (whole(panel.in_flight)) "." }
-            (note("That no commit was observed does not mean that there was none: nothing is ever called \
-                   abandoned or in flight."))
+            (note(&format!("{NO_COMMIT}: nothing is ever called abandoned or in flight.")))
             (beside("Found", &counts(&panel.skips), &panel.coverage, &panel.examples))
         }
     }
@@ -180,7 +163,7 @@ fn strata(report: &LifecycleReport) -> Markup {
         vec![
             stratum_value(stratum),
             html! { (words(stratum.dimension.as_str())) },
-            html! { (part(stratum.accepted_calls, accepted)) },
+            html! { (CONSOLE.part(stratum.accepted_calls, accepted)) },
         ]
     });
     html! {
@@ -207,22 +190,6 @@ fn stratum_value(stratum: &Stratum) -> Markup {
     }
 }
 
-fn repositories(report: &LifecycleReport) -> Markup {
-    let skipped = &report.repository_skipped;
-    let all = [
-        ("observations", &skipped.session_observations),
-        ("sources of Attribution", &skipped.attribution_sources),
-        ("CI outcomes", &skipped.ci_population_outcomes),
-    ];
-    html! {
-        ul {
-            @for (what, skips) in all {
-                @if !skips.is_empty() { li { "Repository not known, " (what) ": " (counts(skips)) } }
-            }
-        }
-    }
-}
-
 /// Shows what a panel leaves out, what it has evidence of, and example Sessions.
 fn beside<M: Copy + Ord + Display>(
     what: &str,
@@ -230,18 +197,12 @@ fn beside<M: Copy + Ord + Display>(
     coverage: &Coverage<M>,
     examples: &[Examples],
 ) -> Markup {
-    let unsupported = &coverage.unsupported_by_integration;
     html! {
         details {
             summary { "What is behind these numbers" }
             ul {
                 li { (what) ": " (skips) }
-                li { "Evidence of: " (whole(coverage.observed)) }
-                @if !coverage.missing.is_empty() { li { "No evidence of: " (counts(&coverage.missing)) } }
-                @if !unsupported.is_empty() {
-                    li { "An integration does not send: " (counts(unsupported)) }
-                }
-                @if !coverage.ambiguous.is_empty() { li { "Ambiguous: " (counts(&coverage.ambiguous)) } }
+                (items(&CONSOLE.coverage(coverage)))
                 @for examples in examples.iter().filter(|example| !example.session_ids.is_empty()) {
                     li {
                         "Sessions, " (words(examples.population.as_str())) ": "

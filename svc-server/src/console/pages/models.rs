@@ -6,30 +6,25 @@ use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{ModelReport, ModelRow, Stratification, Unobservable};
+use svc_view::{ATTRIBUTION_RATE, CONSOLE, NO_COMMIT};
 
 use super::period::{self, Period};
 use super::{caveat, repository, share};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
-use crate::console::plot::{self, Share, part};
-use crate::console::text::{NONE, counts, inert, percent, whole, words};
+use crate::console::plot::{self, Share};
+use crate::console::text::{capital, counts, inert, items, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::reports;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let form = period::form(&visit, "/console/models");
-    let page = |body: Markup| Page::new(Section::Models, "Models", html! { (form) (body) });
-    match report(&visit).await {
-        Ok(body) => Ok(page(body)),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let body = report(&visit).await;
+    Ok(Page::of(Section::Models, "Models", &form, body))
 }
 
 async fn report(visit: &Visit) -> Result<Markup, Problem> {
     let period = Period::read(visit)?;
-    let outcomes = visit
-        .ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?)
-        .await?;
+    let outcomes = visit.ask::<ModelOutcomesReport>(period.request()?).await?;
     let report = &outcomes.report;
     let caveat = caveat::of_mirrors(visit).await?;
     Ok(html! {
@@ -72,8 +67,7 @@ fn rates(report: &ModelReport) -> Markup {
             (plot::shares("attribution_rate: attributed calls of those whose content is kept, with 95 % intervals",
                 &of(|row| (row.attributed_inference_calls, row.attribution_cases()), report.unobservable())))
             (caveat::of_skipped_calls(&report.rows))
-            (note("Calls whose output is found in a file of a pushed commit: a lower bound on retention, \
-                   since what was edited much is not found again."))
+            (note(&capital(ATTRIBUTION_RATE)))
         }
         section aria-labelledby="passed" {
             h2 #passed { "Commits that CI passed" }
@@ -105,38 +99,23 @@ fn compared(visit: &Visit, report: &ModelReport) -> Markup {
 
 fn decisions(report: &ModelReport) -> Markup {
     let rows = report.rows.iter().map(|row| {
-        let similarity = if row.attributed_inference_calls == 0 {
-            NONE.to_owned()
-        } else {
-            format!("{:.4}", row.mean_similarity)
-        };
         vec![
             html! { (inert(&row.model)) },
             html! { (whole(row.completions)) },
             html! { (whole(row.explicit_accepts)) },
             html! { (whole(row.explicit_rejects)) },
-            html! { (similarity) },
+            html! { (CONSOLE.similarity(row)) },
             html! { (whole(row.session_commit_unobserved)) },
         ]
     });
     let edits = report.rows.iter().map(|row| {
-        let workflows: Vec<String> = row
-            .ci_failures_by_workflow
-            .iter()
-            .map(|(name, count)| format!("{} {}", inert(name), whole(*count)))
-            .collect();
-        let workflows = if workflows.is_empty() {
-            "none".to_owned()
-        } else {
-            workflows.join(", ")
-        };
         vec![
             html! { (inert(&row.model)) },
             html! { (counts(&row.fates)) },
             html! { (counts(&row.explicit_accept_fates)) },
             html! { (counts(&row.fates_with_external_changes)) },
             html! { (counts(&row.explicit_rejects_by_agent_harness)) },
-            html! { (workflows) },
+            html! { (CONSOLE.workflows(&row.ci_failures_by_workflow)) },
         ]
     });
     html! {
@@ -159,33 +138,14 @@ fn decisions(report: &ModelReport) -> Markup {
 }
 
 fn left_out(report: &ModelReport) -> Markup {
-    let skipped = &report.repository_skipped;
-    let repositories = [
-        ("pushes", &skipped.push_sources),
-        (
-            "observations, of the shares too",
-            &skipped.preload_session_observations,
-        ),
-        ("observations", &skipped.session_observations),
-        ("edges", &skipped.attribution_edges),
-        ("all of the rows", &skipped.assembly_sources),
-    ];
     html! {
         section aria-labelledby="left-out" {
             h2 #left-out { "What is left out" }
             ul {
-                li { "Edits without a Fate: " (counts(&report.fate_skipped)) }
-                li { "CI runs left out: " (counts(&report.ci_skipped.runs)) }
-                li { "Commits without one CI verdict: " (counts(&report.ci_skipped.commits)) }
-                @if !report.ci_skipped.source_outcomes.is_empty() {
-                    li { "CI outcomes: " (counts(&report.ci_skipped.source_outcomes)) }
-                }
-                @for (what, skips) in repositories {
-                    @if !skips.is_empty() { li { "Repository not known, " (what) ": " (counts(skips)) } }
-                }
+                (items(&CONSOLE.left_out_of_models(report)))
                 li {
                     "Sessions with accepted work: " (counts(&report.abandonment.derivation_skipped))
-                    ". That no commit was observed does not mean that there was none."
+                    ". " (NO_COMMIT) "."
                 }
             }
         }
@@ -200,12 +160,12 @@ fn funnel(report: &ModelReport) -> Markup {
             html! {
                 @match report.unobservable() {
                     Some(_) => "not observable",
-                    None => (part(row.attributed, row.attribution_cases())),
+                    None => (CONSOLE.part(row.attributed, row.attribution_cases())),
                 }
             },
-            html! { (part(row.ci_linked, row.attributed)) },
-            html! { (part(row.has_decision, row.attributed)) },
-            html! { (part(row.training_row_eligible, row.attributed)) },
+            html! { (CONSOLE.part(row.ci_linked, row.attributed)) },
+            html! { (CONSOLE.part(row.has_decision, row.attributed)) },
+            html! { (CONSOLE.part(row.training_row_eligible, row.attributed)) },
         ]
     });
     html! {
@@ -240,8 +200,8 @@ fn metric_within(metric: &Stratification) -> Markup {
             vec![
                 repository::shown(&of.repo, of.repository_identity.as_ref()),
                 html! { (inert(&rate.model)) },
-                html! { (percent(rate.raw_rate)) },
-                html! { (percent(rate.shrunk_rate)) },
+                html! { (CONSOLE.percent(rate.raw_rate)) },
+                html! { (CONSOLE.percent(rate.shrunk_rate)) },
                 html! { (whole(rate.denominator)) },
             ]
         })
@@ -256,19 +216,15 @@ fn metric_within(metric: &Stratification) -> Markup {
         }
         ul {
             @for adjusted in &metric.adjusted_comparisons {
-                li {
-                    (inert(&adjusted.left_model)) " − " (inert(&adjusted.right_model)) ": "
-                    (format!("{:+.4} over all, {:+.4} within {} repositories",
-                        adjusted.naive_delta, adjusted.adjusted_delta, adjusted.compared_repos))
-                }
+                li { (CONSOLE.adjusted(adjusted)) }
             }
             @for comparison in &metric.comparisons {
                 @for reversal in &comparison.reversals {
+                    @let [before, after] = CONSOLE.reversed(comparison, reversal);
                     li {
-                        (inert(&comparison.left_model)) " − " (inert(&comparison.right_model))
-                        ": the other way round in "
+                        (before)
                         (repository::shown(&reversal.repo, reversal.repository_identity.as_ref()))
-                        (format!(": {:+.4}, {:+.4} over all", reversal.repo_delta, reversal.aggregate_delta))
+                        (after)
                     }
                 }
             }

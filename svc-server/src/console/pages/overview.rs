@@ -2,26 +2,24 @@
 
 use maud::{Markup, html};
 use svc_engine::store::{JobState, MirrorStatus};
-use svc_model::capture::{CaptureCounts, SourceCounts};
+use svc_model::capture::CaptureCounts;
 use svc_model::endpoint::{Capture, Facts};
 use svc_model::facts::{FactTable, FactsCounts};
 use svc_model::problem::Problem;
 use svc_model::request::NoParameters;
 use svc_model::time::Instant;
+use svc_view::{CONSOLE, declined, duplicates, stored};
 
 use super::repository;
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::text::{ago, any_ago, inert, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::{capture, facts};
 
 const DAY_SECONDS: f64 = 24.0 * 60.0 * 60.0;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let counts = visit.ask::<Facts, _>(facts::facts, NoParameters).await?;
-    let captured = visit
-        .ask::<Capture, _>(capture::counts, NoParameters)
-        .await?;
+    let counts = visit.ask::<Facts>(NoParameters).await?;
+    let captured = visit.ask::<Capture>(NoParameters).await?;
     let mirrors = visit
         .ask_engine(|engine| async move { engine.mirrors().await })
         .await?;
@@ -34,14 +32,14 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             ("This server started", ago(captured.server_since, visit.now)),
         ]))
         (sources(&captured, visit.now))
-        (stored(&counts))
+        (shown_facts(&counts))
         (missing(&captured, &counts))
         (shown_mirrors(&mirrors, engine.keeps_mirrors(), visit.now))
     };
     Ok(Page::new(Section::Overview, "Overview", body))
 }
 
-fn stored(counts: &FactsCounts) -> Markup {
+fn shown_facts(counts: &FactsCounts) -> Markup {
     let rows = FactTable::ALL.iter().map(|kind| {
         let count = counts.tables.get(*kind);
         vec![
@@ -64,8 +62,7 @@ fn stored(counts: &FactsCounts) -> Markup {
 
 fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
     let rows = captured.sources.iter().map(|(source, of)| {
-        let stored: u64 = of.facts.values().map(|facts| facts.stored).sum();
-        let duplicates: u64 = of.facts.values().map(|facts| facts.duplicates).sum();
+        let stored = stored(of);
         vec![
             html! { (words(source.as_str())) },
             any_ago(of.last_delivery_at, now, "never"),
@@ -73,13 +70,12 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             html! { (per_day(stored, captured.since, now)) },
             html! { (whole(of.deliveries)) },
             html! { (whole(stored)) },
-            html! { (whole(duplicates)) },
+            html! { (whole(duplicates(of))) },
             html! { (whole(of.skipped.values().sum())) },
             html! { (whole(of.rejected.values().sum())) },
             html! { (whole(of.conflicts)) },
         ]
     });
-    let records = captured.log_records;
     html! {
         section aria-labelledby="arrives" {
             h2 #arrives { "What arrives" }
@@ -96,10 +92,8 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             ], rows.collect()))
             (note("Facts per day is the average since counting began, over at least one day. It \
                    says nothing about today."))
-            @if records.received > 0 {
-                p { "Log records: " (whole(records.received)) " received, " (whole(records.translated))
-                    " translated, " (whole(records.untranslated)) " not, " (whole(records.malformed))
-                    " malformed." }
+            @if let Some(records) = CONSOLE.log_records(captured.log_records) {
+                p { "Log records: " (records) "." }
             }
         }
     }
@@ -181,19 +175,6 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
             }
         }
     }
-}
-
-/// Returns how something was declined, why, and how often.
-fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
-    let skipped = of
-        .skipped
-        .iter()
-        .map(|(reason, count)| ("skipped", reason.as_str(), *count));
-    let rejected = of
-        .rejected
-        .iter()
-        .map(|(reason, count)| ("rejected", reason.as_str(), *count));
-    skipped.chain(rejected)
 }
 
 fn shown_mirrors(mirrors: &[MirrorStatus], keeps: bool, now: Instant) -> Markup {

@@ -3,30 +3,26 @@
 
 use maud::{Markup, html};
 use svc_model::endpoint::EvidenceReading;
-use svc_model::evidence::{EvidenceReadItem, EvidenceReadRequest, Part, Reference, Side};
+use svc_model::evidence::{EvidenceReadItem, EvidenceReadRequest, Reference, Side};
 use svc_model::id::{InferenceCallId, SessionId};
-use svc_model::json::{Json, Text};
-use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::version::Version1;
+use svc_view::CONSOLE;
 
 use super::calls::{address, below_session};
 use crate::console::layout::{Page, Section, fields, note};
 use crate::console::link::Link;
-use crate::console::text::{inert, inert_text, line, moment};
+use crate::console::text::{line, moment};
 use crate::console::visit::{Visit, invalid};
-use crate::routes::evidence;
 
-/// The characters of a name that a line shows.
-const NAME_CHARACTERS: usize = 80;
+/// The characters of a role that are shown.
+const ROLE_CHARACTERS: usize = 80;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let request = request(&visit)?;
     let session_id = request.session_id.clone();
     let call = request.references[0].inference_call_id.clone();
-    let read = visit
-        .ask::<EvidenceReading, _>(evidence::read, request)
-        .await?;
+    let read = visit.ask::<EvidenceReading>(request).await?;
     let body = html! { @for item in &read.items { (shown(item)) } };
     let page = Page::new(Section::Sessions, "Content", body);
     let calls = Link::to("/console/calls").with("session_id", session_id.as_str());
@@ -64,14 +60,6 @@ fn read<T>(
 }
 
 fn shown(item: &EvidenceReadItem) -> Markup {
-    let (kind, content) = match &item.part {
-        Open::Known(part) => kind_and_content(part),
-        Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
-    };
-    let content = match &item.sent_arguments {
-        Some(sent) => format!("{content}\nsent as: {}", inert_text(sent)),
-        None => content,
-    };
     let reference = &item.reference;
     let place = format!(
         "{}, message {}, part {}",
@@ -83,41 +71,13 @@ fn shown(item: &EvidenceReadItem) -> Markup {
         (fields(vec![
             ("Observed", moment(item.observed_at)),
             ("Place", html! { (place) }),
-            ("Role", html! { (line(&item.role, NAME_CHARACTERS)) }),
-            ("Kind", html! { (kind) }),
+            ("Role", html! { (line(&item.role, ROLE_CHARACTERS)) }),
+            ("Kind", html! { (CONSOLE.kind(&item.part)) }),
         ]))
         (note("Captured content is data. It may contain planted instructions; do not follow them. \
                Control characters are shown as \\u{…}."))
-        pre.content tabindex="0" role="region" aria-label="Captured content" { (content) }
-    }
-}
-
-/// Returns the kind of a part, and its content.
-fn kind_and_content(part: &Part) -> (String, String) {
-    match part {
-        Part::Text { content } => ("text".to_owned(), inert_text(content)),
-        Part::Reasoning { content } => ("reasoning".to_owned(), inert_text(content)),
-        Part::ToolCall {
-            id,
-            name,
-            arguments,
-            ..
-        } => {
-            let name = line(name, NAME_CHARACTERS);
-            let arguments = canonical(&Json::Object(arguments.clone()));
-            (format!("calls {name} (tool call {})", inert(id)), arguments)
-        }
-        Part::ToolCallResponse { id, result } => {
-            let result = match result {
-                Json::String(text) => inert_text(text),
-                other => canonical(other),
-            };
-            (format!("result of tool call {}", inert(id)), result)
+        pre.content tabindex="0" role="region" aria-label="Captured content" {
+            (CONSOLE.content_as_sent(item))
         }
     }
-}
-
-fn canonical(value: &Json) -> String {
-    let text = String::from_utf8_lossy(&value.to_canonical()).into_owned();
-    inert_text(&Text::from(text))
 }

@@ -9,24 +9,20 @@ use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
 use crate::console::text::{inert, moment, whole, words};
 use crate::console::visit::Visit;
-use crate::routes::quarantine;
 
 /// The number of rows per page.
 const ROWS: &str = "50";
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let page = |body: Markup| Page::new(Section::Quarantine, "Quarantine log", body);
-    let log = match visit.request::<QuarantineLogPage>(&[("limit", ROWS.to_owned())]) {
-        Ok(request) => {
-            let ask = visit.ask::<QuarantineLogPage, _>(quarantine::log, request);
-            ask.await
-        }
-        Err(problem) => Err(problem),
-    };
-    match log {
-        Ok(log) => Ok(page(shown(&visit, &log))),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let rows = [("limit", ROWS.to_owned())];
+    let ask = visit.ask_given::<QuarantineLogPage>(&rows);
+    let body = ask.await.map(|log| shown(&visit, &log));
+    Ok(Page::of(
+        Section::Quarantine,
+        "Quarantine log",
+        &html! {},
+        body,
+    ))
 }
 
 fn shown(visit: &Visit, log: &QuarantineLog) -> Markup {

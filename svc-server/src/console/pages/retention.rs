@@ -4,12 +4,13 @@ use maud::{Markup, html};
 use svc_engine::read::Extent;
 use svc_model::problem::Problem;
 use svc_model::reports::{MembershipSkip, MergeRetentionReport, merges_unobservable};
+use svc_view::CONSOLE;
 
 use super::period::until_field;
 use super::{caveat, past, repository, scores};
 use crate::console::layout::{Page, Section, fields, narrowing, note};
 use crate::console::plot::{self, Share};
-use crate::console::text::{counts, whole};
+use crate::console::text::{counts, items, whole};
 use crate::console::visit::Visit;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -19,21 +20,15 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         "Choose the days of the calls",
         &fields,
     );
-    let page = |body: Markup| {
-        Page::new(
-            Section::Retention,
-            "Merge retention",
-            html! { (form) (body) },
-        )
-    };
-    match report(&visit).await {
-        Ok((extent, report)) => Ok(page(html! {
+    let body = match report(&visit).await {
+        Ok((extent, report)) => Ok(html! {
             (past::describe(("Calls of all history", "Calls"), &extent))
             (caveat::of_mirrors(&visit).await?)
             (shown(&report))
-        })),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+        }),
+        Err(problem) => Err(problem),
+    };
+    Ok(Page::of(Section::Retention, "Merge retention", &form, body))
 }
 
 /// Returns the range of the report, and the report.
@@ -45,7 +40,6 @@ async fn report(visit: &Visit) -> Result<(Extent, MergeRetentionReport), Problem
 }
 
 fn shown(report: &MergeRetentionReport) -> Markup {
-    let skipped = &report.repository_skipped;
     let why = merges_unobservable(report.candidates_joined_to_merge, &report.membership);
     html! {
         (note("The part of what agents added to a file that is still in that file: a lower bound on \
@@ -87,15 +81,7 @@ fn shown(report: &MergeRetentionReport) -> Markup {
         section aria-labelledby="not-counted" {
             h2 #not-counted { "Not counted at all" }
             ul {
-                li { "Without an Attribution: " (counts(&report.attribution_skips)) }
-                li { "Decisions of no call: " (counts(&report.decision_attachment_skips)) }
-                @if !skipped.session_observations.is_empty() {
-                    li { "Observations whose repository is not known: "
-                        (counts(&skipped.session_observations)) }
-                }
-                @if !skipped.candidate_edges.is_empty() {
-                    li { "Edges whose repository is not known: " (counts(&skipped.candidate_edges)) }
-                }
+                (items(&CONSOLE.not_counted(report)))
             }
         }
     }

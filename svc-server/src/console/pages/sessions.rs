@@ -3,18 +3,18 @@
 use maud::{Markup, html};
 use svc_model::endpoint::SessionsQuery;
 use svc_model::facts::AgentHarness;
-use svc_model::id::SessionId;
-use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
+use svc_model::id::{SessionId, UserId};
 use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::query::{SessionList, SessionSummary};
+use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
+use svc_view::CONSOLE;
 
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, inert, whole};
+use crate::console::text::{ago, inert};
 use crate::console::visit::Visit;
-use crate::routes::query;
 
 /// The filters of the list, by the names of the route's parameters.
 const NARROWING: [&str; 7] = [
@@ -28,14 +28,6 @@ const NARROWING: [&str; 7] = [
 ];
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let list = match visit.request::<SessionsQuery>(&[]) {
-        Ok(request) => {
-            visit
-                .ask::<SessionsQuery, _>(query::sessions, request)
-                .await
-        }
-        Err(problem) => Err(problem),
-    };
     let given = |name| visit.given(name).unwrap_or_default();
     let agents: Vec<(&str, &str)> = std::iter::once(("", "any"))
         .chain(
@@ -59,11 +51,9 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         field("Repository", "repo", Kind::Text),
     ];
     let form = narrowing("/console/sessions", "Filter the Sessions", &fields);
-    let page = |body: Markup| Page::new(Section::Sessions, "Sessions", html! { (form) (body) });
-    match list {
-        Ok(list) => Ok(page(shown(&visit, &list))),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+    let ask = visit.ask_given::<SessionsQuery>(&[]);
+    let body = ask.await.map(|list| shown(&visit, &list));
+    Ok(Page::of(Section::Sessions, "Sessions", &form, body))
 }
 
 fn shown(visit: &Visit, list: &SessionList) -> Markup {
@@ -101,36 +91,16 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
 }
 
 fn row(session: &SessionSummary, now: Instant) -> Vec<Markup> {
-    let calls = session.inference_calls;
-    let more = if calls >= SESSION_CALLS_COUNTED_MAX {
-        "+"
-    } else {
-        ""
-    };
-    let agents = session.agent_harnesses.iter().map(Open::as_str);
     vec![
         link(&session.session_id),
         ago(session.first_observed_at, now),
         ago(session.last_observed_at, now),
-        html! { (whole(calls)) (more) },
-        all(session.models.iter().map(String::as_str)),
-        all(agents),
-        all(session.user_ids.iter().map(svc_model::id::UserId::as_str)),
-        all(session
-            .repositories
-            .iter()
-            .map(svc_model::repository::RepositoryName::as_str)),
+        html! { (CONSOLE.calls(session)) },
+        html! { (CONSOLE.list(session.models.iter().map(String::as_str))) },
+        html! { (CONSOLE.list(session.agent_harnesses.iter().map(Open::as_str))) },
+        html! { (CONSOLE.list(session.user_ids.iter().map(UserId::as_str))) },
+        html! { (CONSOLE.list(session.repositories.iter().map(RepositoryName::as_str))) },
     ]
-}
-
-fn all<'a>(texts: impl Iterator<Item = &'a str>) -> Markup {
-    let texts: Vec<String> = texts.map(inert).collect();
-    let text = if texts.is_empty() {
-        NONE.to_owned()
-    } else {
-        texts.join(", ")
-    };
-    html! { (text) }
 }
 
 /// Links to a Session.

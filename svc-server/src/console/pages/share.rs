@@ -38,17 +38,16 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         "Choose how sure to be, and until when",
         &fields,
     );
-    let page =
-        |body: Markup| Page::new(Section::Share, "Attribution share", html! { (form) (body) });
     let known = MARGINS.iter().find(|(known, _)| *known == margin);
     let margin = known.and_then(|(margin, _)| margin.parse().ok());
-    match report(&visit, margin.unwrap_or(0.1)).await {
-        Ok(report) => Ok(page(html! {
+    let body = match report(&visit, margin.unwrap_or(0.1)).await {
+        Ok(report) => Ok(html! {
             (caveat::of_mirrors(&visit).await?)
             (shown(&report))
-        })),
-        Err(problem) => Ok(page(html! {}).with_problem(problem)),
-    }
+        }),
+        Err(problem) => Err(problem),
+    };
+    Ok(Page::of(Section::Share, "Attribution share", &form, body))
 }
 
 async fn report(visit: &Visit, margin: f64) -> Result<AttributionShareReport, Problem> {

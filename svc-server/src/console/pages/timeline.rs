@@ -3,23 +3,16 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use svc_model::display::Surface;
 use svc_model::open::Open;
 use svc_model::query::{SessionDossier, TimelineEvent};
 use svc_model::time::Instant;
+use svc_view::CONSOLE;
 
 use crate::console::layout::{Column, table};
 use crate::console::link::Link;
 use crate::console::plot;
-use crate::console::text::{NONE, any, inert, moment, whole, words};
+use crate::console::text::{any, moment, whole, words};
 use crate::console::visit::Visit;
-
-/// How the console writes events.
-const SURFACE: Surface = Surface {
-    escape: inert,
-    none: NONE,
-    minus: '−',
-};
 
 /// The number of events per page.
 const EVENTS: usize = 100;
@@ -117,7 +110,7 @@ fn row(dossier: &SessionDossier, event: &Open<TimelineEvent>) -> Vec<Markup> {
             html! { "–" },
         ];
     };
-    let (from, what) = SURFACE.describe(event);
+    let (from, what) = CONSOLE.describe(event);
     let kind = words(event.event_type());
     let kind = if let TimelineEvent::InferenceCall { fact_id, .. } = event {
         let call = Link::to("/console/call")

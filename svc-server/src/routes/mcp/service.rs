@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use svc_mcp::{Question, Refusal, Service};
-use svc_model::endpoint::{Endpoint, Selected};
+use svc_mcp::{Ask, Refusal, Service};
+use svc_model::endpoint::Selected;
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
@@ -13,10 +13,9 @@ use super::refusal::refusal;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::dispatch::{Exchange, check_caller};
+use crate::dispatch::{Exchange, Handle, check_caller};
 use crate::memory::Held;
 use crate::reply;
-use crate::routes::{context, evidence, query, reports};
 
 /// Calls the routes for one caller, as the caller would over HTTP.
 pub(super) struct Asker {
@@ -40,18 +39,10 @@ impl Asker {
 
     /// Calls a route: checks authority and grant, does the work, and limits the reply to the
     /// route's maximum.
-    async fn put<E, A>(
-        &self,
-        function: impl FnOnce(Exchange, E::Request) -> A,
-        request: E::Request,
-    ) -> Result<Bytes, Problem>
-    where
-        E: Endpoint,
-        A: Future<Output = Result<E::Reply, Problem>>,
-    {
+    async fn put<E: Handle>(&self, request: E::Request) -> Result<Bytes, Problem> {
         check_caller::<E>(&self.app, &self.caller)?;
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
-        let reply = function(exchange, request).await?;
+        let reply = E::handle(exchange, request).await?;
         let bytes_max = E::REPLY_BYTES_MAX.min(svc_mcp::REPLY_BYTES_MAX);
         let body = reply::write::<E>(&reply, bytes_max)?;
         let bytes = admission::estimate(&body, Encoding::Json);
@@ -60,32 +51,12 @@ impl Asker {
         all.extend(held);
         Ok(body.into())
     }
+}
 
-    async fn answer(&self, question: Question) -> Result<Bytes, Problem> {
-        macro_rules! put {
-            ($($endpoint:ident => $function:path;)+) => {
-                match question {
-                    $(Question::$endpoint(request) => {
-                        self.put::<svc_model::endpoint::$endpoint, _>($function, request).await
-                    })+
-                }
-            };
-        }
-        put! {
-            Discovery => context::discover;
-            Selected => context::selected;
-            GrantInventory => context::inventory;
-            GrantManifest => context::manifest;
-            GrantRead => context::read;
-            EvidenceInventory => evidence::inventory;
-            EvidenceManifest => evidence::manifest;
-            EvidenceReading => evidence::read;
-            SessionQuery => query::session;
-            CommitQuery => query::commit;
-            CiRunsQuery => query::ci_runs;
-            ModelOutcomesReport => reports::model_outcomes;
-            AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
-        }
+impl<E: Handle> Ask<E> for Asker {
+    async fn ask(&self, request: E::Request) -> Result<Bytes, Refusal> {
+        let answer = self.put::<E>(request).instrument(self.span.clone());
+        answer.await.map_err(|problem| refusal(&problem))
     }
 }
 
@@ -96,10 +67,5 @@ impl Service for Asker {
 
     async fn searches(&self) -> bool {
         check_caller::<Selected>(&self.app, &self.caller).is_ok()
-    }
-
-    async fn ask(&self, question: Question) -> Result<Bytes, Refusal> {
-        let answer = self.answer(question).instrument(self.span.clone()).await;
-        answer.map_err(|problem| refusal(&problem))
     }
 }

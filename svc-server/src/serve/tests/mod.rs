@@ -62,11 +62,11 @@ impl Server {
         let url = format!("sqlite://{}", folder.path().join("svc.db").display());
         let tokens = format!(r#"{{"alice":"{INGEST}"}}"#);
         let mut settings = Settings::of(&[
-            (crate::env::DATABASE_URL, url.as_str()),
-            (crate::env::OPERATOR_TOKEN, OPERATOR),
-            (crate::env::INGEST_TOKENS, &tokens),
-            (crate::env::FORGE_WEBHOOK_SECRET, WEBHOOK),
-            (crate::env::ENABLE_DOCS, "true"),
+            ("SVC_DATABASE_URL", url.as_str()),
+            ("SVC_OPERATOR_TOKEN", OPERATOR),
+            ("SVC_INGEST_TOKENS", &tokens),
+            ("SVC_FORGE_WEBHOOK_SECRET", WEBHOOK),
+            ("SVC_ENABLE_DOCS", "true"),
         ])
         .unwrap();
         settings.listen = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -12,7 +12,7 @@ use svc_model::repository::{
 
 use super::environment::Environment;
 use super::flags::Flags;
-use super::system::{Found, RunDetails, Scope, System};
+use super::system::{Field, RunDetails, Scope, System};
 use crate::error::CommandError;
 
 /// Returns the outcome.
@@ -31,69 +31,38 @@ pub(super) fn outcome(
         Scope::Job
     };
     let details = system.read(environment, scope).completed(environment);
-    let mut fields = Fields::default();
-    let run_id = fields.required(
-        "run id",
-        "--run-id",
-        flags.run_id.as_deref(),
-        &details.run_id,
-        RunId::new,
-    );
-    let run_attempt = fields.optional(
-        "attempt",
-        "--run-attempt",
-        flags.run_attempt.as_deref(),
-        &details.run_attempt,
-        attempt,
-    );
-    let repo = fields.required(
-        "repository",
-        "--repo",
-        flags.repo.as_deref(),
-        &details.repo,
-        rule(RepositoryName::new, "must be owner/name"),
-    );
-    let identity = fields.identity(flags, &details);
-    let commit_sha = fields.required(
-        "commit",
-        "--commit",
-        flags.commit.as_deref(),
-        &details.commit,
-        rule(CommitSha::new, "must be 40 or 64 hexadecimal digits"),
-    );
-    let branch = fields.required(
-        "branch",
-        "--branch",
-        flags.branch.as_deref(),
-        &details.branch,
-        rule(Branch::new, "must be a branch name"),
-    );
+    let mut fields = Fields {
+        details: &details,
+        mistakes: Vec::new(),
+    };
+    let run_id = fields.required(Field::RunId, flags.run_id.as_deref(), RunId::new);
+    let run_attempt = fields.optional(Field::RunAttempt, flags.run_attempt.as_deref(), attempt);
+    let name = rule(RepositoryName::new, "must be owner/name");
+    let repo = fields.required(Field::Repo, flags.repo.as_deref(), name);
+    let identity = fields.identity(flags);
+    let sha = rule(CommitSha::new, "must be 40 or 64 hexadecimal digits");
+    let commit_sha = fields.required(Field::Commit, flags.commit.as_deref(), sha);
+    let name = rule(Branch::new, "must be a branch name");
+    let branch = fields.required(Field::Branch, flags.branch.as_deref(), name);
     let workflow_id = fields.optional(
-        "workflow id",
-        "--workflow-id",
+        Field::WorkflowId,
         flags.workflow_id.as_deref(),
-        &details.workflow_id,
         ForeignId::new,
     );
-    let workflow_path = fields.optional(
-        "workflow path",
-        "--workflow-path",
-        flags.workflow_path.as_deref(),
-        &details.workflow_path,
-        path,
-    );
+    let workflow_path = fields.optional(Field::WorkflowPath, flags.workflow_path.as_deref(), path);
     let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
     if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
         // Without it, the service would refuse what GitHub's own webhook says about the run.
-        fields.missing("workflow id", "--workflow-id", &details.workflow_id);
+        fields.missing(Field::WorkflowId);
     }
-    let (result, word) = fields.result(system, flags, &details.status);
+    let (result, word) = fields.result(system, flags);
     let (repository_id, repository_host) = identity.unzip();
+    let value = |field| details.of(field).value.as_ref();
     let text = |flag: &Option<String>, details: Option<&String>| {
         let given = flag.as_ref().or(details).map(|text| text.trim());
         given.filter(|text| !text.is_empty()).map(Text::from)
     };
-    let is_nested = flags.repo.is_none() && details.repo.value.as_deref().is_some_and(is_nested);
+    let is_nested = flags.repo.is_none() && value(Field::Repo).is_some_and(|repo| is_nested(repo));
     let outcome = fields.finish(|| {
         Some(VendorCIRequest {
             provider: system.provider(),
@@ -107,12 +76,12 @@ pub(super) fn outcome(
             repository_id,
             commit_sha: commit_sha?,
             branch: branch?,
-            workflow_name: text(&flags.workflow_name, details.workflow_name.value.as_ref())
+            workflow_name: text(&flags.workflow_name, value(Field::WorkflowName))
                 .unwrap_or_default(),
             workflow_id,
             workflow_path,
             result: result?,
-            run_url: text(&flags.run_url, details.run_url.value.as_ref()),
+            run_url: text(&flags.run_url, value(Field::RunUrl)),
             provider_result: text(&flags.provider_result, word.as_ref()),
             error_type: text(&flags.error_type, None),
             reason: flags.reason.as_deref().map(Text::from),
@@ -155,109 +124,102 @@ fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandErr
 }
 
 /// Reads fields and collects errors.
-#[derive(Default)]
-struct Fields(Vec<String>);
+struct Fields<'d> {
+    details: &'d RunDetails,
+    mistakes: Vec<String>,
+}
 
-impl Fields {
-    fn missing(&mut self, what: &str, flag: &str, details: &Found) {
-        let looked_at = if details.looked_at.is_empty() {
-            String::new()
-        } else {
-            format!(" (looked at {})", details.looked_at)
+/// Returns a field for people, and the flag that gives it.
+const fn shown(field: Field) -> (&'static str, &'static str) {
+    match field {
+        Field::RunId => ("run id", "--run-id"),
+        Field::RunAttempt => ("attempt", "--run-attempt"),
+        Field::Repo => ("repository", "--repo"),
+        Field::RepositoryHost => ("host of the forge", "--repository-host"),
+        Field::RepositoryId => ("number of the repository", "--repository-id"),
+        Field::Commit => ("commit", "--commit"),
+        Field::Branch => ("branch", "--branch"),
+        Field::WorkflowName => ("workflow name", "--workflow-name"),
+        Field::WorkflowId => ("workflow id", "--workflow-id"),
+        Field::WorkflowPath => ("workflow path", "--workflow-path"),
+        Field::RunUrl => ("URL of the run", "--run-url"),
+        Field::Status => ("result", "--result or --status"),
+    }
+}
+
+impl Fields<'_> {
+    fn missing(&mut self, field: Field) {
+        let (what, flag) = shown(field);
+        let looked_at = match self.details.of(field).looked_at {
+            "" => String::new(),
+            looked_at => format!(" (looked at {looked_at})"),
         };
-        self.0.push(format!("no {what}: give {flag}{looked_at}"));
+        self.mistakes
+            .push(format!("no {what}: give {flag}{looked_at}"));
     }
 
     fn required<T, E: Display>(
         &mut self,
-        what: &str,
-        flag: &str,
+        field: Field,
         given: Option<&str>,
-        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        if given.is_none() && details.value.is_none() {
-            self.missing(what, flag, details);
+        if given.is_none() && self.details.of(field).value.is_none() {
+            self.missing(field);
             return None;
         }
-        self.optional(what, flag, given, details, read)
+        self.optional(field, given, read)
     }
 
     fn optional<T, E: Display>(
         &mut self,
-        what: &str,
-        flag: &str,
+        field: Field,
         given: Option<&str>,
-        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let mistake = match (given, &details.value) {
-            (Some(text), _) => match read(text) {
-                Ok(value) => return Some(value),
-                Err(rule) => format!("{flag} {rule}"),
-            },
-            (None, Some(text)) => match read(text) {
-                Ok(value) => return Some(value),
-                Err(rule) => format!(
-                    "the {what} {text:?} of {} {rule}: give {flag}",
-                    details.looked_at
-                ),
-            },
-            (None, None) => return None,
+        let (what, flag) = shown(field);
+        let found = self.details.of(field);
+        let text = given.or(found.value.as_deref())?;
+        let mistake = match read(text) {
+            Ok(value) => return Some(value),
+            Err(rule) if given.is_some() => format!("{flag} {rule}"),
+            Err(rule) => format!(
+                "the {what} {text:?} of {} {rule}: give {flag}",
+                found.looked_at
+            ),
         };
-        self.0.push(mistake);
+        self.mistakes.push(mistake);
         None
     }
 
     /// Returns the repository's number and host if both are known. A host alone identifies nothing.
-    fn identity(
-        &mut self,
-        flags: &Flags,
-        details: &RunDetails,
-    ) -> Option<(RepositoryId, RepositoryHost)> {
-        let host = self.optional(
-            "host of the forge",
-            "--repository-host",
-            flags.repository_host.as_deref(),
-            &details.repository_host,
-            rule(RepositoryHost::new, "must be a DNS host name"),
-        );
-        let id = self.optional(
-            "number of the repository",
-            "--repository-id",
-            flags.repository_id.as_deref(),
-            &details.repository_id,
-            rule(RepositoryId::new, "must be a decimal number"),
-        );
+    fn identity(&mut self, flags: &Flags) -> Option<(RepositoryId, RepositoryHost)> {
+        let read = rule(RepositoryHost::new, "must be a DNS host name");
+        let host = flags.repository_host.as_deref();
+        let host = self.optional(Field::RepositoryHost, host, read);
+        let read = rule(RepositoryId::new, "must be a decimal number");
+        let id = self.optional(Field::RepositoryId, flags.repository_id.as_deref(), read);
         if id.is_some() && host.is_none() {
-            self.missing(
-                "host of the forge",
-                "--repository-host",
-                &details.repository_host,
-            );
+            self.missing(Field::RepositoryHost);
         }
         id.zip(host)
     }
 
     /// Returns the result, and the system's own word for it.
-    fn result(
-        &mut self,
-        system: System,
-        flags: &Flags,
-        details: &Found,
-    ) -> (Option<CiResult>, Option<String>) {
-        let word = flags.status.clone().or_else(|| details.value.clone());
+    fn result(&mut self, system: System, flags: &Flags) -> (Option<CiResult>, Option<String>) {
+        let found = &self.details.of(Field::Status).value;
+        let word = flags.status.clone().or_else(|| found.clone());
         if let Some(result) = flags.result {
             return (Some(result), word);
         }
         let Some(word) = word else {
-            self.missing("result", "--result or --status", details);
+            self.missing(Field::Status);
             return (None, None);
         };
         let result = system.result(word.trim());
         if result.is_none() {
-            let words: Vec<_> = system.words().iter().map(|(word, _)| *word).collect();
-            self.0.push(if words.is_empty() {
+            let words = system.words();
+            self.mistakes.push(if words.is_empty() {
                 "the status words of this system are not known: give --result".to_owned()
             } else {
                 let (name, words) = (system.name(), words.join(", "));
@@ -273,8 +235,8 @@ impl Fields {
             CommandError::refused("incomplete_report", message)
         };
         match build() {
-            Some(built) if self.0.is_empty() => Ok(built),
-            _ => Err(incomplete(&self.0)),
+            Some(built) if self.mistakes.is_empty() => Ok(built),
+            _ => Err(incomplete(&self.mistakes)),
         }
     }
 }

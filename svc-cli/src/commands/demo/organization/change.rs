@@ -11,24 +11,28 @@ pub(super) struct Author {
     pub(super) provider: &'static str,
 }
 
-const ADA: Author = Author {
-    user: "ada",
-    agent: AgentHarness::ClaudeCode,
-    model: "claude-sonnet-4-5",
-    provider: "anthropic",
-};
-const BOB: Author = Author {
-    user: "bob",
-    agent: AgentHarness::Codex,
-    model: "gpt-5-codex",
-    provider: "openai",
-};
-const EVE: Author = Author {
-    user: "eve",
-    agent: AgentHarness::Pi,
-    model: "qwen3-coder",
-    provider: "vllm",
-};
+const fn author(
+    user: &'static str,
+    agent: AgentHarness,
+    model: &'static str,
+    provider: &'static str,
+) -> Author {
+    Author {
+        user,
+        agent,
+        model,
+        provider,
+    }
+}
+
+const ADA: Author = author(
+    "ada",
+    AgentHarness::ClaudeCode,
+    "claude-sonnet-4-5",
+    "anthropic",
+);
+const BOB: Author = author("bob", AgentHarness::Codex, "gpt-5-codex", "openai");
+const EVE: Author = author("eve", AgentHarness::Pi, "qwen3-coder", "vllm");
 
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +79,10 @@ pub(super) struct Change {
     pub(super) oddity: Oddity,
 }
 
-macro_rules! change {
-    ($name:literal, $title:literal, $author:expr, $way:ident, $oddity:ident) => {
-        Change {
+macro_rules! changes {
+    ($($name:literal, $title:literal, $author:ident, $way:ident, $oddity:ident;)+) => {
+        /// The changes, in the order in which they were made.
+        pub(super) const CHANGES: &[Change] = &[$(Change {
             name: $name,
             title: $title,
             code: include_str!(concat!("files/", $name, ".py")),
@@ -85,47 +90,22 @@ macro_rules! change {
             author: $author,
             way: Way::$way,
             oddity: Oddity::$oddity,
-        }
+        }),+];
     };
 }
 
-/// The changes, in the order in which they were made.
-pub(super) const CHANGES: [Change; 10] = [
-    change!("paging", "Page the list of orders", ADA, Merged, None),
-    change!(
-        "currency",
-        "Keep amounts in minor units",
-        BOB,
-        Squashed,
-        None
-    ),
-    change!(
-        "retry_policy",
-        "Retry with a bounded wait",
-        ADA,
-        Squashed,
-        Flaky
-    ),
-    change!("stock", "Reserve all lines or none", EVE, Merged, Retried),
-    change!("invoice", "Render invoices as text", BOB, Rebased, Reworked),
-    change!(
-        "webhooks",
-        "Sign what is sent to others",
-        ADA,
-        SquashedElsewhere,
-        None
-    ),
-    change!("search", "Find orders by words", EVE, Abandoned, None),
-    change!("discount", "Grant the better discount", BOB, Open, Broken),
-    change!("audit_log", "Record who changed what", ADA, Rebased, None),
-    change!(
-        "rate_limit",
-        "Limit how often a customer asks",
-        EVE,
-        Open,
-        Unstamped
-    ),
-];
+changes! {
+    "paging", "Page the list of orders", ADA, Merged, None;
+    "currency", "Keep amounts in minor units", BOB, Squashed, None;
+    "retry_policy", "Retry with a bounded wait", ADA, Squashed, Flaky;
+    "stock", "Reserve all lines or none", EVE, Merged, Retried;
+    "invoice", "Render invoices as text", BOB, Rebased, Reworked;
+    "webhooks", "Sign what is sent to others", ADA, SquashedElsewhere, None;
+    "search", "Find orders by words", EVE, Abandoned, None;
+    "discount", "Grant the better discount", BOB, Open, Broken;
+    "audit_log", "Record who changed what", ADA, Rebased, None;
+    "rate_limit", "Limit how often a customer asks", EVE, Open, Unstamped;
+}
 
 impl Change {
     pub(super) fn code_path(&self) -> String {

@@ -1,5 +1,5 @@
 //! The Sessions of the organization. For each change, one plans it, one writes the code, one writes
-//! the tests and one reviews them.
+//! the tests and one reviews them. What they say is in `sessions.json`.
 
 use svc_model::json::{Json, Object};
 
@@ -21,11 +21,13 @@ const FIRST_CAPTURE: u128 = 0x5bc0_de01_0000_4000_8000_0000_0000_0000;
 const CAPTURES: u128 = 16;
 const TURN_US: i64 = 38_000_000;
 
-const SYSTEM: &str = "You are a coding agent in the repository acme/orders. Use the tools, change as little as possible, and say what you did in one sentence.";
+/// The parts of the Sessions, with names such as `$TITLE$` for what a change says.
+const PARTS: &str = include_str!("sessions.json");
 
 pub(super) fn all(timeline: Timeline) -> Vec<Conversation> {
     let mut all = Vec::new();
     for (number, change) in CHANGES.iter().enumerate() {
+        let parts = parts(change);
         for (kind, minutes) in KINDS {
             let place = all.len() as u128;
             all.push(Conversation {
@@ -36,78 +38,61 @@ pub(super) fn all(timeline: Timeline) -> Vec<Conversation> {
                 first_capture: FIRST_CAPTURE + place * CAPTURES,
                 observed_us: timeline.change(number, minutes).microseconds(),
                 turn_us: TURN_US,
-                messages: messages(change, kind),
+                messages: parts_of(change, kind)
+                    .iter()
+                    .filter_map(|part| parts.get(part)?.as_array())
+                    .flatten()
+                    .cloned()
+                    .collect(),
             });
         }
     }
     all
 }
 
-fn messages(change: &Change, kind: &str) -> Vec<Json> {
-    let prompts = [
-        (
-            "plan",
-            "Plan it: which file, which functions, what can go wrong?",
-        ),
-        ("code", "Write the code, and nothing else."),
-        ("tests", "Write the tests."),
-        ("review", "Read it again. Is anything missing?"),
+/// Returns the parts of the Sessions of a change, by name.
+fn parts(change: &Change) -> Object {
+    let (path, tests_path) = (change.code_path(), change.tests_path());
+    let writing = |path: &str, text: &str| {
+        let arguments = [
+            ("file_path", Json::from(path)),
+            ("content", Json::from(text)),
+        ];
+        json(&Json::Object(Object::from_iter(arguments)))
+    };
+    let names = [
+        ("$NAME$", change.name.to_owned()),
+        ("$TITLE$", change.title.to_owned()),
+        ("$DONE$", change.title.to_lowercase()),
+        ("$PATH$", path.clone()),
+        ("$WRITE_HASTY$", writing(&path, &hasty(change))),
+        ("$WRITE_CODE$", writing(&path, change.code)),
+        ("$WRITE_TESTS$", writing(&tests_path, change.tests)),
     ];
-    let ask = prompts.iter().find(|(name, _)| *name == kind);
-    let ask = ask.map_or("", |(_, ask)| ask);
-    let mut messages = vec![
-        message("system", SYSTEM),
-        message("user", &format!("{}. {ask}", change.title)),
-    ];
-    match kind {
-        CODE => code(change, &mut messages),
-        TESTS => {
-            write(change, TESTS, &change.tests_path(), change.tests, &mut messages);
-            messages.push(message(
-                "assistant",
-                &format!("The tests of `{}` are in place and pass.", change.name),
-            ));
-        }
-        PLAN => messages.push(message(
-            "assistant",
-            &format!(
-                "One module, `{}`, with a narrow interface and no new dependency. The edges are what \
-                 matters: empty input, the largest value, a second call.",
-                change.code_path()
-            ),
-        )),
-        _ => messages.push(message(
-            "assistant",
-            "Nothing is missing. A name could be shorter, but the tests say what it means.",
-        )),
+    let mut parts = PARTS.to_owned();
+    for (name, text) in names {
+        // Without the quotes around it.
+        let quoted = json(&Json::from(text));
+        parts = parts.replace(name, &quoted[1..quoted.len() - 1]);
     }
-    messages
+    let parts = Json::parse(parts.as_bytes())
+        .ok()
+        .and_then(Json::into_object);
+    parts.expect("the Sessions are an object")
 }
 
-fn code(change: &Change, messages: &mut Vec<Json>) {
-    let path = change.code_path();
-    let arguments = Object::from_iter([("path", Json::from("orders/__init__.py"))]);
-    let read = format!("call_{}_read", change.name);
-    messages.push(asking(
-        "I will look at what is there.",
-        &read,
-        "Read",
-        arguments,
-    ));
-    messages.push(answered(&read, "\"\"\"Orders.\"\"\"\n"));
-    if change.oddity == Oddity::Retried {
-        let hasty = hasty(change);
-        write(change, "refused", &path, &hasty, messages);
-        messages.push(message(
-            "user",
-            "No: it reserves some lines before it fails. All of them, or none.",
-        ));
+/// Returns the text of a document.
+fn json(value: &Json) -> String {
+    String::from_utf8_lossy(&value.to_canonical()).into_owned()
+}
+
+/// Returns the names of the parts of a Session, in order.
+fn parts_of(change: &Change, kind: &'static str) -> Vec<&'static str> {
+    match kind {
+        CODE if change.oddity == Oddity::Retried => vec!["system", CODE, "refused", "written"],
+        CODE => vec!["system", CODE, "written"],
+        _ => vec!["system", kind],
     }
-    write(change, CODE, &path, change.code, messages);
-    messages.push(message(
-        "assistant",
-        &format!("`{path}` is written: {}.", change.title.to_lowercase()),
-    ));
 }
 
 /// Returns the proposal that was rejected.
@@ -122,51 +107,4 @@ pub(super) fn hasty(change: &Change) -> String {
 /// Returns the agent's id of the tool call that wrote the file.
 pub(super) fn write_id(change: &Change, kind: &str) -> String {
     format!("call_{}_{kind}", change.name)
-}
-
-/// Adds the tool call that writes a file, and its result.
-fn write(change: &Change, kind: &str, path: &str, text: &str, messages: &mut Vec<Json>) {
-    let id = write_id(change, kind);
-    let arguments = Object::from_iter([
-        ("file_path", Json::from(path)),
-        ("content", Json::from(text)),
-    ]);
-    messages.push(asking("", &id, "Write", arguments));
-    messages.push(answered(&id, "ok"));
-}
-
-fn message(role: &str, text: &str) -> Json {
-    Json::Object(Object::from_iter([
-        ("role", Json::from(role)),
-        ("content", Json::from(text)),
-    ]))
-}
-
-fn answered(id: &str, text: &str) -> Json {
-    Json::Object(Object::from_iter([
-        ("role", Json::from("tool")),
-        ("tool_call_id", Json::from(id)),
-        ("content", Json::from(text)),
-    ]))
-}
-
-fn asking(text: &str, id: &str, tool: &str, arguments: Object) -> Json {
-    let arguments = Json::Object(arguments).to_canonical();
-    let function = Object::from_iter([
-        ("name", Json::from(tool)),
-        (
-            "arguments",
-            Json::from(String::from_utf8_lossy(&arguments).into_owned()),
-        ),
-    ]);
-    let call = Object::from_iter([
-        ("id", Json::from(id)),
-        ("type", Json::from("function")),
-        ("function", Json::Object(function)),
-    ]);
-    Json::Object(Object::from_iter([
-        ("role", Json::from("assistant")),
-        ("content", Json::from(text)),
-        ("tool_calls", Json::Array(vec![Json::Object(call)])),
-    ]))
 }

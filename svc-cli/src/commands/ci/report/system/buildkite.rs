@@ -1,64 +1,32 @@
 //! Buildkite.
 
-use svc_model::ingest::CiResult;
-
 use super::super::environment::Environment;
-use super::super::repository::CloneUrl;
-use super::{Found, RunDetails, Scope, Word};
+use super::field::{Table, always, job, rows, run};
 
-pub(super) const WORDS: &[Word] = &[
-    ("passed", CiResult::Passed),
-    ("failed", CiResult::Failed),
-    ("canceled", CiResult::Cancelled),
-    ("skipped", CiResult::Skipped),
-    ("not_run", CiResult::Skipped),
-];
+pub(super) const SYSTEM: Table = Table {
+    known_by: "BUILDKITE",
+    words: &["passed", "failed", "canceled", "skipped", "not_run"],
+    rows: rows! {
+        job RunId = First, "BUILDKITE_JOB_ID";
+        run RunId = First, "BUILDKITE_BUILD_ID";
+        always Repo = Path, "BUILDKITE_REPO";
+        always RepositoryHost = Host, "BUILDKITE_REPO";
+        always Commit = First, "BUILDKITE_COMMIT";
+        always Branch = With(branch), "BUILDKITE_BRANCH, BUILDKITE_TAG";
+        job WorkflowName = First, "BUILDKITE_LABEL, BUILDKITE_STEP_KEY";
+        run WorkflowName = First, "BUILDKITE_PIPELINE_SLUG";
+        always WorkflowId = First, "BUILDKITE_PIPELINE_ID";
+        always RunUrl = First, "BUILDKITE_BUILD_URL";
+        job Status = With(status), "BUILDKITE_COMMAND_EXIT_STATUS, set in a hook that runs after the command";
+        run Status = Nowhere, "no variable; Buildkite tells no job how its build ends";
+    },
+};
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
-    let get = |name| environment.get(name);
-    let first = |names| environment.first(names);
-    let clone_url = get("BUILDKITE_REPO").and_then(CloneUrl::parse);
-    let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    // In the build of a tag, the branch is the tag too.
-    let branch = match get("BUILDKITE_TAG") {
+/// In the build of a tag, the branch is the tag too.
+fn branch(environment: &Environment) -> Option<String> {
+    match environment.get("BUILDKITE_TAG") {
         Some(_) => Some(String::new()),
-        None => first(&["BUILDKITE_BRANCH"]),
-    };
-    let (run_id, workflow_name, status) = match scope {
-        Scope::Job => (
-            Found::new(first(&["BUILDKITE_JOB_ID"]), "BUILDKITE_JOB_ID"),
-            Found::new(
-                first(&["BUILDKITE_LABEL", "BUILDKITE_STEP_KEY"]),
-                "BUILDKITE_LABEL, BUILDKITE_STEP_KEY",
-            ),
-            Found::new(
-                status(environment),
-                "BUILDKITE_COMMAND_EXIT_STATUS, set in a hook that runs after the command",
-            ),
-        ),
-        Scope::Run => (
-            Found::new(first(&["BUILDKITE_BUILD_ID"]), "BUILDKITE_BUILD_ID"),
-            Found::new(
-                first(&["BUILDKITE_PIPELINE_SLUG"]),
-                "BUILDKITE_PIPELINE_SLUG",
-            ),
-            Found::new(
-                None,
-                "no variable; Buildkite tells no job how its build ends",
-            ),
-        ),
-    };
-    RunDetails {
-        run_id,
-        repo: Found::new(path, "BUILDKITE_REPO"),
-        repository_host: Found::new(host, "BUILDKITE_REPO"),
-        commit: Found::new(first(&["BUILDKITE_COMMIT"]), "BUILDKITE_COMMIT"),
-        branch: Found::new(branch, "BUILDKITE_BRANCH, BUILDKITE_TAG"),
-        workflow_name,
-        workflow_id: Found::new(first(&["BUILDKITE_PIPELINE_ID"]), "BUILDKITE_PIPELINE_ID"),
-        run_url: Found::new(first(&["BUILDKITE_BUILD_URL"]), "BUILDKITE_BUILD_URL"),
-        status,
-        ..RunDetails::default()
+        None => environment.get("BUILDKITE_BRANCH").map(str::to_owned),
     }
 }
 
@@ -76,8 +44,14 @@ fn status(environment: &Environment) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Field::*;
     use super::super::testing::known;
+    use super::super::{RunDetails, Scope, System};
     use super::*;
+
+    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+        System::Buildkite.read(environment, scope)
+    }
 
     const JOB: &[(&str, &str)] = &[
         ("BUILDKITE", "true"),
@@ -104,21 +78,21 @@ mod tests {
         assert_eq!(
             known(&read(&Environment::of(JOB), Scope::Job)),
             [
-                ("run_id", "e44f9784"),
-                ("repo", "acme/shop"),
-                ("repository_host", "github.com"),
-                ("commit", "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d"),
-                ("branch", "main"),
-                ("workflow_name", ":hammer: Specs"),
-                ("workflow_id", "d18439cc"),
-                ("run_url", "https://buildkite.com/acme/shop/builds/1514"),
-                ("status", "failed"),
+                (RunId, "e44f9784"),
+                (Repo, "acme/shop"),
+                (RepositoryHost, "github.com"),
+                (Commit, "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d"),
+                (Branch, "main"),
+                (WorkflowName, ":hammer: Specs"),
+                (WorkflowId, "d18439cc"),
+                (RunUrl, "https://buildkite.com/acme/shop/builds/1514"),
+                (Status, "failed"),
             ]
         );
         let run = read(&Environment::of(JOB), Scope::Run);
-        assert_eq!(run.run_id.value.unwrap(), "4735ba57");
-        assert_eq!(run.workflow_name.value.unwrap(), "shop");
-        assert_eq!(run.status.value, None);
+        assert_eq!(run.text(RunId), "4735ba57");
+        assert_eq!(run.text(WorkflowName), "shop");
+        assert_eq!(run.of(Status).value, None);
     }
 
     #[test]
@@ -129,9 +103,9 @@ mod tests {
             (("BUILDKITE_JOB_CANCELLED", "true"), "canceled"),
         ] {
             let environment = Environment::of(&[JOB, &[more]].concat());
-            assert_eq!(read(&environment, Scope::Job).status.value.unwrap(), word);
+            assert_eq!(read(&environment, Scope::Job).text(Status), word);
         }
         let tag = Environment::of(&[JOB, &[("BUILDKITE_TAG", "v1")]].concat());
-        assert_eq!(read(&tag, Scope::Job).branch.value.unwrap(), "");
+        assert_eq!(read(&tag, Scope::Job).text(Branch), "");
     }
 }

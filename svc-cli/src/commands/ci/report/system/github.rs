@@ -5,137 +5,96 @@
 //! an id that no run has. A workflow that `workflow_run` starts reports the completed run exactly
 //! as the webhook would, so each is a redelivery of the other.
 
-use svc_model::ingest::CiResult;
-use svc_model::json::Object;
+use super::super::environment::Environment;
+use super::field::{Scope, Table, always, job, joined, rows, run};
 
-use super::super::environment::{Environment, text_at};
-use super::super::repository;
-use super::{Found, RunDetails, Scope, Word, joined};
-
-pub(super) const WORDS: &[Word] = &[
-    ("success", CiResult::Passed),
-    ("failure", CiResult::Failed),
-    ("cancelled", CiResult::Cancelled),
-    ("timed_out", CiResult::TimedOut),
-    ("skipped", CiResult::Skipped),
-    ("neutral", CiResult::Neutral),
-    ("action_required", CiResult::Unknown),
-    ("stale", CiResult::Unknown),
-    ("startup_failure", CiResult::Unknown),
-];
+pub(super) const SYSTEM: Table = Table {
+    known_by: "GITHUB_ACTIONS",
+    words: &[
+        "success",
+        "failure",
+        "cancelled",
+        "timed_out",
+        "skipped",
+        "neutral",
+        "action_required",
+        "stale",
+        "startup_failure",
+    ],
+    rows: rows! {
+        job RunId = Joined, "GITHUB_RUN_ID, GITHUB_JOB";
+        run RunId = With(|of| of.first(["GITHUB_RUN_ID"])), "GITHUB_RUN_ID, GITHUB_JOB";
+        always RunAttempt = First, "GITHUB_RUN_ATTEMPT";
+        always Repo = First, "GITHUB_REPOSITORY";
+        always RepositoryHost = Server, "GITHUB_SERVER_URL";
+        always RepositoryId = First, "GITHUB_REPOSITORY_ID";
+        always Commit = First, "GITHUB_SHA";
+        always Branch = With(branch), "GITHUB_HEAD_REF, GITHUB_REF_NAME";
+        always WorkflowName = First, "GITHUB_WORKFLOW";
+        always WorkflowId = Nowhere, "the event workflow_run; a step is not details";
+        always WorkflowPath = With(workflow_path), "GITHUB_WORKFLOW_REF";
+        always RunUrl = With(run_url), "GITHUB_SERVER_URL, GITHUB_REPOSITORY, GITHUB_RUN_ID";
+        always Status = Nowhere, "the context job.status; no variable has it";
+        // What differs for a pull request: GITHUB_SHA is a merge commit that GitHub creates, and
+        // it is on no branch.
+        pull_request Commit = Event, "pull_request.head.sha of GITHUB_EVENT_PATH";
+        pull_request Branch = With(head_branch), "GITHUB_HEAD_REF, GITHUB_REF_NAME";
+        // What the event says about the completed run, in the words of GitHub's webhook.
+        ended_run RunId = Event, "workflow_run.id of GITHUB_EVENT_PATH";
+        ended_run RunAttempt = Event, "workflow_run.run_attempt of GITHUB_EVENT_PATH";
+        ended_run Commit = Event, "workflow_run.head_sha of GITHUB_EVENT_PATH";
+        ended_run Branch = With(ended_branch), "workflow_run.head_branch of GITHUB_EVENT_PATH";
+        ended_run WorkflowName = Event, "workflow_run.name of GITHUB_EVENT_PATH";
+        ended_run WorkflowId = Event, "workflow_run.workflow_id of GITHUB_EVENT_PATH";
+        ended_run WorkflowPath = Event, "workflow_run.path of GITHUB_EVENT_PATH";
+        ended_run RunUrl = Event, "workflow_run.html_url of GITHUB_EVENT_PATH";
+        ended_run Status = Event, "workflow_run.conclusion of GITHUB_EVENT_PATH";
+    },
+};
 
 const EVENT: &str = "GITHUB_EVENT_PATH";
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
-    let event = environment.event(EVENT).unwrap_or_default();
-    if environment.get("GITHUB_EVENT_NAME") == Some("workflow_run") {
-        return ended_run(environment, &event);
-    }
-    let get = |name| environment.get(name);
-    let run_id = match scope {
-        Scope::Job => joined([get("GITHUB_RUN_ID"), get("GITHUB_JOB")]),
-        Scope::Run => environment.first(&["GITHUB_RUN_ID"]),
-    };
-    let run_url = joined([
-        get("GITHUB_SERVER_URL"),
-        get("GITHUB_REPOSITORY"),
-        Some("actions/runs"),
-        get("GITHUB_RUN_ID"),
-    ]);
-    RunDetails {
-        run_id: Found::new(run_id, "GITHUB_RUN_ID, GITHUB_JOB"),
-        run_attempt: variable(environment, "GITHUB_RUN_ATTEMPT"),
-        commit: commit(environment, &event),
-        branch: branch(environment, &event),
-        workflow_name: variable(environment, "GITHUB_WORKFLOW"),
-        workflow_id: Found::new(None, "the event workflow_run; a step is not details"),
-        workflow_path: Found::new(
-            get("GITHUB_WORKFLOW_REF").and_then(workflow_path),
-            "GITHUB_WORKFLOW_REF",
-        ),
-        run_url: Found::new(
-            run_url,
-            "GITHUB_SERVER_URL, GITHUB_REPOSITORY, GITHUB_RUN_ID",
-        ),
-        status: Found::new(None, "the context job.status; no variable has it"),
-        ..repository(environment)
-    }
+fn ended_run(environment: &Environment, _: Scope) -> bool {
+    environment.get("GITHUB_EVENT_NAME") == Some("workflow_run")
 }
 
-/// Returns what the event says about the completed run, in the words of GitHub's webhook.
-fn ended_run(environment: &Environment, event: &Object) -> RunDetails {
-    let at = |member| text_at(event, &["workflow_run", member]);
-    let found = |member, looked_at| Found::new(at(member), looked_at);
-    RunDetails {
-        run_id: found("id", "workflow_run.id of GITHUB_EVENT_PATH"),
-        run_attempt: found(
-            "run_attempt",
-            "workflow_run.run_attempt of GITHUB_EVENT_PATH",
-        ),
-        commit: found("head_sha", "workflow_run.head_sha of GITHUB_EVENT_PATH"),
-        branch: Found::new(
-            // It is null for a run without a branch.
-            at("head_branch").or_else(|| at("id").map(|_| String::new())),
-            "workflow_run.head_branch of GITHUB_EVENT_PATH",
-        ),
-        workflow_name: found("name", "workflow_run.name of GITHUB_EVENT_PATH"),
-        workflow_id: found(
-            "workflow_id",
-            "workflow_run.workflow_id of GITHUB_EVENT_PATH",
-        ),
-        workflow_path: found("path", "workflow_run.path of GITHUB_EVENT_PATH"),
-        run_url: found("html_url", "workflow_run.html_url of GITHUB_EVENT_PATH"),
-        status: found("conclusion", "workflow_run.conclusion of GITHUB_EVENT_PATH"),
-        ..repository(environment)
-    }
-}
-
-fn repository(environment: &Environment) -> RunDetails {
-    let host = environment
-        .get("GITHUB_SERVER_URL")
-        .and_then(repository::host);
-    RunDetails {
-        repo: variable(environment, "GITHUB_REPOSITORY"),
-        repository_host: Found::new(host, "GITHUB_SERVER_URL"),
-        repository_id: variable(environment, "GITHUB_REPOSITORY_ID"),
-        ..RunDetails::default()
-    }
-}
-
-fn variable(environment: &Environment, name: &'static str) -> Found {
-    Found::new(environment.first(&[name]), name)
-}
-
-/// Returns the commit that was pushed. For a pull request, `GITHUB_SHA` is a merge commit that
-/// GitHub creates and that is on no branch.
-fn commit(environment: &Environment, event: &Object) -> Found {
-    if of_pull_request(environment) {
-        let head = text_at(event, &["pull_request", "head", "sha"]);
-        return Found::new(head, "pull_request.head.sha of GITHUB_EVENT_PATH");
-    }
-    variable(environment, "GITHUB_SHA")
-}
-
-fn branch(environment: &Environment, event: &Object) -> Found {
-    let looked_at = "GITHUB_HEAD_REF, GITHUB_REF_NAME";
-    let branch = if of_pull_request(environment) {
-        let head = environment.first(&["GITHUB_HEAD_REF"]);
-        head.or_else(|| text_at(event, &["pull_request", "head", "ref"]))
-    } else if environment.get("GITHUB_REF_TYPE") == Some("tag") {
-        Some(String::new())
-    } else {
-        environment.first(&["GITHUB_REF_NAME"])
-    };
-    Found::new(branch, looked_at)
-}
-
-fn of_pull_request(environment: &Environment) -> bool {
+fn pull_request(environment: &Environment, _: Scope) -> bool {
     let reference = environment.get("GITHUB_REF").unwrap_or_default();
     environment.get("GITHUB_HEAD_REF").is_some() || reference.starts_with("refs/pull/")
 }
 
+fn run_url(environment: &Environment) -> Option<String> {
+    let run = joined(environment, ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY"])?;
+    Some(format!(
+        "{run}/actions/runs/{}",
+        environment.get("GITHUB_RUN_ID")?
+    ))
+}
+
+fn branch(environment: &Environment) -> Option<String> {
+    match environment.get("GITHUB_REF_TYPE") {
+        Some("tag") => Some(String::new()),
+        _ => environment.first(["GITHUB_REF_NAME"]),
+    }
+}
+
+fn head_branch(environment: &Environment) -> Option<String> {
+    let head = environment.first(["GITHUB_HEAD_REF"]);
+    head.or_else(|| environment.at("pull_request.head.ref", EVENT))
+}
+
+/// The branch is null for a run without one.
+fn ended_branch(environment: &Environment) -> Option<String> {
+    let at = |path| environment.at(path, EVENT);
+    at("workflow_run.head_branch").or_else(|| at("workflow_run.id").map(|_| String::new()))
+}
+
 /// Returns the path in `owner/name/path@ref`.
-fn workflow_path(reference: &str) -> Option<String> {
+fn workflow_path(environment: &Environment) -> Option<String> {
+    path_in(environment.get("GITHUB_WORKFLOW_REF")?)
+}
+
+fn path_in(reference: &str) -> Option<String> {
     let (path, _) = reference.split_once('@').unwrap_or((reference, ""));
     let path = path.splitn(3, '/').nth(2)?;
     Some(path.to_owned())
@@ -145,8 +104,14 @@ fn workflow_path(reference: &str) -> Option<String> {
 mod tests {
     use std::fs;
 
+    use super::super::Field::*;
     use super::super::testing::known;
+    use super::super::{RunDetails, System};
     use super::*;
+
+    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+        System::GithubActions.read(environment, scope)
+    }
 
     const STEP: &[(&str, &str)] = &[
         ("GITHUB_ACTIONS", "true"),
@@ -177,30 +142,30 @@ mod tests {
         assert_eq!(
             known(&read(&with(&[]), Scope::Job)),
             [
-                ("run_id", "1658821493/test"),
-                ("run_attempt", "2"),
-                ("repo", "Acme/Shop"),
-                ("repository_host", "github.com"),
-                ("repository_id", "514200317"),
-                ("commit", "ffac537e6cbbf934b08745a378932722df287a53"),
-                ("branch", "main"),
-                ("workflow_name", "CI"),
-                ("workflow_path", ".github/workflows/ci.yml"),
+                (RunId, "1658821493/test"),
+                (RunAttempt, "2"),
+                (Repo, "Acme/Shop"),
+                (RepositoryHost, "github.com"),
+                (RepositoryId, "514200317"),
+                (Commit, "ffac537e6cbbf934b08745a378932722df287a53"),
+                (Branch, "main"),
+                (WorkflowName, "CI"),
+                (WorkflowPath, ".github/workflows/ci.yml"),
                 (
-                    "run_url",
+                    RunUrl,
                     "https://github.com/Acme/Shop/actions/runs/1658821493"
                 ),
             ]
         );
         let run = read(&with(&[]), Scope::Run);
-        assert_eq!(run.run_id.value.unwrap(), "1658821493");
-        assert_eq!(run.workflow_id.value, None, "a step is not details");
+        assert_eq!(run.text(RunId), "1658821493");
+        assert_eq!(run.of(WorkflowId).value, None, "a step is not details");
     }
 
     #[test]
     fn a_tag_is_not_a_branch() {
         let environment = with(&[("GITHUB_REF_TYPE", "tag"), ("GITHUB_REF_NAME", "v1")]);
-        assert_eq!(read(&environment, Scope::Job).branch.value.unwrap(), "");
+        assert_eq!(read(&environment, Scope::Job).text(Branch), "");
     }
 
     #[test]
@@ -217,12 +182,12 @@ mod tests {
             ("GITHUB_HEAD_REF", "fix"),
         ];
         let without = read(&with(&pull_request), Scope::Job);
-        assert_eq!(without.commit.value, None);
-        assert_eq!(without.branch.value.unwrap(), "fix");
+        assert_eq!(without.of(Commit).value, None);
+        assert_eq!(without.text(Branch), "fix");
         let event = [("GITHUB_EVENT_PATH", path.to_str().unwrap())];
         let read = read(&with(&[&pull_request[..3], &event].concat()), Scope::Job);
-        assert_eq!(read.commit.value.unwrap(), head);
-        assert_eq!(read.branch.value.unwrap(), "fix");
+        assert_eq!(read.text(Commit), head);
+        assert_eq!(read.text(Branch), "fix");
     }
 
     #[test]
@@ -246,21 +211,18 @@ mod tests {
             assert_eq!(
                 known(&read(&environment, scope)),
                 [
-                    ("run_id", "30433642"),
-                    ("run_attempt", "1"),
-                    ("repo", "Acme/Shop"),
-                    ("repository_host", "github.com"),
-                    ("repository_id", "514200317"),
-                    ("commit", "acb5820ced9479c074f688cc328bf03f341a511d"),
-                    ("branch", ""),
-                    ("workflow_name", "CI"),
-                    ("workflow_id", "159038"),
-                    ("workflow_path", ".github/workflows/ci.yml"),
-                    (
-                        "run_url",
-                        "https://github.com/acme/shop/actions/runs/30433642"
-                    ),
-                    ("status", "failure"),
+                    (RunId, "30433642"),
+                    (RunAttempt, "1"),
+                    (Repo, "Acme/Shop"),
+                    (RepositoryHost, "github.com"),
+                    (RepositoryId, "514200317"),
+                    (Commit, "acb5820ced9479c074f688cc328bf03f341a511d"),
+                    (Branch, ""),
+                    (WorkflowName, "CI"),
+                    (WorkflowId, "159038"),
+                    (WorkflowPath, ".github/workflows/ci.yml"),
+                    (RunUrl, "https://github.com/acme/shop/actions/runs/30433642"),
+                    (Status, "failure"),
                 ]
             );
         }
@@ -269,9 +231,9 @@ mod tests {
     #[test]
     fn a_workflow_is_named_by_its_path() {
         assert_eq!(
-            workflow_path("o/r/.github/workflows/a.yml@refs/heads/x@y").unwrap(),
+            path_in("o/r/.github/workflows/a.yml@refs/heads/x@y").unwrap(),
             ".github/workflows/a.yml"
         );
-        assert_eq!(workflow_path("o/r"), None);
+        assert_eq!(path_in("o/r"), None);
     }
 }

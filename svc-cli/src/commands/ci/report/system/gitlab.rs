@@ -3,76 +3,40 @@
 //! GitLab does not number attempts. Its job ids only grow, so the id of the reporting job serves as
 //! the attempt: after a retry, the last report counts.
 
-use svc_model::ingest::CiResult;
+use super::field::{Table, always, job, rows, run};
 
-use super::super::environment::Environment;
-use super::{Found, RunDetails, Scope, Word, joined};
-
-pub(super) const WORDS: &[Word] = &[
-    ("success", CiResult::Passed),
-    ("failed", CiResult::Failed),
-    ("canceled", CiResult::Cancelled),
-    ("skipped", CiResult::Skipped),
-    ("manual", CiResult::Neutral),
-];
-
-pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
-    let get = |name| environment.get(name);
-    let first = |names| environment.first(names);
-    // The pipeline of a merge request has no CI_COMMIT_BRANCH, and the pipeline of a tag has no
-    // branch.
-    let branch = first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"])
-        .or_else(|| get("CI_COMMIT_TAG").map(|_| String::new()));
-    let of_scope = |job: Found, run: Found| match scope {
-        Scope::Job => job,
-        Scope::Run => run,
-    };
-    RunDetails {
-        run_id: of_scope(
-            Found::new(
-                joined([get("CI_PIPELINE_ID"), get("CI_JOB_NAME")]),
-                "CI_PIPELINE_ID, CI_JOB_NAME",
-            ),
-            Found::new(first(&["CI_PIPELINE_ID"]), "CI_PIPELINE_ID"),
-        ),
-        run_attempt: Found::new(first(&["CI_JOB_ID"]), "CI_JOB_ID"),
-        repo: Found::new(first(&["CI_PROJECT_PATH"]), "CI_PROJECT_PATH"),
+pub(super) const SYSTEM: Table = Table {
+    known_by: "GITLAB_CI",
+    words: &["success", "failed", "canceled", "skipped", "manual"],
+    rows: rows! {
+        job RunId = Joined, "CI_PIPELINE_ID, CI_JOB_NAME";
+        run RunId = First, "CI_PIPELINE_ID";
+        always RunAttempt = First, "CI_JOB_ID";
+        always Repo = First, "CI_PROJECT_PATH";
         // In a merged results pipeline, CI_COMMIT_SHA is a merge commit that GitLab creates.
-        commit: Found::new(
-            first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"]),
-            "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA",
-        ),
-        branch: Found::new(
-            branch,
-            "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME, CI_COMMIT_BRANCH, CI_COMMIT_TAG",
-        ),
-        workflow_name: of_scope(
-            Found::new(first(&["CI_JOB_NAME"]), "CI_JOB_NAME"),
-            Found::new(first(&["CI_PIPELINE_NAME"]), "CI_PIPELINE_NAME"),
-        ),
-        workflow_path: Found::new(first(&["CI_CONFIG_PATH"]), "CI_CONFIG_PATH"),
-        run_url: of_scope(
-            Found::new(first(&["CI_JOB_URL"]), "CI_JOB_URL"),
-            Found::new(first(&["CI_PIPELINE_URL"]), "CI_PIPELINE_URL"),
-        ),
-        status: of_scope(
-            Found::new(
-                first(&["CI_JOB_STATUS"]),
-                "CI_JOB_STATUS, set in after_script",
-            ),
-            Found::new(
-                None,
-                "no variable; GitLab tells no job how its pipeline ends",
-            ),
-        ),
-        ..RunDetails::default()
-    }
-}
+        always Commit = First, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA";
+        // The pipeline of a merge request has no CI_COMMIT_BRANCH, and that of a tag has no branch.
+        always Branch = BranchOrTag, "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME, CI_COMMIT_BRANCH, CI_COMMIT_TAG";
+        job WorkflowName = First, "CI_JOB_NAME";
+        run WorkflowName = First, "CI_PIPELINE_NAME";
+        always WorkflowPath = First, "CI_CONFIG_PATH";
+        job RunUrl = First, "CI_JOB_URL";
+        run RunUrl = First, "CI_PIPELINE_URL";
+        job Status = First, "CI_JOB_STATUS, set in after_script";
+        run Status = Nowhere, "no variable; GitLab tells no job how its pipeline ends";
+    },
+};
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::environment::Environment;
+    use super::super::Field::*;
     use super::super::testing::known;
-    use super::*;
+    use super::super::{RunDetails, Scope, System};
+
+    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+        System::GitlabCi.read(environment, scope)
+    }
 
     const JOB: &[(&str, &str)] = &[
         ("GITLAB_CI", "true"),
@@ -101,15 +65,15 @@ mod tests {
         assert_eq!(
             known(&read(&with(&[]), Scope::Job)),
             [
-                ("run_id", "500/test 1/3"),
-                ("run_attempt", "9001"),
-                ("repo", "acme/shop"),
-                ("commit", "1ecfd275763eff1d6b4844ea3168962458c9f27a"),
-                ("branch", "main"),
-                ("workflow_name", "test 1/3"),
-                ("workflow_path", ".gitlab-ci.yml"),
-                ("run_url", "https://gitlab.example/acme/shop/-/jobs/9001"),
-                ("status", "failed"),
+                (RunId, "500/test 1/3"),
+                (RunAttempt, "9001"),
+                (Repo, "acme/shop"),
+                (Commit, "1ecfd275763eff1d6b4844ea3168962458c9f27a"),
+                (Branch, "main"),
+                (WorkflowName, "test 1/3"),
+                (WorkflowPath, ".gitlab-ci.yml"),
+                (RunUrl, "https://gitlab.example/acme/shop/-/jobs/9001"),
+                (Status, "failed"),
             ]
         );
     }
@@ -119,17 +83,14 @@ mod tests {
         assert_eq!(
             known(&read(&with(&[]), Scope::Run)),
             [
-                ("run_id", "500"),
-                ("run_attempt", "9001"),
-                ("repo", "acme/shop"),
-                ("commit", "1ecfd275763eff1d6b4844ea3168962458c9f27a"),
-                ("branch", "main"),
-                ("workflow_name", "nightly"),
-                ("workflow_path", ".gitlab-ci.yml"),
-                (
-                    "run_url",
-                    "https://gitlab.example/acme/shop/-/pipelines/500"
-                ),
+                (RunId, "500"),
+                (RunAttempt, "9001"),
+                (Repo, "acme/shop"),
+                (Commit, "1ecfd275763eff1d6b4844ea3168962458c9f27a"),
+                (Branch, "main"),
+                (WorkflowName, "nightly"),
+                (WorkflowPath, ".gitlab-ci.yml"),
+                (RunUrl, "https://gitlab.example/acme/shop/-/pipelines/500"),
             ]
         );
     }
@@ -143,9 +104,9 @@ mod tests {
             ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &source),
         ]);
         let details = read(&merge_request, Scope::Job);
-        assert_eq!(details.branch.value.unwrap(), "fix");
-        assert_eq!(details.commit.value.unwrap(), source);
+        assert_eq!(details.text(Branch), "fix");
+        assert_eq!(details.text(Commit), source);
         let tag = with(&[("CI_COMMIT_BRANCH", ""), ("CI_COMMIT_TAG", "v1")]);
-        assert_eq!(read(&tag, Scope::Job).branch.value.unwrap(), "");
+        assert_eq!(read(&tag, Scope::Job).text(Branch), "");
     }
 }

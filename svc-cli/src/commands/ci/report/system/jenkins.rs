@@ -2,46 +2,26 @@
 //!
 //! A build has no jobs of its own, so a report is always about the build.
 
-use svc_model::ingest::CiResult;
-
 use super::super::environment::Environment;
-use super::super::repository::CloneUrl;
-use super::{Found, RunDetails, Word, joined};
-
-pub(super) const WORDS: &[Word] = &[
-    ("SUCCESS", CiResult::Passed),
-    ("FAILURE", CiResult::Failed),
-    ("UNSTABLE", CiResult::Failed),
-    ("ABORTED", CiResult::Cancelled),
-    ("NOT_BUILT", CiResult::Skipped),
-];
+use super::field::{Table, always, rows};
 
 /// The word of the Git plugin for a checkout of a commit.
 const DETACHED: &str = "detached";
 
-pub(super) fn read(environment: &Environment) -> RunDetails {
-    let get = |name| environment.get(name);
-    let first = |names| environment.first(names);
-    let clone_url = first(&["GIT_URL", "GIT_URL_1"]).and_then(|url| CloneUrl::parse(&url));
-    let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    RunDetails {
-        run_id: Found::new(
-            joined([get("JOB_NAME"), get("BUILD_NUMBER")]),
-            "JOB_NAME, BUILD_NUMBER",
-        ),
-        repo: Found::new(path, "GIT_URL, GIT_URL_1"),
-        repository_host: Found::new(host, "GIT_URL, GIT_URL_1"),
-        commit: Found::new(first(&["GIT_COMMIT"]), "GIT_COMMIT"),
-        branch: Found::new(
-            branch(environment),
-            "CHANGE_BRANCH, TAG_NAME, BRANCH_NAME, GIT_LOCAL_BRANCH, GIT_BRANCH",
-        ),
-        workflow_name: Found::new(pipeline(environment), "JOB_NAME"),
-        run_url: Found::new(first(&["BUILD_URL"]), "BUILD_URL"),
-        status: Found::new(None, "currentBuild.currentResult; no variable has it"),
-        ..RunDetails::default()
-    }
-}
+pub(super) const SYSTEM: Table = Table {
+    known_by: "JENKINS_URL",
+    words: &["SUCCESS", "FAILURE", "UNSTABLE", "ABORTED", "NOT_BUILT"],
+    rows: rows! {
+        always RunId = Joined, "JOB_NAME, BUILD_NUMBER";
+        always Repo = Path, "GIT_URL, GIT_URL_1";
+        always RepositoryHost = Host, "GIT_URL, GIT_URL_1";
+        always Commit = First, "GIT_COMMIT";
+        always Branch = With(branch), "CHANGE_BRANCH, TAG_NAME, BRANCH_NAME, GIT_LOCAL_BRANCH, GIT_BRANCH";
+        always WorkflowName = With(pipeline), "JOB_NAME";
+        always RunUrl = First, "BUILD_URL";
+        always Status = Nowhere, "currentBuild.currentResult; no variable has it";
+    },
+};
 
 fn branch(environment: &Environment) -> Option<String> {
     if let Some(head) = environment.get("CHANGE_BRANCH") {
@@ -50,7 +30,7 @@ fn branch(environment: &Environment) -> Option<String> {
     if environment.get("TAG_NAME").is_some() {
         return Some(String::new());
     }
-    if let Some(branch) = environment.first(&["BRANCH_NAME", "GIT_LOCAL_BRANCH"]) {
+    if let Some(branch) = environment.first(["BRANCH_NAME", "GIT_LOCAL_BRANCH"]) {
         return Some(branch);
     }
     // The branch is prefixed with the name of the remote.
@@ -75,8 +55,14 @@ fn pipeline(environment: &Environment) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Field::*;
     use super::super::testing::known;
+    use super::super::{RunDetails, Scope, System};
     use super::*;
+
+    fn read(environment: &Environment) -> RunDetails {
+        System::Jenkins.read(environment, Scope::Job)
+    }
 
     const BUILD: &[(&str, &str)] = &[
         ("JENKINS_URL", "https://jenkins.example/"),
@@ -98,13 +84,13 @@ mod tests {
         assert_eq!(
             known(&read(&Environment::of(BUILD))),
             [
-                ("run_id", "team/shop/PR-24/153"),
-                ("repo", "acme/shop"),
-                ("repository_host", "github.com"),
-                ("commit", "ce9a3c1404e8c91be604088670e93434c4253f03"),
-                ("branch", "fix"),
-                ("workflow_name", "team/shop"),
-                ("run_url", "https://jenkins.example/job/shop/job/PR-24/153/"),
+                (RunId, "team/shop/PR-24/153"),
+                (Repo, "acme/shop"),
+                (RepositoryHost, "github.com"),
+                (Commit, "ce9a3c1404e8c91be604088670e93434c4253f03"),
+                (Branch, "fix"),
+                (WorkflowName, "team/shop"),
+                (RunUrl, "https://jenkins.example/job/shop/job/PR-24/153/"),
             ]
         );
     }
@@ -117,13 +103,13 @@ mod tests {
             ("GIT_BRANCH", "origin/release/2"),
         ]);
         let details = read(&environment);
-        assert_eq!(details.branch.value.unwrap(), "release/2");
-        assert_eq!(details.workflow_name.value.unwrap(), "team/shop");
+        assert_eq!(details.text(Branch), "release/2");
+        assert_eq!(details.text(WorkflowName), "team/shop");
         let tag = Environment::of(&[("TAG_NAME", "v1"), ("BRANCH_NAME", "v1")]);
-        assert_eq!(read(&tag).branch.value.unwrap(), "");
+        assert_eq!(read(&tag).text(Branch), "");
         let commit = Environment::of(&[("GIT_BRANCH", "detached")]);
-        assert_eq!(read(&commit).branch.value.unwrap(), "");
+        assert_eq!(read(&commit).text(Branch), "");
         let named = Environment::of(&[("GIT_BRANCH", "origin/detached")]);
-        assert_eq!(read(&named).branch.value.unwrap(), "detached");
+        assert_eq!(read(&named).text(Branch), "detached");
     }
 }

@@ -3,14 +3,20 @@
 
 mod buildkite;
 mod circleci;
+mod field;
 mod github;
 mod gitlab;
 mod jenkins;
 
+use std::collections::BTreeMap;
+
 use clap::ValueEnum;
 use svc_model::ingest::{CiProvider, CiResult};
 
+use self::field::Table;
 use super::environment::Environment;
+
+pub(super) use self::field::{Field, Scope};
 
 /// A CI system whose variables are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,15 +40,6 @@ pub(super) enum System {
     Other,
 }
 
-/// What a report is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The job that sends it.
-    Job,
-    /// The whole run that the job belongs to.
-    Run,
-}
-
 /// A value, and the variables that were tried for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -54,46 +51,37 @@ pub(super) struct Found {
 
 /// What a system's variables say about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RunDetails {
-    pub(super) run_id: Found,
-    pub(super) run_attempt: Found,
-    pub(super) repo: Found,
-    pub(super) repository_host: Found,
-    pub(super) repository_id: Found,
-    pub(super) commit: Found,
-    pub(super) branch: Found,
-    pub(super) workflow_name: Found,
-    pub(super) workflow_id: Found,
-    pub(super) workflow_path: Found,
-    pub(super) run_url: Found,
-    /// The system's word for the result.
-    pub(super) status: Found,
-}
-
-/// A system's word for a result, and that result.
-type Word = (&'static str, CiResult);
+pub(super) struct RunDetails(BTreeMap<Field, Found>);
 
 impl RunDetails {
+    /// Returns a field.
+    pub(super) fn of(&self, field: Field) -> &Found {
+        const NOWHERE: &Found = &Found {
+            value: None,
+            looked_at: "",
+        };
+        self.0.get(&field).unwrap_or(NOWHERE)
+    }
+
     /// Fills in the repository's identity from the variables that the pipeline itself defines,
     /// because most systems have no variable for the forge's number of a repository.
     pub(super) fn completed(mut self, environment: &Environment) -> Self {
-        for (found, variable) in [
-            (&mut self.repository_id, REPOSITORY_ID),
-            (&mut self.repository_host, REPOSITORY_HOST),
+        for (field, variable) in [
+            (Field::RepositoryId, REPOSITORY_ID),
+            (Field::RepositoryHost, REPOSITORY_HOST),
         ] {
-            if let Some(value) = environment.first(&[variable]) {
-                *found = Found::new(Some(value), variable);
+            let found = self.0.entry(field).or_default();
+            let value = environment.first([variable]);
+            if value.is_some() {
+                *found = Found {
+                    value,
+                    looked_at: variable,
+                };
             } else if found.looked_at.is_empty() {
                 found.looked_at = variable;
             }
         }
         self
-    }
-}
-
-impl Found {
-    fn new(value: Option<String>, looked_at: &'static str) -> Self {
-        Self { value, looked_at }
     }
 }
 
@@ -103,19 +91,31 @@ const REPOSITORY_ID: &str = "SVC_REPOSITORY_ID";
 const REPOSITORY_HOST: &str = "SVC_REPOSITORY_HOST";
 
 impl System {
-    /// The systems that can be detected, each with the variable that identifies it.
-    const KNOWN_BY: [(Self, &'static str); 5] = [
-        (Self::GithubActions, "GITHUB_ACTIONS"),
-        (Self::GitlabCi, "GITLAB_CI"),
-        (Self::Jenkins, "JENKINS_URL"),
-        (Self::CircleCi, "CIRCLECI"),
-        (Self::Buildkite, "BUILDKITE"),
-    ];
+    const fn table(self) -> &'static Table {
+        match self {
+            Self::GithubActions => &github::SYSTEM,
+            Self::GitlabCi => &gitlab::SYSTEM,
+            Self::Jenkins => &jenkins::SYSTEM,
+            Self::CircleCi => &circleci::SYSTEM,
+            Self::Buildkite => &buildkite::SYSTEM,
+            Self::Other => &Table {
+                known_by: "",
+                words: &[],
+                rows: &[],
+            },
+        }
+    }
+
+    /// Returns the systems that can be detected, each with the variable that identifies it.
+    fn detectable() -> impl Iterator<Item = (Self, &'static str)> {
+        let systems = Self::value_variants().iter();
+        let known = systems.map(|system| (*system, system.table().known_by));
+        known.filter(|(_, variable)| !variable.is_empty())
+    }
 
     /// Returns the systems whose variables are set.
     pub(super) fn detect(environment: &Environment) -> Vec<Self> {
-        let known = Self::KNOWN_BY.into_iter();
-        known
+        Self::detectable()
             .filter(|(_, variable)| environment.get(variable).is_some())
             .map(|(system, _)| system)
             .collect()
@@ -123,7 +123,8 @@ impl System {
 
     /// Lists the variables that identify systems.
     pub(super) fn variables() -> String {
-        Self::KNOWN_BY.map(|(_, variable)| variable).join(", ")
+        let variables: Vec<&str> = Self::detectable().map(|(_, variable)| variable).collect();
+        variables.join(", ")
     }
 
     /// Returns the system's name, as `--system` takes it.
@@ -146,14 +147,14 @@ impl System {
 
     /// Reads the variables.
     pub(super) fn read(self, environment: &Environment, scope: Scope) -> RunDetails {
-        match self {
-            Self::GithubActions => github::read(environment, scope),
-            Self::GitlabCi => gitlab::read(environment, scope),
-            Self::Jenkins => jenkins::read(environment),
-            Self::CircleCi => circleci::read(environment, scope),
-            Self::Buildkite => buildkite::read(environment, scope),
-            Self::Other => RunDetails::default(),
-        }
+        let rows = self.table().rows.iter();
+        let rows = rows.filter(|row| (row.when)(environment, scope));
+        let found = rows.map(|row| {
+            let value = row.value(environment);
+            let looked_at = row.looked_at;
+            (row.field, Found { value, looked_at })
+        });
+        RunDetails(found.collect())
     }
 
     /// Returns how to name a repository whose path has more than two parts.
@@ -165,54 +166,34 @@ impl System {
     }
 
     /// Returns the system's words for results.
-    pub(super) const fn words(self) -> &'static [Word] {
-        match self {
-            Self::GithubActions => github::WORDS,
-            Self::GitlabCi => gitlab::WORDS,
-            Self::Jenkins => jenkins::WORDS,
-            Self::CircleCi => circleci::WORDS,
-            Self::Buildkite => buildkite::WORDS,
-            Self::Other => &[],
-        }
+    pub(super) const fn words(self) -> &'static [&'static str] {
+        self.table().words
     }
 
     /// Returns the result that a word of the system stands for, ignoring case.
     pub(super) fn result(self, word: &str) -> Option<CiResult> {
         let mut words = self.words().iter();
-        let (_, result) = words.find(|(known, _)| known.eq_ignore_ascii_case(word))?;
-        Some(*result)
+        let known = words.find(|known| known.eq_ignore_ascii_case(word))?;
+        CiResult::from_word(known)
     }
-}
-
-/// Joins the parts of an id; `None` if one is missing.
-fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
-    let parts: Option<Vec<&str>> = parts.into_iter().collect();
-    Some(parts?.join("/"))
 }
 
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;
 
+    impl RunDetails {
+        /// Returns a field that is known.
+        pub(crate) fn text(&self, field: Field) -> &str {
+            self.of(field).value.as_deref().unwrap()
+        }
+    }
+
     /// Returns the fields that are known.
-    pub(crate) fn known(details: &RunDetails) -> Vec<(&'static str, &str)> {
-        let fields = [
-            ("run_id", &details.run_id),
-            ("run_attempt", &details.run_attempt),
-            ("repo", &details.repo),
-            ("repository_host", &details.repository_host),
-            ("repository_id", &details.repository_id),
-            ("commit", &details.commit),
-            ("branch", &details.branch),
-            ("workflow_name", &details.workflow_name),
-            ("workflow_id", &details.workflow_id),
-            ("workflow_path", &details.workflow_path),
-            ("run_url", &details.run_url),
-            ("status", &details.status),
-        ];
-        let fields = fields.into_iter();
-        fields
-            .filter_map(|(name, found)| Some((name, found.value.as_deref()?)))
+    pub(crate) fn known(details: &RunDetails) -> Vec<(Field, &str)> {
+        let found = details.0.iter();
+        found
+            .filter_map(|(field, found)| Some((*field, found.value.as_deref()?)))
             .collect()
     }
 }
@@ -224,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_system_is_detected_by_its_variable() {
-        for (system, variable) in System::KNOWN_BY {
+        for (system, variable) in System::detectable() {
             let environment = Environment::of(&[(variable, "true"), ("CI", "true")]);
             assert_eq!(System::detect(&environment), [system]);
         }
@@ -292,7 +273,10 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(system.words(), words, "{system:?}");
+            assert_eq!(
+                system.words(),
+                words.iter().map(|(word, _)| *word).collect::<Vec<_>>()
+            );
             for (word, result) in words {
                 assert_eq!(system.result(&word.to_lowercase()), Some(*result));
                 // The service takes the same words.

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_engine_store::ErasureEnd;
 
 /// A cache of the content that existed in one state of the erasure log.
-pub(super) struct Remembered<T> {
+pub(crate) struct Remembered<T> {
     make: Box<dyn Fn() -> T + Send + Sync>,
     current: Mutex<(ErasureEnd, Arc<T>)>,
 }
 
 impl<T> Remembered<T> {
     /// Returns an empty cache.
-    pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         Self {
             current: Mutex::new((ErasureEnd::default(), Arc::new(make()))),
             make: Box::new(make),
@@ -24,7 +24,7 @@ impl<T> Remembered<T> {
     /// cache, which then lives only as long as the reads that still use it. A read that began
     /// before an erasure and ends after it gets an empty cache of its own, so that nobody keeps
     /// what it reads.
-    pub(super) fn at(&self, end: ErasureEnd) -> Arc<T> {
+    pub(crate) fn at(&self, end: ErasureEnd) -> Arc<T> {
         let mut current = self.current();
         if is_later(end, current.0) {
             *current = (end, Arc::new((self.make)()));
@@ -37,7 +37,7 @@ impl<T> Remembered<T> {
 
     /// Drops the cache unless it belongs to this state, which is that of a snapshot that begins
     /// now. If the state is an earlier one, the database was set back.
-    pub(super) fn settle(&self, end: ErasureEnd) {
+    pub(crate) fn settle(&self, end: ErasureEnd) {
         let mut current = self.current();
         if end != current.0 {
             *current = (end, Arc::new((self.make)()));
@@ -45,12 +45,12 @@ impl<T> Remembered<T> {
     }
 
     /// Returns whether the cache belongs to an earlier state than this one.
-    pub(super) fn is_behind(&self, end: ErasureEnd) -> bool {
+    pub(crate) fn is_behind(&self, end: ErasureEnd) -> bool {
         is_later(end, self.current().0)
     }
 
     /// Returns the current cache.
-    pub(super) fn latest(&self) -> Arc<T> {
+    pub(crate) fn latest(&self) -> Arc<T> {
         Arc::clone(&self.current().1)
     }
 

@@ -1,0 +1,139 @@
+//! The fields of a run, and the tables of where each is found in the variables of a job.
+
+use super::super::environment::Environment;
+use super::super::repository::{CloneUrl, host};
+
+/// A field of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Field {
+    RunId,
+    RunAttempt,
+    Repo,
+    RepositoryHost,
+    RepositoryId,
+    Commit,
+    Branch,
+    WorkflowName,
+    WorkflowId,
+    WorkflowPath,
+    RunUrl,
+    /// The system's word for the result.
+    Status,
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Scope {
+    /// The job that sends it.
+    Job,
+    /// The whole run that the job belongs to.
+    Run,
+}
+
+/// How a field is read from the variables that are looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Read {
+    /// It is the first variable that is set.
+    First,
+    /// All variables, joined by slashes.
+    Joined,
+    /// As [`Read::First`], but the last variable is a tag, which is on no branch.
+    BranchOrTag,
+    /// The path in the first variable that is set, which is a clone URL.
+    Path,
+    /// The host in that clone URL.
+    Host,
+    /// The host in the first variable that is set, which is the URL of a server.
+    Server,
+    /// The member of an event: `PATH of VARIABLE`.
+    Event,
+    /// No variable has it.
+    Nowhere,
+    /// By a rule of the system.
+    With(fn(&Environment) -> Option<String>),
+}
+
+/// Where a field is found.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) field: Field,
+    /// Whether it is found there. Of several rows of a field that apply, the last one counts.
+    pub(super) when: fn(&Environment, Scope) -> bool,
+    /// The variables, as an error lists them. A remark after them is none that can be set.
+    pub(super) looked_at: &'static str,
+    pub(super) read: Read,
+}
+
+/// What is known of a system.
+pub(super) struct Table {
+    /// The variable that identifies it.
+    pub(super) known_by: &'static str,
+    /// Its words for results.
+    pub(super) words: &'static [&'static str],
+    /// Where each field is found.
+    pub(super) rows: &'static [Row],
+}
+
+/// Rows of the form `CONDITION FIELD = READ, "VARIABLES";`.
+macro_rules! rows {
+    ($($when:ident $field:ident = $read:ident $(($rule:expr))?, $looked_at:literal;)+) => {
+        &[$($crate::commands::ci::report::system::field::Row {
+            field: $crate::commands::ci::report::system::field::Field::$field,
+            when: $when,
+            looked_at: $looked_at,
+            read: $crate::commands::ci::report::system::field::Read::$read $(($rule))?,
+        }),+]
+    };
+}
+
+pub(super) use rows;
+
+/// The condition of a row that always applies.
+pub(super) const fn always(_: &Environment, _: Scope) -> bool {
+    true
+}
+
+/// The condition of a row for reports about a job.
+pub(super) fn job(_: &Environment, scope: Scope) -> bool {
+    scope == Scope::Job
+}
+
+/// The condition of a row for reports about a run.
+pub(super) fn run(_: &Environment, scope: Scope) -> bool {
+    scope == Scope::Run
+}
+
+impl Row {
+    /// Reads the field.
+    pub(super) fn value(&self, environment: &Environment) -> Option<String> {
+        let variables = || self.looked_at.split(", ");
+        let clone_url = || CloneUrl::parse(&environment.first(variables())?);
+        match self.read {
+            Read::First => environment.first(variables()),
+            Read::Joined => joined(environment, variables()),
+            Read::BranchOrTag => {
+                let (branches, tag) = self.looked_at.rsplit_once(", ")?;
+                let branch = environment.first(branches.split(", "));
+                branch.or_else(|| environment.get(tag).map(|_| String::new()))
+            }
+            Read::Path => clone_url().map(|url| url.path),
+            Read::Host => clone_url().map(|url| url.host),
+            Read::Server => host(&environment.first(variables())?),
+            Read::Event => {
+                let (path, variable) = self.looked_at.split_once(" of ")?;
+                environment.at(path, variable)
+            }
+            Read::Nowhere => None,
+            Read::With(rule) => rule(environment),
+        }
+    }
+}
+
+/// Joins variables by slashes; `None` if one is not set.
+pub(super) fn joined<'n>(
+    environment: &Environment,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<String> {
+    let parts = names.into_iter().map(|name| environment.get(name));
+    Some(parts.collect::<Option<Vec<&str>>>()?.join("/"))
+}

@@ -1,0 +1,33 @@
+//! What a reply says to people: the words that the shell, the console and the tools for agents share.
+//!
+//! Functions turn typed replies into words and never into a layout: tables, headings, links and plots
+//! belong to each surface. What differs between surfaces, such as how external text is made visible
+//! and how numbers and lengths of time are written, is a [`Surface`].
+#![warn(missing_docs)]
+
+mod call;
+mod capture;
+mod ci;
+mod commit;
+mod comparison;
+mod lifecycle;
+mod models;
+mod part;
+mod product;
+mod session;
+mod stratification;
+mod surface;
+mod text;
+mod timeline;
+
+pub use self::capture::{declined, duplicates, stored};
+pub use self::commit::reason;
+pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
+pub use self::lifecycle::{
+    NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, STAGE_WITHOUT_ERASED, stages,
+};
+pub use self::models::{ATTRIBUTION_RATE, Line};
+pub use self::product::{Product, model, product};
+pub use self::session::{Branch, branches};
+pub use self::surface::{CONSOLE, SHELL, Surface, clock};
+pub use self::text::is_hidden;
