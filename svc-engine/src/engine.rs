@@ -8,7 +8,7 @@ mod reads;
 mod write;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use svc_engine_capture::redaction::Secrets;
@@ -17,6 +17,7 @@ use svc_engine_fact::clock::{Clock, Ids};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
 use svc_engine_store::{Obstacle, Store, StoreError};
+use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
@@ -50,6 +51,8 @@ struct Inner {
     secrets: Secrets,
     clock: Clock,
     ids: Ids,
+    /// What this process captured.
+    captured: Mutex<CaptureTotals>,
     /// Whether a task is about to write the counts of deliveries that stored nothing.
     counts_wait: AtomicBool,
 }
@@ -99,6 +102,7 @@ impl Engine {
             secrets: config.secrets.clone(),
             clock,
             ids,
+            captured: Mutex::default(),
             counts_wait: AtomicBool::new(false),
         };
         let engine = Self(Arc::new(inner), Reader::operator());
@@ -146,7 +150,7 @@ impl Engine {
     }
 
     /// Returns what capture needs to know about a delivery that arrives now.
-    pub fn receipt(&self) -> Receipt<'_> {
+    pub(crate) fn receipt(&self) -> Receipt<'_> {
         Receipt {
             org_id: self.org_id(),
             received_at: self.0.clock.now(),

@@ -1,13 +1,29 @@
 //! Errors of the engine, without a transport.
 
+use svc_engine_capture::gateway::GatewayError;
+use svc_engine_capture::otlp::LogsError;
 use svc_engine_derive::attribution::AttributionError;
 use svc_engine_mirror::ReadError;
 use svc_engine_store::{Obstacle, StoreError};
+use svc_model::field::{Violation, Violations};
+use svc_model::ingest::GatewayProvider;
 use svc_model::problem::{Code, Decline, Problem, QueryFault, ReportBound, SessionBound};
 
 /// Why the engine does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// This kind of gateway has no adapter.
+    #[error("payloads of this gateway cannot be read")]
+    UnsupportedProvider(GatewayProvider),
+    /// An identity in the payload cannot be stored.
+    #[error("an identity in the payload cannot be stored")]
+    InvalidPayload,
+    /// The bytes of a log export are not its message.
+    #[error("the log export is not valid protobuf")]
+    MalformedProtobuf,
+    /// The values of a delivery need more memory than one request may use.
+    #[error("the delivery holds more values than one request may")]
+    TooManyValues,
     /// A different fact with the same identity is stored.
     #[error("an identity conflict")]
     Conflict(Code),
@@ -41,9 +57,31 @@ pub enum Error {
     /// The mirrors cannot be read at all.
     #[error("the mirrors")]
     Mirrors(#[source] ReadError),
+    /// The store did not say what became of a fact.
+    #[error("the store did not say whether the fact is stored")]
+    NoOutcome,
     /// The store did not answer.
     #[error("the fact store")]
     Store(#[source] StoreError),
+}
+
+impl From<GatewayError> for Error {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::UnsupportedProvider(provider) => Self::UnsupportedProvider(provider),
+            GatewayError::InvalidPayload => Self::InvalidPayload,
+            GatewayError::TooLarge => Self::TooManyValues,
+        }
+    }
+}
+
+impl From<LogsError> for Error {
+    fn from(error: LogsError) -> Self {
+        match error {
+            LogsError::Malformed => Self::MalformedProtobuf,
+            LogsError::TooLarge => Self::TooManyValues,
+        }
+    }
 }
 
 impl From<StoreError> for Error {
@@ -99,10 +137,21 @@ impl From<SessionBound> for Error {
     }
 }
 
+/// What is wrong with a payload of [`Error::InvalidPayload`].
+const INVALID_IDENTITY: Violation = Violation::rule(
+    "the identities of the payload must contain no NUL and no surrogate, and have at most 1024 bytes",
+);
+
 /// The problem that a caller sees. Details that a caller must not see are logged here, once.
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
+            Error::UnsupportedProvider(provider) => Self::UnsupportedProvider(provider),
+            Error::InvalidPayload => Self::Invalid(Violations::one(
+                INVALID_IDENTITY.at(vec!["body".into(), "payload".into()]),
+            )),
+            Error::MalformedProtobuf => Self::MalformedProtobuf,
+            Error::TooManyValues => Self::TooManyValues,
             Error::Conflict(code) => Self::Conflict(code),
             Error::Declined(decline) => Self::Declined(decline),
             Error::SessionBound(bound) => Self::SessionBound(bound),
@@ -118,6 +167,10 @@ impl From<Error> for Problem {
                     error = &error as &dyn std::error::Error,
                     "mirrors.unavailable"
                 );
+                Self::StoreUnavailable
+            }
+            Error::NoOutcome => {
+                tracing::warn!("store.no_outcome");
                 Self::StoreUnavailable
             }
             Error::Store(error) => {

@@ -1,7 +1,7 @@
 //! The evidence service without its transport: facts, capture, storage, derivation and reads.
 //!
-//! Two arrows and nothing else. In: a request becomes facts ([`capture`], pure) and facts are
-//! appended ([`store`], one writer, group commit). Out: a question opens one snapshot ([`read`]),
+//! Two arrows and nothing else. In ([`ingest`]): a request becomes facts ([`capture`], pure) and facts
+//! are appended ([`store`], one writer, group commit). Out: a question opens one snapshot ([`read`]),
 //! derives ([`mod@derive`], pure) and becomes a reply. A function belongs to one arrow.
 
 mod admission;
@@ -9,6 +9,7 @@ mod background;
 pub mod backup;
 pub mod engine;
 pub mod error;
+pub mod ingest;
 mod priority;
 pub mod read;
 #[cfg(feature = "testing")]

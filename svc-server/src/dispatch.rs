@@ -15,12 +15,13 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
 use svc_engine::engine::{Engine, Reader};
+use svc_engine::ingest::BodyBudget;
 use svc_engine::read::Repeats;
 use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
 use svc_model::identity::Authority;
 use svc_model::ingest::is_protobuf;
-use svc_model::json::{self, NodeBudget, Object, Text};
-use svc_model::limit::{READ_WAIT_SECONDS, REQUEST_MEMORY_BYTES_MAX};
+use svc_model::json::{self, Object, Text};
+use svc_model::limit::READ_WAIT_SECONDS;
 use svc_model::problem::Problem;
 use svc_model::request::{Incoming, Refusal, Request as _};
 
@@ -35,17 +36,12 @@ use crate::problem;
 use crate::reply;
 use crate::settings::Grant;
 
-/// A larger body is parsed and captured in a way that does not block other requests.
-const INLINE_BYTES_MAX: usize = 256 * 1024;
-
 /// What a handler gets besides the request.
 pub(crate) struct Exchange {
     pub(crate) app: App,
     /// `None` on open routes and on routes that the forge signs.
     pub(crate) caller: Option<Caller>,
-    /// The memory that the request's values may still take.
-    pub(crate) memory: NodeBudget,
-    body_bytes: usize,
+    pub(crate) budget: BodyBudget,
     /// How long its read waits for a slot at most.
     wait: Duration,
     /// Whether a page or a tool asks, not a client of the route.
@@ -58,8 +54,7 @@ impl Exchange {
         Self {
             app,
             caller: Some(caller),
-            memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
-            body_bytes: 0,
+            budget: BodyBudget::new(0),
             wait: READ_WAIT,
             is_inner: true,
         }
@@ -86,15 +81,6 @@ impl Exchange {
                 ..
             }) if !self.is_inner => Repeats::Count,
             _ => Repeats::Once,
-        }
-    }
-
-    /// Works on a body. Other requests continue while it works on a large one.
-    pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
-        if self.body_bytes > INLINE_BYTES_MAX {
-            tokio::task::block_in_place(work)
-        } else {
-            work()
         }
     }
 }
@@ -190,8 +176,7 @@ async fn answer_to<E: Handle>(
     let exchange = Exchange {
         app: app.clone(),
         caller,
-        memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
-        body_bytes: content.len(),
+        budget: BodyBudget::new(content.len()),
         wait: read_wait(&parts.headers),
         is_inner: false,
     };
@@ -205,7 +190,9 @@ async fn answer_to<E: Handle>(
         Some(content_type) if is_protobuf(content_type) => Encoding::Protobuf,
         _ => Encoding::Json,
     };
-    let bytes = exchange.in_place(|| admission::estimate(&content, encoding));
+    let bytes = exchange
+        .budget
+        .in_place(|| admission::estimate(&content, encoding));
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
     let request = {
         let incoming = Incoming {
@@ -213,9 +200,9 @@ async fn answer_to<E: Handle>(
             query: &query,
             headers: &headers,
             body: &content,
-            memory: &exchange.memory,
+            memory: &exchange.budget.memory,
         };
-        let read = exchange.in_place(|| E::Request::read(&incoming));
+        let read = exchange.budget.in_place(|| E::Request::read(&incoming));
         let read = incoming.with_declared_query(E::PARAMETERS, read);
         read.map_err(|refusal| {
             if refusal == Refusal::Form {

@@ -28,7 +28,7 @@ pub(crate) fn router(app: App) -> Router {
             "/metrics",
             get(move || {
                 let text = exposition(
-                    &app.counts.snapshot(),
+                    &app.counts.beside(app.engine.captured_here()),
                     &app.engine.report_memory(),
                     app.engine.store_obstacle(),
                     app.engine.slot_use(),
@@ -268,10 +268,10 @@ mod tests {
         counts.answered("/v1/logs", 401);
         let mut skipped = Counted::new(CaptureSource::Gateway, at(2_000_001));
         skipped.source().skipped.insert("no_session".to_owned(), 1);
-        counts.delivered(&skipped.totals);
+        let mut captured = skipped.totals;
         let fact = Outcome::Stored(FactId::new(uuid::Uuid::from_u128(1)));
         let stored = Counted::new(CaptureSource::Ci, at(3_000_000));
-        counts.delivered(&stored.with([(FactTable::CiOutcomes, fact)]));
+        captured.add(&stored.with([(FactTable::CiOutcomes, fact)]));
         let used = MemoryUse {
             bytes: 7,
             bytes_max: 8,
@@ -279,7 +279,7 @@ mod tests {
             misses: 6,
         };
         let text = exposition(
-            &counts.snapshot(),
+            &counts.beside(captured),
             &[("answers", used)],
             Some(Obstacle::DiskFull),
             SlotUse {

@@ -1,7 +1,7 @@
 //! The writes of an engine: facts, the counts of deliveries, and the quarantine.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use svc_engine_fact::{InferenceCall, PullRequestMerge};
@@ -10,6 +10,7 @@ use svc_engine_store::{
     StoreError, WhenAbsent,
 };
 use svc_model::capture::CaptureTotals;
+use svc_model::facts::FactTable;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 use svc_model::time::Instant;
@@ -18,22 +19,36 @@ use super::{Engine, Inner};
 use crate::error::Error;
 
 impl Engine {
-    /// Prepares a call for [`Engine::append`], on the caller's thread.
-    pub fn prepare(&self, call: InferenceCall, received_at: Instant) -> Append {
+    /// Prepares a call for [`Engine::deliver`], on the caller's thread.
+    pub(crate) fn prepare(&self, call: InferenceCall, received_at: Instant) -> Append {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
     }
 
-    /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
-    /// transaction, and nobody waits for more than that.
+    /// Stores the facts of a delivery together with its counts, and waits until they are on disk. A
+    /// delivery without facts is only counted.
     ///
     /// # Errors
     ///
-    /// If the facts were not stored; then none is acknowledged.
-    pub async fn append(
+    /// If the facts were not stored; then none is acknowledged, and the delivery is not counted.
+    pub(crate) async fn deliver(
         &self,
         facts: Vec<Append>,
         counted: Counted,
     ) -> Result<Vec<Outcome>, Error> {
+        if facts.is_empty() {
+            self.count(&counted);
+            return Ok(Vec::new());
+        }
+        let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
+        let outcomes = self.append(facts, counted.clone()).await?;
+        let facts = tables.into_iter().zip(outcomes.iter().copied());
+        self.captured_by_process().add(&counted.with(facts));
+        Ok(outcomes)
+    }
+
+    /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
+    /// transaction, and nobody waits for more than that.
+    async fn append(&self, facts: Vec<Append>, counted: Counted) -> Result<Vec<Outcome>, Error> {
         let mut delivery = Delivery {
             counted: Some(counted),
             ..Delivery::from(facts)
@@ -69,7 +84,8 @@ impl Engine {
 
     /// Counts a delivery without facts. Does not wait for the store: the count is written with the
     /// next transaction, or within a second.
-    pub fn count(&self, counted: &Counted) {
+    pub(crate) fn count(&self, counted: &Counted) {
+        self.captured_by_process().add(&counted.totals);
         self.0.store.count(&counted.totals);
         self.count_soon();
     }
@@ -80,9 +96,11 @@ impl Engine {
     /// # Errors
     ///
     /// If the store cannot be written. The count is kept for the next transaction.
-    pub async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
+    pub(crate) async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
         self.0.store.count(&counted.totals);
-        Ok(self.0.store.write_counts_as_facts().await?)
+        self.0.store.write_counts_as_facts().await?;
+        self.captured_by_process().add(&counted.totals);
+        Ok(())
     }
 
     /// Ensures that deliveries that stored nothing, such as redeliveries, are soon counted in the
@@ -92,6 +110,17 @@ impl Engine {
         if inner.store.has_uncounted() && !inner.counts_wait.swap(true, Ordering::AcqRel) {
             tokio::spawn(write_counts(Arc::downgrade(inner)));
         }
+    }
+
+    /// Returns what arrived at this process by source. Prometheus sums over processes itself.
+    pub fn captured_here(&self) -> CaptureTotals {
+        self.captured_by_process().clone()
+    }
+
+    /// Adding cannot fail half-way, so the counts stay valid after a panic elsewhere.
+    fn captured_by_process(&self) -> MutexGuard<'_, CaptureTotals> {
+        let captured = self.0.captured.lock();
+        captured.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns what arrived by source, on all servers of the organization, after writing this

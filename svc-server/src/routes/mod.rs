@@ -2,7 +2,6 @@
 
 mod capture;
 mod docs;
-mod forge;
 mod grants;
 mod identity;
 mod ingest;
@@ -65,15 +64,15 @@ macro_rules! reads {
 bindings! {
     HealthProbe => identity::health;
     Me => identity::me;
-    IngestGateway => ingest::gateway;
-    IngestGatewayBatch => ingest::gateway_batch;
-    IngestCi => ingest::ci;
+    IngestGateway => ingest::deliver;
+    IngestGatewayBatch => ingest::deliver;
+    IngestCi => ingest::deliver;
     Capture => capture::counts;
-    IngestForge => forge::any;
-    IngestForgePush => forge::push;
-    IngestForgeRepository => forge::repository;
-    IngestForgeCi => forge::ci;
-    IngestForgePullRequest => forge::pull_request;
+    IngestForge => ingest::forge;
+    IngestForgePush => ingest::push;
+    IngestForgeRepository => ingest::repository;
+    IngestForgeCi => ingest::workflow_run;
+    IngestForgePullRequest => ingest::pull_request;
     Quarantine => quarantine::quarantine;
     Release => quarantine::release;
     Grants => grants::list;
@@ -95,7 +94,7 @@ reads! {
 
 impl Handle for Logs {
     async fn handle(exchange: Exchange, request: Self::Request) -> Result<Self::Reply, Problem> {
-        logs::logs(exchange, request).await
+        ingest::deliver(exchange, request).await
     }
 
     fn handler() -> Handler {

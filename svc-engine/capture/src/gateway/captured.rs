@@ -1,9 +1,7 @@
 use svc_engine_fact::InferenceCall;
-use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, SkipReason};
-use svc_model::json::{NodeBudget, OverBudget};
+use svc_model::ingest::{GatewayProvider, SkipReason};
+use svc_model::json::OverBudget;
 
-use super::litellm;
-use crate::Receipt;
 use crate::messages::{Degradation, MessagesError};
 use crate::redaction::Counts;
 
@@ -26,7 +24,7 @@ pub enum Captured {
 pub enum GatewayError {
     /// This kind of gateway has no adapter.
     #[error("the gateway has no adapter")]
-    UnsupportedProvider,
+    UnsupportedProvider(GatewayProvider),
     /// An identity in the payload is too long, or contains NUL or a surrogate.
     #[error("the payload holds an identity that cannot be kept")]
     InvalidPayload,
@@ -56,25 +54,6 @@ impl From<MessagesError> for GatewayError {
         match error {
             MessagesError::InvalidIdentity => Self::InvalidPayload,
             MessagesError::TooLarge => Self::TooLarge,
-        }
-    }
-}
-
-/// Turns a gateway's delivery into an inference call. Its messages take their memory from `memory`;
-/// the parsed payload has taken its own.
-///
-/// # Errors
-///
-/// See [`GatewayError`].
-pub fn capture(
-    request: GatewayIngestRequest,
-    receipt: Receipt<'_>,
-    memory: &NodeBudget,
-) -> Result<(Captured, Notes), GatewayError> {
-    match request.provider {
-        GatewayProvider::GatewayA => litellm::capture(request, receipt, memory),
-        GatewayProvider::GatewayB | GatewayProvider::GatewayC | GatewayProvider::Unknown => {
-            Err(GatewayError::UnsupportedProvider)
         }
     }
 }

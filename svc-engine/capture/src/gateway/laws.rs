@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use svc_engine_fact::InferenceCall;
 use svc_model::evidence::{Message, Part};
 use svc_model::id::{SessionId, identity};
+use svc_model::ingest::GatewayProvider;
 use svc_model::json::{Json, Object, Text};
 
 use super::testing::{deliver, request};
@@ -198,7 +199,7 @@ proptest! {
     fn any_value_is_read_without_a_panic(payload in prop_oneof![value(), payload()]) {
         prop_assert_ne!(
             deliver(request(payload), Redaction::On).err(),
-            Some(GatewayError::UnsupportedProvider)
+            Some(GatewayError::UnsupportedProvider(GatewayProvider::GatewayA))
         );
     }
 

@@ -1,6 +1,6 @@
 //! Turns a gateway's description of a model call into an inference call.
 //!
-//! Each gateway has a folder, which knows the names in its payload. The form of messages depends on
+//! Each gateway has a folder with its [`Adapter`], which knows the names in its payload. The form of messages depends on
 //! the model; `capture::messages` reads them.
 //!
 //! A payload is whatever the gateway logged: its members may be absent or of any type, and an
@@ -14,6 +14,7 @@
 //! parts and the kept payload are redacted. A gateway's folder also says which segments of the
 //! payload repeat from call to call, so that the store keeps them once.
 
+mod adapter;
 mod call_id;
 mod captured;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod redact;
 #[cfg(test)]
 mod testing;
 
-pub use captured::{Captured, GatewayError, Notes, capture};
-pub use litellm::{delivery_moment, delivery_name};
+pub use adapter::{Adapter, adapter, capture};
+pub use captured::{Captured, GatewayError, Notes};
 
 pub use super::messages::Degradation;

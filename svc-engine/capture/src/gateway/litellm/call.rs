@@ -15,7 +15,7 @@ use crate::redaction::Counts;
 
 /// Turns a delivery of LiteLLM into an inference call. Its messages take their memory from
 /// `memory`.
-pub(in crate::gateway) fn capture(
+pub(super) fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
     memory: &NodeBudget,
@@ -284,7 +284,7 @@ mod tests {
                 ..request(json("{}"))
             };
             let refused = deliver(request, Redaction::On);
-            assert_eq!(refused, Err(GatewayError::UnsupportedProvider));
+            assert_eq!(refused, Err(GatewayError::UnsupportedProvider(provider)));
         }
     }
 

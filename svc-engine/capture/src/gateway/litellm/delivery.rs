@@ -4,23 +4,18 @@ use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-/// Returns the capture id and the time of a delivery without an envelope, as a gateway's webhook
-/// logger sends it. They are the gateway's id of the call, if that is a UUID, and the end of the
-/// call.
-///
-/// So a payload that is sent again becomes the same fact, and the calls of a delayed batch keep
-/// their own times instead of its time of arrival.
-pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> {
+/// Returns the capture id and the time of a delivery without an envelope: the gateway's id of the
+/// call, if that is a UUID, and the end of the call.
+pub(super) fn name(payload: &Object, received_at: Instant) -> Option<Capture> {
     let text = payload.get("litellm_call_id").and_then(Json::as_str)?;
     Some(Capture {
         id: Uuid::try_parse(text.trim()).ok()?,
-        observed_at: delivery_moment(payload).unwrap_or(received_at),
+        observed_at: moment(payload).unwrap_or(received_at),
     })
 }
 
-/// Returns the time of the call in such a delivery, whatever its id: the end of the call, or else
-/// its start.
-pub fn delivery_moment(payload: &Object) -> Option<Instant> {
+/// Returns the time of the call in such a delivery: the end of the call, or else its start.
+pub(super) fn moment(payload: &Object) -> Option<Instant> {
     instant(payload, "endTime").or_else(|| started_at(payload))
 }
 
@@ -42,19 +37,19 @@ mod tests {
 
     use super::*;
 
-    fn name(payload: &str) -> Option<(String, String)> {
+    fn named(payload: &str) -> Option<(String, String)> {
         let payload = Json::parse(payload.as_bytes())
             .unwrap()
             .into_object()
             .unwrap();
-        let capture = delivery_name(&payload, at(0))?;
+        let capture = name(&payload, at(0))?;
         Some((capture.id.to_string(), capture.observed_at.to_string()))
     }
 
     #[test]
     fn a_delivery_takes_its_id_and_end_time_from_the_call() {
         const ID: &str = "23279188-c89f-40fe-8122-d8796501faad";
-        let named = |times: &str| name(&format!(r#"{{"litellm_call_id":"{ID}"{times}}}"#));
+        let of_call = |times: &str| named(&format!(r#"{{"litellm_call_id":"{ID}"{times}}}"#));
         for (times, observed_at) in [
             (
                 r#","startTime":1795177187.450944,"endTime":1795177187.459649"#,
@@ -69,15 +64,15 @@ mod tests {
             ("", "2026-11-01T00:00:00Z"),
         ] {
             assert_eq!(
-                named(times),
+                of_call(times),
                 Some((ID.to_owned(), observed_at.to_owned())),
                 "{times}"
             );
         }
         assert_eq!(
-            name(r#"{"litellm_call_id":"call-1","endTime":1795177187}"#),
+            named(r#"{"litellm_call_id":"call-1","endTime":1795177187}"#),
             None
         );
-        assert_eq!(name(r#"{"endTime":1795177187}"#), None);
+        assert_eq!(named(r#"{"endTime":1795177187}"#), None);
     }
 }

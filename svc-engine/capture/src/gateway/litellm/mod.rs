@@ -10,5 +10,32 @@ mod segments;
 mod session;
 mod user;
 
-pub(super) use call::capture;
-pub use delivery::{delivery_moment, delivery_name};
+use svc_model::ingest::{Capture, GatewayIngestRequest};
+use svc_model::json::{NodeBudget, Object};
+use svc_model::time::Instant;
+
+use super::{Adapter, Captured, GatewayError, Notes};
+use crate::Receipt;
+
+/// LiteLLM, and programs that describe their calls as it does.
+#[derive(Debug)]
+pub(super) struct LiteLlm;
+
+impl Adapter for LiteLlm {
+    fn capture(
+        &self,
+        request: GatewayIngestRequest,
+        receipt: Receipt<'_>,
+        memory: &NodeBudget,
+    ) -> Result<(Captured, Notes), GatewayError> {
+        call::capture(request, receipt, memory)
+    }
+
+    fn delivery_name(&self, payload: &Object, received_at: Instant) -> Option<Capture> {
+        delivery::name(payload, received_at)
+    }
+
+    fn delivery_moment(&self, payload: &Object) -> Option<Instant> {
+        delivery::moment(payload)
+    }
+}
