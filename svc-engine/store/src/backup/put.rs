@@ -3,12 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::connection::Connection;
-use super::super::erasure::{check_compaction, compact};
-use super::super::value::Value;
-use super::super::{
-    Compaction, DatabaseUrl, ErasedAgain, KeptErasures, SchemaState, StoreError, migrate,
-};
+use crate::sql::connection::Connection;
+use crate::sql::driver::Compaction;
+use crate::sql::error::{SchemaState, StoreError};
+use crate::sql::migrate;
+use crate::sql::url::DatabaseUrl;
+use crate::sql::value::Value;
+use crate::write::erasure::{self, ErasedAgain, KeptErasures};
+
 use super::block::{Block, BlockReader, Next};
 use super::shape::{Shape, shapes};
 use super::{CopyError, TableFile, Watch};
@@ -68,7 +70,7 @@ impl Loading<'_> {
             state => return Err(StoreError::Schema(state).into()),
         }
         if self.erasures.has_facts() {
-            check_compaction(&mut connection)?;
+            erasure::check_compaction(&mut connection)?;
         }
         connection.begin_load(&watch.deadline)?;
         let shapes = shapes(&mut connection)?;
@@ -205,7 +207,7 @@ fn compacted(connection: &mut Connection, erased: &ErasedAgain) -> Result<Compac
     if erased.facts == 0 {
         return Ok(Compaction::Done);
     }
-    compact(connection)
+    erasure::compact(connection)
 }
 
 /// Returns the path with a suffix added to the file's name.
