@@ -7,8 +7,7 @@ use svc_model::facts::FactTable;
 use svc_model::id::FactId;
 
 use super::finding::{Damage, Findings};
-use crate::table::session_claims;
-use crate::table::session_claims::ClaimKind;
+use crate::table::session_claims::{self, ClaimKind};
 
 /// Identifies a row that others refer to.
 pub(crate) type Key = u128;

@@ -3,6 +3,9 @@
 //!
 //! Everything is read once, table by table. Each fact and each content takes a few dozen bytes of
 //! memory.
+//!
+//! Each fact is read as queries read it, and everything that storing it would create besides it
+//! (its Session, its claims, its hashes) is recomputed and looked up.
 
 use std::collections::HashSet;
 
@@ -21,8 +24,7 @@ use super::{CellKind, erasure_laws};
 use crate::pack::column::Columns;
 use crate::pack::{content_key, packing};
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value;
-use crate::sql::value::Value;
+use crate::sql::value::{self, Value};
 use crate::table::record::Record;
 use crate::table::row::NewRow;
 use crate::table::session_claims::ClaimKind;

@@ -1,8 +1,14 @@
 //! Loads the tables of a backup into a database, as a whole or not at all.
+//!
+//! SQLite is restored into a new file that takes the place of the old one, PostgreSQL in one
+//! transaction with `COPY`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::block::{Block, BlockReader, Next};
+use super::shape::{Shape, shapes};
+use super::{CopyError, TableFile, Watch};
 use crate::sql::connection::Connection;
 use crate::sql::driver::Compaction;
 use crate::sql::error::{SchemaState, StoreError};
@@ -10,10 +16,6 @@ use crate::sql::migrate;
 use crate::sql::url::DatabaseUrl;
 use crate::sql::value::Value;
 use crate::write::erasure::{self, ErasedAgain, KeptErasures};
-
-use super::block::{Block, BlockReader, Next};
-use super::shape::{Shape, shapes};
-use super::{CopyError, TableFile, Watch};
 
 /// Maximum number of replaced databases beside a database.
 const REPLACED_MAX: u32 = 10_000;

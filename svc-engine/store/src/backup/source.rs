@@ -11,8 +11,7 @@ use super::shape::{ColumnShape, Shape};
 use crate::sql::connection::Connection;
 use crate::sql::driver::EachRow;
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value;
-use crate::sql::value::{Row, Value};
+use crate::sql::value::{self, Row, Value};
 
 /// Where a verification gets its rows.
 pub(crate) trait Source {

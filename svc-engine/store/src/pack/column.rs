@@ -16,8 +16,7 @@ use svc_model::time::Instant;
 
 use super::packing;
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value;
-use crate::sql::value::{Row, Value};
+use crate::sql::value::{self, Row, Value};
 
 /// Returns the letter of a gateway in the row of a call and in an index of calls.
 pub(crate) const fn gateway_letter(gateway: GatewayProvider) -> &'static str {

@@ -23,7 +23,7 @@ pub(crate) enum Scope {
 /// The key of a content: its hash, and its Session unless all calls may share it.
 ///
 /// Only shared contents are indexed. A Session's contents are found through its calls
-/// ([`super::recall`]), so storing a call of a new Session touches no index page for them.
+/// (`write::recall`), so storing a call of a new Session touches no index page for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ContentKey {
     pub(crate) session: Option<SessionKey>,

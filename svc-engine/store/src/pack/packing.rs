@@ -1,4 +1,7 @@
 //! Stored bytes, compressed if that saves space.
+//!
+//! A frame has neither zstd's magic number nor its length, which the row has anyway. Stored bytes
+//! name their dictionary by number.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

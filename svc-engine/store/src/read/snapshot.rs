@@ -1,4 +1,9 @@
 //! A read transaction. Everything in a reply comes from a single one.
+//!
+//! Reads select from the views `visible_…`; a statement that names a table itself includes
+//! quarantined facts. Absent, foreign and quarantined are the same `None`. A second connection sees
+//! the same state: PostgreSQL lends the snapshot, and for SQLite it is certain because nobody
+//! committed in between.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,8 @@
 //! A connection to either backend. Only this module tells the backends apart.
+//!
+//! Statements are one text for both, over integers, reals, texts and bytes, with `$1` placeholders.
+//! SQLite is called directly, so that one statement a row costs it less than one long statement for
+//! all rows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,8 @@
 //! SQLite: one file, one writing connection, read-only readers, write-ahead log.
+//!
+//! The file is refused once its path names another file or none: what is written there would be
+//! lost. Each connection has a page cache of its own (`.cargo/config.toml`), so two readers do not
+//! wait for each other.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,7 @@
 //! Tables of facts: which column holds which member.
+//!
+//! A fact is made ready for its row ([`super::row`]) on the sender's thread, so that the writer
+//! only inserts.
 
 use svc_model::id::FactId;
 

@@ -1,4 +1,7 @@
 //! Appends facts: what may be appended, and the outcome of each fact.
+//!
+//! Content is written in sorted order, and then the row of the organization is locked, so servers
+//! on one database never wait in a circle.
 
 use svc_engine_fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
@@ -11,8 +14,7 @@ use svc_model::time::Instant;
 
 use super::appending::Appending;
 use super::content::Encoded;
-use super::jobs;
-use super::jobs::RefreshRequest;
+use super::jobs::{self, RefreshRequest};
 use super::kind::Kind;
 use super::outcome::Outcome;
 use super::traces::Traces;

@@ -10,8 +10,7 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 use super::ledger::Ledger;
-use super::quarantine;
-use super::quarantine::QuarantineAction;
+use super::quarantine::{self, QuarantineAction};
 use super::transaction::Transaction;
 use crate::pack::column::gateway_letter;
 use crate::read::snapshot::Snapshot;

@@ -9,8 +9,7 @@ use svc_model::problem::Code;
 use svc_model::time::Instant;
 
 use super::appending::{Afterwards, Appending};
-use super::content;
-use super::content::{Encoded, Encoder};
+use super::content::{self, Encoded, Encoder};
 use super::kind::Kind;
 use super::outcome::{Outcome, Verdict};
 use super::recall::Recalled;

@@ -1,4 +1,8 @@
 //! Which contents are known to be stored.
+//!
+//! The writer remembers all contents of a Session that continues, with its mark, instead of an
+//! index of digests: an index would take every insertion to another page, a fifth of what a call of
+//! a new Session writes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,8 +6,7 @@ use svc_engine_fact::deadline::Deadline;
 use svc_model::id::OrgId;
 use svc_model::limit::READ_DEADLINE_SECONDS;
 
-use super::transaction;
-use super::transaction::{Moments, Transaction};
+use super::transaction::{self, Moments, Transaction};
 use crate::read::organizations;
 use crate::read::snapshot::Snapshot;
 use crate::sql::check::schema_state;

@@ -12,8 +12,7 @@ use super::transaction::Transaction;
 use crate::read::snapshot::Snapshot;
 use crate::sql::connection::Connection;
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value;
-use crate::sql::value::{Row, Value};
+use crate::sql::value::{self, Row, Value};
 use crate::table::kind;
 
 pub use svc_model::quarantine::QuarantineAction;

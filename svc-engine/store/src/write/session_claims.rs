@@ -15,8 +15,7 @@ use svc_model::id::OrgId;
 use crate::sql::connection::{Connection, Insert};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
-use crate::table::session_claims;
-use crate::table::session_claims::{ClaimKind, OF_SESSIONS};
+use crate::table::session_claims::{self, ClaimKind, OF_SESSIONS};
 
 /// Claims that are known to be stored, kept in memory: some 200 bytes each. Only Sessions that are
 /// still active need them, so there are few.

@@ -1,4 +1,9 @@
 //! Sessions: metadata that every stored fact of a Session updates. They are not facts.
+//!
+//! A Session has a number, given by the transaction that stores its first fact while the row of the
+//! organization is locked. The index of its calls is by the number, so it grows at its end; by the
+//! id it cost a new Session a page more. Every transaction that stores a fact of a Session changes
+//! its mark, and no two states have the same mark.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,8 +17,7 @@ use super::witness::Epoch;
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::StoreError;
 use crate::sql::value::Value;
-use crate::table::session_claims;
-use crate::table::session_claims::ClaimKind;
+use crate::table::session_claims::{self, ClaimKind};
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions

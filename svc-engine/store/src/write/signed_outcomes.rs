@@ -10,8 +10,7 @@ use svc_engine_fact::CiOutcome;
 use svc_model::problem::Code;
 
 use super::outcome::Outcome;
-use super::redelivery;
-use super::redelivery::Difference;
+use super::redelivery::{self, Difference};
 use crate::sql::connection::{Connection, Lookup};
 use crate::sql::error::StoreError;
 use crate::sql::value::Value;

@@ -1,4 +1,7 @@
 //! What arrived but is not yet counted in the store, because it stored nothing.
+//!
+//! It waits for the next commit, a second at most. A server that dies loses the last second of
+//! these counts and nothing else.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,12 @@
 //! The writing thread: which commands form a transaction, what is tried again, and who gets which
 //! answer.
+//!
+//! What fails because of the data is tried delivery by delivery. A database that is busy, full or
+//! out of reach is not: it would fail as often as it is tried. After a lost connection, the
+//! transaction is written once more on a new one; facts that are stored are found by their natural
+//! keys. Other work is repeated only if it is certain that nothing was committed.
+//!
+//! A panic costs its group the transaction; the connection is opened again and the writer goes on.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,8 @@
 //! Rewrites the files of a database, so that they no longer hold the bytes of deleted content.
+//!
+//! SQLite overwrites deleted cells (`secure_delete`), but pages that were split earlier may hold
+//! copies: hence `VACUUM` and an empty log. PostgreSQL skips with a warning what a role may not
+//! rewrite; that a table has another file afterwards is the proof.
 
 use crate::sql::connection::Connection;
 use crate::sql::driver::Compaction;

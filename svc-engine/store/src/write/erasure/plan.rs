@@ -2,6 +2,9 @@
 //!
 //! A plan takes about a dozen bytes of memory for each content of these facts, and some dozens of
 //! bytes for each fact.
+//!
+//! Only calls record which content they use, so a plan reads all calls, without a lock. Calls have
+//! a number that grows, and PostgreSQL a BRIN index of it, so later calls are found quickly.
 
 use std::collections::{HashMap, HashSet};
 

@@ -19,8 +19,7 @@ use crate::read::snapshot::Snapshot;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::statement::Statement;
 use crate::table::session_claims::ClaimKind;
-use crate::table::sessions;
-use crate::table::sessions::exists;
+use crate::table::sessions::{self, exists};
 
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
