@@ -2,7 +2,8 @@
 //!
 //! All tables are read in one snapshot, so the copy is consistent while servers write, and nobody
 //! waits for it. A row is stored as its values, so a copy from either backend can be loaded into
-//! either.
+//! either. The checks ([`verify_store`]) recompute what facts leave in other tables, so this folder
+//! stands above all others and uses what writing uses; nothing but the caller uses it.
 
 mod archive;
 mod block;

@@ -35,6 +35,7 @@ pub(crate) fn is_of(hash: &[u8], bytes: &[u8]) -> bool {
     hash == hash_of(bytes)
 }
 
+/// Returns the hash of a content.
 pub(crate) fn hash_of(bytes: &[u8]) -> ContentHash {
     let mut hash = ContentHash::default();
     hash.copy_from_slice(&Sha256::digest(bytes)[..20]);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use svc_model::time::Instant;
 
+/// Microseconds of a second.
 pub(crate) const SECOND: i64 = 1_000_000;
 
 /// The largest difference that is no fault.
