@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::super::value::Value;
 use super::block::{BlockReader, BlockWriter, Next, Written};
+use crate::sql::value::Value;
 
 /// An archive: folders, and pieces of files in order.
 #[derive(Debug)]

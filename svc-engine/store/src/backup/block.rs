@@ -8,8 +8,8 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use svc_engine_fact::private;
 
-use super::super::number;
-use super::super::value::Value;
+use crate::pack::number;
+use crate::sql::value::Value;
 
 /// The first bytes of every file.
 const MAGIC: &[u8] = b"svc rows 1\n";

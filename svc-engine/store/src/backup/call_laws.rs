@@ -4,16 +4,16 @@ use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
 use svc_model::json;
 
-use super::super::error::corrupt;
-use super::super::model_call_id::ModelCallId;
-use super::super::session_claims::ClaimKind;
-use super::super::{StoreError, column, id_list, packing, skeleton};
 use super::finding::{Damage, Findings, error_text};
 use super::known::KnownCall;
-use super::laws::{Laws, moment};
+use super::scan::{Laws, moment};
+use crate::pack::model_call_id::ModelCallId;
+use crate::pack::{column, id_list, packing, skeleton};
+use crate::sql::error::{StoreError, corrupt};
+use crate::table::session_claims::ClaimKind;
 
 impl Laws<'_, '_, '_> {
-    pub(super) fn calls(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn calls(&mut self) -> Result<(), StoreError> {
         let table = FactTable::InferenceCalls.as_str();
         let columns = [
             "inference_call_id",
@@ -95,7 +95,7 @@ impl Laws<'_, '_, '_> {
         })
     }
 
-    pub(super) fn raw_payloads(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn raw_payloads(&mut self) -> Result<(), StoreError> {
         let mut numbers: Vec<(i64, usize)> = (self.known.calls.iter().enumerate())
             .map(|(place, call)| (call.number, place))
             .collect();
@@ -161,7 +161,7 @@ impl Laws<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn aliases(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn aliases(&mut self) -> Result<(), StoreError> {
         let columns = ["inference_call_id", "org_id", "call_id", "ordinal"];
         self.scan("call_aliases", &columns, |row, known, found| {
             let fact_id = row.fact_id(0)?;

@@ -1,34 +1,15 @@
 //! Checks erasures: marked content is gone, and each mark has its fact and its row in the log.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use svc_model::facts::FactTable;
 
-use super::super::StoreError;
-use super::super::erasure::erased_cell;
-use super::super::error::corrupt;
-use super::super::value::{Row, Value};
 use super::finding::{Damage, Findings};
-use super::known::{Key, key};
-use super::laws::Laws;
-
-/// The marks of erased content that were read so far.
-#[derive(Default)]
-pub(super) struct Marks {
-    /// The kind and id of each marked fact, and whether the fact was found.
-    facts: HashMap<Key, (FactTable, String, bool)>,
-}
-
-impl Marks {
-    /// Returns whether the content of a fact was erased. Notes that the fact was found.
-    pub(super) fn meet(&mut self, org_id: &str, kind: FactTable, fact_id: &str) -> bool {
-        if self.facts.is_empty() {
-            return false;
-        }
-        let mark = self.facts.get_mut(&key(&[org_id, kind.as_str(), fact_id]));
-        mark.map(|(_, _, is_met)| *is_met = true).is_some()
-    }
-}
+use super::known::key;
+use super::scan::{Laws, moment};
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{Row, Value};
+use crate::write::erasure::erased_cell;
 
 /// The columns of captured content, and whether each holds `raw` rather than a text.
 const CONTENT: [(&str, bool); 4] = [
@@ -39,7 +20,7 @@ const CONTENT: [(&str, bool); 4] = [
 ];
 
 /// Checks that the columns of an erased fact hold no captured content.
-pub(super) fn is_empty(
+pub(crate) fn is_empty(
     row: &Row<'_>,
     columns: &[&str],
     kind: FactTable,
@@ -60,11 +41,11 @@ pub(super) fn is_empty(
 
 impl Laws<'_, '_, '_> {
     /// Reads the marks and checks that each has its row in the log.
-    pub(super) fn erasures(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn erasures(&mut self) -> Result<(), StoreError> {
         let mut revisions = HashSet::new();
         let columns = ["erasure_revision", "org_id", "recorded_at_us"];
         self.scan("erasure_log", &columns, |row, _, _| {
-            super::laws::moment(row, 2, "erasure_log")?;
+            moment(row, 2, "erasure_log")?;
             revisions.insert((row.text(1)?, row.integer(0)?));
             Ok(())
         })?;
@@ -81,7 +62,7 @@ impl Laws<'_, '_, '_> {
             let kind = FactTable::from_wire(&row.text(2)?);
             let kind = kind.ok_or(corrupt("erased_facts", "fact_table"))?;
             row.count(4)?;
-            super::laws::moment(row, 5, "erased_facts")?;
+            moment(row, 5, "erased_facts")?;
             let revision = row.integer(3)?;
             let key = key(&[&org_id, kind.as_str(), &fact_id]);
             let id = revision.to_string();
@@ -102,7 +83,7 @@ impl Laws<'_, '_, '_> {
     }
 
     /// Checks that every fact with a mark exists.
-    pub(super) fn erased_facts_are_there(&mut self) {
+    pub(crate) fn erased_facts_are_there(&mut self) {
         let marks = self.known.marks.facts.values();
         let mut absent: Vec<_> = marks.filter(|(_, _, is_met)| !is_met).collect();
         absent.sort();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{DriverError, StoreError};
+use crate::sql::error::{DriverError, StoreError};
 
 /// Maximum number of findings that are listed. All are counted.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -110,7 +110,7 @@ pub struct Findings {
     pub rows: BTreeMap<String, u64>,
     /// How many rows were not found but may be among the unreadable rows of a table, by that table
     /// and by the table that refers to them.
-    pub(super) undecided: BTreeMap<(String, String), u64>,
+    pub(crate) undecided: BTreeMap<(String, String), u64>,
 }
 
 impl Findings {
@@ -134,13 +134,13 @@ impl Findings {
     }
 
     /// Counts a row that was not found but may be among the unreadable rows of `lost`.
-    pub(super) fn cannot_tell(&mut self, lost: &str, of: &str) {
+    pub(crate) fn cannot_tell(&mut self, lost: &str, of: &str) {
         let place = (lost.to_owned(), of.to_owned());
         *self.undecided.entry(place).or_default() += 1;
     }
 
     /// Adds a finding for each pair of tables in `undecided`.
-    pub(super) fn add_undecided(&mut self) {
+    pub(crate) fn add_undecided(&mut self) {
         for ((lost, of), count) in std::mem::take(&mut self.undecided) {
             let detail = format!(
                 "of {of}: {count} not found, which may be among the rows of {lost} that cannot be read"
@@ -151,7 +151,7 @@ impl Findings {
 }
 
 /// Returns whether an error is about stored data, rather than about access to it.
-pub(super) fn is_of_rows(error: &StoreError) -> bool {
+pub(crate) fn is_of_rows(error: &StoreError) -> bool {
     match error {
         StoreError::Postgres(DriverError(sqlx::Error::Database(_))) => !error.is_connection_lost(),
         StoreError::Corrupt { .. }
@@ -164,7 +164,7 @@ pub(super) fn is_of_rows(error: &StoreError) -> bool {
 }
 
 /// Returns the text of an error about stored data.
-pub(super) fn error_text(error: &StoreError) -> String {
+pub(crate) fn error_text(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { what, .. } => (*what).to_owned(),
         StoreError::Sqlite(error) => error.to_string(),
@@ -174,7 +174,7 @@ pub(super) fn error_text(error: &StoreError) -> String {
 }
 
 /// Returns whether an error is about one row only, so that the next one may be readable.
-pub(super) fn is_of_one_row(error: &StoreError) -> bool {
+pub(crate) fn is_of_one_row(error: &StoreError) -> bool {
     match error {
         StoreError::Sqlite(rusqlite::Error::SqliteFailure(..))
         | StoreError::Postgres(DriverError(sqlx::Error::Database(_))) => false,

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::grant::GrantAction;
 
-use super::super::StoreError;
-use super::super::error::corrupt;
 use super::finding::Damage;
-use super::laws::Laws;
+use super::scan::Laws;
+use crate::sql::error::{StoreError, corrupt};
 
 /// The token and the organization of a grant.
 type Owner = (String, String);
@@ -34,7 +33,7 @@ impl InForce {
 }
 
 impl Laws<'_, '_, '_> {
-    pub(super) fn grants(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn grants(&mut self) -> Result<(), StoreError> {
         let mut amount = InForce::default();
         // `scan` reads the log in the order of its revisions.
         let columns = [

@@ -6,14 +6,13 @@ use sha2::{Digest as _, Sha256};
 use svc_model::facts::FactTable;
 use svc_model::id::FactId;
 
-use super::super::session_claims::{self, ClaimKind};
-use super::erasure_laws::Marks;
 use super::finding::{Damage, Findings};
+use crate::table::session_claims::{self, ClaimKind};
 
 /// Identifies a row that others refer to.
-pub(super) type Key = u128;
+pub(crate) type Key = u128;
 
-pub(super) fn key(parts: &[&str]) -> Key {
+pub(crate) fn key(parts: &[&str]) -> Key {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
@@ -25,84 +24,102 @@ pub(super) fn key(parts: &[&str]) -> Key {
     u128::from_be_bytes(first)
 }
 
+/// The marks of erased content that were read so far.
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// The kind and id of each marked fact, and whether the fact was found.
+    pub(crate) facts: HashMap<Key, (FactTable, String, bool)>,
+}
+
+impl Marks {
+    /// Returns whether the content of a fact was erased. Notes that the fact was found.
+    pub(crate) fn meet(&mut self, org_id: &str, kind: FactTable, fact_id: &str) -> bool {
+        if self.facts.is_empty() {
+            return false;
+        }
+        let mark = self.facts.get_mut(&key(&[org_id, kind.as_str(), fact_id]));
+        mark.map(|(_, _, is_met)| *is_met = true).is_some()
+    }
+}
+
 /// Identifies what facts say of a Session: its number, and the kind and the value.
-pub(super) type SessionClaimKey = (i64, Key);
+pub(crate) type SessionClaimKey = (i64, Key);
 
 /// What is known of a call.
-pub(super) struct KnownCall {
-    pub(super) id: FactId,
-    pub(super) number: i64,
-    pub(super) messages: u32,
-    pub(super) aliases: u32,
-    pub(super) aliases_found: u32,
+pub(crate) struct KnownCall {
+    pub(crate) id: FactId,
+    pub(crate) number: i64,
+    pub(crate) messages: u32,
+    pub(crate) aliases: u32,
+    pub(crate) aliases_found: u32,
     /// Whether the model's id is among the aliases. It has no row of its own.
-    pub(super) has_own: bool,
-    pub(super) has_raw: bool,
+    pub(crate) has_own: bool,
+    pub(crate) has_raw: bool,
     /// Its content was erased.
-    pub(super) is_erased: bool,
+    pub(crate) is_erased: bool,
 }
 
 /// Counts the facts of one kind in an organization.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Counted {
-    pub(super) total: u64,
-    pub(super) quarantined: u64,
+pub(crate) struct Counted {
+    pub(crate) total: u64,
+    pub(crate) quarantined: u64,
 }
 
 #[derive(Default)]
-pub(super) struct OrganizationCounts {
-    pub(super) facts: [Counted; FactTable::ALL.len()],
-    pub(super) sessions: u64,
-    pub(super) quarantined_ahead: u64,
+pub(crate) struct OrganizationCounts {
+    pub(crate) facts: [Counted; FactTable::ALL.len()],
+    pub(crate) sessions: u64,
+    pub(crate) quarantined_ahead: u64,
     /// The last moment at which a fact was captured, and one such fact.
-    pub(super) last: Option<(i64, String)>,
+    pub(crate) last: Option<(i64, String)>,
 }
 
 /// What has been read so far.
 #[derive(Default)]
-pub(super) struct Known {
-    pub(super) organizations: BTreeMap<String, OrganizationCounts>,
+pub(crate) struct Known {
+    pub(crate) organizations: BTreeMap<String, OrganizationCounts>,
     /// The latest log row about each fact.
-    pub(super) quarantine: HashMap<Key, Word>,
-    pub(super) epochs: HashSet<i64>,
+    pub(crate) quarantine: HashMap<Key, Word>,
+    pub(crate) epochs: HashSet<i64>,
     /// The ids and sizes of contents, in order.
-    pub(super) contents: Vec<(i64, u32)>,
+    pub(crate) contents: Vec<(i64, u32)>,
     /// The number of each Session.
-    pub(super) sessions: HashMap<Key, i64>,
+    pub(crate) sessions: HashMap<Key, i64>,
     /// The organization of each Session, by the Session's number.
-    pub(super) organizations_of_sessions: HashMap<i64, Key>,
+    pub(crate) organizations_of_sessions: HashMap<i64, Key>,
     /// What facts say of repositories.
-    pub(super) claims: HashSet<Key>,
+    pub(crate) claims: HashSet<Key>,
     /// What facts say of Sessions, by number.
-    pub(super) session_claims: HashSet<SessionClaimKey>,
+    pub(crate) session_claims: HashSet<SessionClaimKey>,
     /// The same in the rows of Sessions.
-    pub(super) claims_in_rows: HashSet<SessionClaimKey>,
+    pub(crate) claims_in_rows: HashSet<SessionClaimKey>,
     /// The calls, in the order of their ids.
-    pub(super) calls: Vec<KnownCall>,
-    pub(super) pushes: HashSet<Key>,
-    pub(super) marks: Marks,
+    pub(crate) calls: Vec<KnownCall>,
+    pub(crate) pushes: HashSet<Key>,
+    pub(crate) marks: Marks,
     /// The tables with rows that cannot be read.
-    pub(super) lost: BTreeMap<String, Lost>,
+    pub(crate) lost: BTreeMap<String, Lost>,
 }
 
 /// The rows of a table that cannot be read.
 #[derive(Default)]
-pub(super) struct Lost {
+pub(crate) struct Lost {
     /// The first column of each row, if that can be read.
     ids: HashSet<String>,
     /// Whether there are rows whose first column cannot be read either.
     has_unnamed: bool,
 }
 
-pub(super) struct Word {
-    pub(super) org_id: String,
-    pub(super) is_quarantined: bool,
-    pub(super) is_met: bool,
+pub(crate) struct Word {
+    pub(crate) org_id: String,
+    pub(crate) is_quarantined: bool,
+    pub(crate) is_met: bool,
 }
 
 impl Known {
     /// Notes a row that cannot be read, with its first column if that can be read.
-    pub(super) fn lose(&mut self, table: &str, id: Option<&str>) {
+    pub(crate) fn lose(&mut self, table: &str, id: Option<&str>) {
         let lost = self.lost.entry(table.to_owned()).or_default();
         match id {
             Some(id) => drop(lost.ids.insert(id.to_owned())),
@@ -112,7 +129,7 @@ impl Known {
 
     /// Returns whether a missing row may be one that cannot be read. `id` is the first column of
     /// the missing row; without it, any unreadable row counts.
-    pub(super) fn may_be_lost(&self, table: &str, id: Option<&str>) -> bool {
+    pub(crate) fn may_be_lost(&self, table: &str, id: Option<&str>) -> bool {
         self.lost.get(table).is_some_and(|lost| {
             lost.has_unnamed || id.map_or(!lost.ids.is_empty(), |id| lost.ids.contains(id))
         })
@@ -120,7 +137,7 @@ impl Known {
 
     /// Returns whether a missing row may be one that cannot be read. If so, counts it as undecided.
     /// `of` is the table that refers to it.
-    pub(super) fn cannot_tell(
+    pub(crate) fn cannot_tell(
         &self,
         table: &str,
         id: Option<&str>,
@@ -136,14 +153,14 @@ impl Known {
 
     /// Returns whether rows that cannot be read may explain why the stored count differs from the
     /// number of rows.
-    pub(super) fn may_make_up(&self, table: &str, kept: u64, is: u64) -> bool {
+    pub(crate) fn may_make_up(&self, table: &str, kept: u64, is: u64) -> bool {
         self.lost.get(table).is_some_and(|lost| {
             is < kept && (lost.has_unnamed || kept - is <= lost.ids.len() as u64)
         })
     }
 
     /// Counts a fact.
-    pub(super) fn fact(
+    pub(crate) fn fact(
         &mut self,
         kind: FactTable,
         org_id: &str,
@@ -175,7 +192,7 @@ impl Known {
 
     /// Returns the size of a content. If the content is missing, adds a finding and returns
     /// nothing.
-    pub(super) fn content(
+    pub(crate) fn content(
         &self,
         table: &str,
         fact_id: &str,
@@ -196,7 +213,7 @@ impl Known {
     }
 
     /// Checks the size of one side of a call: brackets, commas and messages.
-    pub(super) fn side(
+    pub(crate) fn side(
         &self,
         call_id: &str,
         contents: &[i64],
@@ -215,7 +232,7 @@ impl Known {
     }
 
     /// Checks that the Session of a fact is there, and returns its number.
-    pub(super) fn session(
+    pub(crate) fn session(
         &self,
         table: &str,
         fact_id: &str,
@@ -232,7 +249,7 @@ impl Known {
 
     /// Checks that the Session of a call is there, and that it is one of the organization. Returns
     /// whether its row was read.
-    pub(super) fn session_number(
+    pub(crate) fn session_number(
         &self,
         table: &str,
         fact_id: &str,
@@ -252,7 +269,7 @@ impl Known {
     }
 
     /// Checks that what a fact says of its Session is kept, in both places.
-    pub(super) fn claim(
+    pub(crate) fn claim(
         &self,
         table: &str,
         fact_id: &str,

@@ -3,6 +3,9 @@
 //!
 //! Everything is read once, table by table. Each fact and each content takes a few dozen bytes of
 //! memory.
+//!
+//! Each fact is read as queries read it, and everything that storing it would create besides it
+//! (its Session, its claims, its hashes) is recomputed and looked up.
 
 use std::collections::HashSet;
 
@@ -13,46 +16,25 @@ use svc_engine_fact::{
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use svc_model::quarantine::QuarantineAction;
-use svc_model::time::Instant;
 
-use super::super::column::Columns;
-use super::super::connection::EachRow;
-use super::super::error::corrupt;
-use super::super::row::NewRow;
-use super::super::session_claims::{self, ClaimKind};
-use super::super::table::Record;
-use super::super::traces::Traces;
-use super::super::value::{self, Row, Value};
-use super::super::{StoreError, content, kind, packing, quarantine, witness};
-use super::erasure_laws;
-use super::finding::{Damage, Finding, Findings, error_text, is_of_one_row};
-use super::known::{Known, Word, key};
-use super::source::Source;
-use super::{CellKind, Watch};
+use super::finding::{Damage, Findings};
+use super::known::{Word, key};
+use super::scan::{Laws, moment};
+use super::{CellKind, erasure_laws};
+use crate::pack::column::Columns;
+use crate::pack::{content_key, packing};
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{self, Value};
+use crate::table::record::Record;
+use crate::table::row::NewRow;
+use crate::table::session_claims::ClaimKind;
+use crate::table::{kind, session_claims};
+use crate::write::traces::Traces;
+use crate::write::{quarantine, witness};
 
-pub(super) struct Laws<'s, 'w, 'p> {
-    source: &'s mut dyn Source,
-    watch: &'w mut Watch<'p>,
-    pub(super) found: Findings,
-    pub(super) known: Known,
-}
-
-impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
-    pub(super) fn new(
-        source: &'s mut dyn Source,
-        watch: &'w mut Watch<'p>,
-        found: Findings,
-    ) -> Self {
-        Self {
-            source,
-            watch,
-            found,
-            known: Known::default(),
-        }
-    }
-
+impl Laws<'_, '_, '_> {
     /// Checks every table.
-    pub(super) fn run(mut self) -> Result<Findings, StoreError> {
+    pub(crate) fn run(mut self) -> Result<Findings, StoreError> {
         self.quarantine()?;
         self.erasures()?;
         self.grants()?;
@@ -76,71 +58,6 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         self.erased_facts_are_there();
         self.found.add_undecided();
         Ok(self.found)
-    }
-
-    /// Reads a table. `each` is called with every row and adds findings. The first column names the
-    /// row.
-    pub(super) fn scan(
-        &mut self,
-        table: &str,
-        columns: &[&str],
-        mut each: impl FnMut(&Row<'_>, &mut Known, &mut Findings) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let Self {
-            source,
-            watch,
-            found,
-            known,
-        } = self;
-        (watch.progress)(table, 0);
-        let shape = source.columns(table);
-        let first = shape
-            .iter()
-            .find(|shape| columns.first() == Some(&&*shape.name));
-        let kind = first.map_or(CellKind::Text, |first| first.kind);
-        let mut rows = 0;
-        let mut added = Findings::default();
-        let mut look = |row: &Row<'_>| {
-            rows += 1;
-            watch.row(table, rows)?;
-            match each(row, known, &mut added) {
-                Err(error) if is_of_one_row(&error) => {
-                    let id = named(row, kind);
-                    known.lose(table, id.as_deref());
-                    added.add(
-                        table,
-                        id.as_deref(),
-                        Damage::RowUnreadable,
-                        error_text(&error),
-                    );
-                    Ok(())
-                }
-                other => other,
-            }
-        };
-        let look: EachRow<'_> = &mut look;
-        let before = found.total;
-        source.each(table, columns, found, look)?;
-        // These findings are about the whole table, or about rows whose names are unknown.
-        if found.total > before {
-            known.lose(table, None);
-        }
-        for ((lost, of), count) in added.undecided {
-            *found.undecided.entry((lost, of)).or_default() += count;
-        }
-        for finding in added.findings {
-            let Finding {
-                table,
-                id,
-                damage,
-                detail,
-            } = finding;
-            found.add(&table, id.as_deref(), damage, detail);
-            added.total -= 1;
-        }
-        found.total += added.total;
-        found.rows.insert(table.to_owned(), rows);
-        Ok(())
     }
 
     fn quarantine(&mut self) -> Result<(), StoreError> {
@@ -186,7 +103,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             let bytes = row.with_blob(4, |bytes| {
                 packing::unpack(row.integer(2)?, byte_count, bytes.to_vec())
             })??;
-            if !row.with_blob(1, |digest| content::is_of(digest, &bytes))? {
+            if !row.with_blob(1, |digest| content_key::is_of(digest, &bytes))? {
                 let id = content_id.to_string();
                 found.add("content", Some(&id), Damage::DigestDiffers, "");
             }
@@ -445,21 +362,4 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         );
         Ok(())
     }
-}
-
-/// Returns the value of the first column, which names the row.
-fn named(row: &Row<'_>, kind: CellKind) -> Option<String> {
-    match kind {
-        CellKind::Integer => row.integer(0).ok().map(|integer| integer.to_string()),
-        CellKind::Bytes => row.fact_id(0).ok().map(|id| id.to_string()),
-        CellKind::Text | CellKind::Real => row.text(0).ok(),
-    }
-}
-
-pub(super) fn moment(
-    row: &Row<'_>,
-    place: usize,
-    table: &'static str,
-) -> Result<Instant, StoreError> {
-    Instant::from_microseconds(row.integer(place)?).ok_or(corrupt(table, "a time"))
 }

@@ -2,7 +2,8 @@
 //!
 //! All tables are read in one snapshot, so the copy is consistent while servers write, and nobody
 //! waits for it. A row is stored as its values, so a copy from either backend can be loaded into
-//! either.
+//! either. The checks ([`verify_store`]) recompute what facts leave in other tables, so this folder
+//! stands above all others and uses what writing uses; nothing but the caller uses it.
 
 mod archive;
 mod block;
@@ -13,6 +14,7 @@ mod grant_laws;
 mod known;
 mod laws;
 mod put;
+mod scan;
 mod shape;
 mod source;
 mod undone;
@@ -36,11 +38,12 @@ use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
 pub use self::undone::{Decisions, Undone, UndoneDecision};
 pub use self::verify::{verify_store, verify_tables};
+use crate::read::organizations;
+use crate::sql::check::opened;
+use crate::sql::error::{SchemaState, StoreError};
+use crate::sql::url::DatabaseUrl;
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::private;
-
-use super::connection::Connection;
-use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
 
 /// Number of rows between two checks of the deadline and two reports of progress.
 const ROWS_PER_LOOK: u64 = 4_096;
@@ -168,7 +171,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
     let mut connection = opened(url)?;
     connection.begin_read(&watch.deadline)?;
     let (mut organizations, mut mirrors) = (Vec::new(), Vec::new());
-    for org_id in organization::all(&mut connection)? {
+    for org_id in organizations::all(&mut connection)? {
         // A row that cannot be read is copied as it is, and does not prevent the backup.
         let fetched = connection.all(FETCHED, &[org_id.as_str().into()], |row| {
             Ok(row.text(0).ok().zip(row.text(1).ok()))
@@ -179,9 +182,9 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
             repository,
             repo,
         }));
-        let (sessions, facts) = organization::counts(&mut connection, &org_id)?;
+        let (sessions, facts) = organizations::counts(&mut connection, &org_id)?;
         organizations.push(KeptOrganization {
-            boundary: organization::captured_at(&mut connection, &org_id)?,
+            boundary: organizations::captured_at(&mut connection, &org_id)?,
             org_id,
             sessions,
             facts,
@@ -223,26 +226,4 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
         tables,
         mirrors,
     })
-}
-
-/// Returns the organizations of a database, whose schema must be at head.
-pub(super) fn organizations(
-    url: &DatabaseUrl,
-    deadline: &Deadline,
-) -> Result<Vec<OrgId>, StoreError> {
-    let mut connection = opened(url)?;
-    connection.begin_read(deadline)?;
-    organization::all(&mut connection)
-}
-
-/// Opens a database for reading. Its schema must be at head.
-fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
-    if !url.is_there()? {
-        return Err(StoreError::Schema(SchemaState::Absent));
-    }
-    let mut connection = Connection::open_reading(url)?;
-    match migrate::state(&mut connection)? {
-        SchemaState::AtHead(_) => Ok(connection),
-        state => Err(StoreError::Schema(state)),
-    }
 }

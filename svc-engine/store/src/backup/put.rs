@@ -1,17 +1,21 @@
 //! Loads the tables of a backup into a database, as a whole or not at all.
+//!
+//! SQLite is restored into a new file that takes the place of the old one, PostgreSQL in one
+//! transaction with `COPY`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::connection::Connection;
-use super::super::erasure::{check_compaction, compact};
-use super::super::value::Value;
-use super::super::{
-    Compaction, DatabaseUrl, ErasedAgain, KeptErasures, SchemaState, StoreError, migrate,
-};
 use super::block::{Block, BlockReader, Next};
 use super::shape::{Shape, shapes};
 use super::{CopyError, TableFile, Watch};
+use crate::sql::connection::Connection;
+use crate::sql::driver::Compaction;
+use crate::sql::error::{SchemaState, StoreError};
+use crate::sql::migrate;
+use crate::sql::url::DatabaseUrl;
+use crate::sql::value::Value;
+use crate::write::erasure::{self, ErasedAgain, KeptErasures};
 
 /// Maximum number of replaced databases beside a database.
 const REPLACED_MAX: u32 = 10_000;
@@ -68,7 +72,7 @@ impl Loading<'_> {
             state => return Err(StoreError::Schema(state).into()),
         }
         if self.erasures.has_facts() {
-            check_compaction(&mut connection)?;
+            erasure::check_compaction(&mut connection)?;
         }
         connection.begin_load(&watch.deadline)?;
         let shapes = shapes(&mut connection)?;
@@ -205,7 +209,7 @@ fn compacted(connection: &mut Connection, erased: &ErasedAgain) -> Result<Compac
     if erased.facts == 0 {
         return Ok(Compaction::Done);
     }
-    compact(connection)
+    erasure::compact(connection)
 }
 
 /// Returns the path with a suffix added to the file's name.

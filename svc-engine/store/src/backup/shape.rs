@@ -3,10 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::StoreError;
-use super::super::connection::{Connection, Sql};
-use super::super::error::corrupt;
-use super::super::value::{Row, Value};
+use crate::sql::connection::{Connection, Sql};
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{Row, Value};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

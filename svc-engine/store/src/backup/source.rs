@@ -4,17 +4,17 @@ use std::path::Path;
 
 use svc_engine_fact::deadline::Deadline;
 
-use super::super::StoreError;
-use super::super::connection::{Connection, EachRow};
-use super::super::error::corrupt;
-use super::super::value::{self, Row, Value};
 use super::TableFile;
 use super::block::{BlockReader, Next};
 use super::finding::{Damage, Findings, error_text, is_of_rows};
 use super::shape::{ColumnShape, Shape};
+use crate::sql::connection::Connection;
+use crate::sql::driver::EachRow;
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{self, Row, Value};
 
 /// Where a verification gets its rows.
-pub(super) trait Source {
+pub(crate) trait Source {
     /// Calls `each` with some columns of every row of a table. Rows that cannot be read become
     /// findings.
     fn each(
@@ -33,10 +33,10 @@ pub(super) trait Source {
 }
 
 /// A database, read in one snapshot.
-pub(super) struct Live {
-    pub(super) connection: Connection,
-    pub(super) shapes: Vec<Shape>,
-    pub(super) deadline: Deadline,
+pub(crate) struct Live {
+    pub(crate) connection: Connection,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) deadline: Deadline,
 }
 
 impl Source for Live {
@@ -76,9 +76,9 @@ impl Source for Live {
 }
 
 /// The tables of a backup.
-pub(super) struct Kept<'k> {
-    pub(super) folder: &'k Path,
-    pub(super) tables: &'k [TableFile],
+pub(crate) struct Kept<'k> {
+    pub(crate) folder: &'k Path,
+    pub(crate) tables: &'k [TableFile],
 }
 
 impl Source for Kept<'_> {

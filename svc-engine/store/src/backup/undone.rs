@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use svc_engine_fact::deadline::Deadline;
 use svc_model::id::OrgId;
 
-use super::super::grants::GrantRow;
-use super::super::quarantine::{LogEntry, QuarantineAction};
-use super::super::{DatabaseUrl, Ledger, StoreError};
-use super::organizations;
+use crate::read::organizations::organizations;
+use crate::sql::error::StoreError;
+use crate::sql::url::DatabaseUrl;
+use crate::write::grants::GrantRow;
+use crate::write::ledger::Ledger;
+use crate::write::quarantine::{LogEntry, QuarantineAction};
 
 /// The decisions of operators that are in force in a store: for each fact, whether it is hidden;
 /// what tokens may read; which tokens are revoked.

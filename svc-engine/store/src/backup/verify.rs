@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use super::super::{DatabaseUrl, StoreError};
 use super::finding::{Damage, Findings, error_text, is_of_rows};
-use super::laws::Laws;
+use super::scan::Laws;
 use super::shape::shapes;
 use super::source::{Kept, Live};
-use super::{TableFile, Watch, opened};
+use super::{TableFile, Watch};
+use crate::sql::check::opened;
+use crate::sql::error::StoreError;
+use crate::sql::url::DatabaseUrl;
 
 /// Verifies all data of a database, in one snapshot.
 ///

@@ -9,8 +9,10 @@ use svc_engine_fact::deadline::Cancellation;
 use svc_model::ingest::CiResult;
 
 use super::*;
-use crate::backup::{CopyError, Damage, Finding, Findings, Watch};
-use crate::backup::{Loading, TableFile, take, verify_store, verify_tables};
+use crate::backup::{
+    CopyError, Damage, Finding, Findings, Loading, TableFile, Watch, take, verify_store,
+    verify_tables,
+};
 
 fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
     work(&mut Watch {

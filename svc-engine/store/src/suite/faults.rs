@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use svc_model::capture::CaptureSource;
+use svc_model::time::Instant;
 
 use super::*;
 
@@ -311,7 +312,7 @@ fn nothing_is_captured_by_a_clock_that_was_set_or_differs_from_the_databases(
         let (ahead, system, steady) = (Arc::clone(&ahead), system.clone(), system.clone());
         let now = move || {
             let now = system.now().microseconds() + ahead.load(Ordering::SeqCst);
-            Received::from_microseconds(now).unwrap()
+            Instant::from_microseconds(now).unwrap()
         };
         Clock::of(now, move || steady.passed_microseconds().unwrap())
     };

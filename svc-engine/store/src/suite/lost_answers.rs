@@ -133,7 +133,7 @@ fn a_commit_with_a_lost_answer_is_carried_out_once(
     let work = store.writer.run_blocking(move |transaction| {
         counted.fetch_add(1, Ordering::SeqCst);
         transaction.add_captured(&CaptureTotals::delivery(CaptureSource::Ci, at(8)))?;
-        organization::count_alone(transaction)
+        transaction::count_alone(transaction)
     });
     work.unwrap();
     let tries = worked.load(Ordering::SeqCst);

@@ -2,26 +2,38 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use rstest::rstest;
+use svc_engine_fact::InferenceCall;
+use svc_engine_fact::clock::Clock;
+use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
     at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
     rejection, rename, repository, revision, text,
 };
+use svc_model::capture::CaptureTotals;
 use svc_model::evidence::{Message, Part};
 use svc_model::facts::{FactCount, FactTable};
-use svc_model::id::{FactId, InferenceCallId, SessionId};
+use svc_model::grant::{GrantAction, TokenName};
+use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
 use svc_model::json::{Json, Object, Text};
 use svc_model::problem::Code;
 use svc_model::repository::CommitAnchor;
 use uuid::Uuid;
 
 use super::*;
+use crate::pack::column::Columns;
+use crate::sql::connection::Connection;
+use crate::sql::pool::Pool;
+use crate::table::kind;
+use crate::table::record::Record;
 use crate::testing::{
     Backend, TestStore, append, append_all, append_one, count, entry, erasure_order, filled,
     plan_check, run_sql, session, set,
 };
+use crate::write::{content, transaction};
 
 /// Returns a database, or returns from the test if the backend is skipped.
 macro_rules! database {
@@ -59,6 +71,18 @@ mod schema;
 mod set_back;
 mod signed_outcomes;
 mod visibility;
+
+impl Snapshot<'_> {
+    /// Returns a visible fact, with all its members.
+    fn fact<F: Record>(&mut self, fact_id: FactId) -> Result<Option<F>, StoreError> {
+        let org_id = self.org_id;
+        let keys = [org_id.as_str().into(), fact_id.into()];
+        let by_id = format!("{} AND f.{} = $2", F::TABLE.select, F::TABLE.members[0]);
+        self.connection()?.first(&by_id, &keys, |row| {
+            F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
+        })
+    }
+}
 
 /// Any text, including NUL, surrogates and characters that JSON escapes.
 fn any_text() -> impl Strategy<Value = Text> {

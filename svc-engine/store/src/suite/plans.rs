@@ -177,8 +177,8 @@ fn all_keys_of_a_report_are_found_without_a_scan(
         .ci_outcomes_stored(&texts, |run_id, _| panic!("{run_id}"))
         .unwrap();
     let contents: Vec<i64> = (0..1_000).collect();
+    snapshot.content(&contents, |_, _| Ok(())).unwrap();
     let connection = snapshot.connection().unwrap();
-    content::read(connection, &contents, |_, _| Ok(())).unwrap();
     let last = match backend {
         Backend::Sqlite => "$64",
         Backend::Postgres => "$256",

@@ -357,21 +357,12 @@ fn reading_claims_stops_just_beyond_the_limit(
         let of_one_identity = push_of(u128::from(number) + 10, 9, &format!("own/{number}"), 1);
         append_one(&store, Append::Push, of_one_identity);
     }
-    let mut connection = Connection::open(database.url()).unwrap();
+    let mut snapshot = store.snapshot_now();
     let mut found = |names: &[&str], numbers: &[u32], claims_max| {
         let names = names.iter().map(|text| name(text)).collect();
         let numbers = numbers.iter().map(|number| repository(*number)).collect();
-        let org_id = OrgId::new("acme").unwrap();
-        repositories::claims(
-            &mut connection,
-            &org_id,
-            &names,
-            &numbers,
-            at(9),
-            claims_max,
-        )
-        .unwrap()
-        .len()
+        let claims = snapshot.claims_up_to(&names, &numbers, at(9), claims_max);
+        claims.unwrap().len()
     };
     for (names, numbers) in [(&["own/name"][..], &[][..]), (&[], &[9])] {
         assert_eq!(found(names, numbers, 4), 4);

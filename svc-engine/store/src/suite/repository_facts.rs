@@ -7,6 +7,12 @@ use svc_engine_fact::{
 use svc_model::ingest::CiResult;
 
 use super::*;
+use crate::write::append;
+use crate::write::appending::{Afterwards, Appending};
+use crate::write::claims::KnownClaims;
+use crate::write::session_claims::KnownSessionClaims;
+use crate::write::sessions::Numbers;
+use crate::write::witness::Epoch;
 
 const CONFLICT: Outcome = Outcome::Conflict(Code::RepositoryIdentityConflict);
 
@@ -328,24 +334,24 @@ fn a_differing_redelivery_is_reported_with_its_columns(
             .map(|fact| Append::CiOutcome(Box::new(fact)))
             .collect();
         let mut delivery = Delivery::from(facts).prepare(&org_id);
-        let given = organization::Moments::Given;
+        let given = transaction::Moments::Given;
         let differences = transaction::write(
             &mut connection,
             &org_id,
             given,
             &transaction::deadline(),
             |transaction| {
-                let mut appending = append::Appending {
+                let mut appending = Appending {
                     encoder: &Encoder::default(),
-                    known_claims: &claims::KnownClaims::default(),
-                    known_session_claims: &session_claims::KnownSessionClaims::default(),
-                    epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
+                    known_claims: &KnownClaims::default(),
+                    known_session_claims: &KnownSessionClaims::default(),
+                    epoch: &mut Epoch::begin(transaction.connection, None)?,
                     transaction,
                     table: &std::cell::Cell::new(None),
                     locked: &[],
                     retained_calls: Vec::new(),
-                    session_numbers: sessions::Numbers::default(),
-                    afterwards: append::Afterwards::default(),
+                    session_numbers: Numbers::default(),
+                    afterwards: Afterwards::default(),
                 };
                 append::write(&mut appending, &mut [&mut delivery])?;
                 Ok(appending.afterwards.differences)

@@ -263,7 +263,7 @@ fn the_deadline_stops_a_running_statement(
     // Without a deadline it would run for minutes.
     assert!(started.elapsed() < Duration::from_secs(20));
     let late = Snapshot::open(
-        &pool::Pool::new(database.url().clone(), 1),
+        &Pool::new(database.url().clone(), 1),
         &OrgId::new("acme").unwrap(),
         &Deadline::after(Duration::ZERO),
     )

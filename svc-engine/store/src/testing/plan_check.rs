@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::connection::Connection;
+use crate::sql::connection::Connection;
 
 /// What a statement may do besides searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Statements that tests run on a store's database.
 
 use super::plan_check;
-use crate::connection::Connection;
-use crate::{DatabaseUrl, StoreError, migrate};
+use crate::sql::connection::Connection;
+use crate::sql::migrate;
+use crate::{DatabaseUrl, StoreError};
 
 /// Returns rows of text columns, for tests of what is stored.
 pub(super) fn text_rows(

@@ -1,0 +1,242 @@
+//! All visible facts of a kind: first their ids, then groups of facts. If each page continued after
+//! the last id, PostgreSQL would check all remaining facts for each.
+
+use svc_engine_fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
+use svc_model::evidence::LeftOut;
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, SessionId, UserId};
+use svc_model::ingest::GatewayProvider;
+use svc_model::time::Instant;
+
+use super::snapshot::Snapshot;
+use crate::pack::column::Columns;
+use crate::pack::model_call_id::ModelCallId;
+use crate::pack::{column, id_list};
+use crate::sql::connection::Lookup;
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{Row, Value};
+use crate::table::record::Record;
+use crate::table::{calls, kind};
+
+/// A fact of any kind.
+#[derive(Clone, Debug)]
+pub enum StoredFact {
+    /// A model call.
+    InferenceCall(Box<StoredCall>),
+    /// An accepted or rejected proposal.
+    DeveloperDecision(Box<DeveloperDecision>),
+    /// The result of a CI run.
+    CiOutcome(Box<CiOutcome>),
+    /// A push.
+    Push(Box<Push>),
+    /// A merged pull request.
+    PullRequestMerge(Box<PullRequestMerge>),
+    /// A state of a pull request.
+    PullRequestRevision(Box<PullRequestRevision>),
+    /// What became of an edit.
+    EditObservation(Box<EditObservation>),
+    /// A refused edit.
+    RejectedEdit(Box<RejectedEdit>),
+    /// A refused edit and the accepted one.
+    RetryLinkage(Box<RetryLinkage>),
+    /// A commit that a note ties to a Session.
+    SessionCommitObservation(Box<SessionCommitObservation>),
+    /// Another name of a repository.
+    RepositoryRename(Box<RepositoryRename>),
+}
+
+/// A model call without its messages.
+#[derive(Clone, Debug)]
+pub struct StoredCall {
+    /// The id of the fact.
+    pub inference_call_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The user.
+    pub user_id: Option<UserId>,
+    /// The kind of gateway.
+    pub gateway_provider: GatewayProvider,
+    /// The model's own id of the call.
+    pub model_call_id: Option<String>,
+    /// The provider of the model.
+    pub model_provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<i64>,
+    /// Tokens of the answer.
+    pub output_tokens: Option<i64>,
+    /// Duration in milliseconds.
+    pub duration_ms: Option<i64>,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// When it was captured.
+    pub captured_at: Instant,
+    /// Canonical bytes of its input.
+    pub input_bytes: u64,
+    /// Canonical bytes of its output.
+    pub output_bytes: u64,
+    /// What capture left out of the two.
+    pub left_out: LeftOut,
+    /// The content ids of its input messages, in order.
+    pub input: Vec<i64>,
+    /// The content ids of its output messages, in order.
+    pub output: Vec<i64>,
+}
+
+const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gateway_provider,
+        f.model_call_id, f.model_provider, f.model, f.input_tokens, f.output_tokens, f.duration_ms,
+        f.observed_at_us, f.captured_at_us, f.input_byte_count, f.output_byte_count, f.left_out,
+        f.input_contents, f.output_contents
+    FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
+
+/// Restricts the selected visible facts to a range of capture. No index has these expressions.
+const CAPTURED: &str = " AND f.captured_at_us + 0 >= $2 AND f.captured_at_us + 0 < $3";
+
+impl StoredFact {
+    /// Returns the id of the fact.
+    pub fn id(&self) -> FactId {
+        match self {
+            Self::InferenceCall(call) => call.inference_call_id,
+            Self::DeveloperDecision(decision) => decision.decision_id,
+            Self::CiOutcome(outcome) => outcome.outcome_id,
+            Self::Push(push) => push.push_id,
+            Self::PullRequestMerge(merge) => merge.merge_id,
+            Self::PullRequestRevision(revision) => revision.revision_id,
+            Self::EditObservation(edit) => edit.observation_id,
+            Self::RejectedEdit(rejection) => rejection.rejection_id,
+            Self::RetryLinkage(linkage) => linkage.retry_linkage_id,
+            Self::SessionCommitObservation(observation) => observation.observation_id,
+            Self::RepositoryRename(rename) => rename.rename_id,
+        }
+    }
+
+    /// Returns the Session of a fact that may contain captured content.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::InferenceCall(call) => Some(&call.session_id),
+            Self::DeveloperDecision(decision) => Some(&decision.session_id),
+            Self::EditObservation(edit) => Some(&edit.session_id),
+            Self::RejectedEdit(rejection) => Some(&rejection.session_id),
+            Self::RetryLinkage(linkage) => Some(&linkage.session_id),
+            Self::CiOutcome(_)
+            | Self::Push(_)
+            | Self::PullRequestMerge(_)
+            | Self::PullRequestRevision(_)
+            | Self::SessionCommitObservation(_)
+            | Self::RepositoryRename(_) => None,
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// Returns the ids of the visible facts of a kind, in order. If given, only facts captured at
+    /// or after the first time and before the second count.
+    pub fn visible_ids(
+        &mut self,
+        kind: FactTable,
+        (from, to): (Option<Instant>, Option<Instant>),
+    ) -> Result<Vec<FactId>, StoreError> {
+        let table = kind::table(kind);
+        let (name, id) = (table.name, table.id());
+        let sql = format!(
+            "SELECT /* every row */ f.{id} FROM visible_{name} f \
+            WHERE COALESCE(f.org_id, '') = $1{CAPTURED} ORDER BY f.{id}"
+        );
+        let keys = [
+            self.org_id.as_str().into(),
+            from.map_or(i64::MIN, Instant::microseconds).into(),
+            to.map_or(i64::MAX, Instant::microseconds).into(),
+        ];
+        self.connection()?.all(&sql, &keys, |row| row.fact_id(0))
+    }
+
+    /// Returns the visible facts of a kind with these ids, ordered by id.
+    pub fn facts_of(
+        &mut self,
+        kind: FactTable,
+        ids: &[FactId],
+    ) -> Result<Vec<StoredFact>, StoreError> {
+        match kind {
+            FactTable::InferenceCalls => self.calls_of(ids),
+            FactTable::DeveloperDecisions => self.of(ids, StoredFact::DeveloperDecision),
+            FactTable::CiOutcomes => self.of(ids, StoredFact::CiOutcome),
+            FactTable::Pushes => self.of(ids, StoredFact::Push),
+            FactTable::PullRequestMerges => self.of(ids, StoredFact::PullRequestMerge),
+            FactTable::PullRequestRevisions => self.of(ids, StoredFact::PullRequestRevision),
+            FactTable::EditObservations => self.of(ids, StoredFact::EditObservation),
+            FactTable::RejectedEdits => self.of(ids, StoredFact::RejectedEdit),
+            FactTable::RetryLinkages => self.of(ids, StoredFact::RetryLinkage),
+            FactTable::SessionCommitObservations => {
+                self.of(ids, StoredFact::SessionCommitObservation)
+            }
+            FactTable::RepositoryRenames => self.of(ids, StoredFact::RepositoryRename),
+        }
+    }
+
+    fn of<F: Record>(
+        &mut self,
+        ids: &[FactId],
+        kind: fn(Box<F>) -> StoredFact,
+    ) -> Result<Vec<StoredFact>, StoreError> {
+        let table = F::TABLE;
+        let select = format!("{} AND f.{}", table.select, table.id());
+        self.found(&select, ids, |row| {
+            let fact = F::read(&mut Columns::of(row, table.name, table.members))?;
+            Ok(kind(Box::new(fact)))
+        })
+    }
+
+    fn calls_of(&mut self, ids: &[FactId]) -> Result<Vec<StoredFact>, StoreError> {
+        let select = format!("{CALLS} AND f.inference_call_id");
+        self.found(&select, ids, |row| {
+            Ok(StoredFact::InferenceCall(Box::new(stored_call(row)?)))
+        })
+    }
+
+    fn found(
+        &mut self,
+        select: &str,
+        ids: &[FactId],
+        read: impl Fn(&Row<'_>) -> Result<StoredFact, StoreError>,
+    ) -> Result<Vec<StoredFact>, StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = ids.iter().copied().map(Value::from).collect();
+        let mut facts = Vec::with_capacity(ids.len());
+        let lookup = Lookup { select, then: "" };
+        self.connection()?.lookup(&lookup, &shared, &keys, |row| {
+            facts.push(read(row)?);
+            Ok(())
+        })?;
+        facts.sort_by_key(StoredFact::id);
+        Ok(facts)
+    }
+}
+
+fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
+    let member = |what| corrupt("inference_calls", what);
+    let moment = |place| Instant::from_microseconds(row.integer(place)?).ok_or(member("a time"));
+    let user_id = row.optional_text(2)?.map(|text| UserId::new(&text));
+    Ok(StoredCall {
+        inference_call_id: row.fact_id(0)?,
+        session_id: SessionId::new(&row.text(1)?).map_err(|_| member("its Session"))?,
+        user_id: user_id.transpose().map_err(|_| member("its user"))?,
+        gateway_provider: column::gateway_provider(row, 3)?,
+        model_call_id: ModelCallId::of(row, 4)?,
+        model_provider: row.optional_text(5)?,
+        model: row.optional_text(6)?,
+        input_tokens: row.optional_integer(7)?,
+        output_tokens: row.optional_integer(8)?,
+        duration_ms: row.optional_integer(9)?,
+        observed_at: moment(10)?,
+        captured_at: moment(11)?,
+        input_bytes: row.count(12)?,
+        output_bytes: row.count(13)?,
+        left_out: calls::left_out(row.optional_text(14)?)?,
+        input: id_list::read_ids(&row.blob(15)?)?,
+        output: id_list::read_ids(&row.blob(16)?)?,
+    })
+}

@@ -1,0 +1,55 @@
+//! Inference calls: scalars, the ordered ids of their messages, and their raw payload.
+
+use svc_model::evidence::LeftOut;
+use svc_model::json;
+
+use super::record::Table;
+use crate::sql::connection::Insert;
+use crate::sql::error::{StoreError, corrupt};
+
+pub(crate) const INSERT: Insert = Insert {
+    into: "INSERT INTO inference_calls
+        (inference_call_id, org_id, session_number, user_id, gateway_provider,
+         model_call_id, model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
+         captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
+         output_part_count, input_contents, output_contents, left_out,
+         started_at_us, is_further)",
+    columns: 23,
+    then: "ON CONFLICT DO NOTHING",
+    returning: "call_number, inference_call_id",
+    unique: 0,
+    is_row_number: true,
+};
+
+/// What every kind of fact has. Calls also have statements of their own.
+pub(crate) const TABLE: Table = Table {
+    name: "inference_calls",
+    members: &[
+        "inference_call_id",
+        "session_id",
+        "observed_at_us",
+        "captured_at_us",
+    ],
+    derived: &[],
+    insert: INSERT,
+    select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.captured_at_us
+        FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1",
+    names: &[],
+};
+
+/// Returns what was left out in its stored form; `None` if nothing was.
+pub(crate) fn written(left_out: &LeftOut) -> Option<String> {
+    if *left_out == LeftOut::default() {
+        return None;
+    }
+    let bytes = json::to_vec(left_out, usize::MAX).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// Reads what was left out from its stored form.
+pub(crate) fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
+    let Some(text) = text else {
+        return Ok(LeftOut::default());
+    };
+    json::from_slice(text.as_bytes()).map_err(|_| corrupt("inference_calls", "its left_out"))
+}

@@ -1,0 +1,69 @@
+//! Pull requests: one revision per pair of commits, one merge per pull request.
+
+use svc_engine_fact::{PullRequest, PullRequestMerge, PullRequestRevision};
+
+use super::record::{Fact, Key, Place, table};
+use crate::pack::column::structure;
+
+structure!(PullRequest: 14,
+    provider, repo, repository, pr_number, head_repo, head_repository, head_ref, head_sha, base_ref,
+    base_sha,
+);
+
+table! {
+    PullRequestRevision in "pull_request_revisions",
+    "revision_id" = revision_id,
+    "provider" "repo" "repository_provider" "repository_host" "repository_id" "pr_number"
+    "head_repo" "head_repository_provider" "head_repository_host" "head_repository_id"
+    "head_ref" "head_sha" "base_ref" "base_sha" = pull_request,
+    "previous_head_sha" = previous_head_sha,
+    "source_event_id" = source_event_id,
+    "captured_at_us" = captured_at,
+}
+
+impl Fact for PullRequestRevision {
+    const NAMES: &'static [Place] = &[
+        Place::of_repository("revisions"),
+        Place::of_head("revision_heads"),
+    ];
+    const KEYS: &'static [Key] = &[
+        Key::with(
+            "repository_id",
+            "repository_provider, repository_host, repository_id, pr_number, head_sha, base_sha",
+        ),
+        Key::without(
+            "repository_id",
+            "provider, repo, pr_number, head_sha, base_sha",
+        ),
+    ];
+    const IDENTITY: &'static str =
+        "head_repository_provider, head_repository_host, head_repository_id, head_repo";
+}
+
+table! {
+    PullRequestMerge in "pull_request_merges",
+    "merge_id" = merge_id,
+    "provider" "repo" "repository_provider" "repository_host" "repository_id" "pr_number"
+    "head_repo" "head_repository_provider" "head_repository_host" "head_repository_id"
+    "head_ref" "head_sha" "base_ref" "base_sha" = pull_request,
+    "merge_commit_sha" = merge_commit_sha,
+    "merged_at_us" = merged_at,
+    "source_event_id" = source_event_id,
+    "captured_at_us" = captured_at,
+}
+
+impl Fact for PullRequestMerge {
+    const NAMES: &'static [Place] = &[
+        Place::of_repository("merges"),
+        Place::of_head("merge_heads"),
+    ];
+    const KEYS: &'static [Key] = &[
+        Key::with(
+            "repository_id",
+            "repository_provider, repository_host, repository_id, pr_number",
+        ),
+        Key::without("repository_id", "provider, repo, pr_number"),
+    ];
+    const IDENTITY: &'static str = "head_repository_provider, head_repository_host, \
+        head_repository_id, head_repo, head_sha, base_sha, merge_commit_sha";
+}

@@ -1,0 +1,30 @@
+//! Pushes: one per branch and pair of commits of a repository. A push never conflicts.
+
+use svc_engine_fact::Push;
+
+use super::record::{Fact, Key, Place, table};
+
+table! {
+    Push in "pushes",
+    "push_id" = push_id,
+    "provider" = provider,
+    "repo" = repo,
+    "repository_provider" "repository_host" "repository_id" = repository,
+    "clone_url" = clone_url,
+    "ref" = r#ref,
+    "before_sha" = before_sha,
+    "after_sha" = after_sha,
+    "forced" = forced,
+    "captured_at_us" = captured_at,
+}
+
+impl Fact for Push {
+    const NAMES: &'static [Place] = &[Place::of_repository("pushes")];
+    const KEYS: &'static [Key] = &[
+        Key::with(
+            "repository_id",
+            "repository_provider, repository_host, repository_id, ref, before_sha, after_sha",
+        ),
+        Key::without("repository_id", "repo, ref, before_sha, after_sha"),
+    ];
+}

@@ -1,0 +1,367 @@
+//! Appends facts: what may be appended, and the outcome of each fact.
+//!
+//! Content is written in sorted order, and then the row of the organization is locked, so servers
+//! on one database never wait in a circle.
+
+use svc_engine_fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
+use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
+use svc_model::facts::FactTable;
+use svc_model::id::OrgId;
+use svc_model::time::Instant;
+
+use super::appending::Appending;
+use super::content::Encoded;
+use super::jobs::{self, RefreshRequest};
+use super::kind::Kind;
+use super::outcome::Outcome;
+use super::traces::Traces;
+use crate::sql::error::StoreError;
+use crate::table::row::Stamp;
+
+/// Returns the facts of one kind, with their positions.
+macro_rules! of_kind {
+    ($kind:ident, $facts:expr) => {
+        $facts
+            .iter()
+            .enumerate()
+            .filter_map(|(place, fact)| match fact {
+                Prepared::$kind(fact) => Some((place, fact)),
+                _ => None,
+            })
+            .unzip::<usize, _, Vec<_>, Vec<_>>()
+    };
+}
+
+/// Declares the kinds of fact, in the order in which a transaction writes them.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
+        /// A fact to store.
+        #[derive(Debug)]
+        pub enum Append {
+            $($(#[$doc])* $kind(Box<$fact>),)+
+        }
+
+        /// A fact that is ready to be written.
+        pub(crate) enum Prepared {
+            $($kind(<$fact as Kind>::Prepared),)+
+        }
+
+        impl Prepared {
+            /// Returns the cost of writing the fact, in units of a small row.
+            pub(crate) fn weight(&self) -> usize {
+                match self {
+                    $(Self::$kind(fact) => <$fact as Kind>::weight(fact),)+
+                }
+            }
+
+            fn table(&self) -> FactTable {
+                match self {
+                    $(Self::$kind(_) => FactTable::$table,)+
+                }
+            }
+
+            /// Sets the capture time of the fact, and returns it.
+            fn stamp(&mut self, stamp: Stamp) -> Option<Instant> {
+                match self {
+                    $(Self::$kind(fact) => <$fact as Kind>::stamp(fact, stamp),)+
+                }
+            }
+        }
+
+        impl Append {
+            /// Returns the table of the fact.
+            pub fn table(&self) -> FactTable {
+                match self {
+                    $(Self::$kind(_) => FactTable::$table,)+
+                }
+            }
+
+            /// Prepares the fact.
+            pub(crate) fn prepare(self, org_id: &OrgId) -> Prepared {
+                match self {
+                    $(Self::$kind(fact) => Prepared::$kind(fact.prepare(org_id)),)+
+                }
+            }
+        }
+
+        /// Stores what can be stored before the organization's row is locked.
+        fn stage_facts(
+            appending: &mut Appending<'_, '_>,
+            facts: &[&Prepared],
+        ) -> Result<(), StoreError> {
+            $({
+                let (_, of_kind) = of_kind!($kind, facts);
+                if !of_kind.is_empty() {
+                    appending.enter(FactTable::$table)?;
+                    <$fact as Kind>::stage(appending, &of_kind)?;
+                    appending.leave(FactTable::$table)?;
+                }
+            })+
+            Ok(())
+        }
+
+        /// Writes facts, one kind after another, and returns the outcome of each.
+        fn write_facts(
+            appending: &mut Appending<'_, '_>,
+            facts: &[&Prepared],
+            captured_at: Instant,
+        ) -> Result<Vec<Outcome>, StoreError> {
+            let mut outcomes = vec![None; facts.len()];
+            let mut traces = Traces::default();
+            $({
+                let (places, of_kind) = of_kind!($kind, facts);
+                if !of_kind.is_empty() {
+                    appending.enter(FactTable::$table)?;
+                    let stored = <$fact as Kind>::store(appending, &of_kind)?;
+                    let mut fact_ids = Vec::new();
+                    for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
+                        if let Outcome::Stored(fact_id) | Outcome::Superseding(fact_id) = outcome {
+                            fact_ids.push(fact_id);
+                            <$fact as Kind>::trace(fact, &mut traces);
+                        }
+                        outcomes[place] = Some(outcome);
+                    }
+                    appending.leave(FactTable::$table)?;
+                    let transaction = &mut *appending.transaction;
+                    transaction.add_facts(FactTable::$table, &fact_ids, captured_at)?;
+                }
+            })+
+            traces.write(appending, captured_at)?;
+            let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
+            outcomes.ok_or(StoreError::NotStored)
+        }
+    };
+}
+
+/// The maximum canonical bytes of a raw payload that is prepared without a thread of its own.
+const SMALL_BYTES_MAX: usize = 64 * 1024;
+
+impl Append {
+    /// Returns whether preparing the fact takes almost no time, because there is little to
+    /// serialise and compress.
+    pub(crate) fn is_small(&self) -> bool {
+        let raw = match self {
+            Self::DeveloperDecision(fact) => &fact.raw,
+            Self::EditObservation(fact) => &fact.raw,
+            Self::RejectedEdit(fact) => &fact.raw,
+            Self::RetryLinkage(fact) => &fact.raw,
+            Self::CiOutcome(fact) => &fact.raw,
+            // A call is encoded already, and the other kinds are small.
+            Self::InferenceCall(_)
+            | Self::Push(_)
+            | Self::PullRequestRevision(_)
+            | Self::PullRequestMerge(_)
+            | Self::RepositoryRename(_)
+            | Self::SessionCommitObservation(_) => return true,
+        };
+        raw.fits(SMALL_BYTES_MAX)
+    }
+}
+
+kinds! {
+    /// A model call.
+    InferenceCall(Encoded) in InferenceCalls,
+    /// An accepted or rejected proposal.
+    DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
+    /// What became of an applied edit.
+    EditObservation(EditObservation) in EditObservations,
+    /// A refused edit.
+    RejectedEdit(RejectedEdit) in RejectedEdits,
+    /// A refused edit and the edit that was accepted instead.
+    RetryLinkage(RetryLinkage) in RetryLinkages,
+    /// A push to a branch.
+    Push(Push) in Pushes,
+    /// A pull request when it was opened or changed.
+    PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
+    /// A merged pull request.
+    PullRequestMerge(PullRequestMerge) in PullRequestMerges,
+    /// A renamed repository.
+    RepositoryRename(RepositoryRename) in RepositoryRenames,
+    /// The outcome of a CI run.
+    CiOutcome(CiOutcome) in CiOutcomes,
+    /// A link between a Session and a commit.
+    SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
+}
+
+/// The delivery of one sender. It is stored as a whole or not at all.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// The facts, in the order of the outcomes.
+    pub facts: Vec<Append>,
+    /// The mirrors to refresh because of the facts, or of pushes that are already stored.
+    pub refreshes: Vec<RefreshRequest>,
+    /// What to count besides the facts, for a delivery from a source.
+    pub counted: Option<Counted>,
+}
+
+/// What to count for a delivery besides its facts.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Its source.
+    pub source: CaptureSource,
+    /// When it arrived.
+    pub at: Instant,
+    /// The delivery itself, and what was skipped or rejected.
+    pub totals: CaptureTotals,
+}
+
+impl Counted {
+    /// Returns the counts of a delivery, with nothing skipped or rejected yet.
+    pub fn new(source: CaptureSource, at: Instant) -> Self {
+        Self {
+            source,
+            at,
+            totals: CaptureTotals::delivery(source, at),
+        }
+    }
+
+    /// Returns the counts of its source, so that skipped and rejected items can be added.
+    pub fn source(&mut self) -> &mut SourceCounts {
+        self.totals.of(self.source)
+    }
+
+    /// Returns the counts, with the outcomes of the facts added.
+    pub fn with(mut self, facts: impl IntoIterator<Item = (FactTable, Outcome)>) -> CaptureTotals {
+        let at = self.at;
+        let counts = self.source();
+        for (table, outcome) in facts {
+            let is_conflict = matches!(outcome, Outcome::Superseding(_) | Outcome::Overruled(_));
+            counts.conflicts += u64::from(is_conflict);
+            match outcome {
+                Outcome::Stored(_) | Outcome::Superseding(_) => {
+                    counts.facts.entry(table.into()).or_default().stored += 1;
+                    counts.last_stored_at = Some(at);
+                }
+                Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
+                    counts.facts.entry(table.into()).or_default().duplicates += 1;
+                }
+                Outcome::Differs(..) | Outcome::Conflict(_) => counts.conflicts += 1,
+            }
+        }
+        self.totals
+    }
+}
+
+impl From<Vec<Append>> for Delivery {
+    fn from(facts: Vec<Append>) -> Self {
+        Self {
+            facts,
+            ..Self::default()
+        }
+    }
+}
+
+impl Delivery {
+    /// Prepares the facts.
+    pub(crate) fn prepare(self, org_id: &OrgId) -> PreparedDelivery {
+        let facts = self.facts.into_iter();
+        PreparedDelivery {
+            facts: facts.map(|fact| fact.prepare(org_id)).collect(),
+            refreshes: self.refreshes,
+            counted: self.counted,
+        }
+    }
+}
+
+/// A delivery that is ready to be written.
+pub(crate) struct PreparedDelivery {
+    facts: Vec<Prepared>,
+    refreshes: Vec<RefreshRequest>,
+    counted: Option<Counted>,
+}
+
+impl PreparedDelivery {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.facts.is_empty() && self.refreshes.is_empty()
+    }
+
+    /// Adds the counts of the delivery, with the outcomes of its facts.
+    pub(crate) fn count(&self, outcomes: &[Outcome], totals: &mut CaptureTotals) {
+        if let Some(counted) = &self.counted {
+            let tables = self.facts.iter().map(Prepared::table);
+            totals.add(&counted.clone().with(tables.zip(outcomes.iter().copied())));
+        }
+    }
+
+    /// Returns whether it has facts of this kind.
+    pub(crate) fn has(&self, table: FactTable) -> bool {
+        self.facts.iter().any(|fact| fact.table() == table)
+    }
+
+    /// Returns the cost of writing it, in units of a small row.
+    pub(crate) fn weight(&self) -> usize {
+        let facts: usize = self.facts.iter().map(Prepared::weight).sum();
+        facts + self.refreshes.len()
+    }
+}
+
+/// Writes deliveries, and returns the outcomes of the facts of each.
+pub(crate) fn write(
+    appending: &mut Appending<'_, '_>,
+    deliveries: &mut [&mut PreparedDelivery],
+) -> Result<Vec<Vec<Outcome>>, StoreError> {
+    stage_facts(appending, &facts(deliveries))?;
+    // From here on, an organization's transactions run one after another.
+    appending.transaction.organization()?;
+    let has_facts = deliveries.iter().any(|delivery| !delivery.facts.is_empty());
+    let stamp = has_facts
+        .then(|| appending.transaction.stamp())
+        .transpose()?;
+    let received = deliveries
+        .iter_mut()
+        .flat_map(|delivery| &mut delivery.facts);
+    let captured_at = received.filter_map(|fact| fact.stamp(stamp?)).max();
+    let mut outcomes = match captured_at {
+        Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
+        None => Vec::new(),
+    }
+    .into_iter();
+    let refreshes: Vec<&RefreshRequest> = deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.refreshes)
+        .collect();
+    jobs::request(appending.transaction, &refreshes)?;
+    Ok(deliveries
+        .iter()
+        .map(|delivery| outcomes.by_ref().take(delivery.facts.len()).collect())
+        .collect())
+}
+
+fn facts<'d>(deliveries: &'d [&mut PreparedDelivery]) -> Vec<&'d Prepared> {
+    deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.facts)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_engine_fact::testing::builders::{decision, edit, outcome, push};
+    use svc_model::json::{Json, Object};
+
+    use super::*;
+
+    #[test]
+    fn a_fact_with_a_large_raw_payload_is_not_small() {
+        let raw = |bytes: usize| Json::from(Object::from_iter([("raw", "x".repeat(bytes))]));
+        let facts = |raw: &Json| {
+            let mut decision = decision(1);
+            decision.raw.clone_from(raw);
+            let mut edit = edit(2, "c");
+            edit.raw.clone_from(raw);
+            let mut outcome = outcome(3, "r");
+            outcome.raw.clone_from(raw);
+            [
+                Append::DeveloperDecision(Box::new(decision)),
+                Append::EditObservation(Box::new(edit)),
+                Append::CiOutcome(Box::new(outcome)),
+            ]
+        };
+        assert!(facts(&raw(1_024)).iter().all(Append::is_small));
+        assert!(!facts(&raw(20 * 1024 * 1024)).iter().any(Append::is_small));
+        assert!(Append::Push(Box::new(push(4))).is_small());
+    }
+}

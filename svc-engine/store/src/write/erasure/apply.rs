@@ -1,0 +1,355 @@
+//! Carries out an erasure, some facts at a time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant as Moment};
+
+use svc_engine_fact::deadline::Deadline;
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, OrgId, SessionId, UserId};
+
+use super::plan::{ERASURES, ErasurePlan, needs_of};
+use super::select::{Call, Kept, Other, Selected};
+use super::{Erased, ErasureOrder, ErasureSubject};
+use crate::pack::id_list::write_ids;
+use crate::sql::connection::{Connection, Insert, Lookup};
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::Value;
+use crate::write::ledger::Ledger;
+use crate::write::transaction::{self, Moments, Transaction};
+
+/// Maximum number of facts in a transaction.
+const FACTS_AT_ONCE: usize = 256;
+/// How often a transaction is tried while the database is busy.
+const ATTEMPTS_MAX: usize = 5;
+/// Minimum pause between two transactions, so that others can write.
+const PAUSE: Duration = Duration::from_millis(50);
+
+const COUNT_ERASURE: &str = "UPDATE organizations SET erasures = erasures + 1";
+
+const SIZES: Lookup<'_> = Lookup {
+    select: "SELECT call_number, input_byte_count + output_byte_count FROM inference_calls
+        WHERE inference_call_id",
+    then: "",
+};
+/// Empties calls: both lists of messages become empty lists.
+const EMPTY_CALLS: Lookup<'_> = Lookup {
+    select: "UPDATE inference_calls SET input_contents = $1, output_contents = $1,
+            input_byte_count = 2, input_part_count = 0, output_byte_count = 2,
+            output_part_count = 0
+        WHERE inference_call_id",
+    then: "",
+};
+const DELETE_RAWS: Lookup<'_> = Lookup {
+    select: "DELETE FROM raw_payloads WHERE call_number",
+    then: " RETURNING CAST(OCTET_LENGTH(contents) + OCTET_LENGTH(skeleton) AS BIGINT)",
+};
+const DELETE_CONTENTS: Lookup<'_> = Lookup {
+    select: "DELETE FROM content WHERE content_id",
+    then: " RETURNING CAST(OCTET_LENGTH(bytes) AS BIGINT)",
+};
+const APPEND: &str =
+    "INSERT INTO erasure_log (erasure_id, org_id, session_id, user_id, older_than_us,
+        inference_calls, developer_decisions, edit_observations, rejected_edits, retry_linkages,
+        contents, stored_bytes, reason, recorded_at_us, client_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    RETURNING erasure_revision";
+const MARK: Insert = Insert {
+    into: "INSERT INTO erased_facts (org_id, session_id, fact_table, fact_id, byte_count,
+        erased_at_us, erasure_revision)",
+    columns: 7,
+    then: "",
+    returning: "erasure_revision, fact_id",
+    unique: 3,
+    is_row_number: true,
+};
+
+/// The facts of one transaction.
+enum Batch<'p> {
+    Calls(&'p [Call]),
+    Others(&'p [Other]),
+}
+
+fn batches<'p>(calls: &'p [Call], others: &'p [Other]) -> impl Iterator<Item = Batch<'p>> {
+    let calls = calls.chunks(FACTS_AT_ONCE).map(Batch::Calls);
+    calls.chain(others.chunks(FACTS_AT_ONCE).map(Batch::Others))
+}
+
+/// A fact to mark: its kind, its id, the index of its Session, and how many bytes it had.
+type Marked = (FactTable, FactId, u32, u64);
+
+impl Ledger {
+    /// Erases what is planned, in transactions of bounded size, each with its own row in the log.
+    /// `progress` is called with the total after each. If a later transaction fails or the deadline
+    /// passes, what is erased by then stays erased.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ErasedByAnother`] if there was another erasure since the plan was made. Also
+    /// if the schema is not at head, the store cannot be reached, or the deadline passes.
+    pub fn erase(
+        &self,
+        mut plan: ErasurePlan,
+        order: &ErasureOrder,
+        deadline: &Deadline,
+        progress: &mut dyn FnMut(&Erased),
+    ) -> Result<Erased, StoreError> {
+        let mut erased = Erased::default();
+        if plan.is_empty() {
+            return Ok(erased);
+        }
+        let mut connection = self.writing_at_head()?;
+        connection.overwrite_what_is_deleted()?;
+        let (calls, others) = plan.take();
+        let mut batches = batches(&calls, &others).peekable();
+        while let Some(batch) = batches.next() {
+            deadline.check()?;
+            let begun = Moment::now();
+            let mut attempts = 1;
+            let (done, released) = loop {
+                let written = transaction::write(
+                    &mut connection,
+                    &self.org_id,
+                    Moments::default(),
+                    &transaction::deadline(),
+                    |transaction| erase(transaction, &mut plan, &batch, order, None),
+                );
+                match written.map_err(StoreError::from) {
+                    Ok((done, _)) => break done,
+                    Err(error)
+                        if attempts < ATTEMPTS_MAX && (error.is_busy() || error.is_given_up()) =>
+                    {
+                        attempts += 1;
+                        std::thread::sleep(PAUSE);
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            plan.settle(released);
+            erased.add(&done);
+            progress(&erased);
+            if batches.peek().is_some() {
+                // Let waiting senders write.
+                std::thread::sleep(begun.elapsed().max(PAUSE));
+            }
+        }
+        Ok(erased)
+    }
+}
+
+/// Erases facts of a plan as a part of the transaction that the connection is in. The log keeps what
+/// the order erased before.
+pub(crate) fn erase_within(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    plan: &mut ErasurePlan,
+    (calls, others): (&[Call], &[Other]),
+    (order, before): (&ErasureOrder, &Erased),
+) -> Result<Erased, StoreError> {
+    let mut erased = Erased::default();
+    for batch in batches(calls, others) {
+        let written = transaction::within(connection, org_id, Moments::default(), |transaction| {
+            erase(transaction, plan, &batch, order, Some(before))
+        });
+        let ((done, released), _) = written?;
+        plan.settle(released);
+        erased.add(&done);
+    }
+    Ok(erased)
+}
+
+/// Logs an erasure whose facts are absent, as a part of the transaction that the connection is in.
+pub(crate) fn log_alone(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    order: &ErasureOrder,
+    before: &Erased,
+) -> Result<(), StoreError> {
+    let logged = transaction::within(connection, org_id, Moments::default(), |transaction| {
+        append(transaction, order, before)
+    });
+    logged.map(drop)
+}
+
+/// How many of the erased calls needed each content.
+type Released = HashMap<i64, u32>;
+
+impl ErasurePlan {
+    /// Takes the facts to erase.
+    pub(crate) fn take(&mut self) -> (Vec<Call>, Vec<Other>) {
+        let Selected { calls, others, .. } = &mut self.selected;
+        (std::mem::take(calls), std::mem::take(others))
+    }
+
+    /// Notes that a transaction of this plan was carried out.
+    fn settle(&mut self, released: Released) {
+        self.erasures += 1;
+        for (content_id, count) in released {
+            if let Some(references) = self.references.get_mut(&content_id) {
+                *references -= count;
+            }
+        }
+    }
+}
+
+fn erase(
+    transaction: &mut Transaction<'_>,
+    plan: &mut ErasurePlan,
+    batch: &Batch<'_>,
+    order: &ErasureOrder,
+    before: Option<&Erased>,
+) -> Result<(Erased, Released), StoreError> {
+    transaction.keep_others_out()?;
+    let connection = &mut *transaction.connection;
+    let erasures = connection.first(ERASURES, &[], |row| row.integer(0))?;
+    if erasures.unwrap_or_default() != plan.erasures {
+        return Err(StoreError::ErasedByAnother);
+    }
+    plan.catch_up(connection)?;
+    connection.execute(COUNT_ERASURE, &[])?;
+    let mut erased = Erased::default();
+    let mut released = Released::new();
+    let marked = match batch {
+        Batch::Calls(calls) => erase_calls(transaction, plan, calls, &mut erased, &mut released)?,
+        Batch::Others(others) => erase_others(transaction, others, &mut erased)?,
+    };
+    for (kind, ..) in &marked {
+        erased.facts.count(*kind, 1);
+    }
+    let revision = append(transaction, order, before.unwrap_or(&erased))?;
+    mark(transaction, plan, &marked, order, revision)?;
+    Ok((erased, released))
+}
+
+/// Empties calls, and deletes the contents that no remaining call needs.
+fn erase_calls(
+    transaction: &mut Transaction<'_>,
+    plan: &ErasurePlan,
+    calls: &[Call],
+    erased: &mut Erased,
+    released: &mut Released,
+) -> Result<Vec<Marked>, StoreError> {
+    let connection = &mut *transaction.connection;
+    for contents in needs_of(connection, calls)?.into_values() {
+        for content_id in contents {
+            *released.entry(content_id).or_default() += 1;
+        }
+    }
+    let ids: Vec<Value<'_>> = calls.iter().map(|call| call.id.into()).collect();
+    let mut sizes: HashMap<i64, u64> = HashMap::with_capacity(calls.len());
+    connection.lookup(&SIZES, &[], &ids, |row| {
+        sizes.insert(row.integer(0)?, row.count(1)?);
+        Ok(())
+    })?;
+    let nothing = [Value::OwnBlob(write_ids([]))];
+    connection.lookup(&EMPTY_CALLS, &nothing, &ids, |_| Ok(()))?;
+    let numbers: Vec<Value<'_>> = calls.iter().map(|call| call.number.into()).collect();
+    connection.lookup(&DELETE_RAWS, &[], &numbers, |row| {
+        erased.stored_bytes += row.count(0)?;
+        Ok(())
+    })?;
+    let is_last = |(content_id, count): (&i64, &u32)| {
+        let needed = plan.needed.contains(content_id);
+        let left = plan.references.get(content_id).copied().unwrap_or_default();
+        (!needed && left == *count).then_some(*content_id)
+    };
+    let mut unneeded: Vec<i64> = released.iter().filter_map(is_last).collect();
+    unneeded.sort_unstable();
+    let unneeded: Vec<Value<'_>> = unneeded.into_iter().map(Value::Integer).collect();
+    connection.lookup(&DELETE_CONTENTS, &[], &unneeded, |row| {
+        erased.contents += 1;
+        erased.stored_bytes += row.count(0)?;
+        Ok(())
+    })?;
+    Ok(calls
+        .iter()
+        .map(|call| {
+            let bytes = sizes.get(&call.number).copied().unwrap_or_default();
+            (FactTable::InferenceCalls, call.id, call.session, bytes)
+        })
+        .collect())
+}
+
+/// Empties facts of other kinds.
+fn erase_others(
+    transaction: &mut Transaction<'_>,
+    others: &[Other],
+    erased: &mut Erased,
+) -> Result<Vec<Marked>, StoreError> {
+    let mut of_kind: BTreeMap<FactTable, (Kept, Vec<Value<'static>>)> = BTreeMap::new();
+    for other in others {
+        let kept = of_kind.entry(other.kept.kind);
+        let (_, ids) = kept.or_insert_with(|| (other.kept, Vec::new()));
+        ids.push(other.id.into());
+        erased.stored_bytes += other.bytes;
+    }
+    for (kept, ids) in of_kind.values() {
+        let (text, values) = kept.emptying();
+        let lookup = Lookup {
+            select: &text,
+            then: "",
+        };
+        let connection = &mut *transaction.connection;
+        connection.lookup(&lookup, &values, ids, |_| Ok(()))?;
+    }
+    let marked = |other: &Other| (other.kept.kind, other.id, other.session, other.bytes);
+    Ok(others.iter().map(marked).collect())
+}
+
+/// Appends the row of the log, and returns its revision.
+fn append(
+    transaction: &mut Transaction<'_>,
+    order: &ErasureOrder,
+    erased: &Erased,
+) -> Result<u64, StoreError> {
+    let (session_id, user_id, older_than) = match &order.subject {
+        ErasureSubject::Session(session_id) => (Some(session_id), None, None),
+        ErasureSubject::User(user_id) => (None, Some(user_id), None),
+        ErasureSubject::OlderThan(moment) => (None, None, Some(*moment)),
+    };
+    let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let facts = &erased.facts;
+    let values = [
+        Value::OwnText(order.erasure_id.to_string()),
+        transaction.org_id.as_str().into(),
+        session_id.map(SessionId::as_str).into(),
+        user_id.map(UserId::as_str).into(),
+        older_than.into(),
+        number(facts.inference_calls),
+        number(facts.developer_decisions),
+        number(facts.edit_observations),
+        number(facts.rejected_edits),
+        number(facts.retry_linkages),
+        number(erased.contents),
+        number(erased.stored_bytes),
+        Value::Text(&order.reason),
+        order.recorded_at.into(),
+        Value::Text(&order.client_id),
+    ];
+    let connection = &mut *transaction.connection;
+    let revision = connection.first(APPEND, &values, |row| row.count(0))?;
+    revision.ok_or(corrupt("erasure_log", "no revision was given"))
+}
+
+fn mark(
+    transaction: &mut Transaction<'_>,
+    plan: &ErasurePlan,
+    marked: &[Marked],
+    order: &ErasureOrder,
+    revision: u64,
+) -> Result<(), StoreError> {
+    let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let mut values = Vec::with_capacity(marked.len() * MARK.columns);
+    for (kind, id, session, bytes) in marked {
+        values.extend([
+            Value::Text(transaction.org_id.as_str()),
+            Value::Text(plan.selected.session_at(*session)),
+            Value::Text(kind.as_str()),
+            (*id).into(),
+            number(*bytes),
+            order.recorded_at.into(),
+            number(revision),
+        ]);
+    }
+    let rows = values.chunks_exact(MARK.columns);
+    transaction.connection.put(&MARK, rows).map(drop)
+}

@@ -1,0 +1,35 @@
+//! What becomes of a fact that is appended.
+
+use svc_model::id::FactId;
+use svc_model::ingest::CallMember;
+use svc_model::problem::Code;
+
+/// The outcome of appending a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is stored.
+    Stored(FactId),
+    /// It is stored, and supersedes a fact of lesser authority that says something else.
+    Superseding(FactId),
+    /// It was stored before, under this id.
+    Redelivered(FactId),
+    /// It is not stored: this fact of greater authority says something else.
+    Overruled(FactId),
+    /// It was stored before, under this id, with other values of these members, which stand.
+    Differs(FactId, &'static [CallMember]),
+    /// It was stored before. No answer names such a fact, so nobody needs its id.
+    Known,
+    /// A different fact with the same identity is stored.
+    Conflict(Code),
+}
+
+/// What becomes of a call, given the stored calls that share an id with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict {
+    /// None does, so it is stored.
+    New,
+    /// All that share the model's id started at other times, so it is stored too, under this id.
+    Further(FactId),
+    /// It is not stored.
+    Decided(Outcome),
+}
