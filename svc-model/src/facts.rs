@@ -14,32 +14,140 @@ use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-closed_set! {
-    /// The kinds of fact, one table each. A Session is not a fact, so it cannot be quarantined.
-    pub enum FactTable {
-        /// Calls of a model, copied from a gateway.
-        InferenceCalls = "inference_calls",
-        /// Proposed edits that a person, or a rule of theirs, accepted or rejected.
-        DeveloperDecisions = "developer_decisions",
-        /// Results of CI runs.
-        CiOutcomes = "ci_outcomes",
-        /// Pushes to a forge.
-        Pushes = "pushes",
-        /// Merged pull requests.
-        PullRequestMerges = "pull_request_merges",
-        /// Pull requests that were opened, were reopened or got a new head.
-        PullRequestRevisions = "pull_request_revisions",
-        /// Applied edits, compared with a later version of their files.
-        EditObservations = "edit_observations",
-        /// Edits that a person refused, with the proposed text.
-        RejectedEdits = "rejected_edits",
-        /// Refused edits that were retried successfully.
-        RetryLinkages = "retry_linkages",
-        /// Notes on commits that name a Session.
-        SessionCommitObservations = "session_commit_observations",
-        /// Renames of repositories, as the forge reported them.
-        RepositoryRenames = "repository_renames",
-    }
+/// Declares the kinds of fact. Each has a text for the kind and one for its count, which is a member
+/// of [`FactTables`], and of [`SessionFactTables`] if its facts are events of a Session.
+macro_rules! kinds {
+    (@kind $kind:ident $member:ident) => {
+        FactTable::$kind
+    };
+    ($(
+        #[doc = $of_kind:literal]
+        $kind:ident = $wire:literal,
+        #[doc = $of_count:literal]
+        $member:ident $(and Session: $of_session:ident)?,
+    )+) => {
+        closed_set! {
+            /// The kinds of fact, one table each. A Session is not a fact, so it cannot be quarantined.
+            pub enum FactTable {
+                $(#[doc = $of_kind] $kind = $wire,)+
+            }
+        }
+
+        /// How many facts are stored, by kind.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        #[cfg_attr(not(feature = "service"), non_exhaustive)]
+        pub struct FactTables {
+            $(#[doc = $of_count] pub $member: FactCount,)+
+        }
+
+        impl FactTables {
+            /// Returns the counts of one kind.
+            pub fn get(&self, table: FactTable) -> FactCount {
+                match table {
+                    $(FactTable::$kind => self.$member,)+
+                }
+            }
+
+            /// Builds the counts by calling `count` for each kind.
+            ///
+            /// # Errors
+            ///
+            /// The first error of `count`.
+            pub fn try_from_fn<E>(
+                mut count: impl FnMut(FactTable) -> Result<FactCount, E>,
+            ) -> Result<Self, E> {
+                Ok(Self {
+                    $($member: count(FactTable::$kind)?,)+
+                })
+            }
+        }
+
+        /// How many facts name a Session, by kind. Other kinds of fact are not about a single
+        /// Session, or name it only through a note.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        #[cfg_attr(not(feature = "service"), non_exhaustive)]
+        pub struct SessionFactTables {
+            $($(#[doc = $of_count] pub $of_session: FactCount,)?)+
+        }
+
+        #[cfg(feature = "service")]
+        impl SessionFactTables {
+            /// The kinds that are counted.
+            pub const KINDS: &'static [FactTable] = &[$($(kinds!(@kind $kind $of_session),)?)+];
+
+            /// Builds the counts by calling `count` for each of [`Self::KINDS`].
+            ///
+            /// # Errors
+            ///
+            /// The first error of `count`.
+            pub fn try_from_fn<E>(
+                mut count: impl FnMut(FactTable) -> Result<FactCount, E>,
+            ) -> Result<Self, E> {
+                Ok(Self {
+                    $($($of_session: count(FactTable::$kind)?,)?)+
+                })
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Calls of a model, copied from a gateway.
+    InferenceCalls = "inference_calls",
+    /// Calls of a model.
+    inference_calls and Session: inference_calls,
+
+    /// Proposed edits that a person, or a rule of theirs, accepted or rejected.
+    DeveloperDecisions = "developer_decisions",
+    /// Accepted and rejected edits.
+    developer_decisions and Session: developer_decisions,
+
+    /// Results of CI runs.
+    CiOutcomes = "ci_outcomes",
+    /// Results of CI runs.
+    ci_outcomes,
+
+    /// Pushes to a forge.
+    Pushes = "pushes",
+    /// Pushes to a forge.
+    pushes,
+
+    /// Merged pull requests.
+    PullRequestMerges = "pull_request_merges",
+    /// Merged pull requests.
+    pull_request_merges,
+
+    /// Pull requests that were opened, were reopened or got a new head.
+    PullRequestRevisions = "pull_request_revisions",
+    /// Pull requests that were opened, were reopened or got a new head.
+    pull_request_revisions,
+
+    /// Applied edits, compared with a later version of their files.
+    EditObservations = "edit_observations",
+    /// Applied edits, compared with a later version of their files.
+    edit_observations and Session: edit_observations,
+
+    /// Edits that a person refused, with the proposed text.
+    RejectedEdits = "rejected_edits",
+    /// Edits that a person refused.
+    rejected_edits and Session: rejected_edits,
+
+    /// Refused edits that were retried successfully.
+    RetryLinkages = "retry_linkages",
+    /// Refused edits that were retried successfully.
+    retry_linkages and Session: retry_linkages,
+
+    /// Notes on commits that name a Session.
+    SessionCommitObservations = "session_commit_observations",
+    /// Notes on commits that name a Session.
+    session_commit_observations,
+
+    /// Renames of repositories, as the forge reported them.
+    RepositoryRenames = "repository_renames",
+    /// Renames of repositories.
+    repository_renames,
 }
 
 /// How many facts of one kind are stored.
@@ -51,77 +159,6 @@ pub struct FactCount {
     pub total: u64,
     /// The number of facts that are not quarantined.
     pub visible: u64,
-}
-
-/// How many facts are stored, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct FactTables {
-    /// Calls of a model.
-    pub inference_calls: FactCount,
-    /// Accepted and rejected edits.
-    pub developer_decisions: FactCount,
-    /// Results of CI runs.
-    pub ci_outcomes: FactCount,
-    /// Pushes to a forge.
-    pub pushes: FactCount,
-    /// Merged pull requests.
-    pub pull_request_merges: FactCount,
-    /// Pull requests that were opened, were reopened or got a new head.
-    pub pull_request_revisions: FactCount,
-    /// Applied edits, compared with a later version of their files.
-    pub edit_observations: FactCount,
-    /// Edits that a person refused.
-    pub rejected_edits: FactCount,
-    /// Refused edits that were retried successfully.
-    pub retry_linkages: FactCount,
-    /// Notes on commits that name a Session.
-    pub session_commit_observations: FactCount,
-    /// Renames of repositories.
-    pub repository_renames: FactCount,
-}
-
-impl FactTables {
-    /// Returns the counts of one kind.
-    pub fn get(&self, table: FactTable) -> FactCount {
-        match table {
-            FactTable::InferenceCalls => self.inference_calls,
-            FactTable::DeveloperDecisions => self.developer_decisions,
-            FactTable::CiOutcomes => self.ci_outcomes,
-            FactTable::Pushes => self.pushes,
-            FactTable::PullRequestMerges => self.pull_request_merges,
-            FactTable::PullRequestRevisions => self.pull_request_revisions,
-            FactTable::EditObservations => self.edit_observations,
-            FactTable::RejectedEdits => self.rejected_edits,
-            FactTable::RetryLinkages => self.retry_linkages,
-            FactTable::SessionCommitObservations => self.session_commit_observations,
-            FactTable::RepositoryRenames => self.repository_renames,
-        }
-    }
-
-    /// Builds the counts by calling `count` for each kind.
-    ///
-    /// # Errors
-    ///
-    /// The first error of `count`.
-    pub fn try_from_fn<E>(
-        mut count: impl FnMut(FactTable) -> Result<FactCount, E>,
-    ) -> Result<Self, E> {
-        Ok(Self {
-            inference_calls: count(FactTable::InferenceCalls)?,
-            developer_decisions: count(FactTable::DeveloperDecisions)?,
-            ci_outcomes: count(FactTable::CiOutcomes)?,
-            pushes: count(FactTable::Pushes)?,
-            pull_request_merges: count(FactTable::PullRequestMerges)?,
-            pull_request_revisions: count(FactTable::PullRequestRevisions)?,
-            edit_observations: count(FactTable::EditObservations)?,
-            rejected_edits: count(FactTable::RejectedEdits)?,
-            retry_linkages: count(FactTable::RetryLinkages)?,
-            session_commit_observations: count(FactTable::SessionCommitObservations)?,
-            repository_renames: count(FactTable::RepositoryRenames)?,
-        })
-    }
 }
 
 /// How many Sessions and facts the organization has.
@@ -168,24 +205,6 @@ impl Request for SessionRequest {
     fn write(&self) -> Result<Outgoing, WriteError> {
         Ok(Self::SESSION_ID.write(Outgoing::default(), &self.session_id))
     }
-}
-
-/// How many facts name a Session, by kind. Other kinds of fact are not about a single Session, or
-/// name it only through a note.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(not(feature = "service"), non_exhaustive)]
-pub struct SessionFactTables {
-    /// Calls of a model.
-    pub inference_calls: FactCount,
-    /// Accepted and rejected edits.
-    pub developer_decisions: FactCount,
-    /// Applied edits, compared with a later version of their files.
-    pub edit_observations: FactCount,
-    /// Edits that a person refused.
-    pub rejected_edits: FactCount,
-    /// Refused edits that were retried successfully.
-    pub retry_linkages: FactCount,
 }
 
 /// How many facts name one Session. For an unknown Session, every count is 0.
