@@ -57,6 +57,7 @@ mod tests {
     use svc_engine_store::{Append, ErasureOrder, ErasureSubject};
     use svc_model::endpoint::EvidenceReading;
     use svc_model::evidence::{EvidenceReadRequest, Reference, Side};
+    use svc_model::facts::FactTable;
     use svc_model::id::{InferenceCallId, SessionId};
     use svc_model::problem::Decline;
     use svc_model::version::Version1;
@@ -117,7 +118,7 @@ mod tests {
             client_id: "operator".to_owned(),
         };
         let erased = ledger.erase(plan, &order, &read_deadline(), &mut |_| {});
-        assert_eq!(erased.unwrap().facts.inference_calls, 1);
+        assert_eq!(erased.unwrap().facts.get(FactTable::InferenceCalls), 1);
         look(inner);
         assert!(content.upgrade().is_none() && memory.upgrade().is_none());
         let refused = read();

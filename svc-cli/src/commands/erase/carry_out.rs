@@ -9,8 +9,9 @@ use svc_engine::deadline::Deadline;
 use svc_engine::store::{
     Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasureSubject, StoreError,
 };
+use svc_model::facts::FactTable;
 
-use super::{Facts, Subject, named, store};
+use super::{Subject, by_kind, named, store};
 use crate::commands::interruption::by_the_operator;
 use crate::commands::place::Opened;
 use crate::commands::quarantine::{check_reason, client_id};
@@ -48,7 +49,8 @@ struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     erasure_id: Option<String>,
     sessions: u64,
-    facts: Facts,
+    #[serde(serialize_with = "by_kind")]
+    facts: ErasedFacts,
     /// The number of distinct messages and pieces of payloads.
     contents: u64,
     /// Their bytes as stored.
@@ -177,9 +179,9 @@ fn outcome(
     forecast: &ErasureForecast,
     done: Option<(&ErasureOrder, &Erased, &'static str)>,
 ) -> Outcome {
-    let (facts, contents, stored_bytes): (&ErasedFacts, u64, u64) = match done {
-        Some((_, erased, _)) => (&erased.facts, erased.contents, erased.stored_bytes),
-        None => (&forecast.facts, forecast.contents, forecast.stored_bytes),
+    let (facts, contents, stored_bytes) = match done {
+        Some((_, erased, _)) => (erased.facts, erased.contents, erased.stored_bytes),
+        None => (forecast.facts, forecast.contents, forecast.stored_bytes),
     };
     Outcome {
         applied: done.is_some(),
@@ -188,7 +190,7 @@ fn outcome(
             .filter(|(_, erased, _)| erased.facts.total() > 0)
             .map(|(order, ..)| order.erasure_id.to_string()),
         sessions: forecast.sessions,
-        facts: facts.into(),
+        facts,
         contents,
         stored_bytes,
         shared: Shared {
@@ -199,22 +201,26 @@ fn outcome(
     }
 }
 
+/// Returns the name of a kind with captured content, for people.
+const fn name(kind: FactTable) -> &'static str {
+    match kind {
+        FactTable::InferenceCalls => "model calls",
+        FactTable::DeveloperDecisions => "decisions",
+        FactTable::EditObservations => "edits",
+        FactTable::RejectedEdits => "refused edits",
+        FactTable::RetryLinkages => "retries",
+        other => other.as_str(),
+    }
+}
+
 fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
     let mut fields = Fields::default();
     fields.add("of", named(subject));
     fields.add("in", escape(place));
     fields.add("Sessions", outcome.sessions.to_string());
-    let facts = &outcome.facts;
-    let counts = [
-        ("model calls", facts.inference_calls),
-        ("decisions", facts.developer_decisions),
-        ("edits", facts.edit_observations),
-        ("refused edits", facts.rejected_edits),
-        ("retries", facts.retry_linkages),
-    ];
-    let is_nothing = counts.iter().all(|(_, count)| *count == 0);
-    for (name, count) in counts {
-        fields.add(name, count.to_string());
+    let is_nothing = outcome.facts.total() == 0;
+    for (kind, count) in outcome.facts.iter() {
+        fields.add(name(kind), count.to_string());
     }
     let bytes = shown_bytes(outcome.stored_bytes);
     fields.add("contents", format!("{} ({bytes})", outcome.contents));

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
-use svc_engine::store::{Erased, ErasureRow, ErasureSubject};
+use svc_engine::store::{Erased, ErasedFacts, ErasureRow, ErasureSubject};
+use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::time::Instant;
 
-use super::{Facts, Subject, named, store};
+use super::{Subject, by_kind, named, store};
 use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::{Output, Table, clock, escape, shown_bytes};
@@ -33,7 +34,8 @@ struct Entry {
     recorded_at: Instant,
     client_id: String,
     of: Subject,
-    facts: Facts,
+    #[serde(serialize_with = "by_kind")]
+    facts: ErasedFacts,
     contents: u64,
     stored_bytes: u64,
     reason: String,
@@ -83,7 +85,7 @@ fn together(rows: Vec<ErasureRow>) -> Vec<Entry> {
         recorded_at: row.recorded_at,
         client_id: row.client_id,
         of: (&row.subject).into(),
-        facts: (&erased.facts).into(),
+        facts: erased.facts,
         contents: erased.contents,
         stored_bytes: erased.stored_bytes,
         reason: row.reason,
@@ -98,16 +100,13 @@ fn render(log: &Erasures) -> String {
     }
     let mut table = Table::new(["when", "who", "of", "calls", "other facts", "size", "why"]);
     for entry in &log.erasures {
-        let facts = &entry.facts;
-        let others = facts.developer_decisions
-            + facts.edit_observations
-            + facts.rejected_edits
-            + facts.retry_linkages;
+        let calls = entry.facts.get(FactTable::InferenceCalls);
+        let others = entry.facts.total() - calls;
         table.row([
             clock(entry.recorded_at),
             escape(&entry.client_id),
             named(&entry.subject),
-            facts.inference_calls.to_string(),
+            calls.to_string(),
             others.to_string(),
             shown_bytes(entry.stored_bytes),
             escape(&entry.reason),

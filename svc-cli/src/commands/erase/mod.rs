@@ -4,7 +4,7 @@ mod carry_out;
 mod log;
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use svc_engine::clock::Clock;
 use svc_engine::store::{ErasedFacts, ErasureSubject};
 use svc_model::id::{SessionId, UserId};
@@ -154,24 +154,7 @@ fn named(subject: &ErasureSubject) -> String {
     }
 }
 
-/// Counts of facts by kind, for programs.
-#[derive(Debug, Serialize)]
-struct Facts {
-    inference_calls: u64,
-    developer_decisions: u64,
-    edit_observations: u64,
-    rejected_edits: u64,
-    retry_linkages: u64,
-}
-
-impl From<&ErasedFacts> for Facts {
-    fn from(facts: &ErasedFacts) -> Self {
-        Self {
-            inference_calls: facts.inference_calls,
-            developer_decisions: facts.developer_decisions,
-            edit_observations: facts.edit_observations,
-            rejected_edits: facts.rejected_edits,
-            retry_linkages: facts.retry_linkages,
-        }
-    }
+/// Writes counts of facts by kind, for programs.
+fn by_kind<S: Serializer>(facts: &ErasedFacts, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(facts.iter().map(|(kind, count)| (kind.as_str(), count)))
 }

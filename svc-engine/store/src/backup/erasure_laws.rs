@@ -9,31 +9,23 @@ use super::known::key;
 use super::scan::{Laws, moment};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
+use crate::table::record::Table;
 use crate::write::erasure::erased_cell;
-
-/// The columns of captured content, and whether each holds `raw` rather than a text.
-const CONTENT: [(&str, bool); 4] = [
-    ("raw", true),
-    ("applied_text", false),
-    ("observed_file_text", false),
-    ("proposed", false),
-];
 
 /// Checks that the columns of an erased fact hold no captured content.
 pub(crate) fn is_empty(
     row: &Row<'_>,
     columns: &[&str],
-    kind: FactTable,
+    table: &Table,
     fact_id: &str,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
     for (place, column) in columns.iter().enumerate() {
-        let content = CONTENT.iter().find(|(name, _)| name == column);
-        if let Some((_, is_raw)) = content
-            && !row.holds(place, &Value::OwnBlob(erased_cell(*is_raw)))?
+        if table.content.contains(column)
+            && !row.holds(place, &Value::OwnBlob(erased_cell(column)))?
         {
             let damage = Damage::ContentRemains;
-            found.add(kind.as_str(), Some(fact_id), damage, *column);
+            found.add(table.name, Some(fact_id), damage, *column);
         }
     }
     Ok(())

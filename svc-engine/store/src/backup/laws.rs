@@ -9,10 +9,6 @@
 
 use std::collections::HashSet;
 
-use svc_engine_fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use svc_model::quarantine::QuarantineAction;
@@ -25,12 +21,26 @@ use crate::pack::column::Columns;
 use crate::pack::{content_key, packing};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{self, Value};
+use crate::table::kind::kinds;
 use crate::table::record::Record;
 use crate::table::row::NewRow;
 use crate::table::session_claims::ClaimKind;
 use crate::table::{kind, session_claims};
 use crate::write::traces::Traces;
 use crate::write::{quarantine, witness};
+
+macro_rules! laws {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
+        impl Laws<'_, '_, '_> {
+            /// Checks the facts of every kind that has one row for each fact.
+            fn facts_of_rows(&mut self) -> Result<(), StoreError> {
+                $(self.facts::<$fact>(FactTable::$table)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+kinds!(laws);
 
 impl Laws<'_, '_, '_> {
     /// Checks every table.
@@ -43,16 +53,7 @@ impl Laws<'_, '_, '_> {
         self.calls()?;
         self.raw_payloads()?;
         self.aliases()?;
-        self.facts::<Push>(FactTable::Pushes)?;
-        self.facts::<DeveloperDecision>(FactTable::DeveloperDecisions)?;
-        self.facts::<EditObservation>(FactTable::EditObservations)?;
-        self.facts::<RejectedEdit>(FactTable::RejectedEdits)?;
-        self.facts::<RetryLinkage>(FactTable::RetryLinkages)?;
-        self.facts::<PullRequestRevision>(FactTable::PullRequestRevisions)?;
-        self.facts::<PullRequestMerge>(FactTable::PullRequestMerges)?;
-        self.facts::<RepositoryRename>(FactTable::RepositoryRenames)?;
-        self.facts::<CiOutcome>(FactTable::CiOutcomes)?;
-        self.facts::<SessionCommitObservation>(FactTable::SessionCommitObservations)?;
+        self.facts_of_rows()?;
         self.organizations()?;
         self.others()?;
         self.erased_facts_are_there();
@@ -207,7 +208,7 @@ impl Laws<'_, '_, '_> {
             let captured_at = captured_at.map_or(Ok(0), |place| row.integer(place))?;
             known.fact(kind, &org, &id, captured_at);
             if known.marks.meet(&org, kind, &id) {
-                erasure_laws::is_empty(row, &columns, kind, &id, found)?;
+                erasure_laws::is_empty(row, &columns, table, &id, found)?;
             }
             let fact = F::read(&mut Columns::of(row, table.name, table.members))?;
             let written = NewRow::of(fact, &org_id);

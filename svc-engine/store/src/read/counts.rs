@@ -6,6 +6,7 @@ use svc_model::id::SessionId;
 
 use super::snapshot::Snapshot;
 use crate::sql::error::StoreError;
+use crate::sql::value::Row;
 use crate::table::{kind, sessions};
 
 /// Returns the statement that counts a Session's facts: for each kind, all and the visible ones.
@@ -21,14 +22,13 @@ fn of_session_text(kinds: &[FactTable]) -> String {
     format!("SELECT {}", counts.collect::<Vec<_>>().join(", "))
 }
 
-/// The kinds of fact that are events of a Session.
-const EVENTS: [FactTable; 5] = [
-    FactTable::InferenceCalls,
-    FactTable::DeveloperDecisions,
-    FactTable::EditObservations,
-    FactTable::RejectedEdits,
-    FactTable::RetryLinkages,
-];
+/// Reads the counts of the kind at this place of the statement.
+fn count(row: &Row<'_>, place: usize) -> Result<FactCount, StoreError> {
+    Ok(FactCount {
+        total: row.count(2 * place)?,
+        visible: row.count(2 * place + 1)?,
+    })
+}
 
 impl Snapshot<'_> {
     /// Returns the counts of the facts of a Session.
@@ -36,20 +36,13 @@ impl Snapshot<'_> {
         &mut self,
         session_id: &SessionId,
     ) -> Result<SessionFactTables, StoreError> {
-        let [
-            inference_calls,
-            developer_decisions,
-            edit_observations,
-            rejected_edits,
-            retry_linkages,
-        ] = self.session_fact_counts_of(session_id, EVENTS)?;
-        Ok(SessionFactTables {
-            inference_calls,
-            developer_decisions,
-            edit_observations,
-            rejected_edits,
-            retry_linkages,
-        })
+        let text = of_session_text(SessionFactTables::KINDS);
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        let counts = self.connection()?.first(&text, &keys, |row| {
+            let mut places = 0..SessionFactTables::KINDS.len();
+            SessionFactTables::try_from_fn(|_| count(row, places.next().unwrap_or_default()))
+        })?;
+        Ok(counts.unwrap_or_default())
     }
 
     /// Returns the counts of some kinds of fact of a Session, in their order. Each kind must name a
@@ -64,9 +57,8 @@ impl Snapshot<'_> {
             .connection()?
             .first(&of_session_text(&kinds), &keys, |row| {
                 let mut counts = [FactCount::default(); KINDS];
-                for (place, count) in counts.iter_mut().enumerate() {
-                    count.total = row.count(2 * place)?;
-                    count.visible = row.count(2 * place + 1)?;
+                for (place, found) in counts.iter_mut().enumerate() {
+                    *found = count(row, place)?;
                 }
                 Ok(counts)
             })?;

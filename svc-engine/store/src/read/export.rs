@@ -1,10 +1,6 @@
 //! All visible facts of a kind: first their ids, then groups of facts. If each page continued after
 //! the last id, PostgreSQL would check all remaining facts for each.
 
-use svc_engine_fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
@@ -18,34 +14,58 @@ use crate::pack::{column, id_list};
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
+use crate::table::kind::kinds;
 use crate::table::record::Record;
 use crate::table::{calls, kind};
 
-/// A fact of any kind.
-#[derive(Clone, Debug)]
-pub enum StoredFact {
-    /// A model call.
-    InferenceCall(Box<StoredCall>),
-    /// An accepted or rejected proposal.
-    DeveloperDecision(Box<DeveloperDecision>),
-    /// The result of a CI run.
-    CiOutcome(Box<CiOutcome>),
-    /// A push.
-    Push(Box<Push>),
-    /// A merged pull request.
-    PullRequestMerge(Box<PullRequestMerge>),
-    /// A state of a pull request.
-    PullRequestRevision(Box<PullRequestRevision>),
-    /// What became of an edit.
-    EditObservation(Box<EditObservation>),
-    /// A refused edit.
-    RejectedEdit(Box<RejectedEdit>),
-    /// A refused edit and the accepted one.
-    RetryLinkage(Box<RetryLinkage>),
-    /// A commit that a note ties to a Session.
-    SessionCommitObservation(Box<SessionCommitObservation>),
-    /// Another name of a repository.
-    RepositoryRename(Box<RepositoryRename>),
+/// Declares a fact of any kind, and how it is read.
+macro_rules! stored {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
+        /// A fact of any kind.
+        #[derive(Clone, Debug)]
+        pub enum StoredFact {
+            /// A model call.
+            InferenceCall(Box<StoredCall>),
+            $($(#[$doc])* $kind(Box<$fact>),)+
+        }
+
+        impl StoredFact {
+            /// Returns the id of the fact.
+            pub fn id(&self) -> FactId {
+                match self {
+                    Self::InferenceCall(call) => call.inference_call_id,
+                    $(Self::$kind(fact) => fact.id(),)+
+                }
+            }
+
+            /// Returns the Session of a fact that may contain captured content.
+            pub fn session(&self) -> Option<&SessionId> {
+                match self {
+                    Self::InferenceCall(call) => Some(&call.session_id),
+                    $(Self::$kind(fact) => session_of_content(&**fact),)+
+                }
+            }
+        }
+
+        impl Snapshot<'_> {
+            /// Returns the visible facts of a kind with these ids, ordered by id.
+            pub fn facts_of(
+                &mut self,
+                kind: FactTable,
+                ids: &[FactId],
+            ) -> Result<Vec<StoredFact>, StoreError> {
+                match kind {
+                    FactTable::InferenceCalls => self.calls_of(ids),
+                    $(FactTable::$table => self.of(ids, StoredFact::$kind),)+
+                }
+            }
+        }
+    };
+}
+kinds!(stored);
+
+fn session_of_content<F: Record>(fact: &F) -> Option<&SessionId> {
+    fact.session_id().filter(|_| !F::TABLE.content.is_empty())
 }
 
 /// A model call without its messages.
@@ -96,42 +116,6 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gate
 /// Restricts the selected visible facts to a range of capture. No index has these expressions.
 const CAPTURED: &str = " AND f.captured_at_us + 0 >= $2 AND f.captured_at_us + 0 < $3";
 
-impl StoredFact {
-    /// Returns the id of the fact.
-    pub fn id(&self) -> FactId {
-        match self {
-            Self::InferenceCall(call) => call.inference_call_id,
-            Self::DeveloperDecision(decision) => decision.decision_id,
-            Self::CiOutcome(outcome) => outcome.outcome_id,
-            Self::Push(push) => push.push_id,
-            Self::PullRequestMerge(merge) => merge.merge_id,
-            Self::PullRequestRevision(revision) => revision.revision_id,
-            Self::EditObservation(edit) => edit.observation_id,
-            Self::RejectedEdit(rejection) => rejection.rejection_id,
-            Self::RetryLinkage(linkage) => linkage.retry_linkage_id,
-            Self::SessionCommitObservation(observation) => observation.observation_id,
-            Self::RepositoryRename(rename) => rename.rename_id,
-        }
-    }
-
-    /// Returns the Session of a fact that may contain captured content.
-    pub fn session(&self) -> Option<&SessionId> {
-        match self {
-            Self::InferenceCall(call) => Some(&call.session_id),
-            Self::DeveloperDecision(decision) => Some(&decision.session_id),
-            Self::EditObservation(edit) => Some(&edit.session_id),
-            Self::RejectedEdit(rejection) => Some(&rejection.session_id),
-            Self::RetryLinkage(linkage) => Some(&linkage.session_id),
-            Self::CiOutcome(_)
-            | Self::Push(_)
-            | Self::PullRequestMerge(_)
-            | Self::PullRequestRevision(_)
-            | Self::SessionCommitObservation(_)
-            | Self::RepositoryRename(_) => None,
-        }
-    }
-}
-
 impl Snapshot<'_> {
     /// Returns the ids of the visible facts of a kind, in order. If given, only facts captured at
     /// or after the first time and before the second count.
@@ -152,29 +136,6 @@ impl Snapshot<'_> {
             to.map_or(i64::MAX, Instant::microseconds).into(),
         ];
         self.connection()?.all(&sql, &keys, |row| row.fact_id(0))
-    }
-
-    /// Returns the visible facts of a kind with these ids, ordered by id.
-    pub fn facts_of(
-        &mut self,
-        kind: FactTable,
-        ids: &[FactId],
-    ) -> Result<Vec<StoredFact>, StoreError> {
-        match kind {
-            FactTable::InferenceCalls => self.calls_of(ids),
-            FactTable::DeveloperDecisions => self.of(ids, StoredFact::DeveloperDecision),
-            FactTable::CiOutcomes => self.of(ids, StoredFact::CiOutcome),
-            FactTable::Pushes => self.of(ids, StoredFact::Push),
-            FactTable::PullRequestMerges => self.of(ids, StoredFact::PullRequestMerge),
-            FactTable::PullRequestRevisions => self.of(ids, StoredFact::PullRequestRevision),
-            FactTable::EditObservations => self.of(ids, StoredFact::EditObservation),
-            FactTable::RejectedEdits => self.of(ids, StoredFact::RejectedEdit),
-            FactTable::RetryLinkages => self.of(ids, StoredFact::RetryLinkage),
-            FactTable::SessionCommitObservations => {
-                self.of(ids, StoredFact::SessionCommitObservation)
-            }
-            FactTable::RepositoryRenames => self.of(ids, StoredFact::RepositoryRename),
-        }
     }
 
     fn of<F: Record>(

@@ -130,14 +130,14 @@ fn erasing_a_session_removes_its_content_and_keeps_its_facts(
 
     let forecast = erase(&database, &of_session("s"));
     assert_eq!(
-        forecast.facts,
-        ErasedFacts {
-            inference_calls: 2,
-            developer_decisions: 1,
-            edit_observations: 1,
-            rejected_edits: 1,
-            retry_linkages: 1,
-        }
+        forecast.facts.iter().collect::<Vec<_>>(),
+        [
+            (FactTable::InferenceCalls, 2),
+            (FactTable::DeveloperDecisions, 1),
+            (FactTable::EditObservations, 1),
+            (FactTable::RejectedEdits, 1),
+            (FactTable::RetryLinkages, 1),
+        ]
     );
     assert_eq!((forecast.sessions, forecast.shared_in_session), (1, 0));
     assert_eq!(forecast.shared_by_all, 1, "the system prompt of t");
@@ -178,7 +178,7 @@ fn erasing_a_session_removes_its_content_and_keeps_its_facts(
         ("because", "operator", at(9))
     );
     assert_eq!(row.subject, of_session("s"));
-    assert_eq!(row.erased.facts.inference_calls, 2);
+    assert_eq!(row.erased.facts.get(FactTable::InferenceCalls), 2);
     drop(snapshot);
     assert!(
         messages(&store, "s")
@@ -228,7 +228,12 @@ fn erasing_a_user_includes_nameless_calls_of_sessions_without_another_user(
         vec![call_with_payload(8, "alone", "a").user("ann").build()],
     );
     let subject = ErasureSubject::User(UserId::new("ann").unwrap());
-    assert_eq!(erase(&database, &subject).facts.inference_calls, 3);
+    assert_eq!(
+        erase(&database, &subject)
+            .facts
+            .get(FactTable::InferenceCalls),
+        3
+    );
     let mut snapshot = store.snapshot_now();
     let mut erased = Vec::new();
     for session_id in ["alone", "both", "other", "nobody"] {
@@ -264,8 +269,8 @@ fn content_older_than_a_moment_is_erased(
     let forecast = erase(&database, &ErasureSubject::OlderThan(at(3)));
     assert_eq!(
         (
-            forecast.facts.inference_calls,
-            forecast.facts.developer_decisions
+            forecast.facts.get(FactTable::InferenceCalls),
+            forecast.facts.get(FactTable::DeveloperDecisions)
         ),
         (2, 1)
     );
@@ -333,7 +338,7 @@ fn an_erasure_keeps_content_that_a_later_call_shares(
     append(&store, vec![call_with_payload(2, "s", "once").build()]);
     let before = messages(&store, "s")[1].clone();
     let erased = try_erase(&database, plan).unwrap();
-    assert_eq!(erased.facts.inference_calls, 1);
+    assert_eq!(erased.facts.get(FactTable::InferenceCalls), 1);
     let after = messages(&store, "s");
     assert!(after[0].0.is_empty());
     assert_eq!(after[1], before);
@@ -344,7 +349,12 @@ fn an_erasure_keeps_content_that_a_later_call_shares(
         "{refused:?}"
     );
     // The next plan includes both calls.
-    assert_eq!(erase(&database, &of_session("s")).facts.inference_calls, 1);
+    assert_eq!(
+        erase(&database, &of_session("s"))
+            .facts
+            .get(FactTable::InferenceCalls),
+        1
+    );
     assert_eq!(content_rows(&database), 0);
     verified(&database);
 }
@@ -360,7 +370,7 @@ fn a_large_erasure_uses_several_transactions(
     append(&store, vec![call_with_payload(1_000, "t", "again").build()]);
     let before = everything(&store, &["t"]);
     let forecast = erase(&database, &of_session("s"));
-    assert_eq!(forecast.facts.inference_calls, 600);
+    assert_eq!(forecast.facts.get(FactTable::InferenceCalls), 600);
     let log = store.snapshot_now().erasure_log(9, None).unwrap();
     assert_eq!(log.len(), 3);
     assert!(log.iter().all(|row| row.erasure_id == log[0].erasure_id));
@@ -461,7 +471,10 @@ fn a_restore_repeats_later_erasures_or_changes_nothing(
     let (last, _) = loaded.erased_again.last.unwrap();
     assert_eq!(last.as_str(), "other");
     // What is still there can be erased.
-    assert_eq!(erase(&database, &bob).facts.inference_calls, 1);
+    assert_eq!(
+        erase(&database, &bob).facts.get(FactTable::InferenceCalls),
+        1
+    );
     verified(&database);
 }
 

@@ -1,5 +1,7 @@
 //! What holds for every kind of fact that is one row.
 
+use svc_model::facts::SessionFactTables;
+
 use super::*;
 
 /// A kind of fact: its table, a fact with a given number as its id, whether a fact can be read, and
@@ -53,6 +55,21 @@ kinds! {
 fn every_kind_has_the_table_of_its_name() {
     for kind in FactTable::ALL {
         assert_eq!(kind::table(*kind).name, kind.as_str());
+    }
+}
+
+/// A payload of a Session that is not listed as content would survive an erasure.
+#[test]
+fn what_a_description_lists_are_columns_of_its_table() {
+    for table in kind::tables() {
+        let is_column = |column: &&str| table.insert.into.contains(column);
+        assert!(table.content.iter().all(is_column));
+        let has_payload = table.is_of_session() && table.has("raw");
+        assert!(!has_payload || table.content.contains(&"raw"));
+        assert!(table.event.is_none() || table.is_of_session());
+    }
+    for kind in SessionFactTables::KINDS {
+        assert!(kind::table(*kind).is_of_session(), "{kind}");
     }
 }
 

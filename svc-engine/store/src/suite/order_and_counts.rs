@@ -70,7 +70,7 @@ fn counted(database: &TestStore) -> BTreeMap<String, (u64, u64)> {
     let mut counted: BTreeMap<String, (u64, u64)> = FactTable::ALL
         .iter()
         .map(|table| {
-            let id = database_id(*table);
+            let id = kind::table(*table).id();
             let sql = format!(
                 "SELECT CAST(COUNT(*) AS TEXT), CAST(COUNT(CASE WHEN (SELECT q.action
                     FROM quarantine_log q WHERE q.org_id = f.org_id AND q.fact_table = '{table}'
@@ -86,21 +86,6 @@ fn counted(database: &TestStore) -> BTreeMap<String, (u64, u64)> {
     let sessions = number(&database.rows(sql, 1)[0], 0);
     counted.insert("sessions".to_owned(), (sessions, sessions));
     counted
-}
-
-fn database_id(table: FactTable) -> &'static str {
-    match table {
-        FactTable::InferenceCalls => "inference_call_id",
-        FactTable::DeveloperDecisions => "decision_id",
-        FactTable::CiOutcomes => "outcome_id",
-        FactTable::Pushes => "push_id",
-        FactTable::PullRequestMerges => "merge_id",
-        FactTable::PullRequestRevisions => "revision_id",
-        FactTable::EditObservations | FactTable::SessionCommitObservations => "observation_id",
-        FactTable::RejectedEdits => "rejection_id",
-        FactTable::RetryLinkages => "retry_linkage_id",
-        FactTable::RepositoryRenames => "rename_id",
-    }
 }
 
 /// Returns the stored counts.

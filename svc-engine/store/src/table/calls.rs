@@ -1,9 +1,14 @@
 //! Inference calls: scalars, the ordered ids of their messages, and their raw payload.
 
 use svc_model::evidence::LeftOut;
+use svc_model::ingest::GatewayProvider;
 use svc_model::json;
+use svc_model::query::TimelineEvent;
 
+use super::event::Event;
 use super::record::Table;
+use crate::pack::column::Columns;
+use crate::pack::model_call_id::ModelCallId;
 use crate::sql::connection::Insert;
 use crate::sql::error::{StoreError, corrupt};
 
@@ -27,15 +32,47 @@ pub(crate) const TABLE: Table = Table {
     members: &[
         "inference_call_id",
         "session_id",
+        "user_id",
+        "model",
         "observed_at_us",
         "captured_at_us",
     ],
     derived: &[],
     insert: INSERT,
-    select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.captured_at_us
-        FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1",
+    select: "SELECT f.inference_call_id, f.session_id, f.user_id, f.model, f.observed_at_us,
+        f.captured_at_us FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1",
     names: &[],
+    // Both list messages, which have a table of their own.
+    content: &["input_contents", "output_contents"],
+    event: Some(&Event {
+        columns: &[
+            "inference_call_id",
+            "observed_at_us",
+            "gateway_provider",
+            "model_provider",
+            "model",
+            "input_tokens",
+            "output_tokens",
+            "duration_ms",
+            "model_call_id",
+        ],
+        read: event,
+    }),
 };
+
+fn event(columns: &mut Columns<'_>) -> Result<TimelineEvent, StoreError> {
+    Ok(TimelineEvent::InferenceCall {
+        fact_id: columns.next()?,
+        occurred_at: columns.next()?,
+        gateway_provider: columns.next::<GatewayProvider>()?.into(),
+        model_provider: columns.next()?,
+        model: columns.next()?,
+        input_tokens: columns.next()?,
+        output_tokens: columns.next()?,
+        duration_ms: columns.next()?,
+        model_call_id: columns.next::<Option<ModelCallId>>()?.map(|id| id.0),
+    })
+}
 
 /// Returns what was left out in its stored form; `None` if nothing was.
 pub(crate) fn written(left_out: &LeftOut) -> Option<String> {

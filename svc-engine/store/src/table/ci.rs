@@ -4,6 +4,7 @@ use svc_engine_fact::CiOutcome;
 use svc_model::json::Text;
 use svc_model::query::RunUrl;
 
+use super::event::Event;
 use super::record::{Fact, Key, Place, table};
 use crate::pack::column::{OrZero, Packed};
 use crate::pack::identity;
@@ -59,6 +60,8 @@ macro_rules! by_result {
 }
 
 impl Fact for CiOutcome {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = by_result!(
         "passed",
         "failed",

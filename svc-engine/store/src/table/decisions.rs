@@ -2,9 +2,13 @@
 
 use svc_engine_fact::DeveloperDecision;
 use svc_model::facts::AgentHarness;
+use svc_model::open::Open;
+use svc_model::query::TimelineEvent;
 
+use super::event::{Event, file_path};
 use super::record::{Fact, table};
-use crate::pack::column::Packed;
+use crate::pack::column::{Columns, Packed};
+use crate::sql::error::StoreError;
 use crate::sql::value::Value;
 
 table! {
@@ -27,7 +31,42 @@ table! {
     derived "identity" = identity,
 }
 
-impl Fact for DeveloperDecision {}
+impl Fact for DeveloperDecision {
+    const CONTENT: &'static [&'static str] = &["raw"];
+    const EVENT: Option<&'static Event> = Some(&Event {
+        columns: &[
+            "decision_id",
+            "occurred_at_us",
+            "agent_harness",
+            "accepted",
+            "explicit",
+            "interaction_mode",
+            "file_path",
+            "call_id",
+            "commit_sha",
+        ],
+        read: event,
+    });
+}
+
+fn event(columns: &mut Columns<'_>) -> Result<TimelineEvent, StoreError> {
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let (accepted, explicit, interaction_mode) =
+        (columns.next()?, columns.next()?, columns.next()?);
+    let file_path = file_path(columns)?;
+    Ok(TimelineEvent::DeveloperDecision {
+        fact_id,
+        occurred_at,
+        agent_harness: Open::Known(agent_harness),
+        accepted,
+        explicit,
+        interaction_mode: Open::Known(interaction_mode),
+        has_file_path: file_path.is_some(),
+        file_path,
+        call_id: columns.next()?,
+        commit_sha: columns.next()?,
+    })
+}
 
 /// What tells a decision from the others of its Session at the same time.
 fn identity(decision: &DeveloperDecision) -> Value<'static> {

@@ -10,6 +10,7 @@ pub(crate) mod calls;
 pub(crate) mod ci;
 pub(crate) mod decisions;
 pub(crate) mod edits;
+pub(crate) mod event;
 pub(crate) mod kind;
 pub(crate) mod observations;
 pub(crate) mod pull_requests;

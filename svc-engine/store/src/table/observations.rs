@@ -2,6 +2,7 @@
 
 use svc_engine_fact::SessionCommitObservation;
 
+use super::event::Event;
 use super::record::{Fact, Place, table};
 
 table! {
@@ -17,5 +18,7 @@ table! {
 }
 
 impl Fact for SessionCommitObservation {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = &[Place::of_repository("observations")];
 }

@@ -2,6 +2,7 @@
 
 use svc_engine_fact::{PullRequest, PullRequestMerge, PullRequestRevision};
 
+use super::event::Event;
 use super::record::{Fact, Key, Place, table};
 use crate::pack::column::structure;
 
@@ -22,6 +23,8 @@ table! {
 }
 
 impl Fact for PullRequestRevision {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = &[
         Place::of_repository("revisions"),
         Place::of_head("revision_heads"),
@@ -53,6 +56,8 @@ table! {
 }
 
 impl Fact for PullRequestMerge {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = &[
         Place::of_repository("merges"),
         Place::of_head("merge_heads"),

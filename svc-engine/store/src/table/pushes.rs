@@ -2,6 +2,7 @@
 
 use svc_engine_fact::Push;
 
+use super::event::Event;
 use super::record::{Fact, Key, Place, table};
 
 table! {
@@ -19,6 +20,8 @@ table! {
 }
 
 impl Fact for Push {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = &[Place::of_repository("pushes")];
     const KEYS: &'static [Key] = &[
         Key::with(

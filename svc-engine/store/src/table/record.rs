@@ -3,8 +3,10 @@
 //! A fact is made ready for its row ([`super::row`]) on the sender's thread, so that the writer
 //! only inserts.
 
-use svc_model::id::FactId;
+use svc_model::id::{FactId, SessionId};
+use svc_model::json::Json;
 
+use super::event::Event;
 use crate::pack::column::Columns;
 use crate::sql::connection::Insert;
 use crate::sql::error::StoreError;
@@ -26,9 +28,23 @@ pub(crate) struct Table {
     pub(crate) select: &'static str,
     /// Where its facts name repositories.
     pub(crate) names: &'static [Place],
+    /// Its columns of captured content, which an erasure empties.
+    pub(crate) content: &'static [&'static str],
+    /// How its facts are read as events of their Session, if they are.
+    pub(crate) event: Option<&'static Event>,
 }
 
 impl Table {
+    /// Returns whether it has a column for a member of the fact.
+    pub(crate) fn has(&self, column: &str) -> bool {
+        self.members.contains(&column)
+    }
+
+    /// Returns whether its facts belong to a Session.
+    pub(crate) fn is_of_session(&self) -> bool {
+        self.has("session_id")
+    }
+
     /// Returns the column of the fact's id.
     pub(crate) const fn id(&self) -> &'static str {
         self.members[0]
@@ -52,6 +68,12 @@ pub(crate) trait Record: Sized {
 
     /// Returns the id of the fact.
     fn id(&self) -> FactId;
+
+    /// Returns the Session that the fact belongs to, if any.
+    fn session_id(&self) -> Option<&SessionId>;
+
+    /// Returns the payload of the sender, if it is kept.
+    fn raw(&self) -> Option<&Json>;
 
     /// Appends the values of its columns.
     fn write(self, row: &mut Vec<Value<'static>>);
@@ -177,6 +199,12 @@ pub(crate) trait Fact: Record {
     /// The columns besides a key that must be equal in a redelivery, separated by `, `.
     const IDENTITY: &'static str = "";
 
+    /// Its columns of captured content of a Session, which an erasure empties.
+    const CONTENT: &'static [&'static str];
+
+    /// How its facts are read as events of their Session, if they are.
+    const EVENT: Option<&'static Event>;
+
     /// Whether what the forge signed may stand beside what a token reported of the same.
     const SIGNED: bool = false;
 }
@@ -217,10 +245,20 @@ macro_rules! table {
                     " f WHERE COALESCE(f.org_id, '') = $1"
                 ),
                 names: <$fact as $crate::table::record::Fact>::NAMES,
+                content: <$fact as $crate::table::record::Fact>::CONTENT,
+                event: <$fact as $crate::table::record::Fact>::EVENT,
             };
 
             fn id(&self) -> svc_model::id::FactId {
                 self.$id_member
+            }
+
+            fn session_id(&self) -> Option<&svc_model::id::SessionId> {
+                None$(.or(table!(@session_id self $member)))+
+            }
+
+            fn raw(&self) -> Option<&svc_model::json::Json> {
+                None$(.or(table!(@raw self $member)))+
             }
 
             fn write(self, row: &mut Vec<$crate::sql::value::Value<'static>>) {
@@ -240,6 +278,18 @@ macro_rules! table {
                 })
             }
         }
+    };
+    (@session_id $fact:ident session_id) => {
+        Some(&$fact.session_id)
+    };
+    (@session_id $fact:ident $member:ident) => {
+        None
+    };
+    (@raw $fact:ident raw) => {
+        Some(&$fact.raw)
+    };
+    (@raw $fact:ident $member:ident) => {
+        None
     };
     (@write $member:expr, $row:ident) => {
         $crate::pack::column::Column::write($member, $row)

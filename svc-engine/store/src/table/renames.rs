@@ -2,6 +2,7 @@
 
 use svc_engine_fact::RepositoryRename;
 
+use super::event::Event;
 use super::record::{Fact, Key, Place, table};
 
 table! {
@@ -16,6 +17,8 @@ table! {
 }
 
 impl Fact for RepositoryRename {
+    const CONTENT: &'static [&'static str] = &[];
+    const EVENT: Option<&'static Event> = None;
     const NAMES: &'static [Place] = &[
         Place::given_up("renames_from", "old_repo"),
         Place::named("renames_to", "new_repo"),

@@ -1,9 +1,13 @@
 //! Retry linkages: one for each tool, file and pair of calls in a Session.
 
 use svc_engine_fact::RetryLinkage;
+use svc_model::open::Open;
+use svc_model::query::{RetryTool, TimelineEvent};
 
+use super::event::{Event, file_path};
 use super::record::{Fact, table};
-use crate::pack::column::Packed;
+use crate::pack::column::{Columns, Packed};
+use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
 
 table! {
@@ -22,7 +26,38 @@ table! {
     derived "identity" = identity,
 }
 
-impl Fact for RetryLinkage {}
+impl Fact for RetryLinkage {
+    const CONTENT: &'static [&'static str] = &["raw"];
+    const EVENT: Option<&'static Event> = Some(&Event {
+        columns: &[
+            "retry_linkage_id",
+            "occurred_at_us",
+            "agent_harness",
+            "file_path",
+            "tool_name",
+            "rejected_call_id",
+            "accepted_call_id",
+        ],
+        read: event,
+    });
+}
+
+fn event(columns: &mut Columns<'_>) -> Result<TimelineEvent, StoreError> {
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let file_path = file_path(columns)?;
+    let tool: String = columns.next()?;
+    let tool = RetryTool::from_wire(&tool).ok_or(corrupt("retry_linkages", "tool_name"))?;
+    Ok(TimelineEvent::RetryLinkage {
+        fact_id,
+        occurred_at,
+        agent_harness: Open::Known(agent_harness),
+        has_file_path: file_path.is_some(),
+        file_path,
+        tool_name: tool.into(),
+        rejected_call_id: columns.next()?,
+        accepted_call_id: columns.next()?,
+    })
+}
 
 /// What distinguishes the linkages of a Session.
 fn identity(linkage: &RetryLinkage) -> Value<'static> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use svc_model::limit::IDENTITY_BYTES_MAX;
 
-use super::sessions;
+use super::{kind, sessions};
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
 
@@ -49,38 +49,28 @@ impl ClaimKind {
         }
     }
 
-    /// Returns the tables whose facts make such claims, and the column that holds the value.
-    pub(crate) const fn facts(self) -> (&'static [&'static str], &'static str) {
+    /// Returns the column that holds the value.
+    pub(crate) const fn column(self) -> &'static str {
         match self {
-            Self::User => (
-                &[
-                    "inference_calls",
-                    "developer_decisions",
-                    "edit_observations",
-                    "rejected_edits",
-                    "retry_linkages",
-                ],
-                "user_id",
-            ),
-            Self::Model => (&["inference_calls"], "model"),
-            Self::Harness => (
-                &[
-                    "developer_decisions",
-                    "edit_observations",
-                    "rejected_edits",
-                    "retry_linkages",
-                ],
-                "agent_harness",
-            ),
-            Self::Repository => (&["session_commit_observations"], "repo"),
+            Self::User => "user_id",
+            Self::Model => "model",
+            Self::Harness => "agent_harness",
+            Self::Repository => "repo",
         }
+    }
+
+    /// Returns the tables whose facts make such claims: those of a Session with the column.
+    pub(crate) fn tables(self) -> impl Iterator<Item = &'static str> {
+        kind::tables()
+            .filter(move |table| table.is_of_session() && table.has(self.column()))
+            .map(|table| table.name)
     }
 
     /// Returns the condition that some visible fact of a Session proves a value. The organization,
     /// the Session and the value are expressions.
     pub(crate) fn proof(self, org_id: &str, session_id: &str, value: &str) -> String {
-        let (tables, column) = self.facts();
-        let proofs = tables.iter().map(|table| {
+        let column = self.column();
+        let proofs = self.tables().map(|table| {
             let condition = sessions::of_session(table, org_id, session_id);
             format!(
                 "EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition} \

@@ -1,6 +1,6 @@
 //! Which facts belong to a Session, as conditions of statements.
 
-use super::calls;
+use super::{calls, kind};
 
 /// The condition that a call belongs to a Session. The organization and the Session are
 /// expressions. Calls have no index that begins with the id of their Session, because each new
@@ -31,22 +31,16 @@ pub(crate) fn of_session(table: &str, org_id: &str, session_id: &str) -> String 
     format!("f.org_id = {org_id} AND f.session_id = {session_id}")
 }
 
-/// The tables whose facts belong to a Session.
-const TABLES: [&str; 6] = [
-    "inference_calls",
-    "developer_decisions",
-    "edit_observations",
-    "rejected_edits",
-    "retry_linkages",
-    "session_commit_observations",
-];
-
 /// Returns the condition that some visible fact belongs to the Session of `row`.
 pub(crate) fn exists(row: &str) -> String {
     let (org_id, session_id) = (format!("{row}.org_id"), format!("{row}.session_id"));
-    let exist = TABLES.map(|table| {
-        let condition = of_session(table, &org_id, &session_id);
-        format!("EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition})")
+    let tables = kind::tables().filter(|table| table.is_of_session());
+    let exist = tables.map(|table| {
+        let condition = of_session(table.name, &org_id, &session_id);
+        format!(
+            "EXISTS (SELECT 1 FROM visible_{} f WHERE {condition})",
+            table.name
+        )
     });
-    format!("({})", exist.join(" OR "))
+    format!("({})", exist.collect::<Vec<_>>().join(" OR "))
 }

@@ -3,10 +3,6 @@
 //! Content is written in sorted order, and then the row of the organization is locked, so servers
 //! on one database never wait in a circle.
 
-use svc_engine_fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -19,6 +15,7 @@ use super::kind::Kind;
 use super::outcome::Outcome;
 use super::traces::Traces;
 use crate::sql::error::StoreError;
+use crate::table::kind::kinds;
 use crate::table::row::Stamp;
 
 /// Returns the facts of one kind, with their positions.
@@ -35,8 +32,8 @@ macro_rules! of_kind {
     };
 }
 
-/// Declares the kinds of fact, in the order in which a transaction writes them.
-macro_rules! kinds {
+/// Declares what can be appended, and how each kind is written.
+macro_rules! append {
     ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
         /// A fact to store.
         #[derive(Debug)]
@@ -77,6 +74,15 @@ macro_rules! kinds {
                 match self {
                     $(Self::$kind(_) => FactTable::$table,)+
                 }
+            }
+
+            /// Returns whether preparing the fact takes almost no time, because there is little to
+            /// serialise and compress.
+            pub(crate) fn is_small(&self) -> bool {
+                let raw = match self {
+                    $(Self::$kind(fact) => fact.raw(),)+
+                };
+                raw.is_none_or(|raw| raw.fits(SMALL_BYTES_MAX))
             }
 
             /// Prepares the fact.
@@ -139,51 +145,9 @@ macro_rules! kinds {
 /// The maximum canonical bytes of a raw payload that is prepared without a thread of its own.
 const SMALL_BYTES_MAX: usize = 64 * 1024;
 
-impl Append {
-    /// Returns whether preparing the fact takes almost no time, because there is little to
-    /// serialise and compress.
-    pub(crate) fn is_small(&self) -> bool {
-        let raw = match self {
-            Self::DeveloperDecision(fact) => &fact.raw,
-            Self::EditObservation(fact) => &fact.raw,
-            Self::RejectedEdit(fact) => &fact.raw,
-            Self::RetryLinkage(fact) => &fact.raw,
-            Self::CiOutcome(fact) => &fact.raw,
-            // A call is encoded already, and the other kinds are small.
-            Self::InferenceCall(_)
-            | Self::Push(_)
-            | Self::PullRequestRevision(_)
-            | Self::PullRequestMerge(_)
-            | Self::RepositoryRename(_)
-            | Self::SessionCommitObservation(_) => return true,
-        };
-        raw.fits(SMALL_BYTES_MAX)
-    }
-}
-
-kinds! {
+kinds! { append
     /// A model call.
     InferenceCall(Encoded) in InferenceCalls,
-    /// An accepted or rejected proposal.
-    DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
-    /// What became of an applied edit.
-    EditObservation(EditObservation) in EditObservations,
-    /// A refused edit.
-    RejectedEdit(RejectedEdit) in RejectedEdits,
-    /// A refused edit and the edit that was accepted instead.
-    RetryLinkage(RetryLinkage) in RetryLinkages,
-    /// A push to a branch.
-    Push(Push) in Pushes,
-    /// A pull request when it was opened or changed.
-    PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
-    /// A merged pull request.
-    PullRequestMerge(PullRequestMerge) in PullRequestMerges,
-    /// A renamed repository.
-    RepositoryRename(RepositoryRename) in RepositoryRenames,
-    /// The outcome of a CI run.
-    CiOutcome(CiOutcome) in CiOutcomes,
-    /// A link between a Session and a commit.
-    SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
 }
 
 /// The delivery of one sender. It is stored as a whole or not at all.

@@ -1,6 +1,7 @@
 //! Facts that are one row each: how they are written.
 
 use svc_model::id::OrgId;
+use svc_model::json::Json;
 use svc_model::time::Instant;
 
 use super::appending::Appending;
@@ -9,11 +10,15 @@ use super::outcome::Outcome;
 use super::traces::Traces;
 use super::{redelivery, signed_outcomes};
 use crate::sql::error::StoreError;
-use crate::table::record::Fact;
+use crate::table::record::{Fact, Record};
 use crate::table::row::{NewRow, Stamp};
 
 impl<F: Fact> Kind for F {
     type Prepared = NewRow;
+
+    fn raw(&self) -> Option<&Json> {
+        Record::raw(self)
+    }
 
     fn prepare(self: Box<Self>, org_id: &OrgId) -> NewRow {
         NewRow::of(*self, org_id)

@@ -1,6 +1,7 @@
 //! What the writer asks of every kind of fact.
 
 use svc_model::id::OrgId;
+use svc_model::json::Json;
 use svc_model::time::Instant;
 
 use super::appending::Appending;
@@ -13,6 +14,11 @@ use crate::table::row::Stamp;
 pub(crate) trait Kind: Sized {
     /// The form that the writer takes.
     type Prepared;
+
+    /// Returns the payload that preparing it compresses. A call is encoded already.
+    fn raw(&self) -> Option<&Json> {
+        None
+    }
 
     /// Returns the cost of writing it, in units of a small row.
     fn weight(fact: &Self::Prepared) -> usize;

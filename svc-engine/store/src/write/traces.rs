@@ -29,7 +29,7 @@ impl<'a> Traces<'a> {
                 session_id,
                 user_id: row.text(table, "user_id"),
                 observed_at: at,
-                model: None,
+                model: row.text(table, "model"),
                 agent_harness: row.text(table, "agent_harness"),
                 repo: row.text(table, "repo"),
             });

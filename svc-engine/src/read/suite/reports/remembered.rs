@@ -198,7 +198,7 @@ fn an_erased_text_leaves_remembered_reports(
     ]);
     stage.add([edited(12, "t1")]);
     reports.check_new();
-    assert_eq!(stage.erase("s").facts.edit_observations, 1);
+    assert_eq!(stage.erase("s").facts.get(FactTable::EditObservations), 1);
     reports.check_new();
     let hits = reports.hits("calls");
     stage.add([stage.call_with_answer(2, "t", GUESSED)]);

@@ -136,7 +136,7 @@ impl OfOrganization {
             }
         }
         for other in others {
-            if let Some(order) = self.facts.get(&(other.kept.kind, other.id)) {
+            if let Some(order) = self.facts.get(&(other.kind, other.id)) {
                 of_orders[*order].1.push(other);
             }
         }

@@ -7,13 +7,15 @@ use svc_engine_fact::deadline::Deadline;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId, SessionId, UserId};
 
+use super::log::COLUMNS;
 use super::plan::{ERASURES, ErasurePlan, needs_of};
-use super::select::{Call, Kept, Other, Selected};
+use super::select::{Call, Other, Selected, emptying};
 use super::{Erased, ErasureOrder, ErasureSubject};
 use crate::pack::id_list::write_ids;
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
+use crate::table::kind;
 use crate::write::ledger::Ledger;
 use crate::write::transaction::{self, Moments, Transaction};
 
@@ -47,12 +49,6 @@ const DELETE_CONTENTS: Lookup<'_> = Lookup {
     select: "DELETE FROM content WHERE content_id",
     then: " RETURNING CAST(OCTET_LENGTH(bytes) AS BIGINT)",
 };
-const APPEND: &str =
-    "INSERT INTO erasure_log (erasure_id, org_id, session_id, user_id, older_than_us,
-        inference_calls, developer_decisions, edit_observations, rejected_edits, retry_linkages,
-        contents, stored_bytes, reason, recorded_at_us, client_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-    RETURNING erasure_revision";
 const MARK: Insert = Insert {
     into: "INSERT INTO erased_facts (org_id, session_id, fact_table, fact_id, byte_count,
         erased_at_us, erasure_revision)",
@@ -275,15 +271,13 @@ fn erase_others(
     others: &[Other],
     erased: &mut Erased,
 ) -> Result<Vec<Marked>, StoreError> {
-    let mut of_kind: BTreeMap<FactTable, (Kept, Vec<Value<'static>>)> = BTreeMap::new();
+    let mut of_kind: BTreeMap<FactTable, Vec<Value<'static>>> = BTreeMap::new();
     for other in others {
-        let kept = of_kind.entry(other.kept.kind);
-        let (_, ids) = kept.or_insert_with(|| (other.kept, Vec::new()));
-        ids.push(other.id.into());
+        of_kind.entry(other.kind).or_default().push(other.id.into());
         erased.stored_bytes += other.bytes;
     }
-    for (kept, ids) in of_kind.values() {
-        let (text, values) = kept.emptying();
+    for (kind, ids) in &of_kind {
+        let (text, values) = emptying(kind::table(*kind));
         let lookup = Lookup {
             select: &text,
             then: "",
@@ -291,7 +285,7 @@ fn erase_others(
         let connection = &mut *transaction.connection;
         connection.lookup(&lookup, &values, ids, |_| Ok(()))?;
     }
-    let marked = |other: &Other| (other.kept.kind, other.id, other.session, other.bytes);
+    let marked = |other: &Other| (other.kind, other.id, other.session, other.bytes);
     Ok(others.iter().map(marked).collect())
 }
 
@@ -307,26 +301,30 @@ fn append(
         ErasureSubject::OlderThan(moment) => (None, None, Some(*moment)),
     };
     let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
-    let facts = &erased.facts;
-    let values = [
-        Value::OwnText(order.erasure_id.to_string()),
+    let mut values = vec![
         transaction.org_id.as_str().into(),
+        Value::OwnText(order.erasure_id.to_string()),
         session_id.map(SessionId::as_str).into(),
         user_id.map(UserId::as_str).into(),
         older_than.into(),
-        number(facts.inference_calls),
-        number(facts.developer_decisions),
-        number(facts.edit_observations),
-        number(facts.rejected_edits),
-        number(facts.retry_linkages),
+    ];
+    values.extend(erased.facts.iter().map(|(_, count)| number(count)));
+    values.extend([
         number(erased.contents),
         number(erased.stored_bytes),
         Value::Text(&order.reason),
         order.recorded_at.into(),
         Value::Text(&order.client_id),
-    ];
+    ]);
+    let places = (1..=values.len()).map(|place| format!("${place}"));
+    // The log gives the revision itself.
+    let text = format!(
+        "INSERT INTO erasure_log (org_id, {}) VALUES ({}) RETURNING erasure_revision",
+        COLUMNS[1..].join(", "),
+        places.collect::<Vec<_>>().join(", ")
+    );
     let connection = &mut *transaction.connection;
-    let revision = connection.first(APPEND, &values, |row| row.count(0))?;
+    let revision = connection.first(&text, &values, |row| row.count(0))?;
     revision.ok_or(corrupt("erasure_log", "no revision was given"))
 }
 

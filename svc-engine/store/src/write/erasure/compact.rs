@@ -7,18 +7,15 @@
 use crate::sql::connection::Connection;
 use crate::sql::driver::Compaction;
 use crate::sql::error::StoreError;
+use crate::table::kind;
 use crate::write::ledger::Ledger;
 
-/// The tables that hold captured content.
-const TABLES: [&str; 7] = [
-    "content",
-    "raw_payloads",
-    "inference_calls",
-    "developer_decisions",
-    "edit_observations",
-    "rejected_edits",
-    "retry_linkages",
-];
+/// Returns the tables that hold captured content.
+fn tables() -> Vec<&'static str> {
+    let mut tables = vec!["content", "raw_payloads"];
+    tables.extend(kind::with_content().map(|kind| kind::table(kind).name));
+    tables
+}
 
 impl Ledger {
     /// Rewrites the files of the database without deleted data: the whole SQLite file and its log,
@@ -46,10 +43,10 @@ impl Ledger {
 
 /// Refuses a connection that could erase content and not rewrite the files that hold it.
 pub(crate) fn check_compaction(connection: &mut Connection) -> Result<(), StoreError> {
-    connection.check_compaction(&TABLES)
+    connection.check_compaction(&tables())
 }
 
 /// Does what [`Ledger::compact`] does.
 pub(crate) fn compact(connection: &mut Connection) -> Result<Compaction, StoreError> {
-    connection.compact(&TABLES)
+    connection.compact(&tables())
 }

@@ -1,6 +1,7 @@
 //! The log of erasures, and which facts are erased.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
@@ -12,6 +13,7 @@ use crate::read::snapshot::Snapshot;
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
+use crate::table::kind;
 
 /// A row of the log: one transaction of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,27 +34,26 @@ pub struct ErasureRow {
     pub client_id: String,
 }
 
-const COLUMNS: [&str; 15] = [
-    "erasure_revision",
-    "erasure_id",
-    "session_id",
-    "user_id",
-    "older_than_us",
-    "inference_calls",
-    "developer_decisions",
-    "edit_observations",
-    "rejected_edits",
-    "retry_linkages",
-    "contents",
-    "stored_bytes",
-    "reason",
-    "recorded_at_us",
-    "client_id",
-];
-const LOG: &str = "SELECT erasure_revision, erasure_id, session_id, user_id, older_than_us,
-        inference_calls, developer_decisions, edit_observations, rejected_edits, retry_linkages,
-        contents, stored_bytes, reason, recorded_at_us, client_id
-    FROM erasure_log WHERE (org_id || '') = $1 AND erasure_revision < $3
+/// The columns of the log, the counts of facts among them.
+pub(crate) static COLUMNS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut columns = vec![
+        "erasure_revision",
+        "erasure_id",
+        "session_id",
+        "user_id",
+        "older_than_us",
+    ];
+    columns.extend(kind::with_content().map(FactTable::as_str));
+    columns.extend([
+        "contents",
+        "stored_bytes",
+        "reason",
+        "recorded_at_us",
+        "client_id",
+    ]);
+    columns
+});
+const LOG: &str = "FROM erasure_log WHERE (org_id || '') = $1 AND erasure_revision < $3
     ORDER BY erasure_revision DESC LIMIT $2";
 const ERASED_CALLS: &str = "SELECT e.fact_id, e.erased_at_us FROM erased_facts e
     WHERE e.org_id = $1 AND e.session_id = $2 AND e.fact_table = 'inference_calls'
@@ -79,14 +80,12 @@ fn read(row: &Row<'_>) -> Result<ErasureRow, StoreError> {
         _ => return Err(corrupt("erasure_log", "of what")),
     };
     let mut count = || columns.next::<i64>().map(i64::unsigned_abs);
+    let mut facts = ErasedFacts::default();
+    for kind in kind::with_content() {
+        facts.count(kind, count()?);
+    }
     let erased = Erased {
-        facts: ErasedFacts {
-            inference_calls: count()?,
-            developer_decisions: count()?,
-            edit_observations: count()?,
-            rejected_edits: count()?,
-            retry_linkages: count()?,
-        },
+        facts,
         contents: count()?,
         stored_bytes: count()?,
     };
@@ -119,12 +118,13 @@ impl Snapshot<'_> {
         before: Option<u64>,
     ) -> Result<Vec<ErasureRow>, StoreError> {
         let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let sql = format!("SELECT {} {LOG}", COLUMNS.join(", "));
         let keys = [
             self.org_id.as_str().into(),
             number(rows_max),
             number(before.unwrap_or(u64::MAX)),
         ];
-        let mut rows = self.connection()?.all(LOG, &keys, read)?;
+        let mut rows = self.connection()?.all(&sql, &keys, read)?;
         rows.reverse();
         Ok(rows)
     }

@@ -25,9 +25,12 @@ mod log;
 mod plan;
 mod select;
 
+use svc_model::facts::FactTable;
 use svc_model::id::{SessionId, UserId};
 use svc_model::time::Instant;
 use uuid::Uuid;
+
+use crate::table::kind;
 
 pub use self::again::{ErasedAgain, KeptErasures};
 pub(crate) use self::compact::{check_compaction, compact};
@@ -64,35 +67,33 @@ pub struct ErasureOrder {
 
 /// The number of facts of each kind that holds captured content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ErasedFacts {
-    /// Inference calls.
-    pub inference_calls: u64,
-    /// Developer decisions.
-    pub developer_decisions: u64,
-    /// Edit observations.
-    pub edit_observations: u64,
-    /// Rejected edits.
-    pub rejected_edits: u64,
-    /// Retry linkages.
-    pub retry_linkages: u64,
-}
+pub struct ErasedFacts([u64; FactTable::ALL.len()]);
 
 impl ErasedFacts {
+    /// Returns the number of facts of a kind.
+    pub const fn get(&self, kind: FactTable) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// Returns the kinds that hold captured content, and the number of facts of each.
+    pub fn iter(&self) -> impl Iterator<Item = (FactTable, u64)> {
+        kind::with_content().map(|kind| (kind, self.get(kind)))
+    }
+
     /// Returns the number of facts of all kinds.
-    pub const fn total(&self) -> u64 {
-        self.inference_calls
-            + self.developer_decisions
-            + self.edit_observations
-            + self.rejected_edits
-            + self.retry_linkages
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds to the number of facts of a kind.
+    pub(crate) const fn count(&mut self, kind: FactTable, more: u64) {
+        self.0[kind as usize] += more;
     }
 
     fn add(&mut self, other: &Self) {
-        self.inference_calls += other.inference_calls;
-        self.developer_decisions += other.developer_decisions;
-        self.edit_observations += other.edit_observations;
-        self.rejected_edits += other.rejected_edits;
-        self.retry_linkages += other.retry_linkages;
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
     }
 }
 

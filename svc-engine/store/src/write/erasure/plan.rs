@@ -217,12 +217,10 @@ impl ErasurePlan {
     }
 
     fn facts(&self) -> ErasedFacts {
-        let mut facts = ErasedFacts {
-            inference_calls: self.selected.calls.len() as u64,
-            ..ErasedFacts::default()
-        };
+        let mut facts = ErasedFacts::default();
+        facts.count(FactTable::InferenceCalls, self.selected.calls.len() as u64);
         for other in &self.selected.others {
-            facts.count(other.kept.kind, 1);
+            facts.count(other.kind, 1);
         }
         facts
     }
@@ -260,25 +258,6 @@ impl ErasurePlan {
             Ok(())
         })?;
         Ok(forecast)
-    }
-}
-
-impl ErasedFacts {
-    /// Adds to the count of a kind. Kinds without captured content are not counted.
-    pub(crate) const fn count(&mut self, kind: FactTable, more: u64) {
-        match kind {
-            FactTable::InferenceCalls => self.inference_calls += more,
-            FactTable::DeveloperDecisions => self.developer_decisions += more,
-            FactTable::EditObservations => self.edit_observations += more,
-            FactTable::RejectedEdits => self.rejected_edits += more,
-            FactTable::RetryLinkages => self.retry_linkages += more,
-            FactTable::CiOutcomes
-            | FactTable::Pushes
-            | FactTable::PullRequestMerges
-            | FactTable::PullRequestRevisions
-            | FactTable::SessionCommitObservations
-            | FactTable::RepositoryRenames => {}
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::read::snapshot::Snapshot;
 use crate::sql::connection::{Connection, Lookup};
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
+use crate::table::record::Table;
 use crate::table::session_claims::ClaimKind;
 use crate::table::{kind, session_claims, sessions};
 
@@ -18,69 +19,38 @@ use crate::table::{kind, session_claims, sessions};
 const TEXT: &[u8] = b"\"\"";
 const RAW: &[u8] = b"null";
 
-/// A kind of fact whose captured content is in its own row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
-    pub(crate) kind: FactTable,
-    /// The columns that hold texts.
-    texts: &'static [&'static str],
+/// Returns the tables whose facts hold captured content of a Session in their own rows.
+fn others() -> impl Iterator<Item = (FactTable, &'static Table)> {
+    kind::with_content()
+        .filter(|kind| *kind != FactTable::InferenceCalls)
+        .map(|kind| (kind, kind::table(kind)))
 }
 
-/// The kinds other than Inference calls that hold captured content of a Session. Each has a column
-/// `raw`.
-pub(crate) const KEPT: [Kept; 4] = [
-    Kept {
-        kind: FactTable::DeveloperDecisions,
-        texts: &[],
-    },
-    Kept {
-        kind: FactTable::EditObservations,
-        texts: &["applied_text", "observed_file_text"],
-    },
-    Kept {
-        kind: FactTable::RejectedEdits,
-        texts: &["proposed"],
-    },
-    Kept {
-        kind: FactTable::RetryLinkages,
-        texts: &[],
-    },
-];
-
-impl Kept {
-    /// Returns the column that holds the fact's id.
-    pub(crate) fn id(&self) -> &'static str {
-        kind::table(self.kind).id()
-    }
-
-    fn selection(&self) -> String {
-        let mut bytes = "OCTET_LENGTH(f.raw)".to_owned();
-        for text in self.texts {
-            bytes.extend([" + OCTET_LENGTH(f.", text, ")"]);
-        }
-        format!(
-            "f.{id}, f.session_id, f.user_id, CAST({bytes} AS BIGINT) FROM {table} f",
-            id = self.id(),
-            table = self.kind,
-        )
-    }
-
-    /// Returns the statement that empties facts, up to their ids, and its first values.
-    pub(crate) fn emptying(&self) -> (String, Vec<Value<'static>>) {
-        let mut text = format!("UPDATE {} SET raw = $1", self.kind);
-        let mut values = vec![Value::OwnBlob(packing::cell(RAW.to_vec()))];
-        for (column, place) in self.texts.iter().zip(2_u8..) {
-            text.extend([", ", column, " = $", &place.to_string()]);
-            values.push(Value::OwnBlob(packing::cell(TEXT.to_vec())));
-        }
-        text.extend([" WHERE ", self.id()]);
-        (text, values)
-    }
+fn selection(table: &Table) -> String {
+    let bytes = table.content.iter();
+    let bytes = bytes.map(|column| format!("OCTET_LENGTH(f.{column})"));
+    format!(
+        "f.{id}, f.session_id, f.user_id, CAST({bytes} AS BIGINT) FROM {name} f",
+        id = table.id(),
+        bytes = bytes.collect::<Vec<_>>().join(" + "),
+        name = table.name,
+    )
 }
 
-/// Returns the bytes of a column after its content was erased: of `raw`, or of a text.
-pub(crate) fn erased_cell(is_raw: bool) -> Vec<u8> {
-    packing::cell(if is_raw { RAW } else { TEXT }.to_vec())
+/// Returns the statement that empties facts, up to their ids, and its first values.
+pub(crate) fn emptying(table: &Table) -> (String, Vec<Value<'static>>) {
+    let cells = (1..).zip(table.content);
+    let cells = cells.map(|(place, column)| format!("{column} = ${place}"));
+    let cells = cells.collect::<Vec<_>>().join(", ");
+    let text = format!("UPDATE {} SET {cells} WHERE {}", table.name, table.id());
+    let values = table.content.iter();
+    let values = values.map(|column| Value::OwnBlob(erased_cell(column)));
+    (text, values.collect())
+}
+
+/// Returns the bytes of a column after its content was erased.
+pub(crate) fn erased_cell(column: &str) -> Vec<u8> {
+    packing::cell(if column == "raw" { RAW } else { TEXT }.to_vec())
 }
 
 /// An Inference call whose content is to be erased.
@@ -95,7 +65,7 @@ pub(crate) struct Call {
 /// Another fact whose content is to be erased.
 #[derive(Clone, Debug)]
 pub(crate) struct Other {
-    pub(crate) kept: Kept,
+    pub(crate) kind: FactTable,
     pub(crate) id: FactId,
     pub(crate) session: u32,
     pub(crate) bytes: u64,
@@ -133,10 +103,10 @@ impl Selected {
         Ok(())
     }
 
-    /// Adds the fact in a row of [`Kept::selection`].
-    fn add_other(&mut self, kept: Kept, row: &Row<'_>) -> Result<(), StoreError> {
+    /// Adds the fact in a row of [`selection`].
+    fn add_other(&mut self, kind: FactTable, row: &Row<'_>) -> Result<(), StoreError> {
         let other = Other {
-            kept,
+            kind,
             id: row.fact_id(0)?,
             session: self.session(row.text(1)?),
             bytes: row.count(3)?,
@@ -262,17 +232,12 @@ impl Snapshot<'_> {
             }
             Ok(())
         })?;
-        for kept in KEPT {
-            let text = unerased(
-                every_row,
-                &kept.selection(),
-                &condition(kept.kind.as_str()),
-                kept.kind,
-                kept.id(),
-            );
+        for (kind, table) in others() {
+            let (selection, condition) = (selection(table), condition(table.name));
+            let text = unerased(every_row, &selection, &condition, kind, table.id());
             self.connection()?.each(&text, &keys, |row| {
                 if is_meant(row)? {
-                    selected.add_other(kept, row)?;
+                    selected.add_other(kind, row)?;
                 }
                 Ok(())
             })?;
@@ -325,16 +290,16 @@ pub(crate) fn unerased_of<T>(
         then: "",
     };
     connection.lookup(&lookup, &shared, &ids(calls), |row| selected.add_call(row))?;
-    for kept in KEPT {
-        let id = kept.id();
-        let text = unerased("", &kept.selection(), OF_ORGANIZATION, kept.kind, id)
-            + &format!(" AND f.{id}");
+    for (kind, table) in others() {
+        let id = table.id();
+        let text =
+            unerased("", &selection(table), OF_ORGANIZATION, kind, id) + &format!(" AND f.{id}");
         let lookup = Lookup {
             select: &text,
             then: "",
         };
-        connection.lookup(&lookup, &shared, &ids(kept.kind), |row| {
-            selected.add_other(kept, row)
+        connection.lookup(&lookup, &shared, &ids(kind), |row| {
+            selected.add_other(kind, row)
         })?;
     }
     Ok(selected)

@@ -42,8 +42,8 @@ fn proof(kind: ClaimKind, row: &str, value: &str) -> String {
 /// be too high, but never too low.
 fn another(kind: ClaimKind, row: &str, value: &str) -> String {
     let letter = kind.letter();
-    let (tables, column) = kind.facts();
-    let facts = tables.iter().map(|table| {
+    let column = kind.column();
+    let facts = kind.tables().map(|table| {
         let condition = sessions::of_session(table, "z.org_id", "z.session_id");
         format!(
             "EXISTS (SELECT 1 FROM visible_{table} f WHERE {condition} \
