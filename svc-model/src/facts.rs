@@ -14,8 +14,8 @@ use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Declares the kinds of fact. Each has a text for the kind and one for its count, which is a member
-/// of [`FactTables`], and of [`SessionFactTables`] if its facts are events of a Session.
+/// Declares the kinds of fact. Each has a text for the kind and one for its count, which is a
+/// member of [`FactTables`], and of [`SessionFactTables`] if its facts are events of a Session.
 macro_rules! kinds {
     (@kind $kind:ident $member:ident) => {
         FactTable::$kind
@@ -27,7 +27,8 @@ macro_rules! kinds {
         $member:ident $(and Session: $of_session:ident)?,
     )+) => {
         closed_set! {
-            /// The kinds of fact, one table each. A Session is not a fact, so it cannot be quarantined.
+            /// The kinds of fact, one table each. A Session is not a fact, so it cannot be
+            /// quarantined.
             pub enum FactTable {
                 $(#[doc = $of_kind] $kind = $wire,)+
             }

@@ -300,14 +300,43 @@ pub enum TimelineEvent {
     },
 }
 
-/// The kinds of event, as they are written on the wire.
-const EVENT_TYPES: [&str; 5] = [
-    "inference_call",
-    "developer_decision",
-    "edit_observation",
-    "rejected_edit",
-    "retry_linkage",
-];
+/// Declares the words of events on the wire, and reads what all events have.
+macro_rules! events {
+    ($($event:ident = $word:literal,)+) => {
+        const EVENT_TYPES: &[&str] = &[$($word),+];
+
+        impl TimelineEvent {
+            /// Returns when the event occurred.
+            pub const fn occurred_at(&self) -> Instant {
+                match self {
+                    $(Self::$event { occurred_at, .. })|+ => *occurred_at,
+                }
+            }
+
+            /// Returns the id of the fact.
+            pub const fn fact_id(&self) -> FactId {
+                match self {
+                    $(Self::$event { fact_id, .. })|+ => *fact_id,
+                }
+            }
+
+            /// Returns the kind of event, as it is written on the wire.
+            pub const fn event_type(&self) -> &'static str {
+                match self {
+                    $(Self::$event { .. } => $word,)+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    InferenceCall = "inference_call",
+    DeveloperDecision = "developer_decision",
+    EditObservation = "edit_observation",
+    RejectedEdit = "rejected_edit",
+    RetryLinkage = "retry_linkage",
+}
 
 impl Vocabulary for TimelineEvent {
     fn word(&self) -> &'static str {
@@ -340,39 +369,6 @@ impl TimelineEvent {
             | Self::EditObservation { file_path, .. }
             | Self::RejectedEdit { file_path, .. }
             | Self::RetryLinkage { file_path, .. } => file_path.as_deref(),
-        }
-    }
-
-    /// Returns when the event occurred.
-    pub const fn occurred_at(&self) -> Instant {
-        match self {
-            Self::InferenceCall { occurred_at, .. }
-            | Self::DeveloperDecision { occurred_at, .. }
-            | Self::EditObservation { occurred_at, .. }
-            | Self::RejectedEdit { occurred_at, .. }
-            | Self::RetryLinkage { occurred_at, .. } => *occurred_at,
-        }
-    }
-
-    /// Returns the id of the fact.
-    pub const fn fact_id(&self) -> FactId {
-        match self {
-            Self::InferenceCall { fact_id, .. }
-            | Self::DeveloperDecision { fact_id, .. }
-            | Self::EditObservation { fact_id, .. }
-            | Self::RejectedEdit { fact_id, .. }
-            | Self::RetryLinkage { fact_id, .. } => *fact_id,
-        }
-    }
-
-    /// Returns the kind of event, as it is written on the wire.
-    pub const fn event_type(&self) -> &'static str {
-        match self {
-            Self::InferenceCall { .. } => "inference_call",
-            Self::DeveloperDecision { .. } => "developer_decision",
-            Self::EditObservation { .. } => "edit_observation",
-            Self::RejectedEdit { .. } => "rejected_edit",
-            Self::RetryLinkage { .. } => "retry_linkage",
         }
     }
 }

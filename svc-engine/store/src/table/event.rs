@@ -1,5 +1,5 @@
-//! Events of a Session's timeline: which columns of a fact they show. Content and users are not even
-//! read.
+//! Events of a Session's timeline: which columns of a fact they show. Content and users are not
+//! even read.
 
 use svc_model::query::TimelineEvent;
 

@@ -1,10 +1,10 @@
 //! What the tables of facts hold: one file for each kind of fact.
 //!
 //! From one description of a kind ([`record`]) follow inserting, reading back, telling a redelivery
-//! from a conflict, touching the Session, claiming the names of the repository, counting, and
-//! quarantine. Descriptions run no statement, so that reading and writing cannot differ in what
-//! they take a table to be. They use [`crate::pack`] for the forms of their columns and
-//! [`crate::sql`] for values and the parts of statements.
+//! from a conflict, touching the Session, claiming the names of the repository, counting,
+//! quarantine, timelines, erasure, export, and verification. Descriptions run no statement, so that
+//! reading and writing cannot differ in what they take a table to be. They use [`crate::pack`] for
+//! the forms of their columns and [`crate::sql`] for values and the parts of statements.
 
 pub(crate) mod calls;
 pub(crate) mod ci;
