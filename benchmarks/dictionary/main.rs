@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["train", number] => train::train(&path(format!(
-            "../svc-engine/src/store/dictionary/{}.zdict",
+            "../svc-engine/store/src/pack/dictionary/{}.zdict",
             number.parse::<u8>()?
         ))),
         ["measure"] => measure::measure(),

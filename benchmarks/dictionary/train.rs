@@ -30,7 +30,7 @@ const TEXTS: [&str; 9] = [
     "../svc-cli/src/commands/session/mod.rs",
     "../schemas/SessionAnswer.json",
     "../svc-cli/snippets/jenkins.groovy",
-    "../svc-engine/migrations/sqlite/0001_facts.sql",
+    "../svc-engine/store/migrations/sqlite/0001_facts.sql",
 ];
 
 /// Trains a dictionary and writes it to a file.

@@ -25,22 +25,22 @@ pub enum Error {
     #[error("the delivery holds more values than one request may")]
     TooManyValues,
     /// A different fact with the same identity is stored.
-    #[error("an identity conflict")]
+    #[error("another fact with the same identity is stored")]
     Conflict(Code),
     /// A bounded read is declined whole.
-    #[error("a bounded read is declined")]
+    #[error("the read would exceed a bound")]
     Declined(Decline),
     /// A Session exceeds a bound.
-    #[error("a Session is over a bound")]
+    #[error("the Session has too many facts for this read")]
     SessionBound(SessionBound),
     /// A report exceeds a bound.
-    #[error("a report is over a bound")]
+    #[error("the report would exceed a bound")]
     ReportBound(ReportBound),
     /// The parameters of a query conflict with stored facts.
     #[error("{}", .0.message())]
     Query(QueryFault),
     /// The Session is outside the caller's grants, whether or not it exists.
-    #[error("the Session is outside of the grant")]
+    #[error("the Session is outside the grant")]
     OutsideGrant,
     /// The caller's token is revoked.
     #[error("the token is revoked")]
@@ -55,13 +55,13 @@ pub enum Error {
     #[error("the deadline has passed")]
     Deadline,
     /// The mirrors cannot be read at all.
-    #[error("the mirrors")]
+    #[error("cannot read the mirrors")]
     Mirrors(#[source] ReadError),
     /// The store did not say what became of a fact.
     #[error("the store did not say whether the fact is stored")]
     NoOutcome,
     /// The store did not answer.
-    #[error("the fact store")]
+    #[error("the fact store did not answer")]
     Store(#[source] StoreError),
 }
 

@@ -48,6 +48,7 @@ mod guides;
 mod homeless;
 mod integrate;
 mod investigate;
+mod layers;
 mod login;
 mod logs;
 mod mcp;

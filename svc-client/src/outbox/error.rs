@@ -45,7 +45,7 @@ pub enum OutboxError {
     Busy,
     /// Sending has stopped until a person acts: the token is not accepted, or the URL is not that
     /// of a service. All deliveries are still waiting.
-    #[error("the outbox has stopped until a person acts")]
+    #[error("sending is paused: this needs attention")]
     Stopped(#[source] Error),
     /// Other users can enter the folder.
     #[error("other users can read {}; make it private with chmod 700", path.display())]

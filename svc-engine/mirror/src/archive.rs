@@ -29,7 +29,7 @@ pub enum ArchiveError {
     #[error("the mirror cannot be locked")]
     Lock(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A file cannot be read or written.
-    #[error("a file of the mirror")]
+    #[error("cannot read or write a file of the mirror")]
     File(#[from] io::Error),
     /// The archive file is damaged.
     #[error("the file of the mirror is damaged")]

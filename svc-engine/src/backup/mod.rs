@@ -52,7 +52,7 @@ pub enum BackupError {
     #[error(transparent)]
     Tables(#[from] CopyError),
     /// A mirror cannot be copied.
-    #[error("the mirror of {repository}")]
+    #[error("cannot copy the mirror of {repository}")]
     Mirror {
         /// The repository.
         repository: String,
@@ -70,7 +70,7 @@ pub enum BackupError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The folder of the mirrors cannot be read.
-    #[error("the folder of the mirrors, {}", folder.display())]
+    #[error("cannot use the folder of the mirrors, {}", folder.display())]
     Mirrors {
         /// The folder.
         folder: PathBuf,
@@ -78,7 +78,7 @@ pub enum BackupError {
         source: io::Error,
     },
     /// A file cannot be written or read.
-    #[error("the folder of the backup")]
+    #[error("cannot use the folder of the backup")]
     Folder(#[from] io::Error),
     /// Something with the backup's name exists.
     #[error("there is something at {} already", .0.display())]

@@ -60,7 +60,7 @@ fn a_line_of_json_keeps_every_cause_of_an_error() {
         json!({
             "message": "failed",
             "error": "the read",
-            "error.sources": ["the database file", "no \"space\"\nleft"],
+            "error.sources": ["cannot use the database file", "no \"space\"\nleft"],
             "mend": "\"fields\":{",
         })
     );

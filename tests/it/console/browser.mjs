@@ -16,7 +16,7 @@ const isWhole = extent === "whole";
 const WIDTHS = isWhole ? [1280, 390] : [1280];
 const SCHEMES = isWhole ? ["light", "dark"] : ["light"];
 // Of pages that differ only in what they are of, so many are opened.
-const SAME_MAX = isWhole ? 2 : 1;
+const SAME_MAX = 2;
 
 const browser = await puppeteer.launch({
   executablePath: program,

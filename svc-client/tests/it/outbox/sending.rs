@@ -315,10 +315,7 @@ async fn a_background_sender_ends_when_a_person_must_act() {
     let server = FakeServer::start([Answer::stored(), Answer::text(401, "")]);
     let background = Background::start(&outbox, client(&server));
     let error = background.task.await.unwrap().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the outbox has stopped until a person acts"
-    );
+    assert_eq!(error.to_string(), "sending is paused: this needs attention");
     let source = error.source().map(ToString::to_string);
     assert_eq!(source.as_deref(), Some("the token is missing or unknown"));
     assert_eq!(outbox.status().unwrap().waiting, 1);

@@ -146,7 +146,7 @@ const SERVER: &str = "SVC_TEST_SERVER_TO_KILL";
 #[test]
 fn a_program_ends_with_its_server_even_if_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let test = "mirror::process::tests::the_server_that_is_killed";
+    let test = "process::tests::the_server_that_is_killed";
     let mut server = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(SERVER, folder.path())

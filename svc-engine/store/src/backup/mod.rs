@@ -83,7 +83,7 @@ pub enum CopyError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file cannot be written or read.
-    #[error("a file of the backup")]
+    #[error("cannot read or write a file of the backup")]
     File(#[from] io::Error),
     /// A file is not as it was written.
     #[error("{file} of the backup is damaged")]

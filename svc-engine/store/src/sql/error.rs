@@ -13,16 +13,16 @@ use super::clock_fault::ClockFault;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// PostgreSQL refused a statement, or cannot be reached.
-    #[error("the database")]
+    #[error("the database returned an error")]
     Postgres(#[source] DriverError),
     /// SQLite refused a statement.
-    #[error("the database")]
+    #[error("the database returned an error")]
     Sqlite(#[source] rusqlite::Error),
     /// PostgreSQL did not answer a connection attempt.
     #[error("the database server gives no answer")]
     Unreachable,
     /// The folder or the file of the database cannot be used.
-    #[error("the database file")]
+    #[error("cannot use the database file")]
     File(#[source] std::io::Error),
     /// The database file was deleted or replaced while it was open.
     #[error("the database file was deleted or replaced under the service; restart the service")]
@@ -41,7 +41,7 @@ pub enum StoreError {
     #[error("the deadline has passed")]
     Deadline,
     /// There are more rows than the reader accepts.
-    #[error("more rows than the reader takes")]
+    #[error("the result has too many rows")]
     TooMany,
     /// The schema is not at head.
     #[error("the schema is {0}, this service needs its head revision")]
@@ -50,7 +50,7 @@ pub enum StoreError {
     #[error("migration {0} was changed after it had been applied")]
     MigrationChanged(i64),
     /// A row does not contain what its table should contain.
-    #[error("a row of {table} that cannot be read: {what}")]
+    #[error("cannot read a row of {table}: {what}")]
     Corrupt {
         /// The table.
         table: &'static str,
@@ -62,10 +62,10 @@ pub enum StoreError {
     #[error("the database was set back to an earlier state")]
     SetBack,
     /// Content was erased since the writer's epoch began. Caches of it are dropped.
-    #[error("content was erased meanwhile")]
+    #[error("content was erased at the same time")]
     Erased,
     /// Another erasure ran since this one was planned.
-    #[error("another erasure went on meanwhile")]
+    #[error("another erasure ran at the same time")]
     ErasedByAnother,
     /// A pooler in transaction mode stands before PostgreSQL.
     #[error("a pooler in transaction mode stands before the database, and keeps no sessions")]
@@ -95,7 +95,7 @@ pub enum StoreError {
     NotRewritten(&'static str),
     /// A delivery relies on content that was lost when the database was set back, or that was
     /// erased. The same delivery can be stored after it is prepared again.
-    #[error("content that was stored is there no more")]
+    #[error("stored content is missing")]
     ContentLost,
     /// The writer has stopped.
     #[error("the writer has stopped")]

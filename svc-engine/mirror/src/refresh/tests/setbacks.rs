@@ -248,7 +248,7 @@ fn an_unreadable_row_fails_only_its_job(
         panic!("it fails");
     };
     assert_eq!(reason, MirrorFailure::StoreFailed);
-    assert_eq!(detail, "a row of pushes that cannot be read: a commit");
+    assert_eq!(detail, "cannot read a row of pushes: a commit");
     let status = service.status();
     assert_eq!(status.state, JobState::Retrying(retry_at));
     assert_eq!(status.last_failure.as_deref(), Some("store_failed"));
