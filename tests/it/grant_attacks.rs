@@ -196,14 +196,18 @@ fn no_request_begun_after_a_revocation_reads_evidence(backend: Backend) {
                     scope.spawn(move || {
                         let mut asked = Vec::new();
                         let mut number = asker;
-                        while !ended.load(Ordering::Relaxed) {
+                        loop {
+                            // Each asks once more after the end, however slow the machine is.
+                            let is_last = ended.load(Ordering::Relaxed);
                             number = (number + 1) % questions.len();
                             let began = Instant::now();
                             let reply = server.send(&questions[number]);
                             asked.push((began, number, reply.status, reply.text()));
                             answered.fetch_add(1, Ordering::Relaxed);
+                            if is_last {
+                                return asked;
+                            }
                         }
-                        asked
                     })
                 })
                 .collect();
