@@ -3,7 +3,7 @@
 //!
 //! A plan may be good on an empty table only by chance, and scan a whole organization once the
 //! table is full. So a statement searches each table by something that few facts share, and sorts
-//! nothing, unless it is listed in [`ALLOWED`].
+//! nothing, unless it is listed in `ALLOWED`.
 
 use std::cell::Cell;
 use std::collections::HashMap;
