@@ -5,7 +5,8 @@ use crate::facts::{
 use crate::problem::{Problem, SessionBound};
 use crate::request::NoParameters;
 
-const fn bound(problems: &'static [(&'static str, Problem)]) -> Explanation {
+/// Why a read of a Session with too many facts is refused.
+pub(super) const fn bound(problems: &'static [(&'static str, Problem)]) -> Explanation {
     Explanation {
         description: "The Session has too many visible facts for this read. There is no partial answer.",
         problems,

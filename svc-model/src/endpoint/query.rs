@@ -1,3 +1,4 @@
+use super::facts::bound;
 use super::{Access, Explanation, Faults};
 use crate::limit;
 use crate::problem::{Decline, Problem, QueryFault, SessionBound};
@@ -85,15 +86,12 @@ endpoint! {
     "Show everything that was captured of a Session, as metadata." {
         const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
         const OVERSIZE: Problem = Problem::ReplyTooLarge;
-        const CONFLICT: Option<Explanation> = Some(Explanation {
-            description: "The Session has too many visible facts for this read. There is no partial answer.",
-            problems: &[
-                ("bound", Problem::SessionBound(SessionBound::Dossier)),
-                ("size", Problem::ReplyTooLarge),
-                ("deliveries", Problem::SessionBound(SessionBound::Delivery)),
-                ("repositories", Problem::Declined(Decline::RepositoryEvidenceLimit)),
-            ],
-        });
+        const CONFLICT: Option<Explanation> = Some(bound(&[
+            ("bound", Problem::SessionBound(SessionBound::Dossier)),
+            ("size", Problem::ReplyTooLarge),
+            ("deliveries", Problem::SessionBound(SessionBound::Delivery)),
+            ("repositories", Problem::Declined(Decline::RepositoryEvidenceLimit)),
+        ]));
     }
 }
 
