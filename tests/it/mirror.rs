@@ -74,6 +74,15 @@ fn observations(server: &Server) -> i64 {
         .expect("a number")
 }
 
+/// Returns how many refreshes of `own/repo` the server has logged.
+fn refreshes(server: &Server) -> usize {
+    let log = server.log();
+    let refreshes = log
+        .lines()
+        .filter(|line| line.contains("session_commit_observations_captured"));
+    refreshes.filter(|line| line.contains("own/repo")).count()
+}
+
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -122,6 +131,10 @@ fn a_push_is_answered_at_once_and_leads_to_observations(backend: Backend) {
     assert!(Receipt::of(&deliver(&server, &first)).stored);
     eventually("the note is seen", || observations(&server) == 1);
     assert!(!Receipt::of(&deliver(&server, &first)).stored);
+    // A push that comes before the refresh of the last one begins would share that refresh.
+    eventually("the delivery again is followed by a refresh", || {
+        refreshes(&server) == 2
+    });
     // The note comes after its push. The next push brings it, over another protocol.
     repository.stamp(&base, &["late"]);
     let next = repository.commit("next");
@@ -137,13 +150,7 @@ fn a_push_is_answered_at_once_and_leads_to_observations(backend: Backend) {
         Some(&Json::from(2_i64)),
         "{facts:?}"
     );
-    eventually("every refresh is logged", || {
-        let log = server.log();
-        let refreshes = log
-            .lines()
-            .filter(|line| line.contains("session_commit_observations_captured"));
-        refreshes.filter(|line| line.contains("own/repo")).count() == 3
-    });
+    eventually("every refresh is logged", || refreshes(&server) == 3);
     assert!(processes::folder_is_left(mirrors_of(&server)));
 }
 
