@@ -1,7 +1,7 @@
 //! Payloads of a gateway around conversations.
 
 use crate::conversation::{Conversation, Message, Part, Plan};
-use crate::template::{Shape, Source, Template, marker};
+use crate::template::{MarkerShape, Source, Template, marker};
 use crate::text::Author;
 
 const FRAME: &str = include_str!("../load/payload.json");
@@ -58,14 +58,14 @@ fn frame(session: u64, call: u64, messages: &str, reply: &str, model_map: &str) 
         let call_marker = |shape, salt| marker(Source::Call, shape, salt);
         payload.push_str(&match piece {
             piece if index % 2 == 0 => piece.to_owned(),
-            "session_id" => marker(Source::Session, Shape::Uuid, 0),
-            "call_id" => call_marker(Shape::Uuid, 6),
-            "call_uuid" => call_marker(Shape::Uuid, 7),
-            "start" => call_marker(Shape::Epoch, 0),
-            "end" => call_marker(Shape::Epoch, 2_431),
-            "prompt_tokens" => call_marker(Shape::Integer, 8),
-            "completion_tokens" => call_marker(Shape::Integer, 9),
-            "total_tokens" => call_marker(Shape::Integer, 10),
+            "session_id" => marker(Source::Session, MarkerShape::Uuid, 0),
+            "call_id" => call_marker(MarkerShape::Uuid, 6),
+            "call_uuid" => call_marker(MarkerShape::Uuid, 7),
+            "start" => call_marker(MarkerShape::Epoch, 0),
+            "end" => call_marker(MarkerShape::Epoch, 2_431),
+            "prompt_tokens" => call_marker(MarkerShape::Integer, 8),
+            "completion_tokens" => call_marker(MarkerShape::Integer, 9),
+            "total_tokens" => call_marker(MarkerShape::Integer, 10),
             "messages" => messages.to_owned(),
             "tools" => String::new(),
             "reply" => reply.to_owned(),

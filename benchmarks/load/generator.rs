@@ -159,7 +159,7 @@ pub(crate) struct Window {
 
 /// What the connections counted inside the window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct WindowCounts {
     /// The latencies of all replies in microseconds, sorted.
     pub(crate) latencies: Vec<u32>,
     pub(crate) body_bytes: u64,
@@ -168,7 +168,7 @@ pub(crate) struct Counts {
     pub(crate) all_body_bytes: u64,
 }
 
-impl Counts {
+impl WindowCounts {
     fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.body_bytes += other.body_bytes;
@@ -193,7 +193,7 @@ pub(crate) fn play(
     threads: usize,
     window: Window,
     mut at_edge: impl FnMut() -> Result<(), Failure>,
-) -> Result<Counts, Failure> {
+) -> Result<WindowCounts, Failure> {
     let mut shares: Vec<Vec<Box<dyn Player>>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
     for (index, player) in players.into_iter().enumerate() {
         shares[index % threads.max(1)].push(player);
@@ -212,7 +212,7 @@ pub(crate) fn play(
             }
             at_edge()?;
         }
-        let mut counts = Counts::default();
+        let mut counts = WindowCounts::default();
         for thread in running {
             counts.add(thread.join().map_err(|_| "a generator thread panicked")??);
         }
@@ -225,7 +225,7 @@ fn play_share(
     address: SocketAddr,
     players: Vec<Box<dyn Player>>,
     window: Window,
-) -> Result<Counts, Failure> {
+) -> Result<WindowCounts, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -237,7 +237,7 @@ fn play_share(
         let patience =
             window.end.saturating_duration_since(Instant::now()) + Duration::from_secs(30);
         tokio::time::timeout(patience, async {
-            let mut counts = Counts::default();
+            let mut counts = WindowCounts::default();
             while let Some(done) = connections.join_next().await {
                 counts.add(done??);
             }
@@ -252,11 +252,11 @@ async fn play_connection(
     address: SocketAddr,
     mut player: Box<dyn Player>,
     window: Window,
-) -> Result<Counts, Failure> {
+) -> Result<WindowCounts, Failure> {
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; 8_192];
-    let mut counts = Counts::default();
+    let mut counts = WindowCounts::default();
     loop {
         let request = player.next();
         let body_length = request.body_length as u64;

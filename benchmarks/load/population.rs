@@ -52,7 +52,7 @@ const INTERVAL_MICROSECONDS: i64 = 75_000_000;
 
 /// The kinds of facts, which keep their ids distinct.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FactKind {
     Push = 1,
     Outcome,
     Call,
@@ -77,7 +77,7 @@ pub(crate) struct Population {
 
 /// A repository, as it was named at the time of a push.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedRepository {
     pub(crate) name: RepositoryName,
     pub(crate) identity: Option<RepositoryIdentity>,
 }
@@ -120,19 +120,19 @@ impl Population {
     }
 
     /// Returns the repository of a push, under its name at that time.
-    pub(crate) fn repository(&self, push: u64) -> Named {
+    pub(crate) fn repository(&self, push: u64) -> NamedRepository {
         Self::named(Self::repository_number(push), push >= self.pushes / 2)
     }
 
     /// Returns a repository. If `later`, it is named as after its renaming, if it was ever renamed.
-    fn named(number: u64, later: bool) -> Named {
+    fn named(number: u64, later: bool) -> NamedRepository {
         let word = if Self::is_renamed(number) && !later {
             "former"
         } else {
             "service"
         };
         let name = format!("team-{}/{word}-{number}", number % 40);
-        Named {
+        NamedRepository {
             name: RepositoryName::new(&name).expect("owner/name"),
             identity: (number % 10 != 9).then(|| RepositoryIdentity {
                 repository_provider: RepositoryProvider::Github,
@@ -148,12 +148,12 @@ impl Population {
     }
 
     /// Returns the shared repository.
-    pub(crate) fn shared() -> Named {
+    pub(crate) fn shared() -> NamedRepository {
         Self::named(0, true)
     }
 
     /// Returns a push near this one whose repository is a wanted one.
-    pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&Named) -> bool) -> Option<u64> {
+    pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&NamedRepository) -> bool) -> Option<u64> {
         (push..self.pushes)
             .chain(0..push)
             .find(|push| wanted(&self.repository(*push)))
@@ -241,7 +241,7 @@ impl Population {
             let (old, new) = (Self::named(number, false), Self::named(number, true));
             if let Some(repository) = new.identity {
                 sink.add(Append::RepositoryRename(Box::new(RepositoryRename {
-                    rename_id: fact_id(Kind::Rename, number),
+                    rename_id: fact_id(FactKind::Rename, number),
                     repository,
                     old_repo: old.name,
                     new_repo: new.name,
@@ -257,7 +257,7 @@ impl Population {
     fn push(&self, push: u64, sink: &mut Sink) -> Result<(), Failure> {
         let repository = self.repository(push);
         sink.add(Append::Push(Box::new(Push {
-            push_id: fact_id(Kind::Push, push),
+            push_id: fact_id(FactKind::Push, push),
             provider: RepositoryProvider::Github,
             repo: repository.name.as_str().to_owned(),
             repository: repository.identity.clone(),
@@ -278,7 +278,7 @@ impl Population {
         Ok(())
     }
 
-    fn outcome(&self, push: u64, run: u64, repository: &Named) -> CiOutcome {
+    fn outcome(&self, push: u64, run: u64, repository: &NamedRepository) -> CiOutcome {
         let result = match mix(push, 41 + run) % 1_000 {
             0..120 => CiResult::Failed,
             120..150 => CiResult::Cancelled,
@@ -315,7 +315,7 @@ impl Population {
             },
             ..builders::outcome(0, &Self::run_id(push, run))
         }
-        .with_id(fact_id(Kind::Outcome, push * RUNS + run))
+        .with_id(fact_id(FactKind::Outcome, push * RUNS + run))
     }
 
     fn session_facts(&self, number: u64, sink: &mut Sink) -> Result<(), Failure> {
@@ -332,7 +332,7 @@ impl Population {
         for decision in 0..DECISIONS {
             let tool = format!("tool-{number}-{decision}");
             sink.add(Append::DeveloperDecision(Box::new(DeveloperDecision {
-                decision_id: fact_id(Kind::Decision, number * DECISIONS + decision),
+                decision_id: fact_id(FactKind::Decision, number * DECISIONS + decision),
                 session_id: session.clone(),
                 user_id: None,
                 agent_harness: AgentHarness::ClaudeCode,
@@ -351,7 +351,7 @@ impl Population {
         }
         for edit in 0..EDITS {
             sink.add(Append::EditObservation(Box::new(EditObservation {
-                observation_id: fact_id(Kind::Edit, number * EDITS + edit),
+                observation_id: fact_id(FactKind::Edit, number * EDITS + edit),
                 session_id: session.clone(),
                 user_id: None,
                 agent_harness: AgentHarness::ClaudeCode,
@@ -407,7 +407,7 @@ impl Population {
             .output(vec![builders::text("assistant", &answer)])
             .build();
         let call = InferenceCall {
-            inference_call_id: fact_id(Kind::Call, number),
+            inference_call_id: fact_id(FactKind::Call, number),
             input_tokens: Some(1_200),
             output_tokens: Some(340),
             duration_ms: Some(4_100),
@@ -427,12 +427,12 @@ impl Population {
         let repository = self.repository(push);
         sink.add(Append::SessionCommitObservation(Box::new(
             SessionCommitObservation {
-                observation_id: fact_id(Kind::Observation, number),
+                observation_id: fact_id(FactKind::Observation, number),
                 session_id: session.clone(),
                 repo: repository.name,
                 repository: repository.identity,
                 commit_sha: Self::commit(push),
-                source_push_id: fact_id(Kind::Push, push),
+                source_push_id: fact_id(FactKind::Push, push),
                 notes_ref: "refs/notes/svc".to_owned(),
                 captured_at: self.after(push, 5_000_000),
             },
@@ -462,7 +462,7 @@ impl WithId for CiOutcome {
 }
 
 /// Returns the id of a fact. Like a random id, it may be anywhere in an index.
-pub(crate) fn fact_id(kind: Kind, number: u64) -> FactId {
+pub(crate) fn fact_id(kind: FactKind, number: u64) -> FactId {
     let (high, low) = (mix(number, kind as u64), mix(number, 100 + kind as u64));
     let random = (u128::from(high) << 64) | u128::from(low);
     let bytes = random.to_be_bytes();
@@ -495,9 +495,9 @@ mod tests {
     fn every_kind_of_repository_has_pushes() {
         let population = Population::new(0.01).unwrap();
         for wanted in [
-            |repository: &Named| repository.identity.is_none(),
-            |repository: &Named| repository.name.as_str().contains("former"),
-            |repository: &Named| repository.name.as_str().ends_with("service-0"),
+            |repository: &NamedRepository| repository.identity.is_none(),
+            |repository: &NamedRepository| repository.name.as_str().contains("former"),
+            |repository: &NamedRepository| repository.name.as_str().ends_with("service-0"),
         ] {
             assert!(population.nearest(0, wanted).is_some());
         }
@@ -513,7 +513,7 @@ mod tests {
     fn no_two_facts_share_an_id() {
         let ids: std::collections::HashSet<FactId> = (0..1_000)
             .flat_map(|number| {
-                [Kind::Push, Kind::Outcome, Kind::Call].map(|kind| fact_id(kind, number))
+                [FactKind::Push, FactKind::Outcome, FactKind::Call].map(|kind| fact_id(kind, number))
             })
             .collect();
         assert_eq!(ids.len(), 3_000);

@@ -9,11 +9,11 @@ use crate::template::Template;
 #[derive(Clone, Debug)]
 pub(crate) struct SessionCalls {
     messages: Template,
-    calls: Vec<Call>,
+    calls: Vec<CallTemplate>,
 }
 
 #[derive(Clone, Debug)]
-struct Call {
+struct CallTemplate {
     before: Template,
     /// Where the call's input ends in `messages`.
     messages_end: usize,
@@ -55,7 +55,7 @@ impl SessionCalls {
                     .split_once(HERE)
                     .expect("the frame has a place for messages");
                 let body_length = before.len() + messages.len() + after.len();
-                built.push(Call {
+                built.push(CallTemplate {
                     before: Template::new(head("/ingest/gateway", bearer, body_length) + before),
                     messages_end: messages.len(),
                     after: Template::new(after.to_owned()),

@@ -13,7 +13,7 @@
 
 /// What a marker becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum MarkerShape {
     /// A word of 13 letters and digits, different for every number.
     Word,
     /// A UUID in its hyphenated form.
@@ -30,7 +30,7 @@ pub(crate) enum Shape {
     Nanoseconds,
 }
 
-impl Shape {
+impl MarkerShape {
     const ALL: [Self; 7] = [
         Self::Word,
         Self::Uuid,
@@ -83,7 +83,7 @@ pub(crate) enum Source {
 }
 
 /// Returns the marker to put into a text.
-pub(crate) fn marker(source: Source, shape: Shape, salt: u32) -> String {
+pub(crate) fn marker(source: Source, shape: MarkerShape, salt: u32) -> String {
     let letter = match source {
         Source::Session => shape.letter().to_ascii_uppercase(),
         Source::Call => shape.letter(),
@@ -96,9 +96,9 @@ pub(crate) fn marker(source: Source, shape: Shape, salt: u32) -> String {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct MarkerSlot {
     offset: usize,
-    shape: Shape,
+    shape: MarkerShape,
     salt: u32,
 }
 
@@ -106,8 +106,8 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
-    session_slots: Vec<Slot>,
-    call_slots: Vec<Slot>,
+    session_slots: Vec<MarkerSlot>,
+    call_slots: Vec<MarkerSlot>,
 }
 
 impl Template {
@@ -119,14 +119,14 @@ impl Template {
         while let Some(distance) = bytes[at..].iter().position(|&byte| byte == b'~') {
             let offset = at + distance;
             let letter = bytes[offset + 1];
-            let shape = Shape::ALL
+            let shape = MarkerShape::ALL
                 .into_iter()
                 .find(|shape| shape.letter() == letter.to_ascii_lowercase())
                 .expect("a tilde begins a marker");
             let salt = bytes[offset + 2..offset + MARKER_MINIMUM]
                 .iter()
                 .fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
-            let slot = Slot {
+            let slot = MarkerSlot {
                 offset,
                 shape,
                 salt,
@@ -178,12 +178,12 @@ impl Template {
 /// Returns the UUID that a slot with this salt gets, for what a server must know in advance, such
 /// as a granted session.
 pub(crate) fn uuid(number: u64, salt: u32) -> String {
-    let mut bytes = vec![0; Shape::Uuid.width()];
+    let mut bytes = vec![0; MarkerShape::Uuid.width()];
     fill(
         &mut bytes,
-        Slot {
+        MarkerSlot {
             offset: 0,
-            shape: Shape::Uuid,
+            shape: MarkerShape::Uuid,
             salt,
         },
         number,
@@ -199,19 +199,19 @@ pub(crate) fn mix(number: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
+fn fill(bytes: &mut [u8], slot: MarkerSlot, number: u64) {
     let bits = mix(number ^ (u64::from(slot.salt) << 40));
     let target = &mut bytes[slot.offset..slot.offset + slot.shape.width()];
     match slot.shape {
-        Shape::Word => digits(target, bits, 5, b"abcdefghijkmnpqrstuvwxyz23456789"),
-        Shape::Commit => {
+        MarkerShape::Word => digits(target, bits, 5, b"abcdefghijkmnpqrstuvwxyz23456789"),
+        MarkerShape::Commit => {
             let (first, rest) = target.split_at_mut(16);
             let (second, third) = rest.split_at_mut(16);
             hexadecimal(first, bits);
             hexadecimal(second, mix(bits));
             hexadecimal(third, mix(!bits));
         }
-        Shape::Uuid => {
+        MarkerShape::Uuid => {
             let low = mix(bits);
             hexadecimal(&mut target[0..8], bits);
             hexadecimal(&mut target[9..13], bits >> 32);
@@ -224,12 +224,12 @@ fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
             target[14] = b'4';
             target[19] = b'a';
         }
-        Shape::Integer => {
+        MarkerShape::Integer => {
             // Blanks before a number are legal, but a zero is not.
             target[..2].fill(b' ');
             decimal(&mut target[2..], 10_000 + bits % 90_000);
         }
-        Shape::Instant => {
+        MarkerShape::Instant => {
             let milliseconds = number % 86_400_000;
             target.copy_from_slice(b"2026-11-20T00:00:00.000000Z");
             decimal(&mut target[11..13], milliseconds / 3_600_000);
@@ -238,14 +238,14 @@ fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
             decimal(&mut target[20..23], milliseconds % 1_000);
             decimal(&mut target[23..26], 1 + bits % 999);
         }
-        Shape::Epoch => {
+        MarkerShape::Epoch => {
             let milliseconds = number % 86_400_000 + u64::from(slot.salt);
             decimal(&mut target[0..10], DAY_SECONDS + milliseconds / 1_000);
             target[10] = b'.';
             decimal(&mut target[11..14], milliseconds % 1_000);
             decimal(&mut target[14..17], 1 + bits % 999);
         }
-        Shape::Nanoseconds => {
+        MarkerShape::Nanoseconds => {
             let microseconds = number % 86_400_000 * 1_000 + u64::from(slot.salt);
             let nanoseconds = DAY_SECONDS * 1_000_000_000 + microseconds * 1_000;
             decimal(target, nanoseconds);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn every_shape_keeps_its_width_and_loses_its_marker() {
         for source in [Source::Session, Source::Call] {
-            for shape in Shape::ALL {
+            for shape in MarkerShape::ALL {
                 let text = format!("[{}]", marker(source, shape, 120));
                 let length = text.len();
                 let mut template = Template::new(text);
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn words_of_distinct_numbers_are_distinct() {
-        let mut template = Template::new(marker(Source::Session, Shape::Word, 3));
+        let mut template = Template::new(marker(Source::Session, MarkerShape::Word, 3));
         let mut seen = HashSet::new();
         for number in 0..100_000 {
             template.patch_session(number);
@@ -307,14 +307,14 @@ mod tests {
     fn instants_and_epochs_agree() {
         let mut template = Template::new(format!(
             "{} {}",
-            marker(Source::Call, Shape::Instant, 0),
-            marker(Source::Call, Shape::Epoch, 0)
+            marker(Source::Call, MarkerShape::Instant, 0),
+            marker(Source::Call, MarkerShape::Epoch, 0)
         ));
         template.patch_call(3_723_004);
         let text = String::from_utf8_lossy(template.bytes());
         assert!(text.starts_with("2026-11-20T01:02:03.004"), "{text}");
         assert!(text.contains(" 1795136523.004"), "{text}");
-        let mut template = Template::new(marker(Source::Call, Shape::Nanoseconds, 7));
+        let mut template = Template::new(marker(Source::Call, MarkerShape::Nanoseconds, 7));
         template.patch_call(3_723_004);
         assert_eq!(template.bytes(), b"1795136523004007000");
     }

@@ -8,7 +8,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::template::{Shape, Source, marker, mix};
+use crate::template::{MarkerShape, Source, marker, mix};
 
 /// The bytes between two markers in a text.
 const MARKER_EVERY: usize = 300;
@@ -130,7 +130,7 @@ impl Author {
     /// Returns a marker that no other text of this author has.
     pub(crate) fn word(&mut self) -> String {
         self.salt += 1;
-        marker(Source::Session, Shape::Word, self.salt)
+        marker(Source::Session, MarkerShape::Word, self.salt)
     }
 
     /// Returns `call_` and a word, which is how tool calls are named.

@@ -202,11 +202,11 @@ pub(crate) enum Command {
     /// Hide a fact from every answer.
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.
-    Quarantine(quarantine::Change),
+    Quarantine(quarantine::QuarantineChange),
     /// Show a quarantined fact again.
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.
-    Release(quarantine::Change),
+    Release(quarantine::QuarantineChange),
     /// Hide many model calls from every answer.
     ///
     /// It counts the calls; with --apply it appends a row to the log for each that is visible.

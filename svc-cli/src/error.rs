@@ -11,7 +11,7 @@ use crate::output::positional;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ExitKind {
     /// The service, the store or this program refused the command, or failed.
     Refused,
     /// The command line is invalid.
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    kind: Kind,
+    kind: ExitKind,
     code: String,
     message: String,
     hints: Vec<String>,
@@ -34,7 +34,7 @@ impl CommandError {
     /// Returns a refusal: a closed word for programs, a text for people.
     pub(crate) fn refused(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Refused,
+            kind: ExitKind::Refused,
             code: code.into(),
             message: message.into(),
             hints: Vec::new(),
@@ -50,7 +50,7 @@ impl CommandError {
     /// Returns the error for an argument that no command takes in this form.
     pub(crate) fn misuse(name: &str, rule: impl fmt::Display) -> Self {
         Self {
-            kind: Kind::Usage,
+            kind: ExitKind::Usage,
             ..Self::argument(name, rule)
         }
     }
@@ -59,7 +59,7 @@ impl CommandError {
     #[must_use]
     pub(crate) fn into_refusal(self) -> Self {
         Self {
-            kind: Kind::Refused,
+            kind: ExitKind::Refused,
             ..self
         }
     }
@@ -84,7 +84,7 @@ impl CommandError {
         let named = named.collect::<Vec<_>>().join(", ");
         let first = first.trim_start_matches("error: ");
         Self {
-            kind: Kind::Usage,
+            kind: ExitKind::Usage,
             ..Self::refused("usage", format!("{first} {named}").trim_end())
         }
     }
@@ -128,7 +128,7 @@ impl CommandError {
         self
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ExitKind {
         self.kind
     }
 
@@ -161,9 +161,9 @@ impl CommandError {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self.kind {
-            Kind::Refused => ExitCode::from(1),
-            Kind::Usage => ExitCode::from(2),
-            Kind::BrokenPipe => ExitCode::SUCCESS,
+            ExitKind::Refused => ExitCode::from(1),
+            ExitKind::Usage => ExitCode::from(2),
+            ExitKind::BrokenPipe => ExitCode::SUCCESS,
         }
     }
 }
@@ -187,8 +187,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
-            _ => Kind::Refused,
+            io::ErrorKind::BrokenPipe => ExitKind::BrokenPipe,
+            _ => ExitKind::Refused,
         };
         Self {
             kind,

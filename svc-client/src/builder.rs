@@ -11,7 +11,7 @@ use svc_model::version::SERVICE_VERSION;
 
 use crate::base_url::{BaseUrl, PlainHttp};
 use crate::build_error::BuildError;
-use crate::client::{Client, Deliveries, Shared};
+use crate::client::{Client, ClientState, Deliveries};
 use crate::environment;
 use crate::retry::RetryPolicy;
 
@@ -256,7 +256,7 @@ impl ClientBuilder {
         } else {
             http
         };
-        let shared = Shared {
+        let shared = ClientState {
             http: http
                 .build()
                 .map_err(|error| BuildError::Http(Box::new(error)))?,

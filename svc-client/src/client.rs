@@ -34,7 +34,7 @@ use crate::trace::Trace;
 /// Dropping the future of a call cancels it, at any point. The service may still carry it out.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ClientState>,
     pub(crate) timeout: Duration,
     pub(crate) retry: RetryPolicy,
     pub(crate) deliveries: Deliveries,
@@ -42,7 +42,7 @@ pub struct Client {
 }
 
 /// The state that clones share.
-pub(crate) struct Shared {
+pub(crate) struct ClientState {
     pub(crate) http: reqwest::Client,
     pub(crate) base_url: BaseUrl,
     pub(crate) authorization: Option<HeaderValue>,

@@ -19,7 +19,7 @@ use crate::{Client, Error, ErrorKind};
 pub struct PartStream(Pin<Box<dyn Stream<Item = Result<EvidenceReadItem, Error>> + Send>>);
 
 /// The parts that are still to be read, and how.
-struct Reading {
+struct PartsRest {
     client: Client,
     session_id: SessionId,
     rest: VecDeque<Reference>,
@@ -27,7 +27,7 @@ struct Reading {
     at_once: usize,
 }
 
-impl Reading {
+impl PartsRest {
     /// Returns the next part, or the error that ends the stream; nothing after that.
     fn next(&self) -> Vec<Reference> {
         let mut seen = BTreeSet::new();
@@ -66,7 +66,7 @@ impl PartStream {
     where
         E: Endpoint<Request = EvidenceReadRequest, Reply = EvidenceRead>,
     {
-        let reading = Reading {
+        let reading = PartsRest {
             client: client.clone(),
             session_id: session_id.clone(),
             rest: references.into_iter().collect(),

@@ -31,7 +31,7 @@ const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 
 /// One request, ready to be sent, also more than once.
-struct Prepared {
+struct PreparedRequest {
     method: Method,
     url: Url,
     headers: Vec<(&'static str, String)>,
@@ -39,7 +39,7 @@ struct Prepared {
     authorization: Option<HeaderValue>,
 }
 
-impl Prepared {
+impl PreparedRequest {
     fn has_content_type(&self) -> bool {
         self.headers
             .iter()
@@ -117,7 +117,7 @@ impl Client {
         Ok(success)
     }
 
-    fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Prepared, ErrorKind> {
+    fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<PreparedRequest, ErrorKind> {
         let target = address::target(E::PATH, &outgoing);
         let url = self
             .shared
@@ -138,7 +138,7 @@ impl Client {
                 self.shared.authorization.clone()
             }
         };
-        Ok(Prepared {
+        Ok(PreparedRequest {
             method: E::METHOD,
             url,
             headers: outgoing.headers,
@@ -149,7 +149,7 @@ impl Client {
 
     async fn send_until_deadline<E: Endpoint>(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedRequest,
     ) -> Result<Success, Error> {
         let deadline = Instant::now() + self.timeout.min(LONGEST_TIMEOUT);
         let mut attempts = 0;
@@ -188,7 +188,7 @@ impl Client {
         harmless && kind.is_retryable()
     }
 
-    async fn attempt<E: Endpoint>(&self, prepared: &Prepared) -> Result<Success, Failure> {
+    async fn attempt<E: Endpoint>(&self, prepared: &PreparedRequest) -> Result<Success, Failure> {
         let method = match prepared.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,

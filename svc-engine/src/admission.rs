@@ -33,12 +33,12 @@ const BACKGROUND_READS: usize = svc_model::limit::MIRROR_WORKERS + 2;
 /// Who reads, and how long it waits for a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
-    name: Name,
+    name: ReaderName,
     wait: Duration,
 }
 
 /// The token of an agent, or `None` for operators.
-type Name = Option<Arc<str>>;
+type ReaderName = Option<Arc<str>>;
 
 impl Reader {
     /// Returns the reader for all operators, the console included.
@@ -86,19 +86,19 @@ pub(crate) struct Admission {
 
 /// The place of one read, returned when this is dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
-    Slot { _slot: Slot },
+pub(crate) enum ReadPlace {
+    Slot { _slot: ReadSlot },
     Short { _permit: OwnedSemaphorePermit },
 }
 
 /// A read slot in use.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ReadSlot {
     slots: Arc<Slots>,
-    name: Name,
+    name: ReaderName,
 }
 
-impl Drop for Slot {
+impl Drop for ReadSlot {
     fn drop(&mut self) {
         self.slots.release(&self.name);
     }
@@ -116,34 +116,34 @@ struct Turns {
     used: usize,
     used_by_agents: usize,
     /// One for each configured token at most.
-    readers: HashMap<Name, Turn>,
+    readers: HashMap<ReaderName, ReaderTurn>,
     /// In the order of arrival.
-    waiting: VecDeque<(Name, oneshot::Sender<Slot>)>,
+    waiting: VecDeque<(ReaderName, oneshot::Sender<ReadSlot>)>,
     served: u64,
     refused: u64,
 }
 
 /// The slots that one reader uses, and when it was last given one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct ReaderTurn {
     used: usize,
     last: u64,
 }
 
 impl Turns {
-    fn turn(&self, name: &Name) -> Turn {
+    fn turn(&self, name: &ReaderName) -> ReaderTurn {
         self.readers.get(name).copied().unwrap_or_default()
     }
 
     /// Returns whether a reader may use one more of this number of slots now.
-    fn has_room(&self, number: usize, name: &Name) -> bool {
+    fn has_room(&self, number: usize, name: &ReaderName) -> bool {
         let of_agents = (number - 1).max(1);
         let of_one = (number / 2).max(1);
         self.used < number
             && (name.is_none() || self.used_by_agents < of_agents && self.turn(name).used < of_one)
     }
 
-    fn begin(&mut self, name: &Name) {
+    fn begin(&mut self, name: &ReaderName) {
         self.served += 1;
         self.used += 1;
         self.used_by_agents += usize::from(name.is_some());
@@ -152,7 +152,7 @@ impl Turns {
         turn.last = self.served;
     }
 
-    fn end(&mut self, name: &Name) {
+    fn end(&mut self, name: &ReaderName) {
         self.used -= 1;
         self.used_by_agents -= usize::from(name.is_some());
         if let Some(turn) = self.readers.get_mut(name) {
@@ -161,7 +161,7 @@ impl Turns {
     }
 
     /// Gives a slot to the reader whose turn it is, if there is one.
-    fn next(&mut self, number: usize) -> Option<(Name, oneshot::Sender<Slot>)> {
+    fn next(&mut self, number: usize) -> Option<(ReaderName, oneshot::Sender<ReadSlot>)> {
         self.waiting.retain(|(_, answer)| !answer.is_closed());
         let waiting = self.waiting.iter().enumerate();
         let able = waiting.filter(|(_, (name, _))| self.has_room(number, name));
@@ -180,7 +180,7 @@ impl Slots {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn release(self: &Arc<Self>, name: &Name) {
+    fn release(self: &Arc<Self>, name: &ReaderName) {
         let next = {
             let mut turns = self.lock();
             turns.end(name);
@@ -189,7 +189,7 @@ impl Slots {
         if let Some((name, answer)) = next {
             let slots = Arc::clone(self);
             // The slot of whoever stopped waiting is dropped, and so passed on.
-            drop(answer.send(Slot { slots, name }));
+            drop(answer.send(ReadSlot { slots, name }));
         }
     }
 }
@@ -217,15 +217,15 @@ impl Admission {
     /// # Errors
     ///
     /// [`Error::Busy`] if none becomes free in time, or too many reads of the reader wait already.
-    pub(crate) async fn slot(&self, reader: &Reader) -> Result<Place, Error> {
+    pub(crate) async fn slot(&self, reader: &Reader) -> Result<ReadPlace, Error> {
         let name = &reader.name;
         let (answer, slot) = oneshot::channel();
         {
             let mut turns = self.slots.lock();
             if turns.has_room(self.slots.number, name) {
                 turns.begin(name);
-                return Ok(Place::Slot {
-                    _slot: Slot {
+                return Ok(ReadPlace::Slot {
+                    _slot: ReadSlot {
                         slots: Arc::clone(&self.slots),
                         name: name.clone(),
                     },
@@ -239,7 +239,7 @@ impl Admission {
             turns.waiting.push_back((name.clone(), answer));
         }
         if let Ok(Ok(slot)) = tokio::time::timeout(reader.wait, slot).await {
-            return Ok(Place::Slot { _slot: slot });
+            return Ok(ReadPlace::Slot { _slot: slot });
         }
         self.slots.lock().refused += 1;
         Err(Error::Busy)
@@ -259,16 +259,16 @@ impl Admission {
     /// # Errors
     ///
     /// [`Error::Busy`] if too many wait already, [`Error::Deadline`] if none becomes free in time.
-    pub(crate) async fn short(&self, deadline: &Deadline) -> Result<Place, Error> {
+    pub(crate) async fn short(&self, deadline: &Deadline) -> Result<ReadPlace, Error> {
         if let Ok(permit) = Arc::clone(&self.short).try_acquire_owned() {
-            return Ok(Place::Short { _permit: permit });
+            return Ok(ReadPlace::Short { _permit: permit });
         }
         let waiting = self.waiting.try_acquire().map_err(|_| Error::Busy)?;
         let permit = Arc::clone(&self.short).acquire_owned();
         let permit = tokio::time::timeout_at(deadline.instant().into(), permit).await;
         drop(waiting);
         match permit {
-            Ok(Ok(permit)) => Ok(Place::Short { _permit: permit }),
+            Ok(Ok(permit)) => Ok(ReadPlace::Short { _permit: permit }),
             Ok(Err(_)) => Err(Error::Busy),
             Err(_) => Err(Error::Deadline),
         }
@@ -297,10 +297,10 @@ mod tests {
         }
     }
 
-    type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Place, Error>> + 'a>>;
+    type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<ReadPlace, Error>> + 'a>>;
 
     /// Returns the place of a read, unless it waits.
-    fn poll(read: &mut Asking<'_>) -> Option<Place> {
+    fn poll(read: &mut Asking<'_>) -> Option<ReadPlace> {
         let mut context = Context::from_waker(Waker::noop());
         match read.as_mut().poll(&mut context) {
             Poll::Ready(place) => Some(place.unwrap()),
@@ -338,7 +338,7 @@ mod tests {
             let mut reads: Vec<Asking<'_>> = (0..16)
                 .map(|_| Box::pin(admission.slot(&reader)) as _)
                 .collect();
-            let mut running: VecDeque<Place> = reads.iter_mut().filter_map(poll).collect();
+            let mut running: VecDeque<ReadPlace> = reads.iter_mut().filter_map(poll).collect();
             assert_eq!(running.len(), 2);
             for read in &mut reads[2..] {
                 running.pop_front();

@@ -35,10 +35,10 @@ const LOOK_MAX: Duration = Duration::from_secs(5);
 /// The service without its transport, and who reads with this handle. A clone is another handle to
 /// the same one.
 #[derive(Clone, Debug)]
-pub struct Engine(Arc<Inner>, Reader);
+pub struct Engine(Arc<EngineState>, Reader);
 
 #[derive(Debug)]
-struct Inner {
+struct EngineState {
     // Before the store, which both use until they are dropped, and in this order: the first tells the
     // second of its work.
     mirrors: Option<Mirrors>,
@@ -85,7 +85,7 @@ impl Engine {
             Some(key) => key.clone(),
             None => CursorKey::derive(ids.fresh().as_bytes()),
         };
-        let inner = Inner {
+        let inner = EngineState {
             mirrors,
             background,
             resources: Resources::new(

@@ -12,21 +12,21 @@ use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::{Detail, Problem, QueryFault};
 use svc_model::request::{Incoming, Refusal as Unread, Request};
 
-use crate::page::{CALLS, MESSAGES, Page, Paged};
-use crate::refusal::Refusal;
+use crate::page::{CALLS, MESSAGES, Page, PagedList};
+use crate::refusal::ToolRefusal;
 use crate::schema::VERSION;
 use crate::tool::{Question, Tool};
 
 /// A question, and the requested page of its reply.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PagedQuestion {
     pub(crate) question: Question,
-    pub(crate) page: Option<(Page, Paged)>,
+    pub(crate) page: Option<(Page, PagedList)>,
     /// What was ignored, as a sentence.
     pub(crate) ignored: Option<String>,
 }
 
-impl From<Question> for Asked {
+impl From<Question> for PagedQuestion {
     fn from(question: Question) -> Self {
         Self {
             question,
@@ -47,14 +47,14 @@ pub(crate) fn read(
     tool: &Tool,
     mut arguments: JsonObject,
     authority: Authority,
-) -> Result<Asked, Refusal> {
+) -> Result<PagedQuestion, ToolRefusal> {
     // Some clients send null for every argument that they leave out.
     arguments.retain(|_, value| !value.is_null());
     let ignored = ignored(tool, &mut arguments);
     match (tool.ask)(arguments, authority) {
-        Ok(asked) => Ok(Asked { ignored, ..asked }),
+        Ok(asked) => Ok(PagedQuestion { ignored, ..asked }),
         Err(refusal) => Err(match ignored {
-            Some(ignored) => Refusal {
+            Some(ignored) => ToolRefusal {
                 message: format!("{}; {ignored}", refusal.message),
                 ..refusal
             },
@@ -71,8 +71,8 @@ pub(crate) fn read(
 pub(crate) fn of_body<R: Request>(
     arguments: JsonObject,
     question: fn(R) -> Question,
-) -> Result<Asked, Refusal> {
-    body(arguments).map(question).map(Asked::from)
+) -> Result<PagedQuestion, ToolRefusal> {
+    body(arguments).map(question).map(PagedQuestion::from)
 }
 
 /// Reads a question that is sent as the parameters of a route.
@@ -83,8 +83,10 @@ pub(crate) fn of_body<R: Request>(
 pub(crate) fn of_route<E: Endpoint>(
     arguments: JsonObject,
     question: fn(E::Request) -> Question,
-) -> Result<Asked, Refusal> {
-    parameters::<E>(arguments).map(question).map(Asked::from)
+) -> Result<PagedQuestion, ToolRefusal> {
+    parameters::<E>(arguments)
+        .map(question)
+        .map(PagedQuestion::from)
 }
 
 /// Reads what is to be opened.
@@ -92,19 +94,22 @@ pub(crate) fn of_route<E: Endpoint>(
 /// # Errors
 ///
 /// If the arguments are not valid, or do not go together.
-pub(crate) fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
+pub(crate) fn opening(
+    mut arguments: JsonObject,
+    authority: Authority,
+) -> Result<PagedQuestion, ToolRefusal> {
     let operator = authority == Authority::Operator;
     if arguments.contains_key("references") {
         if let Some(name) = ["inference_call_id", "explain", "limit", "cursor"]
             .into_iter()
             .find(|name| arguments.contains_key(*name))
         {
-            return Err(Refusal::invalid(format!(
+            return Err(ToolRefusal::invalid(format!(
                 "{name} cannot be used with references"
             )));
         }
         let request = body(arguments)?;
-        return Ok(Asked::from(if operator {
+        return Ok(PagedQuestion::from(if operator {
             Question::EvidenceReading(request)
         } else {
             Question::GrantRead(request)
@@ -125,7 +130,7 @@ pub(crate) fn opening(mut arguments: JsonObject, authority: Authority) -> Result
         }
     } else {
         if arguments.contains_key("explain") {
-            return Err(Refusal::invalid("explain requires inference_call_id"));
+            return Err(ToolRefusal::invalid("explain requires inference_call_id"));
         }
         let request = queried(arguments)?;
         if operator {
@@ -135,39 +140,39 @@ pub(crate) fn opening(mut arguments: JsonObject, authority: Authority) -> Result
         }
     };
     let page = (!page.is_whole()).then_some((page, paged));
-    Ok(Asked {
+    Ok(PagedQuestion {
         page,
-        ..Asked::from(question)
+        ..PagedQuestion::from(question)
     })
 }
 
-fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
+fn page(arguments: &mut JsonObject) -> Result<Page, ToolRefusal> {
     let limit = match arguments.remove("limit") {
         None => None,
         Some(limit) => Some(
             limit
                 .as_u64()
                 .and_then(|limit| NonZeroUsize::new(usize::try_from(limit).ok()?))
-                .ok_or_else(|| Refusal::invalid("limit must be a positive whole number"))?,
+                .ok_or_else(|| ToolRefusal::invalid("limit must be a positive whole number"))?,
         ),
     };
     let cursor = match arguments.remove("cursor") {
         None => None,
         Some(Value::String(cursor)) => Some(cursor),
-        Some(_) => return Err(Refusal::invalid("cursor must be a string")),
+        Some(_) => return Err(ToolRefusal::invalid("cursor must be a string")),
     };
     Ok(Page { limit, cursor })
 }
 
 /// Reads a request that is sent as a body.
-fn body<R: Request>(mut arguments: JsonObject) -> Result<R, Refusal> {
+fn body<R: Request>(mut arguments: JsonObject) -> Result<R, ToolRefusal> {
     arguments.insert(VERSION.to_owned(), 1.into());
     let body = Value::Object(arguments).to_string();
     request(&Object::new(), &Object::new(), body.as_bytes())
 }
 
 /// Reads a request that is sent as query parameters.
-fn queried<R: Request>(arguments: JsonObject) -> Result<R, Refusal> {
+fn queried<R: Request>(arguments: JsonObject) -> Result<R, ToolRefusal> {
     let mut query = Object::new();
     for (name, value) in arguments {
         query.insert(name.clone(), text(&name, value)?);
@@ -176,7 +181,7 @@ fn queried<R: Request>(arguments: JsonObject) -> Result<R, Refusal> {
 }
 
 /// Reads a request that is sent as the parameters of a route.
-fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, Refusal> {
+fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, ToolRefusal> {
     let (mut path, mut query) = (Object::new(), Object::new());
     for (name, value) in arguments {
         let in_path =
@@ -191,13 +196,16 @@ fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, Refusal>
     for parameter in E::PARAMETERS {
         let given = path.contains_key(parameter.name) || query.contains_key(parameter.name);
         if parameter.required && !given {
-            return Err(Refusal::invalid(format!("{} is missing", parameter.name)));
+            return Err(ToolRefusal::invalid(format!(
+                "{} is missing",
+                parameter.name
+            )));
         }
     }
     request(&path, &query, b"")
 }
 
-fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, Refusal> {
+fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, ToolRefusal> {
     let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
     let headers = Object::new();
     let incoming = Incoming {
@@ -212,12 +220,12 @@ fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, 
 
 /// Returns a parameter as text, as it stands in a URL. Agents write numbers and booleans as JSON
 /// values.
-fn text(name: &str, value: Value) -> Result<Json, Refusal> {
+fn text(name: &str, value: Value) -> Result<Json, ToolRefusal> {
     match value {
         Value::String(text) => Ok(text.into()),
         Value::Bool(_) | Value::Number(_) => Ok(value.to_string().into()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
-            Err(Refusal::invalid(format!("{name} must be a string")))
+            Err(ToolRefusal::invalid(format!("{name} must be a string")))
         }
     }
 }
@@ -257,7 +265,7 @@ fn ignored(tool: &Tool, arguments: &mut JsonObject) -> Option<String> {
     Some(format!("ignored arguments: {named}; the tool has {names}"))
 }
 
-fn refusal(unread: Unread) -> Refusal {
+fn refusal(unread: Unread) -> ToolRefusal {
     let code = match &unread {
         Unread::Query(fault) => QueryFault::as_str(*fault),
         Unread::OverBudget => "too_large",
@@ -277,10 +285,10 @@ fn refusal(unread: Unread) -> Refusal {
         }
         Detail::Declined(_) | Detail::Code(_) => String::new(),
     };
-    Refusal {
+    ToolRefusal {
         code: code.to_owned(),
         advice,
-        ..Refusal::invalid(message)
+        ..ToolRefusal::invalid(message)
     }
 }
 
@@ -302,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(tool: &str, arguments: Value) -> Result<Asked, Refusal> {
+    fn asked(tool: &str, arguments: Value) -> Result<PagedQuestion, ToolRefusal> {
         let Value::Object(arguments) = arguments else {
             panic!("an object");
         };

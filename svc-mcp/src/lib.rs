@@ -24,7 +24,7 @@ mod text;
 mod tool;
 
 pub use self::question::Ask;
-pub use self::refusal::Refusal;
+pub use self::refusal::ToolRefusal;
 pub use self::server::McpServer;
 pub use self::tool::Service;
 

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use svc_model::json::{Json, Object};
 use svc_model::problem::{Problem, QueryFault};
 
-use crate::refusal::Refusal;
+use crate::refusal::ToolRefusal;
 
 /// The requested entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,19 +22,19 @@ pub(crate) struct Page {
 
 /// Where a body has its list, and how the entries are named.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paged {
+pub(crate) struct PagedList {
     pub(crate) list: &'static str,
     pub(crate) name: fn(&Object) -> Option<String>,
 }
 
 /// The calls of an inventory.
-pub(crate) const CALLS: Paged = Paged {
+pub(crate) const CALLS: PagedList = PagedList {
     list: "calls",
     name: |call| Some(call.get("inference_call_id")?.as_str()?.to_owned()),
 };
 
 /// The messages of a manifest.
-pub(crate) const MESSAGES: Paged = Paged {
+pub(crate) const MESSAGES: PagedList = PagedList {
     list: "messages",
     name: |message| {
         let side = message.get("side")?.as_str()?;
@@ -54,12 +54,16 @@ impl Page {
     ///
     /// If no entry has the name of the cursor, because it belongs to another list or the entry has
     /// been hidden since.
-    pub(crate) fn cut(&self, body: &mut Json, paged: Paged) -> Result<Option<String>, Refusal> {
+    pub(crate) fn cut(
+        &self,
+        body: &mut Json,
+        paged: PagedList,
+    ) -> Result<Option<String>, ToolRefusal> {
         let list = body
             .as_object_mut()
             .and_then(|body| body.get_mut(paged.list));
         let Some(Json::Array(entries)) = list else {
-            return Err(Refusal::unreadable());
+            return Err(ToolRefusal::unreadable());
         };
         let name = |entry: &Json| (paged.name)(entry.as_object()?);
         if let Some(cursor) = &self.cursor {
@@ -67,10 +71,10 @@ impl Page {
                 .iter()
                 .position(|entry| name(entry).as_ref() == Some(cursor));
             let Some(last) = last else {
-                return Err(Refusal {
+                return Err(ToolRefusal {
                     code: QueryFault::CursorMismatch.as_str().to_owned(),
                     advice: Problem::Query(QueryFault::CursorMismatch).advice().agent(),
-                    ..Refusal::invalid("the cursor is no longer valid")
+                    ..ToolRefusal::invalid("the cursor is no longer valid")
                 });
             };
             entries.drain(..=last);

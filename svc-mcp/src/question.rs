@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use svc_model::endpoint::Endpoint;
 
-use crate::refusal::Refusal;
+use crate::refusal::ToolRefusal;
 
 /// A service that answers the requests to one route.
 pub trait Ask<E: Endpoint> {
@@ -12,7 +12,7 @@ pub trait Ask<E: Endpoint> {
     /// # Errors
     ///
     /// If the service refuses or cannot be reached.
-    fn ask(&self, request: E::Request) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
+    fn ask(&self, request: E::Request) -> impl Future<Output = Result<Bytes, ToolRefusal>> + Send;
 }
 
 /// Declares the questions: the routes behind the tools, each with the text of its reply.

@@ -18,7 +18,7 @@ const ABSENT: [&str; 3] = [
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ToolRefusal {
     /// The reason's closed word.
     pub code: String,
     /// The status of the HTTP route, or `None` if no route was called.
@@ -31,7 +31,7 @@ pub struct Refusal {
     pub retry_after: Option<Duration>,
 }
 
-impl Refusal {
+impl ToolRefusal {
     /// Returns the refusal of invalid arguments.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_refusal_contains_its_code_advice_and_wait() {
-        let refusal = Refusal {
+        let refusal = ToolRefusal {
             code: "busy".to_owned(),
             status: Some(503),
             message: "the service has too much to do at the moment".to_owned(),
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_forbidden_resource_is_reported_as_not_found() {
-        let refusal = |code: &str, status| Refusal {
+        let refusal = |code: &str, status| ToolRefusal {
             code: code.to_owned(),
             status: Some(status),
             message: String::new(),

@@ -20,7 +20,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Evidence that has an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ResourceAddress {
     /// The calls of a Session.
     Session(String),
     /// The messages and parts of a call.
@@ -35,7 +35,7 @@ pub(crate) enum Place {
     },
 }
 
-impl Place {
+impl ResourceAddress {
     /// Parses an address; `None` if it has another form.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         let steps: Vec<&str> = uri.strip_prefix("svc://session/")?.split('/').collect();
@@ -108,21 +108,21 @@ mod tests {
             uri,
             "svc://session/fix%2Fit%20%252F%C3%A9/call/c%201/part/input/3/0"
         );
-        let expected = Place::Part {
+        let expected = ResourceAddress::Part {
             session_id: "fix/it %2F\u{e9}".to_owned(),
             inference_call_id: "c 1".to_owned(),
             side: "input".to_owned(),
             message_index: 3,
             part_index: 0,
         };
-        assert_eq!(Place::parse(&uri), Some(expected));
+        assert_eq!(ResourceAddress::parse(&uri), Some(expected));
         assert_eq!(
-            Place::parse("svc://session/s"),
-            Some(Place::Session("s".to_owned()))
+            ResourceAddress::parse("svc://session/s"),
+            Some(ResourceAddress::Session("s".to_owned()))
         );
         assert_eq!(
-            Place::parse("svc://session/s/call/c"),
-            Some(Place::Call("s".to_owned(), "c".to_owned()))
+            ResourceAddress::parse("svc://session/s/call/c"),
+            Some(ResourceAddress::Call("s".to_owned(), "c".to_owned()))
         );
     }
 
@@ -137,7 +137,7 @@ mod tests {
             "svc://session/s/call/c/part/input/1/0/2",
             "svc://session/%ff",
         ] {
-            assert_eq!(Place::parse(uri), None, "{uri}");
+            assert_eq!(ResourceAddress::parse(uri), None, "{uri}");
         }
     }
 }

@@ -20,9 +20,9 @@ use svc_model::problem::Advice;
 use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
-use crate::arguments::{self, Asked};
-use crate::refusal::Refusal;
-use crate::resource::{self, Place};
+use crate::arguments::{self, PagedQuestion};
+use crate::refusal::ToolRefusal;
+use crate::resource::{self, ResourceAddress};
 use crate::structured::Structured;
 use crate::text;
 use crate::tool::{INSTRUCTIONS, Service, TOOLS, Tool};
@@ -78,11 +78,11 @@ impl<S: Service> McpServer<S> {
             self.answer(arguments::read(tool, arguments, authority)?)
                 .await
         };
-        Ok(answer.await.unwrap_or_else(Refusal::into_result))
+        Ok(answer.await.unwrap_or_else(ToolRefusal::into_result))
     }
 
     /// Asks a question and converts the reply to a result.
-    async fn answer(&self, asked: Asked) -> Result<CallToolResult, Refusal> {
+    async fn answer(&self, asked: PagedQuestion) -> Result<CallToolResult, ToolRefusal> {
         let question = asked.question.clone();
         let mut reply = parsed(&question.put(&*self.0).await?)?;
         let mut meta = MetaObject::new();
@@ -93,7 +93,7 @@ impl<S: Service> McpServer<S> {
         let mut twin = reply
             .as_object()
             .map(|reply| asked.question.text(reply))
-            .ok_or_else(Refusal::unreadable)?;
+            .ok_or_else(ToolRefusal::unreadable)?;
         if let Some((cursor, paged)) = next {
             // A text that shows fewer entries ends with the cursor of its own last entry.
             if !text::is_cut(&reply, paged) {
@@ -129,19 +129,19 @@ impl<S: Service> McpServer<S> {
         Ok(result)
     }
 
-    async fn read(&self, uri: &str) -> Result<ReadResourceResult, Refusal> {
-        let place = Place::parse(uri).ok_or_else(|| Refusal {
+    async fn read(&self, uri: &str) -> Result<ReadResourceResult, ToolRefusal> {
+        let place = ResourceAddress::parse(uri).ok_or_else(|| ToolRefusal {
             code: "not_found".to_owned(),
             status: Some(404),
             advice: Advice::NONE.agent(),
-            ..Refusal::invalid("there is no such resource")
+            ..ToolRefusal::invalid("there is no such resource")
         })?;
         let arguments = match place.clone() {
-            Place::Session(session_id) => json!({"session_id": session_id}),
-            Place::Call(session_id, inference_call_id) => {
+            ResourceAddress::Session(session_id) => json!({"session_id": session_id}),
+            ResourceAddress::Call(session_id, inference_call_id) => {
                 json!({"session_id": session_id, "inference_call_id": inference_call_id})
             }
-            Place::Part {
+            ResourceAddress::Part {
                 session_id,
                 inference_call_id,
                 side,
@@ -158,19 +158,19 @@ impl<S: Service> McpServer<S> {
             }),
         };
         let Value::Object(arguments) = arguments else {
-            return Err(Refusal::unreadable());
+            return Err(ToolRefusal::unreadable());
         };
         let authority = self.0.authority().await?;
         let asked = arguments::opening(arguments, authority)?;
         let mut reply = parsed(&asked.question.put(&*self.0).await?)?;
-        if let Place::Part { .. } = place {
+        if let ResourceAddress::Part { .. } = place {
             let items = reply
                 .as_object_mut()
                 .and_then(|body| body.remove("items"))
                 .and_then(Json::into_array);
             reply = items
                 .and_then(|mut items| items.pop())
-                .ok_or_else(Refusal::unreadable)?;
+                .ok_or_else(ToolRefusal::unreadable)?;
         }
         // As text it is exact, because nothing on the way parses it.
         let text = String::from_utf8_lossy(&reply.to_canonical()).into_owned();
@@ -180,12 +180,12 @@ impl<S: Service> McpServer<S> {
 }
 
 /// Reads the body of a reply.
-fn parsed(body: &Bytes) -> Result<Json, Refusal> {
+fn parsed(body: &Bytes) -> Result<Json, ToolRefusal> {
     if body.len() > REPLY_BYTES_MAX {
-        return Err(Refusal::oversize());
+        return Err(ToolRefusal::oversize());
     }
     let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
-    Json::parse_within(body, &memory).map_err(|_| Refusal::unreadable())
+    Json::parse_within(body, &memory).map_err(|_| ToolRefusal::unreadable())
 }
 
 /// Waits for an answer until the caller cancels.

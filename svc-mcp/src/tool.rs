@@ -11,9 +11,9 @@ use svc_model::endpoint::{
 };
 use svc_model::identity::Authority;
 
-use crate::arguments::{Asked, of_body, of_route, opening};
+use crate::arguments::{PagedQuestion, of_body, of_route, opening};
 use crate::question::questions;
-use crate::refusal::Refusal;
+use crate::refusal::ToolRefusal;
 use crate::schema::{self, published};
 use crate::text;
 
@@ -68,7 +68,7 @@ pub(crate) struct Tool {
     input: fn() -> JsonObject,
     output: fn() -> JsonObject,
     /// Converts arguments to the question.
-    pub(crate) ask: fn(JsonObject, Authority) -> Result<Asked, Refusal>,
+    pub(crate) ask: fn(JsonObject, Authority) -> Result<PagedQuestion, ToolRefusal>,
 }
 
 /// What a tool does that searches: it sends its arguments as the body of a request.

@@ -27,7 +27,7 @@ use tower_service::Service as _;
 
 use crate::limits::Limits;
 use crate::log_limit::LogLimit;
-use crate::places::{Place, Places, Seat};
+use crate::places::{ConnectionPlace, Places, Seat};
 use crate::socket::Socket;
 
 /// How often a connection checks its deadline.
@@ -105,7 +105,7 @@ async fn serve(
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let place: &Place = &seat;
+    let place: &ConnectionPlace = &seat;
     let socket = Socket::new(stream, place.clone());
     let service = Service {
         router,
@@ -176,7 +176,7 @@ async fn linger(mut stream: TcpStream) {
 /// The routes, for the requests of one connection.
 struct Service {
     router: Router,
-    place: Place,
+    place: ConnectionPlace,
 }
 
 impl hyper::service::Service<hyper::Request<Incoming>> for Service {
@@ -202,7 +202,7 @@ impl hyper::service::Service<hyper::Request<Incoming>> for Service {
 /// The body of an answer. When it is dropped, the place learns that the answer was handed over.
 struct Reply {
     body: Body,
-    place: Place,
+    place: ConnectionPlace,
 }
 
 impl hyper::body::Body for Reply {

@@ -11,7 +11,7 @@ use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::Problem;
 use tokio::time::timeout;
 
-use crate::memory::{Held, MemoryBudget};
+use crate::memory::{MemoryBudget, ReservedBytes};
 
 /// Bytes of memory for the work on all requests together.
 pub(crate) const WORK_BYTES_MAX: usize = 640 * 1024 * 1024;
@@ -72,7 +72,7 @@ pub(crate) async fn admit(
     work: &MemoryBudget,
     bytes: usize,
     wait: Duration,
-) -> Result<Option<Held>, Problem> {
+) -> Result<Option<ReservedBytes>, Problem> {
     if bytes == 0 {
         return Ok(None);
     }

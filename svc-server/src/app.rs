@@ -10,7 +10,7 @@ use svc_model::repository::RepositoryHost;
 use crate::admission::WORK_BYTES_MAX;
 use crate::auth::Tokens;
 use crate::console::Console;
-use crate::counts::Counts;
+use crate::counts::AnswerCounts;
 use crate::memory::MemoryBudget;
 use crate::reply::REPLIES_BYTES_MAX;
 use crate::settings::{Grant, McpSettings, Settings};
@@ -18,9 +18,9 @@ use crate::signature::WebhookKeys;
 
 /// The running service. A clone is another handle to it.
 #[derive(Clone)]
-pub(crate) struct App(Arc<Inner>);
+pub(crate) struct App(Arc<AppState>);
 
-pub(crate) struct Inner {
+pub(crate) struct AppState {
     pub(crate) engine: Engine,
     pub(crate) tokens: Tokens,
     pub(crate) webhook_keys: WebhookKeys,
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) docs: bool,
     pub(crate) mcp: Option<McpSettings>,
     pub(crate) console: Option<Console>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: AnswerCounts,
     /// The memory that requests work in.
     pub(crate) work: MemoryBudget,
     /// The memory for large replies while they are sent.
@@ -42,8 +42,8 @@ pub(crate) struct Inner {
 
 impl App {
     pub(crate) fn new(settings: &Settings, engine: Engine) -> Self {
-        Self(Arc::new(Inner {
-            counts: Counts::new(engine.now()),
+        Self(Arc::new(AppState {
+            counts: AnswerCounts::new(engine.now()),
             engine,
             tokens: Tokens::of(settings),
             webhook_keys: WebhookKeys::of(settings),
@@ -61,8 +61,8 @@ impl App {
 }
 
 impl std::ops::Deref for App {
-    type Target = Inner;
-    fn deref(&self) -> &Inner {
+    type Target = AppState;
+    fn deref(&self) -> &AppState {
         &self.0
     }
 }

@@ -14,7 +14,7 @@ use svc_model::problem::Problem;
 use tokio::time::timeout_at;
 
 use crate::gzip::{self, Inflater};
-use crate::places::{BodyMemory, Place};
+use crate::places::{BodyMemory, ConnectionPlace};
 use crate::signature::Check;
 
 /// The number of bytes that are inflated at once, which is so small that they become at most a few
@@ -35,7 +35,7 @@ pub(crate) enum BodyUse<'a> {
 /// Reads a body of at most `bytes_max` bytes, and decodes it while it arrives.
 ///
 /// A caller must be identified before it learns whether its body can be decoded, so that result is
-/// kept in [`Content`].
+/// kept in [`BodyContent`].
 ///
 /// # Errors
 ///
@@ -46,11 +46,11 @@ pub(crate) async fn read(
     bytes_max: usize,
     encodings: &[ContentEncoding],
     mut body_use: BodyUse<'_>,
-    place: &Place,
-) -> Result<Content, Problem> {
+    place: &ConnectionPlace,
+) -> Result<BodyContent, Problem> {
     let mut received = match body_use {
-        BodyUse::Bytes | BodyUse::Unverified(_) => Received::new(headers, encodings, bytes_max),
-        BodyUse::Nothing => Received::Nothing,
+        BodyUse::Bytes | BodyUse::Unverified(_) => ReceivedBody::new(headers, encodings, bytes_max),
+        BodyUse::Nothing => ReceivedBody::Nothing,
     };
     let mut memory = place.body_memory();
     let mut length = 0;
@@ -72,11 +72,11 @@ pub(crate) async fn read(
     }
     place.body_complete();
     let content = received.finish()?;
-    Ok(Content { content, memory })
+    Ok(BodyContent { content, memory })
 }
 
 /// Waits for the next bytes. `None` at the end of the body.
-async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> {
+async fn next(body: &mut Body, place: &ConnectionPlace) -> Result<Option<Bytes>, Problem> {
     loop {
         let frame = match place.deadline() {
             // Received bytes extend the deadline, so it is read again each time.
@@ -97,7 +97,7 @@ async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> 
 
 /// Ends a body for which no memory is free. A stranger's connection is closed without an answer,
 /// because a stranger must not learn the reason.
-async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
+async fn give_up(body_use: &BodyUse<'_>, place: &ConnectionPlace) -> Problem {
     match body_use {
         BodyUse::Bytes | BodyUse::Nothing => Problem::CapacityExceeded,
         BodyUse::Unverified(_) => {
@@ -108,12 +108,12 @@ async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
 }
 
 /// A complete body: its content, or why it cannot be decoded, and the memory that it holds.
-pub(crate) struct Content {
+pub(crate) struct BodyContent {
     content: Result<Bytes, Problem>,
     memory: BodyMemory,
 }
 
-impl Content {
+impl BodyContent {
     /// Records that the sender is known.
     pub(crate) fn sender_is_known(&mut self) {
         self.memory.sender_is_known();
@@ -131,7 +131,7 @@ impl Content {
 }
 
 /// The received part of a body.
-enum Received {
+enum ReceivedBody {
     /// Plain content: the first piece alone, or all bytes once there is a second piece.
     Plain {
         first: Option<Bytes>,
@@ -148,7 +148,7 @@ enum Received {
     Undecodable(Problem),
 }
 
-impl Received {
+impl ReceivedBody {
     fn new(headers: &HeaderMap, encodings: &[ContentEncoding], bytes_max: usize) -> Self {
         match encoding(headers, encodings) {
             Ok(None) => Self::Plain {
@@ -158,7 +158,7 @@ impl Received {
                 bytes_max,
             },
             Ok(Some(ContentEncoding::Gzip)) => Self::Gzip(Box::new(Inflater::new(bytes_max))),
-            Err(Unsupported) => Self::Undecodable(Problem::UnsupportedEncoding),
+            Err(UnsupportedEncoding) => Self::Undecodable(Problem::UnsupportedEncoding),
         }
     }
 
@@ -233,20 +233,20 @@ impl Received {
 
 /// The route does not know the content encoding, or there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unsupported;
+struct UnsupportedEncoding;
 
 /// Returns the encoding of a body. A route without encodings ignores the header and takes the body
 /// as it is.
 fn encoding(
     headers: &HeaderMap,
     known: &[ContentEncoding],
-) -> Result<Option<ContentEncoding>, Unsupported> {
+) -> Result<Option<ContentEncoding>, UnsupportedEncoding> {
     let mut found = None;
     if known.is_empty() {
         return Ok(found);
     }
     for value in headers.get_all(header::CONTENT_ENCODING) {
-        let value = value.to_str().map_err(|_| Unsupported)?;
+        let value = value.to_str().map_err(|_| UnsupportedEncoding)?;
         for name in value.split(',').map(str::trim) {
             if name.is_empty() || name.eq_ignore_ascii_case("identity") {
                 continue;
@@ -256,7 +256,7 @@ fn encoding(
                 .iter()
                 .find(|known| known.as_str() == name.strip_prefix("x-").unwrap_or(&name));
             if found.is_some() || encoding.is_none() {
-                return Err(Unsupported);
+                return Err(UnsupportedEncoding);
             }
             found = encoding.copied();
         }
@@ -310,12 +310,12 @@ mod tests {
             &["gzip, gzip"],
             &["gzip", "br"],
         ] {
-            assert_eq!(found(values, &gzip), Err(Unsupported), "{values:?}");
+            assert_eq!(found(values, &gzip), Err(UnsupportedEncoding), "{values:?}");
             assert_eq!(found(values, &[]), Ok(None), "{values:?}");
         }
         let mut headers = HeaderMap::new();
         let odd = HeaderValue::from_bytes(b"gzip\xff").unwrap();
         headers.insert(header::CONTENT_ENCODING, odd);
-        assert_eq!(encoding(&headers, &gzip), Err(Unsupported));
+        assert_eq!(encoding(&headers, &gzip), Err(UnsupportedEncoding));
     }
 }

@@ -11,12 +11,12 @@ use svc_model::time::Instant;
 type Answers = BTreeMap<String, BTreeMap<u16, u64>>;
 
 /// The counts of this process.
-pub(crate) struct Counts {
+pub(crate) struct AnswerCounts {
     since: Instant,
     answers: Mutex<Answers>,
 }
 
-impl Counts {
+impl AnswerCounts {
     /// Starts counting.
     pub(crate) fn new(since: Instant) -> Self {
         Self {

@@ -116,7 +116,7 @@ async fn answer<E: Handle>(app: App, request: HttpRequest) -> Result<Response, P
     let place = parts
         .extensions
         .remove()
-        .unwrap_or_else(places::Place::detached);
+        .unwrap_or_else(places::ConnectionPlace::detached);
     let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
     let (sender, assumed) = match E::ACCESS {
         Access::Context(_) => sender.assumed(&app.engine).await,
@@ -140,7 +140,7 @@ async fn answer_to<E: Handle>(
     mut sender: Sender,
     parts: Parts,
     body: Body,
-    place: places::Place,
+    place: places::ConnectionPlace,
 ) -> Result<Response, Problem> {
     let headers = &parts.headers;
     if let Some(caller) = sender.caller() {

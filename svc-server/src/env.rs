@@ -32,7 +32,7 @@ pub const PREFIX: &str = "SVC_";
 
 /// The form of a setting in the configuration file. In a variable, lists and tables are JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SettingForm {
     /// A text, a number or a boolean.
     Text,
     /// A list of texts.
@@ -51,7 +51,7 @@ pub struct Variable {
     /// Its description.
     pub description: &'static str,
     /// Its form in the configuration file.
-    pub form: Form,
+    pub form: SettingForm,
     /// Whether it is a secret: never shown, and readable from a file.
     pub secret: bool,
 }

@@ -77,13 +77,13 @@ impl Host {
 
 /// The origin of the page that sends a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct PageOrigin {
     /// The host, with the port if the header has one.
     pub(crate) host: Host,
     pub(crate) is_https: bool,
 }
 
-impl Origin {
+impl PageOrigin {
     /// Returns the origin that a request names, if it names exactly one.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let origin: Uri = one(headers, &header::ORIGIN)?.parse().ok()?;
@@ -128,7 +128,7 @@ mod tests {
         headers.insert(header::HOST, HeaderValue::from_static(host));
         headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
         let host = Host::of(&headers).unwrap();
-        Origin::of(&headers).is_some_and(|origin| origin.is_of(&host))
+        PageOrigin::of(&headers).is_some_and(|origin| origin.is_of(&host))
     }
 
     #[test]

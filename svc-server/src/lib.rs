@@ -45,9 +45,9 @@ pub use embedded::{LocalCredentials, as_local, local_credentials, local_url, run
 pub use env::LogFormat;
 pub use presence::find as running_at;
 pub use schemas::OPENAPI;
-pub use serve::{Running, ServeError, serve, start, start_by};
+pub use serve::{RunningServer, ServeError, serve, start, start_by};
 pub use settings::{
     Grant, MirrorSettings, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
     mirrors_beside, shown_settings,
 };
-pub use source::{Origin, config_folder, data_folder};
+pub use source::{SettingOrigin, config_folder, data_folder};

@@ -11,17 +11,17 @@ const APART: Duration = Duration::from_secs(10);
 
 /// The limit for one kind of line.
 #[derive(Debug)]
-pub(crate) struct LogLimit(Mutex<Written>);
+pub(crate) struct LogLimit(Mutex<LimitState>);
 
 #[derive(Debug)]
-struct Written {
+struct LimitState {
     last: Option<Instant>,
     left_out: u64,
 }
 
 impl LogLimit {
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Written {
+        Self(Mutex::new(LimitState {
             last: None,
             left_out: 0,
         }))

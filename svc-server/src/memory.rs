@@ -30,17 +30,17 @@ impl MemoryBudget {
     /// Reserves bytes, after everybody who asked earlier. Returns `None` if they exceed the budget.
     ///
     /// A caller that stops waiting leaves the queue.
-    pub async fn acquire(&self, bytes: usize) -> Option<Held> {
+    pub async fn acquire(&self, bytes: usize) -> Option<ReservedBytes> {
         let bytes = self.acquirable(bytes)?;
         let permit = Arc::clone(&self.free).acquire_many_owned(bytes).await;
-        permit.ok().map(Held)
+        permit.ok().map(ReservedBytes)
     }
 
     /// Reserves bytes if they are free and nobody is waiting for them.
-    pub fn try_acquire(&self, bytes: usize) -> Option<Held> {
+    pub fn try_acquire(&self, bytes: usize) -> Option<ReservedBytes> {
         let bytes = self.acquirable(bytes)?;
         let permit = Arc::clone(&self.free).try_acquire_many_owned(bytes);
-        permit.ok().map(Held)
+        permit.ok().map(ReservedBytes)
     }
 
     fn acquirable(&self, bytes: usize) -> Option<u32> {
@@ -52,9 +52,9 @@ impl MemoryBudget {
 /// Bytes reserved from a budget until this is dropped.
 #[derive(Debug)]
 #[must_use = "the bytes are given back at once"]
-pub struct Held(OwnedSemaphorePermit);
+pub struct ReservedBytes(OwnedSemaphorePermit);
 
-impl Held {
+impl ReservedBytes {
     /// Returns how many bytes are held.
     pub fn bytes(&self) -> usize {
         self.0.num_permits()

@@ -250,13 +250,13 @@ fn remembered(text: &mut Exposition, memory: &[(&'static str, MemoryUse)]) {
 
 #[cfg(test)]
 mod tests {
-    use svc_engine::store::{Counted, Outcome};
+    use svc_engine::store::{DeliveryCounts, Outcome};
     use svc_model::capture::CaptureSource;
     use svc_model::facts::FactTable;
     use svc_model::id::FactId;
 
     use super::*;
-    use crate::counts::Counts;
+    use crate::counts::AnswerCounts;
 
     fn at(microseconds: i64) -> Instant {
         Instant::from_microseconds(microseconds).unwrap()
@@ -264,13 +264,13 @@ mod tests {
 
     #[test]
     fn every_line_is_a_comment_or_a_sample() {
-        let counts = Counts::new(at(1_500_000));
+        let counts = AnswerCounts::new(at(1_500_000));
         counts.answered("/v1/logs", 401);
-        let mut skipped = Counted::new(CaptureSource::Gateway, at(2_000_001));
+        let mut skipped = DeliveryCounts::new(CaptureSource::Gateway, at(2_000_001));
         skipped.source().skipped.insert("no_session".to_owned(), 1);
         let mut captured = skipped.totals;
         let fact = Outcome::Stored(FactId::new(uuid::Uuid::from_u128(1)));
-        let stored = Counted::new(CaptureSource::Ci, at(3_000_000));
+        let stored = DeliveryCounts::new(CaptureSource::Ci, at(3_000_000));
         captured.add(&stored.with([(FactTable::CiOutcomes, fact)]));
         let used = MemoryUse {
             bytes: 7,

@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub(crate) use self::memory::BodyMemory;
-pub(crate) use self::place::Place;
+pub(crate) use self::place::ConnectionPlace;
 use self::progress::{Phase, Progress};
 use crate::limits::Limits;
 use crate::log_limit::LogLimit;
@@ -31,11 +31,11 @@ use crate::memory::MemoryBudget;
 
 /// The connections of one address. Clones share the same connections.
 #[derive(Clone)]
-pub(crate) struct Places(Arc<Shared>);
+pub(crate) struct Places(Arc<PlacesState>);
 
-struct Shared {
+struct PlacesState {
     limits: Limits,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     /// Wakes those who wait for a place or for memory.
     freed: Notify,
     known_bytes: MemoryBudget,
@@ -46,19 +46,19 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     next: u64,
-    records: BTreeMap<u64, Arc<Record>>,
+    records: BTreeMap<u64, Arc<ConnectionRecord>>,
 }
 
-struct Record {
+struct ConnectionRecord {
     id: u64,
     progress: Mutex<Progress>,
     /// Tells the connection to end.
     end: Notify,
 }
 
-impl Record {
+impl ConnectionRecord {
     fn new(id: u64) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -77,14 +77,17 @@ impl Record {
     }
 }
 
-impl Shared {
-    fn open(&self) -> MutexGuard<'_, Open> {
+impl PlacesState {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the connection with the lowest standing among those that `selects` accepts.
-    fn lowest(open: &Open, selects: impl Fn(&Progress) -> bool) -> Option<(Instant, Arc<Record>)> {
-        let mut lowest: Option<(Instant, &Arc<Record>)> = None;
+    fn lowest(
+        open: &OpenConnections,
+        selects: impl Fn(&Progress) -> bool,
+    ) -> Option<(Instant, Arc<ConnectionRecord>)> {
+        let mut lowest: Option<(Instant, &Arc<ConnectionRecord>)> = None;
         for record in open.records.values() {
             let progress = record.progress();
             let standing = progress.standing;
@@ -108,7 +111,7 @@ impl Shared {
 
 impl Places {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(PlacesState {
             open: Mutex::default(),
             freed: Notify::new(),
             known_bytes: MemoryBudget::new(limits.known_bytes_max),
@@ -136,30 +139,30 @@ impl Places {
         }
     }
 
-    fn try_admit(&self) -> Option<Place> {
+    fn try_admit(&self) -> Option<ConnectionPlace> {
         let mut open = self.0.open();
         if open.records.len() >= self.0.limits.connections_max && !self.make_room(&mut open) {
             return None;
         }
         let id = open.next;
         open.next += 1;
-        let record = Record::new(id);
+        let record = ConnectionRecord::new(id);
         open.records.insert(id, Arc::clone(&record));
-        Some(Place {
+        Some(ConnectionPlace {
             shared: Arc::clone(&self.0),
             record,
         })
     }
 
-    fn make_room(&self, open: &mut Open) -> bool {
+    fn make_room(&self, open: &mut OpenConnections) -> bool {
         let strangers = open.records.values();
         let strangers = strangers.filter(|record| !record.progress().known).count();
         let stranger = |progress: &Progress| !progress.known;
         let idle = |progress: &Progress| progress.known && progress.phase == Phase::Waiting;
         let lowest = if strangers > self.0.limits.newcomers_min {
-            Shared::lowest(open, stranger)
+            PlacesState::lowest(open, stranger)
         } else {
-            Shared::lowest(open, idle).or_else(|| Shared::lowest(open, stranger))
+            PlacesState::lowest(open, idle).or_else(|| PlacesState::lowest(open, stranger))
         };
         let Some((_, record)) = lowest else {
             return false;
@@ -179,11 +182,11 @@ impl Places {
 }
 
 /// The place of a connection, which is freed on drop.
-pub(crate) struct Seat(Place);
+pub(crate) struct Seat(ConnectionPlace);
 
 impl std::ops::Deref for Seat {
-    type Target = Place;
-    fn deref(&self) -> &Place {
+    type Target = ConnectionPlace;
+    fn deref(&self) -> &ConnectionPlace {
         &self.0
     }
 }

@@ -36,11 +36,11 @@ pub(crate) struct Presence {
 impl Presence {
     /// Announces where a server of this store listens, beside the store's other servers.
     pub(crate) fn announce(database: &DatabaseUrl, address: SocketAddr) -> io::Result<Self> {
-        let place = Place::of(database).ok_or(io::ErrorKind::NotFound)?;
+        let place = AnnouncementFolder::of(database).ok_or(io::ErrorKind::NotFound)?;
         Self::write(&place, &url(address))
     }
 
-    fn write(place: &Place, url: &str) -> io::Result<Self> {
+    fn write(place: &AnnouncementFolder, url: &str) -> io::Result<Self> {
         place.remove_dead();
         // The ids are in the order in which the servers started.
         let id = Ids::ordered(Clock::system()).fresh().simple();
@@ -69,13 +69,13 @@ impl Presence {
 }
 
 /// Where the servers of a store keep their announcements.
-struct Place {
+struct AnnouncementFolder {
     folder: PathBuf,
     /// How the names of the announcements begin.
     name: String,
 }
 
-impl Place {
+impl AnnouncementFolder {
     fn of(database: &DatabaseUrl) -> Option<Self> {
         match database {
             DatabaseUrl::Sqlite(path) => Some(Self {
@@ -138,12 +138,12 @@ impl Place {
 
 /// Returns the URL of the last started server of this store that is still running.
 pub fn find(database: &DatabaseUrl) -> Option<String> {
-    Place::of(database)?.find()
+    AnnouncementFolder::of(database)?.find()
 }
 
 /// Returns the URL of the last started server of a PostgreSQL database that is still running.
 pub(crate) fn find_postgres() -> Option<String> {
-    Place::postgres()?.find()
+    AnnouncementFolder::postgres()?.find()
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -182,14 +182,14 @@ mod tests {
 
     use super::*;
 
-    fn place(folder: &Path) -> Place {
-        Place {
+    fn place(folder: &Path) -> AnnouncementFolder {
+        AnnouncementFolder {
             folder: folder.to_owned(),
             name: "svc".to_owned(),
         }
     }
 
-    fn count(place: &Place) -> usize {
+    fn count(place: &AnnouncementFolder) -> usize {
         fs::read_dir(&place.folder).unwrap().count()
     }
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_database_without_a_folder_uses_the_current_one() {
-        let place = Place::of(&DatabaseUrl::sqlite(Path::new("svc.db"))).unwrap();
+        let place = AnnouncementFolder::of(&DatabaseUrl::sqlite(Path::new("svc.db"))).unwrap();
         assert!(fs::read_dir(&place.folder).is_ok(), "{:?}", place.folder);
         assert_eq!(place.name, "svc");
     }

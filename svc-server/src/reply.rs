@@ -13,7 +13,7 @@ use svc_model::json::{self, WriteError};
 use svc_model::problem::Problem;
 
 use crate::admission;
-use crate::memory::{Held, MemoryBudget};
+use crate::memory::{MemoryBudget, ReservedBytes};
 use crate::problem;
 
 /// Bytes of memory for all large replies that are being sent.
@@ -59,17 +59,17 @@ pub(crate) async fn send(replies: &MemoryBudget, body: Vec<u8>) -> Result<Respon
         return Ok(respond(StatusCode::OK, body));
     }
     let held = admission::admit(replies, body.len(), admission::WAIT).await?;
-    let body = Bytes::from_owner(Large { body, _held: held });
+    let body = Bytes::from_owner(LargeReply { body, _held: held });
     Ok(respond(StatusCode::OK, body))
 }
 
 /// A large reply, and its memory.
-struct Large {
+struct LargeReply {
     body: Vec<u8>,
-    _held: Option<Held>,
+    _held: Option<ReservedBytes>,
 }
 
-impl AsRef<[u8]> for Large {
+impl AsRef<[u8]> for LargeReply {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }

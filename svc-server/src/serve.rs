@@ -68,7 +68,7 @@ fn causes(error: &StoreError) -> String {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
@@ -78,7 +78,7 @@ pub struct Running {
     stop_for: Duration,
 }
 
-impl Running {
+impl RunningServer {
     /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -120,7 +120,7 @@ impl Running {
 /// # Errors
 ///
 /// If the store cannot be opened or the address is in use.
-pub async fn start(settings: Settings) -> Result<Running, ServeError> {
+pub async fn start(settings: Settings) -> Result<RunningServer, ServeError> {
     start_by(Clock::system(), settings).await
 }
 
@@ -129,7 +129,7 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
 /// # Errors
 ///
 /// See [`start`].
-pub async fn start_by(clock: Clock, settings: Settings) -> Result<Running, ServeError> {
+pub async fn start_by(clock: Clock, settings: Settings) -> Result<RunningServer, ServeError> {
     let open_files = open_files::raise();
     let limits = Limits::service().within_open_files(open_files);
     start_within(limits, clock, settings).await
@@ -139,7 +139,7 @@ async fn start_within(
     limits: Limits,
     clock: Clock,
     settings: Settings,
-) -> Result<Running, ServeError> {
+) -> Result<RunningServer, ServeError> {
     // Before the store is opened, so that an address in use costs nothing and is the only error.
     let socket = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
@@ -149,7 +149,7 @@ async fn start_within(
     });
     let engine = opened.await.map_err(std::io::Error::other)??;
     let (listener, address) = socket.listen()?;
-    let metrics = metrics.map(Bound::listen).transpose()?;
+    let metrics = metrics.map(BoundSocket::listen).transpose()?;
     let metrics_address = metrics.as_ref().map(|(_, address)| *address);
     let app = App::new(&settings, engine.clone());
     let (stop, stopped) = watch::channel(false);
@@ -173,7 +173,7 @@ async fn start_within(
         store = settings.engine.store.url.backend(),
         "server.started"
     );
-    Ok(Running {
+    Ok(RunningServer {
         address,
         metrics_address,
         stop,
@@ -196,12 +196,12 @@ fn log_mirrors(mirror: &MirrorConfig) {
 }
 
 /// A socket that nobody can connect to yet.
-struct Bound {
+struct BoundSocket {
     socket: TcpSocket,
     address: SocketAddr,
 }
 
-fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
+fn bind(address: SocketAddr) -> Result<BoundSocket, ServeError> {
     let bind = || {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -213,12 +213,12 @@ fn bind(address: SocketAddr) -> Result<Bound, ServeError> {
         Ok(socket)
     };
     match bind() {
-        Ok(socket) => Ok(Bound { socket, address }),
+        Ok(socket) => Ok(BoundSocket { socket, address }),
         Err(error) => Err(ServeError::Listen(address, error)),
     }
 }
 
-impl Bound {
+impl BoundSocket {
     /// Lets others connect. Also returns the address, because the system may have chosen the port.
     fn listen(self) -> Result<(TcpListener, SocketAddr), ServeError> {
         let Self { socket, address } = self;

@@ -11,12 +11,12 @@ use svc_model::json;
 use svc_model::problem::Problem;
 use tokio::net::TcpStream;
 
-use crate::places::Place;
+use crate::places::ConnectionPlace;
 
 /// The socket of a connection.
 pub(crate) struct Socket {
     stream: TokioIo<TcpStream>,
-    place: Place,
+    place: ConnectionPlace,
     /// What is written in place of a refusal that has no body.
     replacement: Option<Replacement>,
 }
@@ -29,7 +29,7 @@ struct Replacement {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, place: Place) -> Self {
+    pub(crate) fn new(stream: TcpStream, place: ConnectionPlace) -> Self {
         Self {
             stream: TokioIo::new(stream),
             place,

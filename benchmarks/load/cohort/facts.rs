@@ -17,7 +17,7 @@ use svc_model::time::Instant;
 use super::code::{EDIT_LINES, FILE_LINES, committed, lines, prose};
 use super::{Cohort, Forge, MINUTE, PullRequest, PullRequestCommits};
 use crate::Failure;
-use crate::population::{Kind, fact_id, mix};
+use crate::population::{FactKind, fact_id, mix};
 use crate::sink::Sink;
 
 /// The models, which the Sessions use in turn.
@@ -39,7 +39,7 @@ struct Numbers {
     revisions: u64,
 }
 
-struct Writing<'w> {
+struct CohortWriter<'w> {
     cohort: &'w Cohort,
     sink: Sink,
     numbers: Numbers,
@@ -49,7 +49,7 @@ impl Cohort {
     /// Writes the facts into a database.
     pub(crate) fn write(&self, forge: &Forge, url: &str) -> Result<Duration, Failure> {
         let begin = Moment::now();
-        let mut writing = Writing {
+        let mut writing = CohortWriter {
             cohort: self,
             sink: Sink::open(url)?,
             numbers: Numbers {
@@ -68,7 +68,7 @@ impl Cohort {
     }
 }
 
-impl Writing<'_> {
+impl CohortWriter<'_> {
     fn pull_request(
         &mut self,
         pull_request: PullRequest,
@@ -113,7 +113,7 @@ impl Writing<'_> {
             let number = self.cohort.seed(pull_request, session, decision);
             self.sink
                 .add(Append::DeveloperDecision(Box::new(DeveloperDecision {
-                    decision_id: fact_id(Kind::Decision, FIRST + number),
+                    decision_id: fact_id(FactKind::Decision, FIRST + number),
                     session_id: Cohort::session(pull_request, session),
                     file_path: format!("src/part_{decision}.rs"),
                     accepted: !mix(number, 212).is_multiple_of(5),
@@ -131,7 +131,7 @@ impl Writing<'_> {
             let number = self.cohort.seed(pull_request, session, 0);
             let (rejected, accepted) = (tool(number), tool(number + 1));
             self.sink.add(Append::RetryLinkage(Box::new(RetryLinkage {
-                retry_linkage_id: fact_id(Kind::Retry, FIRST + number),
+                retry_linkage_id: fact_id(FactKind::Retry, FIRST + number),
                 session_id: Cohort::session(pull_request, session),
                 occurred_at: self.cohort.at(pushed_at),
                 captured_at: self.cohort.at(pushed_at + MINUTE),
@@ -189,7 +189,7 @@ impl Writing<'_> {
             .output(vec![answer])
             .build();
         let mut built = InferenceCall {
-            inference_call_id: fact_id(Kind::Call, FIRST + number),
+            inference_call_id: fact_id(FactKind::Call, FIRST + number),
             model: Some(MODELS[(pull_request.number + session) as usize % MODELS.len()].to_owned()),
             observed_at: at,
             ..built
@@ -219,7 +219,7 @@ impl Writing<'_> {
         .concat();
         self.sink
             .add(Append::EditObservation(Box::new(EditObservation {
-                observation_id: fact_id(Kind::Edit, FIRST + number),
+                observation_id: fact_id(FactKind::Edit, FIRST + number),
                 session_id: Cohort::session(pull_request, session),
                 call_id: tool(number),
                 file_path: format!("src/part_{call}.rs"),
@@ -242,7 +242,7 @@ impl Writing<'_> {
         (before, after): (&CommitSha, &CommitSha),
         at: i64,
     ) -> Result<svc_model::id::FactId, Failure> {
-        let push_id = fact_id(Kind::Push, self.numbers.pushes);
+        let push_id = fact_id(FactKind::Push, self.numbers.pushes);
         self.numbers.pushes += 1;
         let repo = Cohort::name(pull_request.repository);
         self.sink.add(Append::Push(Box::new(Push {
@@ -268,7 +268,7 @@ impl Writing<'_> {
         source_push_id: svc_model::id::FactId,
         at: i64,
     ) -> Result<(), Failure> {
-        let observation_id = fact_id(Kind::Observation, self.numbers.observations);
+        let observation_id = fact_id(FactKind::Observation, self.numbers.observations);
         self.numbers.observations += 1;
         self.sink.add(Append::SessionCommitObservation(Box::new(
             SessionCommitObservation {
@@ -300,7 +300,7 @@ impl Writing<'_> {
                 CiResult::Passed
             };
             let outcome = CiOutcome {
-                outcome_id: fact_id(Kind::Outcome, self.numbers.outcomes),
+                outcome_id: fact_id(FactKind::Outcome, self.numbers.outcomes),
                 provider: CiProvider::ForgeActions,
                 run_attempt: Some(attempt as i64),
                 repo: Cohort::name(pull_request.repository).as_str().to_owned(),
@@ -345,7 +345,7 @@ impl Writing<'_> {
         let moments = [at(1), at(3), at(4)];
         let revisions = [(&made.commits[0], None), (head, Some(&made.commits[0]))];
         for ((head, previous), captured_at) in revisions.into_iter().zip(moments) {
-            let revision_id = fact_id(Kind::Revision, self.numbers.revisions);
+            let revision_id = fact_id(FactKind::Revision, self.numbers.revisions);
             self.numbers.revisions += 1;
             self.sink
                 .add(Append::PullRequestRevision(Box::new(PullRequestRevision {
@@ -358,7 +358,7 @@ impl Writing<'_> {
         }
         self.sink
             .add(Append::PullRequestMerge(Box::new(PullRequestMerge {
-                merge_id: fact_id(Kind::Merge, FIRST + pull_request.number),
+                merge_id: fact_id(FactKind::Merge, FIRST + pull_request.number),
                 pull_request: named(head),
                 merge_commit_sha: made.merge.clone(),
                 merged_at: moments[2],

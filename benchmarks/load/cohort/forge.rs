@@ -50,7 +50,7 @@ impl Forge {
 }
 
 /// The location of a file, and the part of it that a commit changes.
-struct Place {
+struct FileLocation {
     path: String,
     /// The part of a shared file, or `None` for a new file.
     part: Option<(u64, u64)>,
@@ -58,10 +58,10 @@ struct Place {
 }
 
 /// Returns the place of a commit's file. Every other file is new.
-fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> Place {
+fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> FileLocation {
     if file.is_multiple_of(2) {
         let path = format!("src/work_{}/part_{commit}_{file}.rs", pull_request.place);
-        return Place {
+        return FileLocation {
             path,
             part: None,
             lines: FILE_LINES,
@@ -70,7 +70,7 @@ fn place(cohort: &Cohort, pull_request: PullRequest, commit: u64, file: u64) -> 
     // No two files of a pull request are in the same part.
     let number = pull_request.place * 7 + commit * cohort.shape.files + file;
     let (shared, part) = (number % SHARED, number / SHARED % PARTS);
-    Place {
+    FileLocation {
         path: format!("src/shared_{shared}.rs"),
         part: Some((shared, part)),
         lines: EDIT_LINES,

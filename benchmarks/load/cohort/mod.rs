@@ -24,7 +24,7 @@ const DAY: i64 = 24 * 60 * MINUTE;
 
 /// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct CohortShape {
     /// The number of repositories.
     pub(crate) repositories: u64,
     /// The pull requests of each repository.
@@ -60,7 +60,7 @@ pub(crate) enum Texts {
     Alike,
 }
 
-impl Shape {
+impl CohortShape {
     /// The largest cohort that a report accepts: 50,000 calls, 30,000 decisions, 20,000 edits,
     /// 5,000 commits and 50,000 CI outcomes in a month.
     pub(crate) const LARGE: Self = Self {
@@ -117,7 +117,7 @@ impl Shape {
 /// A cohort.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cohort {
-    pub(crate) shape: Shape,
+    pub(crate) shape: CohortShape,
     begin: Instant,
 }
 
@@ -142,7 +142,7 @@ struct PullRequest {
 }
 
 impl Cohort {
-    pub(crate) fn new(shape: Shape) -> Result<Self, Failure> {
+    pub(crate) fn new(shape: CohortShape) -> Result<Self, Failure> {
         Ok(Self {
             shape,
             begin: Instant::parse(BEGIN)?,
@@ -235,15 +235,15 @@ mod tests {
 
     #[test]
     fn the_large_cohort_has_the_maximum_size_of_a_report() {
-        let shape = Shape::LARGE;
+        let shape = CohortShape::LARGE;
         let sessions = shape.repositories * shape.pull_requests * shape.sessions;
         assert_eq!(shape.all_calls(), 50_000);
         assert_eq!(sessions * shape.decisions, 30_000);
         assert_eq!(sessions * shape.edits, 20_000);
         assert_eq!(shape.all_commits(), 5_000);
         assert_eq!(shape.all_commits() * shape.outcomes, 50_000);
-        assert_eq!(Shape::DENSE.all_calls(), 50_000);
-        assert_eq!(Shape::DENSE.all_commits(), 5_000);
-        assert_eq!(Shape::SMALL.all_calls(), 3_000);
+        assert_eq!(CohortShape::DENSE.all_calls(), 50_000);
+        assert_eq!(CohortShape::DENSE.all_commits(), 5_000);
+        assert_eq!(CohortShape::SMALL.all_calls(), 3_000);
     }
 }

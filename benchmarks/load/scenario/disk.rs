@@ -37,14 +37,14 @@ const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
 /// What was sent, and how much the database grew.
 #[derive(Clone, Copy, Debug)]
-struct Weighed {
+struct DiskGrowth {
     sent: usize,
     grown: u64,
 }
 
 /// A stored call, and its payload as sent.
 #[derive(Debug)]
-struct Sent {
+struct SentCall {
     fact_id: FactId,
     payload: Json,
 }
@@ -94,7 +94,7 @@ fn recorded(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), 
         let mut calls = build(scale_for(RECORDED_BYTES, |scale| {
             build(scale).body_bytes() as f64
         }));
-        let weighed: [Weighed; 2] = sessions(bench, backend, report, &mut calls, RECORDED_TURNS)?;
+        let weighed: [DiskGrowth; 2] = sessions(bench, backend, report, &mut calls, RECORDED_TURNS)?;
         for (weighed, which) in weighed.into_iter().zip(WHICH) {
             let name = format!("{RECORDED_TURNS} of Claude Code{what}{which}");
             report.figure(
@@ -118,7 +118,7 @@ fn long(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fail
     };
     let conversation = Conversation::new(&plan);
     let mut calls = SessionCalls::new(&conversation, LONG_TURNS, ModelMap::Full, INGEST_TOKEN);
-    let weighed: [Weighed; 2] = sessions(bench, backend, report, &mut calls, LONG_TURNS)?;
+    let weighed: [DiskGrowth; 2] = sessions(bench, backend, report, &mut calls, LONG_TURNS)?;
     for (weighed, which) in weighed.into_iter().zip(WHICH) {
         let name = format!("{LONG_TURNS} turns{which}");
         report.figure(
@@ -139,7 +139,7 @@ fn sessions<const SESSIONS: usize>(
     report: &Report,
     calls: &mut SessionCalls,
     turns: usize,
-) -> Result<[Weighed; SESSIONS], Failure> {
+) -> Result<[DiskGrowth; SESSIONS], Failure> {
     let turns = turns as u64;
     weigh(bench, backend, report, turns, |number, send| {
         if number % turns == 0 {
@@ -149,7 +149,7 @@ fn sessions<const SESSIONS: usize>(
     })
 }
 
-fn share(report: &mut Report, name: &str, weighed: Weighed, goal: Goal) {
+fn share(report: &mut Report, name: &str, weighed: DiskGrowth, goal: Goal) {
     report.figure(
         &format!("{name}: sent"),
         weighed.sent as f64 / MEBIBYTE,
@@ -175,13 +175,13 @@ fn weigh<const TIMES: usize>(
         u64,
         &mut dyn FnMut(Request<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure>,
-) -> Result<[Weighed; TIMES], Failure> {
+) -> Result<[DiskGrowth; TIMES], Failure> {
     let stage = bench.stage("disk", backend, None)?;
     stage.start()?.stop()?;
     let empty = stage.store.bytes()?;
     let mut before = empty;
     let mut all = Vec::new();
-    let mut weighed = [Weighed { sent: 0, grown: 0 }; TIMES];
+    let mut weighed = [DiskGrowth { sent: 0, grown: 0 }; TIMES];
     for (weighed, first) in weighed.iter_mut().zip((0..).step_by(requests as usize)) {
         let server = stage.start()?;
         let mut client = Client::connect(server.address)?;
@@ -192,7 +192,7 @@ fn weigh<const TIMES: usize>(
                 let reply = client.send(request)?;
                 expect_stored(reply.status, &reply.body)?;
                 let body = &sent[sent.len() - request.body_length..];
-                all.push(Sent::new(body, &reply.json()?)?);
+                all.push(SentCall::new(body, &reply.json()?)?);
                 Ok(())
             })?;
         }
@@ -216,7 +216,7 @@ fn weigh<const TIMES: usize>(
     Ok(weighed)
 }
 
-impl Sent {
+impl SentCall {
     fn new(body: &[u8], receipt: &serde_json::Value) -> Result<Self, Failure> {
         let fact_id = receipt["fact_id"]
             .as_str()
@@ -231,7 +231,7 @@ impl Sent {
 
 /// Compares each stored payload with what was sent, and returns how long the slowest one took to
 /// read.
-fn read_back(store: &Store<'_>, all: &[Sent]) -> Result<Duration, Failure> {
+fn read_back(store: &Store<'_>, all: &[SentCall]) -> Result<Duration, Failure> {
     let ledger = Ledger::open(
         &DatabaseUrl::parse(&store.url())?,
         OrgId::new(ORGANIZATION)?,

@@ -16,9 +16,9 @@ use svc_model::query::{
 use svc_model::request::{Outgoing, Request as _};
 use svc_model::time::Instant;
 
-use crate::generator::Counts;
+use crate::generator::WindowCounts;
 use crate::http::Client;
-use crate::population::{LARGE_CALLS, Named, Population, RUNS, WORKFLOWS, mix};
+use crate::population::{LARGE_CALLS, NamedRepository, Population, RUNS, WORKFLOWS, mix};
 use crate::process::Memory;
 use crate::report::{Goal, Report, Unit, median};
 use crate::scenario::{Bench, OPERATOR_TOKEN, Stage};
@@ -66,7 +66,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
         for number in 0..WARMING {
             ask(&mut client, question, 1_000_000 + number)?;
         }
-        let mut times = Counts::default();
+        let mut times = WindowCounts::default();
         for number in 0..ROUNDS {
             let elapsed = ask(&mut client, question, number)?;
             times.latencies.push(elapsed.as_micros() as u32);
@@ -116,7 +116,7 @@ fn ask(client: &mut Client, question: &Question, number: u64) -> Result<Duration
 fn walk(client: &mut Client, report: &mut Report, population: Population) -> Result<(), Failure> {
     let mut request = failures(&population, by_name(&Population::shared()));
     request.limit = PageLimit::new(100).ok_or("a limit")?;
-    let mut times = Counts::default();
+    let mut times = WindowCounts::default();
     let mut outcomes = 0;
     loop {
         let path = target("/query/ci/failures", &request.write()?);
@@ -291,11 +291,11 @@ fn identified(population: &Population, push: u64) -> Result<u64, Failure> {
         .ok_or_else(|| "no repository has an identity".into())
 }
 
-fn by_name(repository: &Named) -> RepositorySelector {
+fn by_name(repository: &NamedRepository) -> RepositorySelector {
     RepositorySelector::named(repository.name.clone())
 }
 
-fn by_identity(repository: &Named) -> RepositorySelector {
+fn by_identity(repository: &NamedRepository) -> RepositorySelector {
     RepositorySelector {
         repo: None,
         identity: repository.identity.clone(),

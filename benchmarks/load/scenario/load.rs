@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::conversation::{Conversation, Plan};
 use crate::export::{EDITS, RECORDS};
-use crate::generator::{Counts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
+use crate::generator::{WindowCounts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
 use crate::http::Client;
 use crate::payload::{ModelMap, SingleCall};
 use crate::process::{Launch, Memory, Server, processor_seconds};
@@ -141,8 +141,8 @@ impl Traffic {
 
 /// The result of one repetition.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub(crate) counts: Counts,
+pub(crate) struct MeasuredLoad {
+    pub(crate) counts: WindowCounts,
     pub(crate) rate: f64,
     seconds: f64,
     server_processor: f64,
@@ -158,7 +158,7 @@ pub(crate) fn measure(
     server: &Server,
     store: Option<&Store<'_>>,
     traffic: &Traffic,
-) -> Result<Measured, Failure> {
+) -> Result<MeasuredLoad, Failure> {
     let arguments = &bench.arguments;
     let players = traffic.players(arguments.connections);
     let begin = Instant::now() + Duration::from_secs_f64(arguments.warm_up.max(0.1));
@@ -185,7 +185,7 @@ pub(crate) fn measure(
     let [first, last] = processors.as_slice() else {
         return Err("the window has two edges".into());
     };
-    Ok(Measured {
+    Ok(MeasuredLoad {
         rate: counts.latencies.len() as f64 / arguments.seconds,
         counts,
         seconds: arguments.seconds,
@@ -209,7 +209,7 @@ struct Goals {
 fn print(
     report: &mut Report,
     traffic: &Traffic,
-    mut runs: Vec<Measured>,
+    mut runs: Vec<MeasuredLoad>,
     goals: Goals,
 ) -> Result<(), Failure> {
     runs.sort_by(|left, right| left.rate.total_cmp(&right.rate));

@@ -33,7 +33,7 @@ pub(super) const DISCOVER: &str = "/query/context/discover";
 
 /// The calls of the session, ready to be sent.
 #[derive(Debug)]
-struct Planned {
+struct PlannedCalls {
     /// Each call is the last one of one of these.
     calls: Vec<SessionCalls>,
     parts: usize,
@@ -71,7 +71,7 @@ fn variant(
     bench: &Bench,
     backend: Backend,
     report: &mut Report,
-    mut planned: Planned,
+    mut planned: PlannedCalls,
     goals: Goals,
 ) -> Result<(), Failure> {
     report.note(&format!(
@@ -121,7 +121,7 @@ fn warm_reads(
     report: &mut Report,
     client: &mut Client,
     server: &Server,
-    planned: &Planned,
+    planned: &PlannedCalls,
     last_call: &str,
     goal: Goal,
 ) -> Result<(), Failure> {
@@ -188,7 +188,7 @@ pub(super) fn plant_growing(stage: &Stage<'_>) -> Result<(String, usize), Failur
 }
 
 /// Sends the session through a server of its own, and returns the id of its last call.
-fn plant(stage: &Stage<'_>, planned: &mut Planned) -> Result<String, Failure> {
+fn plant(stage: &Stage<'_>, planned: &mut PlannedCalls) -> Result<String, Failure> {
     let server = stage.start()?;
     let mut client = Client::connect(server.address)?;
     let numbers = Numbers::default();
@@ -210,7 +210,7 @@ fn search(
     client: &mut Client,
     path: &str,
     query: &str,
-    planned: &Planned,
+    planned: &PlannedCalls,
 ) -> Result<Duration, Failure> {
     let body = if path == SELECTED {
         selected_body(query)
@@ -280,7 +280,7 @@ impl Queries {
 }
 
 /// Returns one conversation of a hundred turns.
-fn growing() -> Planned {
+fn growing() -> PlannedCalls {
     let plan = |scale| Plan {
         seed: 1,
         first_word: 0,
@@ -293,7 +293,7 @@ fn growing() -> Planned {
     let conversation = Conversation::new(&plan(scale_for(CANONICAL_BYTES as f64, |scale| {
         bytes(scale) as f64
     })));
-    Planned {
+    PlannedCalls {
         parts: conversation.part_occurrences(0..CALLS),
         canonical_bytes: conversation.canonical_bytes(&(0..CALLS)),
         last_input: conversation.input(CALLS - 1).count(),
@@ -323,7 +323,7 @@ fn silent_turns() -> Vec<usize> {
 }
 
 /// Returns the last calls of a hundred conversations, in one session.
-fn distinct() -> Planned {
+fn distinct() -> PlannedCalls {
     // Two parts of the opening, three of each of 49 turns but one, two of the reply.
     const TURNS: usize = PARTS / CALLS / 3;
     let plan = |call: usize, scale| Plan {
@@ -342,7 +342,7 @@ fn distinct() -> Planned {
             .sum::<usize>()
     };
     let scale = scale_for(CANONICAL_BYTES as f64, |scale| bytes(scale) as f64);
-    Planned {
+    PlannedCalls {
         parts: all(scale)
             .map(|conversation| conversation.part_occurrences(last.clone()))
             .sum(),

@@ -45,7 +45,7 @@ pub(crate) struct Show {
 
 /// The settings, for programs.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SettingsListing {
     settings: Vec<Setting>,
 }
 
@@ -68,7 +68,9 @@ impl Show {
         });
         let mut settings: Vec<Setting> = settings.into_iter().map(Setting::from).collect();
         settings.extend(of_the_shell(&self.service)?);
-        output.value(&Shown { settings }, |shown| render(shown, self.origin))?;
+        output.value(&SettingsListing { settings }, |shown| {
+            render(shown, self.origin)
+        })?;
         for mistake in mistakes {
             output.warning(&mistake);
         }
@@ -138,7 +140,7 @@ fn of_the_shell(options: &ServiceOptions) -> Result<Vec<Setting>, CommandError> 
     Ok(settings)
 }
 
-fn render(shown: &Shown, with_origin: bool) -> String {
+fn render(shown: &SettingsListing, with_origin: bool) -> String {
     let value = |setting: &Setting| match &setting.value {
         Some(value) => escape(value),
         None if setting.secret => "(secret)".to_owned(),
@@ -174,7 +176,7 @@ mod tests {
             secret,
             origin: origin.to_owned(),
         };
-        let shown = Shown {
+        let shown = SettingsListing {
             settings: vec![
                 setting("SVC_LISTEN", Some("localhost:1\u{1b}"), false, "flag"),
                 setting("SVC_OPERATOR_TOKEN", None, true, "SVC_OPERATOR_TOKEN_FILE"),

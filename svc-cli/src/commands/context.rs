@@ -75,7 +75,7 @@ pub(crate) struct Discover {
     keywords: Keywords,
 
     #[command(flatten)]
-    commit: Commit,
+    commit: CommitOptions,
 
     #[command(flatten)]
     service: ServiceOptions,
@@ -84,7 +84,7 @@ pub(crate) struct Discover {
 /// A commit whose Sessions come first.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("identified").args(["repo", "repository_id"])))]
-struct Commit {
+struct CommitOptions {
     /// A commit whose Sessions come first: its full id, or inside a clone any name that git knows,
     /// such as HEAD.
     #[arg(long = "commit", value_name = "COMMIT", requires = "identified")]
@@ -119,7 +119,7 @@ struct Commit {
     repository_provider: String,
 }
 
-impl Commit {
+impl CommitOptions {
     fn anchor(&self) -> Result<Option<CommitAnchor>, CommandError> {
         let Some(sha) = &self.sha else {
             return Ok(None);

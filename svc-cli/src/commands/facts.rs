@@ -7,7 +7,7 @@ use svc_model::endpoint;
 use svc_model::facts::{FactCount, FactTable, FactsCounts};
 use svc_model::request::NoParameters;
 
-use super::place::{Otherwise, Place, check_organization};
+use super::place::{DefaultPlace, StoreOrService, check_organization};
 use super::service;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -24,7 +24,7 @@ pub(crate) struct Facts {
 
 /// The counts for a schema of any revision. `None` for a table that the schema lacks.
 #[derive(Debug, Serialize)]
-struct Counts {
+struct TableCounts {
     sessions: Option<u64>,
     #[serde(serialize_with = "as_map")]
     tables: Vec<(FactTable, Option<FactCount>)>,
@@ -33,22 +33,27 @@ struct Counts {
 
 impl Facts {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let client = match Place::find(&self.service, &self.store, Otherwise::Service, output)? {
-            Place::Store(opened) => {
-                let counts = Counts::read(&mut opened.ledger.snapshot()?)?;
+        let client = match StoreOrService::find(
+            &self.service,
+            &self.store,
+            DefaultPlace::Service,
+            output,
+        )? {
+            StoreOrService::Store(opened) => {
+                let counts = TableCounts::read(&mut opened.ledger.snapshot()?)?;
                 return output.value(&counts, render);
             }
-            Place::Service(client) => client,
+            StoreOrService::Service(client) => client,
         };
         let reply: RawReply<FactsCounts> = service::block_on(async {
             check_organization(&client, &self.store).await?;
             Ok(client.call_raw::<endpoint::Facts>(&NoParameters).await?)
         })?;
-        output.reply(&reply, |counts| render(&Counts::from(counts)))
+        output.reply(&reply, |counts| render(&TableCounts::from(counts)))
     }
 }
 
-impl Counts {
+impl TableCounts {
     fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
         // Without the log, it is unknown which facts are visible.
         let has_log = snapshot.has_table("quarantine_log")?;
@@ -70,7 +75,7 @@ impl Counts {
     }
 }
 
-impl From<&FactsCounts> for Counts {
+impl From<&FactsCounts> for TableCounts {
     fn from(counts: &FactsCounts) -> Self {
         let tables = FactTable::ALL.iter();
         Self {
@@ -95,7 +100,7 @@ fn as_map<S: Serializer>(
 }
 
 /// Returns the counts as lines in a stable format: the name, then the numbers in columns.
-fn render(counts: &Counts) -> String {
+fn render(counts: &TableCounts) -> String {
     const UNAVAILABLE: &str = "unavailable";
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let mut lines = vec![line("table", "total", "visible")];
@@ -150,7 +155,7 @@ mod tests {
 
     #[test]
     fn counts_are_lines_in_the_order_of_the_tables() {
-        let text = render(&Counts::from(&counts()));
+        let text = render(&TableCounts::from(&counts()));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 14);
         assert_eq!(lines[0], "table                         total  visible");
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_table_that_the_schema_lacks_is_unavailable_and_not_zero() {
-        let mut counts = Counts::from(&counts());
+        let mut counts = TableCounts::from(&counts());
         counts.sessions = None;
         counts.tables[1].1 = None;
         let text = render(&counts);
@@ -179,7 +184,7 @@ mod tests {
     fn the_store_and_the_service_give_the_same_json() {
         assert_eq!(
             json::to_vec(&counts(), usize::MAX).unwrap(),
-            json::to_vec(&Counts::from(&counts()), usize::MAX).unwrap()
+            json::to_vec(&TableCounts::from(&counts()), usize::MAX).unwrap()
         );
     }
 }

@@ -106,7 +106,7 @@ if command -v "$svc" >/dev/null 2>&1; then {then}; fi
 
 /// Whose hooks git runs in a work tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum HooksFolderKind {
     /// This clone's alone.
     Own,
     /// Those of a folder in the work tree. They are committed, so they name no path of this machine.
@@ -118,16 +118,16 @@ enum Kind {
 }
 
 /// Where git finds the hooks of the current work tree.
-pub(super) struct Place {
+pub(super) struct HooksFolder {
     folder: PathBuf,
-    kind: Kind,
+    kind: HooksFolderKind,
 }
 
-impl Place {
+impl HooksFolder {
     pub(super) fn find() -> Result<Self, CommandError> {
         let set = ["config", "--type=path", "--get", "core.hooksPath"];
         let Some(set) = repository::ask(&set)? else {
-            let (folder, kind) = (repository::own_path("hooks")?, Kind::Own);
+            let (folder, kind) = (repository::own_path("hooks")?, HooksFolderKind::Own);
             return Ok(Self { folder, kind });
         };
         let top = PathBuf::from(repository::git(&["rev-parse", "--show-toplevel"])?);
@@ -143,13 +143,16 @@ impl Place {
         };
         let leaves = folder.components().any(|part| part == Component::ParentDir);
         let (folder, kind) = if is_in(&git) {
-            (folder, Kind::Own)
+            (folder, HooksFolderKind::Own)
         } else if leaves || !is_in(&fs::canonicalize(&top)?) {
-            (folder, Kind::Shared)
+            (folder, HooksFolderKind::Shared)
         } else if folder.ends_with("_") {
-            (folder.parent().map_or(top, Path::to_owned), Kind::Husky)
+            (
+                folder.parent().map_or(top, Path::to_owned),
+                HooksFolderKind::Husky,
+            )
         } else {
-            (folder, Kind::Team)
+            (folder, HooksFolderKind::Team)
         };
         Ok(Self { folder, kind })
     }
@@ -157,8 +160,10 @@ impl Place {
     /// Returns how to install the hooks here.
     pub(super) fn mend(&self) -> String {
         match self.kind {
-            Kind::Own | Kind::Team | Kind::Husky => "svc install git-hooks".to_owned(),
-            Kind::Shared => format!(
+            HooksFolderKind::Own | HooksFolderKind::Team | HooksFolderKind::Husky => {
+                "svc install git-hooks".to_owned()
+            }
+            HooksFolderKind::Shared => format!(
                 "add to the hooks in {} what this prints: svc install git-hooks --print",
                 self.folder.display()
             ),
@@ -170,7 +175,7 @@ impl Place {
         let fault = |hook: &Hook| {
             let present = fs::read(self.folder.join(hook.name)).unwrap_or_default();
             let fault = match fault(hook, &present)? {
-                Fault::Older if self.kind == Kind::Husky => return None,
+                Fault::Older if self.kind == HooksFolderKind::Husky => return None,
                 fault => fault,
             };
             Some((hook.name, fault))
@@ -180,9 +185,11 @@ impl Place {
 
     fn install(&self, hook: &Hook) -> Result<InstalledHook, CommandError> {
         match self.kind {
-            Kind::Own => place(hook, &program(), &self.folder),
-            Kind::Team | Kind::Shared => place(hook, Path::new(NAME), &self.folder),
-            Kind::Husky => add(hook, &self.folder),
+            HooksFolderKind::Own => place(hook, &program(), &self.folder),
+            HooksFolderKind::Team | HooksFolderKind::Shared => {
+                place(hook, Path::new(NAME), &self.folder)
+            }
+            HooksFolderKind::Husky => add(hook, &self.folder),
         }
     }
 }
@@ -242,7 +249,7 @@ pub(super) enum Fault {
 
 /// The result of the installation, for programs.
 #[derive(Debug, Serialize)]
-struct Installed {
+struct HooksInstallation {
     hooks: Vec<InstalledHook>,
     /// Whether git was configured to keep the notes of amended and rebased commits.
     rewrite_ref_added: bool,
@@ -272,8 +279,8 @@ pub(super) fn print(output: &mut Output) -> Result<(), CommandError> {
 
 /// Installs the hooks into the current repository.
 pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
-    let place = Place::find()?;
-    if place.kind == Kind::Shared {
+    let place = HooksFolder::find()?;
+    if place.kind == HooksFolderKind::Shared {
         let folder = place.folder.display();
         return Err(CommandError::refused(
             "hooks_path",
@@ -283,7 +290,7 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     }
     fs::create_dir_all(&place.folder)?;
     let hooks = HOOKS.iter().map(|hook| place.install(hook));
-    let mut installed = Installed {
+    let mut installed = HooksInstallation {
         hooks: hooks.collect::<Result<_, _>>()?,
         rewrite_ref_added: false,
     };
@@ -408,7 +415,7 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::rename(new, path)
 }
 
-fn render(installed: &Installed) -> String {
+fn render(installed: &HooksInstallation) -> String {
     let mut text = String::new();
     for hook in &installed.hooks {
         text.extend([&escape(&hook.path), ": ", hook.action]);

@@ -42,23 +42,23 @@ struct Investigation {
     delivery: Option<CiDelivery>,
     /// `None` if there is no such run.
     commit: Option<Exact<CommitEvidence>>,
-    sessions: Vec<Examined>,
+    sessions: Vec<ExaminedSession>,
 }
 
 /// A Session behind the run.
 #[derive(Debug, Serialize)]
-struct Examined {
+struct ExaminedSession {
     session_id: SessionId,
     /// The commits of the run at which it was observed.
     commits: Vec<CommitSha>,
     /// `None` if the service refuses it.
     dossier: Option<Exact<SessionAnswer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Refusal>,
+    refused: Option<SessionRefusal>,
 }
 
 #[derive(Debug, Serialize)]
-struct Refusal {
+struct SessionRefusal {
     code: String,
     message: String,
 }
@@ -144,14 +144,14 @@ async fn examine(
     client: &Client,
     session_id: SessionId,
     commits: Vec<CommitSha>,
-) -> Result<Examined, CommandError> {
+) -> Result<ExaminedSession, CommandError> {
     // The commits are already shown.
     let request = SessionDossierRequest {
         session_id: session_id.clone(),
         explain: false,
     };
     match client.call_raw::<SessionQuery>(&request).await {
-        Ok(reply) => Ok(Examined {
+        Ok(reply) => Ok(ExaminedSession {
             session_id,
             commits,
             dossier: Some(reply.into()),
@@ -163,11 +163,11 @@ async fn examine(
                 ErrorKind::SessionBound(_) | ErrorKind::Declined(_) | ErrorKind::Oversize
             ) =>
         {
-            Ok(Examined {
+            Ok(ExaminedSession {
                 session_id,
                 commits,
                 dossier: None,
-                refused: Some(Refusal {
+                refused: Some(SessionRefusal {
                     code: error.kind().code().to_owned(),
                     message: error.to_string(),
                 }),
@@ -271,7 +271,7 @@ fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
     }
 }
 
-fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
+fn of_session(examined: &ExaminedSession, head: &CommitSha, now: Instant) -> String {
     let session = escape(examined.session_id.as_str());
     let session = match examined.commits.as_slice() {
         commits if commits.contains(head) => format!("Session {session}\n"),

@@ -60,7 +60,7 @@ struct LoggedOut {
 }
 
 /// A token that the service has identified.
-struct Proven {
+struct ProvenToken {
     role: Role,
     token: SecretString,
     probe: IdentityProbe,
@@ -85,7 +85,7 @@ impl Login {
         let url = local.unwrap_or(url);
         let proven = self.prove(&url, is_local, output)?;
         let mut credentials = Credentials::load()?;
-        for Proven { role, token, probe } in &proven {
+        for ProvenToken { role, token, probe } in &proven {
             credentials.remember(&url, *role, token, probe);
         }
         credentials.save()?;
@@ -118,7 +118,7 @@ impl Login {
         url: &str,
         is_local: bool,
         output: &mut Output,
-    ) -> Result<Vec<Proven>, CommandError> {
+    ) -> Result<Vec<ProvenToken>, CommandError> {
         if self.with_token {
             return Ok(vec![probe(url, self.role(), read_line(io::stdin())?)?]);
         }
@@ -150,7 +150,7 @@ impl Login {
 
     /// Returns the tokens that this machine's service generated, if it is the service at this URL
     /// and accepts them.
-    fn local(&self, url: &str) -> Result<Option<Vec<Proven>>, CommandError> {
+    fn local(&self, url: &str) -> Result<Option<Vec<ProvenToken>>, CommandError> {
         let Some(local) = svc_server::local_credentials() else {
             return Ok(None);
         };
@@ -173,7 +173,7 @@ impl Login {
 }
 
 /// Asks the service to identify a token. Refuses a token whose authority does not fit the role.
-fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandError> {
+fn probe(url: &str, role: Role, token: SecretString) -> Result<ProvenToken, CommandError> {
     let client = service::connect(url.to_owned(), token.clone())?.with_timeout(PATIENCE);
     let probe = service::block_on(async {
         client.me().await.map_err(|error| {
@@ -187,7 +187,7 @@ fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandEr
         })
     })?;
     if probe.authority == role.authority() {
-        return Ok(Proven { role, token, probe });
+        return Ok(ProvenToken { role, token, probe });
     }
     let wanted = role.authority();
     let refused = CommandError::refused(

@@ -17,7 +17,7 @@ pub(crate) struct Man {
 
 /// What was written, for programs.
 #[derive(Debug, Serialize)]
-struct Written {
+struct ManPages {
     folder: String,
     pages: usize,
 }
@@ -42,7 +42,7 @@ impl Man {
         };
         let entries = fs::read_dir(&self.folder).map_err(within)?;
         let entries = entries.filter_map(Result::ok);
-        let written = Written {
+        let written = ManPages {
             folder: self.folder.display().to_string(),
             pages: entries.filter(is_page).count(),
         };

@@ -8,7 +8,7 @@ use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use svc_client::{Client, Error, ErrorKind};
-use svc_mcp::{Ask, McpServer, Refusal, Service};
+use svc_mcp::{Ask, McpServer, Service, ToolRefusal};
 use svc_model::endpoint::{Endpoint, GrantInventory};
 use svc_model::evidence::InventoryRequest;
 use svc_model::id::SessionId;
@@ -75,7 +75,7 @@ where
     E: Endpoint,
     E::Request: Send + Sync,
 {
-    async fn ask(&self, request: E::Request) -> Result<Bytes, Refusal> {
+    async fn ask(&self, request: E::Request) -> Result<Bytes, ToolRefusal> {
         let reply = self.client.call_raw::<E>(&request).await;
         reply
             .map(|reply| reply.bytes)
@@ -84,16 +84,20 @@ where
 }
 
 impl Service for Asker {
-    async fn authority(&self) -> Result<Authority, Refusal> {
+    async fn authority(&self) -> Result<Authority, ToolRefusal> {
         let authority = self.authority.get_or_try_init(|| async {
             let identity = self.client.me().await.map_err(|error| refusal(&error))?;
-            identity.authority.known().copied().ok_or_else(|| Refusal {
-                code: "unknown_word".to_owned(),
-                status: None,
-                message: "the service is newer: update svc".to_owned(),
-                advice: Advice::NONE.agent(),
-                retry_after: None,
-            })
+            identity
+                .authority
+                .known()
+                .copied()
+                .ok_or_else(|| ToolRefusal {
+                    code: "unknown_word".to_owned(),
+                    status: None,
+                    message: "the service is newer: update svc".to_owned(),
+                    advice: Advice::NONE.agent(),
+                    retry_after: None,
+                })
         });
         authority.await.copied()
     }
@@ -112,8 +116,8 @@ impl Service for Asker {
 }
 
 /// Turns an error into a refusal for the agent.
-fn refusal(error: &Error) -> Refusal {
-    Refusal {
+fn refusal(error: &Error) -> ToolRefusal {
+    ToolRefusal {
         code: error.kind().code().to_owned(),
         status: error.status(),
         message: error.to_string(),

@@ -52,7 +52,7 @@ pub(crate) fn optional_moment(
 
 /// Which bound of an inclusive range is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bound {
+pub(crate) enum RangeBound {
     First,
     Last,
 }
@@ -62,14 +62,14 @@ pub(crate) enum Bound {
 pub(crate) fn boundary(
     option: &str,
     text: &str,
-    bound: Bound,
+    bound: RangeBound,
     now: Instant,
 ) -> Result<Instant, CommandError> {
     if is_date(text) {
         let error = CommandError::argument(option, "must have a time and an offset");
         return Err(error.hint(match bound {
-            Bound::First => format!("the beginning of that day in UTC: {text}T00:00:00Z"),
-            Bound::Last => format!("the end of that day in UTC: {text}T23:59:59.999999Z"),
+            RangeBound::First => format!("the beginning of that day in UTC: {text}T00:00:00Z"),
+            RangeBound::Last => format!("the end of that day in UTC: {text}T23:59:59.999999Z"),
         }));
     }
     let hint =
@@ -83,7 +83,7 @@ pub(crate) fn optional_boundary(
     text: Option<&str>,
     now: Instant,
 ) -> Result<Option<Instant>, CommandError> {
-    text.map(|text| boundary(option, text, Bound::Last, now))
+    text.map(|text| boundary(option, text, RangeBound::Last, now))
         .transpose()
 }
 
@@ -142,10 +142,13 @@ mod tests {
         let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
         for text in ["2026-01-30T00:00:00Z", "7d", "-2h"] {
             let moment = moment("--as-of", text, now).unwrap();
-            assert_eq!(boundary("--as-of", text, Bound::Last, now).unwrap(), moment);
+            assert_eq!(
+                boundary("--as-of", text, RangeBound::Last, now).unwrap(),
+                moment
+            );
         }
         for text in ["2026-01-30", "2026-01-30T00:00:00", "30"] {
-            let error = boundary("--as-of", text, Bound::Last, now).unwrap_err();
+            let error = boundary("--as-of", text, RangeBound::Last, now).unwrap_err();
             assert_eq!(error.code(), "invalid_argument", "{text}");
         }
         assert_eq!(optional_boundary("--as-of", None, now).unwrap(), None);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use svc_client::outbox::{Ending, OutboxView, Reason};
 
-use super::sending::{Kept, views};
+use super::sending::{ServiceOutbox, views};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -48,27 +48,27 @@ pub(crate) struct Drain {
 
 /// What is kept for one service, for programs.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct OutboxListing {
     service: String,
     #[serde(flatten)]
-    content: Content,
+    content: OutboxContent,
 }
 
 /// What an outbox contains, or why that is unknown.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Content {
-    Known(Known),
+enum OutboxContent {
+    Known(OutboxSummary),
     Unknown { error: String },
 }
 
 #[derive(Debug, Serialize)]
-struct Known {
+struct OutboxSummary {
     folder: String,
     waiting: u64,
     waiting_bytes: u64,
     oldest_seconds: Option<u64>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedRow>,
     /// Why sending has stopped until a person acts.
     stopped: Option<Reason>,
     /// The programs that are using it, as far as the system reports them.
@@ -76,7 +76,7 @@ struct Known {
 }
 
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RefusedRow {
     id: String,
     path: String,
     reason: Option<Reason>,
@@ -88,30 +88,30 @@ struct User {
     process: Option<u32>,
 }
 
-impl Shown {
+impl OutboxListing {
     fn of(service: String, view: Result<OutboxView, CommandError>) -> Self {
-        let known = view.and_then(|view| Known::of(&view));
+        let known = view.and_then(|view| OutboxSummary::of(&view));
         let content = known.map_or_else(
-            |error| Content::Unknown {
+            |error| OutboxContent::Unknown {
                 error: error.message().to_owned(),
             },
-            Content::Known,
+            OutboxContent::Known,
         );
         Self { service, content }
     }
 
-    fn known(&self) -> Option<&Known> {
+    fn known(&self) -> Option<&OutboxSummary> {
         match &self.content {
-            Content::Known(known) => Some(known),
-            Content::Unknown { .. } => None,
+            OutboxContent::Known(known) => Some(known),
+            OutboxContent::Unknown { .. } => None,
         }
     }
 }
 
-impl Known {
+impl OutboxSummary {
     fn of(view: &OutboxView) -> Result<Self, CommandError> {
         let status = view.status()?;
-        let refused = view.refused()?.into_iter().map(|refused| Refused {
+        let refused = view.refused()?.into_iter().map(|refused| RefusedRow {
             id: refused.id.to_string(),
             path: refused.path.display().to_string(),
             reason: refused.reason,
@@ -138,9 +138,11 @@ impl Known {
 
 fn status(output: &mut Output) -> Result<(), CommandError> {
     let views = views()?.into_iter();
-    let shown: Vec<Shown> = views.map(|(url, view)| Shown::of(url, view)).collect();
+    let shown: Vec<OutboxListing> = views
+        .map(|(url, view)| OutboxListing::of(url, view))
+        .collect();
     output.value(&shown, |shown| render(shown))?;
-    let waits = |shown: &Shown| shown.known().is_some_and(|known| known.waiting > 0);
+    let waits = |shown: &OutboxListing| shown.known().is_some_and(|known| known.waiting > 0);
     let next = shown.iter().any(waits);
     let next = next.then(|| "svc outbox drain".to_owned());
     output.next(
@@ -156,8 +158,8 @@ fn status(output: &mut Output) -> Result<(), CommandError> {
     ))
 }
 
-fn render(shown: &[Shown]) -> String {
-    let is_empty = |outbox: &Shown| outbox.known().is_some_and(Known::is_empty);
+fn render(shown: &[OutboxListing]) -> String {
+    let is_empty = |outbox: &OutboxListing| outbox.known().is_some_and(OutboxSummary::is_empty);
     let mut blocks = if shown.iter().all(is_empty) {
         vec!["nothing is waiting to be delivered\n".to_owned()]
     } else {
@@ -166,8 +168,8 @@ fn render(shown: &[Shown]) -> String {
     for outbox in shown {
         let service = escape(&outbox.service);
         let known = match &outbox.content {
-            Content::Known(known) => known,
-            Content::Unknown { error } => {
+            OutboxContent::Known(known) => known,
+            OutboxContent::Unknown { error } => {
                 let error = escape(error);
                 blocks.push(format!("the outbox of {service} cannot be read: {error}\n"));
                 continue;
@@ -202,11 +204,13 @@ fn render(shown: &[Shown]) -> String {
     blocks.join("\n")
 }
 
-fn table(shown: &[Shown]) -> String {
+fn table(shown: &[OutboxListing]) -> String {
     let mut table =
         Table::new(["service", "waiting", "bytes", "oldest", "refused"]).numbers(&[1, 2, 4]);
     for outbox in shown {
-        let of = |cell: fn(&Known) -> String| outbox.known().map_or_else(|| "?".to_owned(), cell);
+        let of = |cell: fn(&OutboxSummary) -> String| {
+            outbox.known().map_or_else(|| "?".to_owned(), cell)
+        };
         table.row([
             escape(&outbox.service),
             of(|known| known.waiting.to_string()),
@@ -240,7 +244,7 @@ fn age(seconds: u64) -> String {
 
 /// The result for one service.
 #[derive(Debug, Serialize)]
-struct Sent {
+struct SendingResult {
     service: String,
     delivered: u64,
     refused: u64,
@@ -254,15 +258,15 @@ impl Drain {
     fn run(&self, output: &mut Output) -> Result<(), CommandError> {
         let kept = match service::given(&self.service)? {
             Some(_) => {
-                let kept = Kept::of(&self.service)?;
+                let kept = ServiceOutbox::of(&self.service)?;
                 vec![(kept.url.clone(), Ok(kept))]
             }
-            None => Kept::all()?,
+            None => ServiceOutbox::all()?,
         };
         let mut sent = Vec::new();
         for (url, kept) in kept {
             let done = kept.and_then(|kept| self.drain(&kept));
-            sent.push(done.unwrap_or_else(|error| Sent {
+            sent.push(done.unwrap_or_else(|error| SendingResult {
                 service: url,
                 delivered: 0,
                 refused: 0,
@@ -271,14 +275,14 @@ impl Drain {
             }));
         }
         output.value(&sent, |sent| rendered(sent))?;
-        if sent.iter().all(Sent::is_all) {
+        if sent.iter().all(SendingResult::is_all) {
             return Ok(());
         }
         let error = CommandError::refused("not_delivered", "not everything was delivered");
         Err(error.hint("see what is left, and why: svc outbox status"))
     }
 
-    fn drain(&self, kept: &Kept) -> Result<Sent, CommandError> {
+    fn drain(&self, kept: &ServiceOutbox) -> Result<SendingResult, CommandError> {
         if self.unsigned {
             kept.outbox.restore_unsigned()?;
         }
@@ -289,7 +293,7 @@ impl Drain {
     }
 }
 
-impl Sent {
+impl SendingResult {
     /// Returns whether nothing is left.
     fn is_all(&self) -> bool {
         self.refused == 0 && self.waiting == Some(0)
@@ -297,9 +301,9 @@ impl Sent {
 }
 
 /// Sends what is waiting for a service.
-fn send(kept: &Kept) -> Result<Sent, CommandError> {
+fn send(kept: &ServiceOutbox) -> Result<SendingResult, CommandError> {
     let waiting_before = kept.outbox.status()?.waiting;
-    let mut sent = Sent {
+    let mut sent = SendingResult {
         service: kept.url.clone(),
         delivered: 0,
         refused: 0,
@@ -334,7 +338,7 @@ fn send(kept: &Kept) -> Result<Sent, CommandError> {
     Ok(sent)
 }
 
-fn rendered(sent: &[Sent]) -> String {
+fn rendered(sent: &[SendingResult]) -> String {
     let lines = sent.iter().map(|sent| {
         let error = sent.error.as_ref();
         let error = error.map_or_else(String::new, |error| format!(": {}", escape(error)));

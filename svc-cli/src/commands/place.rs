@@ -8,7 +8,7 @@ use svc_client::Client;
 use svc_engine::backup::unfinished_in;
 use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
 use svc_model::id::OrgId;
-use svc_server::{Origin, StoreSettings};
+use svc_server::{SettingOrigin, StoreSettings};
 
 use super::{service, store as settings};
 use crate::credentials::Credentials;
@@ -18,7 +18,7 @@ use crate::output::Output;
 
 /// What a command uses by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Otherwise {
+pub(crate) enum DefaultPlace {
     /// The store on this machine, unless the user is logged in to a service.
     Store,
     /// The service.
@@ -26,21 +26,21 @@ pub(crate) enum Otherwise {
 }
 
 /// Where a command works.
-pub(crate) enum Place {
+pub(crate) enum StoreOrService {
     /// Directly on a store.
-    Store(Opened),
+    Store(OpenedLedger),
     /// Through a service.
     Service(Client),
 }
 
 /// A store, and the organization whose facts are meant.
-pub(crate) struct Opened {
+pub(crate) struct OpenedLedger {
     pub(crate) ledger: Ledger,
     pub(crate) org_id: OrgId,
     url: DatabaseUrl,
 }
 
-impl Opened {
+impl OpenedLedger {
     /// Returns the files beside a SQLite database that restores have put aside or left, and the
     /// unfinished backups beside it and in the current folder.
     pub(crate) fn copies(&self) -> Vec<PathBuf> {
@@ -84,13 +84,13 @@ impl Opened {
     }
 }
 
-impl Place {
+impl StoreOrService {
     /// Returns the place that the options, the environment, the configuration and the last login
     /// select, in this order of precedence.
     pub(crate) fn find(
         service: &ServiceOptions,
         store: &StoreOptions,
-        otherwise: Otherwise,
+        otherwise: DefaultPlace,
         output: &mut Output,
     ) -> Result<Self, CommandError> {
         if asks_service(service, store, otherwise)? {
@@ -109,7 +109,7 @@ impl Place {
                 settings.url.shown()
             )));
         }
-        Ok(Self::Store(Opened {
+        Ok(Self::Store(OpenedLedger {
             ledger: settings::ledger(&settings.url, &settings.org_id, output)?,
             org_id: settings.org_id,
             url: settings.url,
@@ -138,7 +138,7 @@ impl Place {
 pub(crate) fn asks_service(
     service: &ServiceOptions,
     store: &StoreOptions,
-    otherwise: Otherwise,
+    otherwise: DefaultPlace,
 ) -> Result<bool, CommandError> {
     let is_given = |option: &Option<String>| settings::given(option.as_deref()).is_some();
     match (is_given(&service.url), is_given(&store.database_url)) {
@@ -153,10 +153,10 @@ pub(crate) fn asks_service(
         (false, false) => {}
     }
     Ok(match settings::settings(store)?.origin {
-        Origin::Flag | Origin::Environment => false,
-        Origin::File => service::given(service)?.is_some(),
-        Origin::Default => {
-            otherwise == Otherwise::Service
+        SettingOrigin::Flag | SettingOrigin::Environment => false,
+        SettingOrigin::File => service::given(service)?.is_some(),
+        SettingOrigin::Default => {
+            otherwise == DefaultPlace::Service
                 || service::given(service)?.is_some()
                 || Credentials::load()?.current().is_some()
         }

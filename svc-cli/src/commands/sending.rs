@@ -108,14 +108,14 @@ mod machine {
 }
 
 /// The outbox of one service.
-pub(crate) struct Kept {
+pub(crate) struct ServiceOutbox {
     pub(crate) url: String,
     pub(crate) outbox: Outbox,
     /// Whether this is the selected service. The token in the environment is used for no other.
     is_meant: bool,
 }
 
-impl Kept {
+impl ServiceOutbox {
     /// Opens the outbox of the selected service.
     pub(crate) fn of(options: &ServiceOptions) -> Result<Self, CommandError> {
         Self::open(meant(options)?, true)

@@ -40,7 +40,7 @@ impl Transcript {
         let session_id = session_id(&self.session)?;
         let client = service::client(&self.service)?;
         service::block_on(async {
-            let mut source = Source {
+            let mut source = TranscriptRoutes {
                 client: &client,
                 session_id: &session_id,
                 is_granted: false,
@@ -64,19 +64,19 @@ impl Transcript {
             };
             let mut printer = Printer {
                 output,
-                seen: (!self.all && self.call.is_none()).then(Seen::default),
+                seen: (!self.all && self.call.is_none()).then(PrintedPrefixes::default),
                 is_first: true,
             };
             let (mut left, mut parts_left) = (0, 0);
             for call in &calls {
                 match printer.call(&mut source, call).await {
                     // A call that is too large does not hide the others.
-                    Err(Failed::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
+                    Err(CallFailure::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
                         printer.refused(&format!("call {call}"), &error);
                         left += 1;
                     }
-                    Err(Failed::Asked(error)) => return Err(error.into()),
-                    Err(Failed::Printed(error)) => return Err(error),
+                    Err(CallFailure::Asked(error)) => return Err(error.into()),
+                    Err(CallFailure::Printed(error)) => return Err(error),
                     Ok(parts) => parts_left += parts,
                 }
             }
@@ -93,7 +93,7 @@ impl Transcript {
 }
 
 /// The routes that a transcript is read through: the operator's, or those within the token's grant.
-struct Source<'a> {
+struct TranscriptRoutes<'a> {
     client: &'a Client,
     session_id: &'a SessionId,
     is_granted: bool,
@@ -101,7 +101,7 @@ struct Source<'a> {
 
 const NO_OPERATOR: ErrorKind = ErrorKind::Forbidden(Denial::Authority(RequiredAuthority::Operator));
 
-impl Source<'_> {
+impl TranscriptRoutes<'_> {
     async fn inventory(&mut self) -> Result<Inventory, Error> {
         if !self.is_granted {
             match self.client.evidence().inventory(self.session_id).await {
@@ -132,18 +132,18 @@ impl Source<'_> {
 }
 
 /// Why a call was not printed.
-enum Failed {
+enum CallFailure {
     Asked(Error),
     Printed(CommandError),
 }
 
-impl From<Error> for Failed {
+impl From<Error> for CallFailure {
     fn from(error: Error) -> Self {
         Self::Asked(error)
     }
 }
 
-impl From<CommandError> for Failed {
+impl From<CommandError> for CallFailure {
     fn from(error: CommandError) -> Self {
         Self::Printed(error)
     }
@@ -213,9 +213,9 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
 /// The conversation prefixes that have been printed, each as a hash of its messages. A message is
 /// printed again if it follows different messages than before.
 #[derive(Debug, Default)]
-struct Seen(HashSet<u64>);
+struct PrintedPrefixes(HashSet<u64>);
 
-impl Seen {
+impl PrintedPrefixes {
     /// Returns how many of a call's first messages have already been printed.
     fn printed(&mut self, manifest: &Manifest) -> usize {
         let mut begin = 0_u64;
@@ -240,7 +240,7 @@ impl Seen {
 struct Printer<'o> {
     output: &'o mut Output,
     /// What has been printed, unless everything is to be printed.
-    seen: Option<Seen>,
+    seen: Option<PrintedPrefixes>,
     is_first: bool,
 }
 
@@ -248,9 +248,9 @@ impl Printer<'_> {
     /// Prints a call, and returns how many of its parts cannot be shown.
     async fn call(
         &mut self,
-        source: &mut Source<'_>,
+        source: &mut TranscriptRoutes<'_>,
         call: &InferenceCallId,
-    ) -> Result<usize, Failed> {
+    ) -> Result<usize, CallFailure> {
         let manifest = source.manifest(call).await?;
         let printed = self.seen.as_mut().map_or(0, |seen| seen.printed(&manifest));
         let new = &manifest.messages[printed..];
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_repeated_history_is_printed_once() {
-        let mut seen = Seen::default();
+        let mut seen = PrintedPrefixes::default();
         let mut printed = |messages: &[(&str, &str)]| seen.printed(&manifest(messages));
         let (input, output) = ("input", "output");
         assert_eq!(printed(&[(input, "a"), (output, "b")]), 0);

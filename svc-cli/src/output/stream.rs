@@ -10,7 +10,7 @@ use svc_model::json;
 use super::exact::printable;
 use super::shell::with_options;
 use super::{escape, program};
-use crate::error::{CommandError, Kind};
+use crate::error::{CommandError, ExitKind};
 use crate::options::ServiceOptions;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -169,7 +169,7 @@ impl Output {
 
     /// Prints the error that ended the command.
     pub(crate) fn error(&mut self, error: &CommandError) {
-        if error.kind() == Kind::BrokenPipe {
+        if error.kind() == ExitKind::BrokenPipe {
             return;
         }
         match self.format {

@@ -7,8 +7,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::disk::{self, Locked, New};
-use super::folder::{Folder, Partial};
+use super::disk::{self, LockedFile, NewFile};
+use super::folder::{Folder, PartialFile};
 use super::name::{DeliveryId, Name};
 use super::{OutboxError, OutboxLimits};
 
@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// added.
 #[derive(Debug)]
 pub(super) struct Admission {
-    shared: Mutex<Shared>,
+    shared: Mutex<AdmissionState>,
     /// Wakes a thread that waits for its turn after another turn has ended.
     turn_ended: Condvar,
     /// How long a caller waits for other threads and other processes, together.
@@ -32,30 +32,30 @@ pub(super) struct Admission {
 
 /// What the threads of this process share.
 #[derive(Debug, Default)]
-struct Shared {
+struct AdmissionState {
     /// Whether some thread has its turn. The mutex itself is held only for a moment, because
     /// waiting for a mutex has no time limit.
     taken: bool,
-    known: Option<Known>,
+    known: Option<KnownFolder>,
 }
 
 /// The turn of one thread. It ends when this is dropped.
 #[derive(Debug)]
 struct Turn<'a> {
     admission: &'a Admission,
-    known: Option<Known>,
+    known: Option<KnownFolder>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownFolder {
     next: u64,
-    held: Held,
+    held: FolderContents,
 }
 
 /// An upper bound for what a folder contains. Deliveries that were sent in the meantime still
 /// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct FolderContents {
     pub(super) deliveries: u64,
     pub(super) bytes: u64,
 }
@@ -85,7 +85,7 @@ impl Admission {
         id: DeliveryId,
         bytes: u64,
         deadline: Instant,
-    ) -> Result<Partial, OutboxError> {
+    ) -> Result<PartialFile, OutboxError> {
         let mut turn = self.turn(deadline)?;
         let path = folder.writers();
         let mut writers = lock(&path, deadline)?;
@@ -110,7 +110,7 @@ impl Admission {
         })?;
         let next = now.next.saturating_add(1);
         write_next(&mut writers, &path, next)?;
-        turn.known = Some(Known {
+        turn.known = Some(KnownFolder {
             next,
             held: now.held.with(bytes),
         });
@@ -158,7 +158,7 @@ impl Admission {
         })
     }
 
-    fn hold(&self) -> MutexGuard<'_, Shared> {
+    fn hold(&self) -> MutexGuard<'_, AdmissionState> {
         // After a panic, nothing may be known about the folder. That is always a valid state.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +174,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Held {
+impl FolderContents {
     pub(super) fn of(names: &[Name]) -> Self {
         names
             .iter()
@@ -196,23 +196,23 @@ impl Held {
 
 /// Counts what the folder contains. The next place is after all of it, even if the file with the
 /// next place was lost.
-fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
+fn count(folder: &Folder, stored: Option<u64>) -> Result<KnownFolder, OutboxError> {
     let mut names = folder.waiting()?;
     names.extend(folder.partial()?);
     names.extend(folder.refused()?);
     let last = names.iter().map(|name| name.sequence).max();
     let behind = last.map_or(0, |last| last.saturating_add(1));
-    Ok(Known {
+    Ok(KnownFolder {
         next: behind.max(stored.unwrap_or(0)),
-        held: Held::of(&names),
+        held: FolderContents::of(&names),
     })
 }
 
 /// Takes the lock of the writers, until the deadline.
-fn lock(path: &Path, deadline: Instant) -> Result<Locked, OutboxError> {
+fn lock(path: &Path, deadline: Instant) -> Result<LockedFile, OutboxError> {
     loop {
-        let file = disk::private_file(path, New::WhenAbsent)?;
-        if let Some(locked) = Locked::try_new(file, path)? {
+        let file = disk::private_file(path, NewFile::WhenAbsent)?;
+        if let Some(locked) = LockedFile::try_new(file, path)? {
             return Ok(locked);
         }
         if Instant::now() >= deadline {

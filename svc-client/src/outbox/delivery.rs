@@ -9,7 +9,7 @@ use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
 
 use super::name::DeliveryId;
-use super::record::{Header, Record};
+use super::record::{DeliveryRecord, RecordHeader};
 use super::{OutboxError, status};
 use crate::reply::Success;
 use crate::{Client, Error};
@@ -83,7 +83,7 @@ impl From<&Event> for Delivery {
 /// The route of a body, as recorded in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Route {
+pub(super) enum DeliveryRoute {
     IngestGateway,
     IngestCi,
     Logs,
@@ -92,7 +92,7 @@ pub(super) enum Route {
 
 impl Delivery {
     /// Writes the delivery in the form in which every attempt sends it.
-    pub(super) fn into_record(self, id: DeliveryId) -> Result<Record, OutboxError> {
+    pub(super) fn into_record(self, id: DeliveryId) -> Result<DeliveryRecord, OutboxError> {
         let put_at = status::now();
         let (route, outgoing) = match self {
             Self::Gateway(mut request) => {
@@ -100,19 +100,19 @@ impl Delivery {
                     id: id.uuid(),
                     observed_at: put_at,
                 });
-                (Route::IngestGateway, request.write()?)
+                (DeliveryRoute::IngestGateway, request.write()?)
             }
-            Self::Ci(request) => (Route::IngestCi, request.write()?),
+            Self::Ci(request) => (DeliveryRoute::IngestCi, request.write()?),
             Self::Logs(request) => {
                 let route = match request {
-                    LogsRequest::Json(_) => Route::Logs,
-                    LogsRequest::Protobuf(_) => Route::LogsInProtobuf,
+                    LogsRequest::Json(_) => DeliveryRoute::Logs,
+                    LogsRequest::Protobuf(_) => DeliveryRoute::LogsInProtobuf,
                 };
                 (route, request.write()?)
             }
         };
-        Ok(Record {
-            header: Header {
+        Ok(DeliveryRecord {
+            header: RecordHeader {
                 version: svc_model::version::Version1,
                 route,
                 put_at,
@@ -123,7 +123,7 @@ impl Delivery {
     }
 }
 
-impl Record {
+impl DeliveryRecord {
     /// Sends the body, and returns when the service has acknowledged it.
     pub(super) async fn send(self, client: &Client) -> Result<(), Error> {
         let outgoing = Outgoing {
@@ -131,7 +131,7 @@ impl Record {
             ..Outgoing::default()
         };
         match self.header.route {
-            Route::IngestGateway => {
+            DeliveryRoute::IngestGateway => {
                 // Every call in an outbox has a capture, so the service recognises a repeated one.
                 let client = client.with_named_deliveries();
                 let answer = client.exchange::<IngestGateway>(outgoing).await?;
@@ -145,15 +145,15 @@ impl Record {
                     })
                 })
             }
-            Route::IngestCi => {
+            DeliveryRoute::IngestCi => {
                 let answer = client.exchange::<IngestCi>(outgoing).await?;
                 acknowledged(&answer, |answer| answer.decode::<IngestResult>().is_ok())
             }
-            Route::Logs => {
+            DeliveryRoute::Logs => {
                 let answer = client.exchange::<Logs>(outgoing).await?;
                 acknowledged(&answer, |answer| is_export_receipt(&answer.bytes))
             }
-            Route::LogsInProtobuf => {
+            DeliveryRoute::LogsInProtobuf => {
                 let outgoing = outgoing.with_header("content-type", PROTOBUF);
                 let answer = client.exchange::<Logs>(outgoing).await?;
                 acknowledged(&answer, |answer| answer.decode::<LogsReceipt>().is_ok())

@@ -87,12 +87,12 @@ fn mode(_metadata: &fs::Metadata) -> u32 {
 }
 
 /// Opens a private file for reading and writing.
-pub(super) fn private_file(path: &Path, new: New) -> Result<File, OutboxError> {
+pub(super) fn private_file(path: &Path, new: NewFile) -> Result<File, OutboxError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     match new {
-        New::Always => options.create_new(true),
-        New::WhenAbsent => options.create(true).truncate(false),
+        NewFile::Always => options.create_new(true),
+        NewFile::WhenAbsent => options.create(true).truncate(false),
     };
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -127,7 +127,7 @@ fn open_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 
 /// Whether a file must not exist yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum New {
+pub(super) enum NewFile {
     Always,
     WhenAbsent,
 }
@@ -136,7 +136,7 @@ pub(super) enum New {
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
     let aside = path.with_added_extension("new");
     remove(&aside)?;
-    let mut file = private_file(&aside, New::Always)?;
+    let mut file = private_file(&aside, NewFile::Always)?;
     file.write_all(bytes)
         .map_err(OutboxError::disk("write", &aside))?;
     rename(&aside, path)
@@ -176,9 +176,9 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
 /// A file that only this process has locked. The lock ends when this is dropped, or with the
 /// process.
 #[derive(Debug)]
-pub(super) struct Locked(File);
+pub(super) struct LockedFile(File);
 
-impl Locked {
+impl LockedFile {
     /// Locks a file; nothing if it is already locked.
     pub(super) fn try_new(file: File, path: &Path) -> Result<Option<Self>, OutboxError> {
         match file.try_lock() {
@@ -189,7 +189,7 @@ impl Locked {
     }
 }
 
-impl Deref for Locked {
+impl Deref for LockedFile {
     type Target = File;
 
     fn deref(&self) -> &File {
@@ -197,13 +197,13 @@ impl Deref for Locked {
     }
 }
 
-impl DerefMut for Locked {
+impl DerefMut for LockedFile {
     fn deref_mut(&mut self) -> &mut File {
         &mut self.0
     }
 }
 
-impl Drop for Locked {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Closing the file is not enough: a program that is being started has a copy of the file
         // until it runs, and holds the lock with it.
@@ -277,12 +277,12 @@ mod tests {
     fn a_lock_ends_even_if_a_child_process_inherited_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sender");
-        let open = || private_file(&path, New::WhenAbsent).unwrap();
-        let locked = Locked::try_new(open(), &path).unwrap().unwrap();
+        let open = || private_file(&path, NewFile::WhenAbsent).unwrap();
+        let locked = LockedFile::try_new(open(), &path).unwrap().unwrap();
         let copy = locked.try_clone().unwrap();
-        assert!(Locked::try_new(open(), &path).unwrap().is_none());
+        assert!(LockedFile::try_new(open(), &path).unwrap().is_none());
         drop(locked);
-        assert!(Locked::try_new(open(), &path).unwrap().is_some());
+        assert!(LockedFile::try_new(open(), &path).unwrap().is_some());
         drop(copy);
     }
 
@@ -291,15 +291,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("writers");
         assert!(!is_locked(&path), "there is no file");
-        let open = || private_file(&path, New::WhenAbsent).unwrap();
+        let open = || private_file(&path, NewFile::WhenAbsent).unwrap();
         drop(open());
         assert!(!is_locked(&path));
         assert_eq!(holders(&path), []);
-        let locked = Locked::try_new(open(), &path).unwrap().unwrap();
+        let locked = LockedFile::try_new(open(), &path).unwrap().unwrap();
         assert!(is_locked(&path));
         drop(locked);
         assert!(!is_locked(&path));
-        assert!(Locked::try_new(open(), &path).unwrap().is_some());
+        assert!(LockedFile::try_new(open(), &path).unwrap().is_some());
     }
 
     #[cfg(target_os = "linux")]

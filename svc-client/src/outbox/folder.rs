@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use svc_model::json;
 
-use super::disk::{self, Locked, New};
+use super::disk::{self, LockedFile, NewFile};
 use super::name::Name;
-use super::record::{Header, Record};
+use super::record::{DeliveryRecord, RecordHeader};
 use super::{OutboxError, Reason, RefusedDelivery};
 
 /// The ending of a delivery that is whole.
@@ -37,9 +37,9 @@ pub(super) struct Folder {
 
 /// The result of reading a file.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum DeliveryLookup {
     /// A delivery.
-    Record(Record),
+    Record(DeliveryRecord),
     /// A damaged file.
     Damaged,
     /// There is no file; it was removed.
@@ -75,10 +75,10 @@ impl Folder {
     }
 
     /// Takes the lock of the sender; nothing if another sender has it.
-    pub(super) fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
+    pub(super) fn try_send_alone(&self) -> Result<Option<LockedFile>, OutboxError> {
         let path = self.sender();
-        let file = disk::private_file(&path, New::WhenAbsent)?;
-        Locked::try_new(file, &path)
+        let file = disk::private_file(&path, NewFile::WhenAbsent)?;
+        LockedFile::try_new(file, &path)
     }
 
     /// Returns the waiting deliveries, in order.
@@ -97,12 +97,12 @@ impl Folder {
     }
 
     /// Creates the file of a delivery. It stays locked until it is written.
-    pub(super) fn create(&self, name: Name) -> Result<Partial, OutboxError> {
+    pub(super) fn create(&self, name: Name) -> Result<PartialFile, OutboxError> {
         let path = file(&self.root, name, PARTIAL);
-        let file = disk::private_file(&path, New::Always)?;
+        let file = disk::private_file(&path, NewFile::Always)?;
         // Nobody else knows the name yet.
-        let file = Locked::try_new(file, &path)?.ok_or(OutboxError::Locked)?;
-        Ok(Partial {
+        let file = LockedFile::try_new(file, &path)?.ok_or(OutboxError::Locked)?;
+        Ok(PartialFile {
             file,
             path: Some(path),
             whole: self::file(&self.root, name, DELIVERY),
@@ -116,7 +116,7 @@ impl Folder {
         let opened =
             disk::present(disk::read_only(&path)).map_err(OutboxError::disk("open", &path))?;
         let abandoned = opened
-            .map(|file| Locked::try_new(file, &path))
+            .map(|file| LockedFile::try_new(file, &path))
             .transpose()?;
         match abandoned.flatten() {
             Some(_locked) => disk::remove(&path),
@@ -124,19 +124,23 @@ impl Folder {
         }
     }
 
-    pub(super) fn read(&self, name: Name) -> Result<Found, OutboxError> {
+    pub(super) fn read(&self, name: Name) -> Result<DeliveryLookup, OutboxError> {
         let path = file(&self.root, name, DELIVERY);
         read(name, &path)
     }
 
     /// Reads a delivery that was set aside.
-    pub(super) fn read_refused(&self, name: Name) -> Result<Found, OutboxError> {
+    pub(super) fn read_refused(&self, name: Name) -> Result<DeliveryLookup, OutboxError> {
         read(name, &file(&self.refused, name, DELIVERY))
     }
 
     /// Puts a delivery that was set aside back into the queue, in its old place, with another
     /// content.
-    pub(super) fn restore_as(&self, name: Name, record: &Record) -> Result<(), OutboxError> {
+    pub(super) fn restore_as(
+        &self,
+        name: Name,
+        record: &DeliveryRecord,
+    ) -> Result<(), OutboxError> {
         let bytes = record.encode()?;
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let new = Name {
@@ -149,8 +153,8 @@ impl Folder {
     }
 
     /// Returns the header of a waiting delivery, if it can be read.
-    pub(super) fn header(&self, name: Name) -> Option<Header> {
-        let mut beginning = vec![0; Header::BYTES_MAX];
+    pub(super) fn header(&self, name: Name) -> Option<RecordHeader> {
+        let mut beginning = vec![0; RecordHeader::BYTES_MAX];
         let mut file = disk::read_only(&file(&self.root, name, DELIVERY)).ok()?;
         let mut length = 0;
         while length < beginning.len() {
@@ -161,7 +165,7 @@ impl Folder {
                 Err(_) => return None,
             }
         }
-        Header::decode(&beginning[..length])
+        RecordHeader::decode(&beginning[..length])
     }
 
     /// Removes a delivery. After a power failure it may be there again, and is then sent again.
@@ -218,14 +222,14 @@ impl Folder {
 
 /// A delivery that is being written. If it is not finished, its file is removed.
 #[derive(Debug)]
-pub(super) struct Partial {
-    file: Locked,
+pub(super) struct PartialFile {
+    file: LockedFile,
     path: Option<PathBuf>,
     whole: PathBuf,
     folder: PathBuf,
 }
 
-impl Partial {
+impl PartialFile {
     /// Writes the file and adds it to the queue. When this returns, the delivery is durable.
     pub(super) fn finish(mut self, bytes: &[u8]) -> Result<(), OutboxError> {
         let Some(path) = &self.path else {
@@ -244,7 +248,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             // Only the failure that led here is reported.
@@ -264,16 +268,16 @@ fn read_reason(path: &Path) -> Option<Reason> {
     json::from_slice(&bytes).ok()
 }
 
-fn read(name: Name, path: &Path) -> Result<Found, OutboxError> {
+fn read(name: Name, path: &Path) -> Result<DeliveryLookup, OutboxError> {
     let opened = match disk::present(disk::read_only(path)) {
         // A link, or another thing that is no file.
         Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => {
-            return Ok(Found::Damaged);
+            return Ok(DeliveryLookup::Damaged);
         }
         opened => opened.map_err(OutboxError::disk("read", path))?,
     };
     let Some(file) = opened else {
-        return Ok(Found::Nothing);
+        return Ok(DeliveryLookup::Nothing);
     };
     let mut bytes = Vec::new();
     // No more than its name says, and one byte to see that there is more.
@@ -281,8 +285,8 @@ fn read(name: Name, path: &Path) -> Result<Found, OutboxError> {
         .read_to_end(&mut bytes)
         .map_err(OutboxError::disk("read", path))?;
     let whole = u64::try_from(bytes.len()) == Ok(name.bytes);
-    let record = whole.then(|| Record::decode(bytes)).flatten();
-    Ok(record.map_or(Found::Damaged, Found::Record))
+    let record = whole.then(|| DeliveryRecord::decode(bytes)).flatten();
+    Ok(record.map_or(DeliveryLookup::Damaged, DeliveryLookup::Record))
 }
 
 /// Returns the names with this ending, in order. Other files are ignored.

@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use super::admission::Admission;
 use super::disk::off_the_runtime;
-use super::folder::{Folder, Found};
+use super::folder::{DeliveryLookup, Folder};
 use super::signing::Keys;
-use super::verdict::Verdict;
+use super::verdict::DeliveryVerdict;
 use super::{
     Delivery, DeliveryId, OutboxError, OutboxLimits, OutboxStatus, OutboxView, RefusedDelivery,
 };
@@ -56,12 +56,12 @@ use crate::{Error, RetryPolicy};
 /// ```
 #[derive(Clone)]
 pub struct Outbox {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<OutboxState>,
     pub(super) pauses: RetryPolicy,
 }
 
 /// The state that clones share.
-pub(super) struct Shared {
+pub(super) struct OutboxState {
     pub(super) folder: Folder,
     pub(super) keys: Keys,
     limits: OutboxLimits,
@@ -89,7 +89,7 @@ impl Outbox {
     /// [`OutboxError::Exposed`] if other users can enter the folder; [`OutboxError::Locked`] if
     /// others keep it locked for [`Outbox::PATIENCE`]; [`OutboxError::Disk`] if the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
-        let shared = Shared {
+        let shared = OutboxState {
             folder: Folder::open(folder.into())?,
             keys: Keys::default(),
             limits,
@@ -122,7 +122,7 @@ impl Outbox {
     /// have signed is still sent.
     #[must_use]
     pub fn signed(self, secrets: impl IntoIterator<Item = SecretString>) -> Self {
-        let shared = Shared {
+        let shared = OutboxState {
             folder: self.shared.folder.clone(),
             keys: Keys::new(secrets),
             limits: self.shared.limits,
@@ -241,11 +241,11 @@ impl Outbox {
     /// [`OutboxError::Locked`] if others keep the outbox locked for [`Outbox::PATIENCE`];
     /// [`OutboxError::Disk`] if the disk fails.
     pub fn restore_unsigned(&self) -> Result<u64, OutboxError> {
-        let Shared { folder, keys, .. } = &*self.shared;
+        let OutboxState { folder, keys, .. } = &*self.shared;
         let restored = self.shared.admission.alone(folder, || {
             let mut restored = 0;
             for name in folder.refused()? {
-                if let Found::Record(mut record) = folder.read_refused(name)?
+                if let DeliveryLookup::Record(mut record) = folder.read_refused(name)?
                     && !keys.believe(&record)?
                 {
                     keys.sign(&mut record)?;
@@ -263,7 +263,7 @@ impl Outbox {
     /// [table of answers](super#answers), for a program that has sent a delivery itself. If not,
     /// the service would always refuse it.
     pub fn waits(error: &Error) -> bool {
-        Verdict::of(error.kind()) != Verdict::Refused
+        DeliveryVerdict::of(error.kind()) != DeliveryVerdict::Refused
     }
 }
 

@@ -4,21 +4,21 @@ use svc_model::time::Instant;
 use svc_model::version::Version1;
 
 use super::OutboxError;
-use super::delivery::Route;
+use super::delivery::DeliveryRoute;
 
 /// The contents of a file: one line of JSON about the delivery, then its exact body.
 #[derive(Debug, PartialEq)]
-pub(super) struct Record {
-    pub(super) header: Header,
+pub(super) struct DeliveryRecord {
+    pub(super) header: RecordHeader,
     pub(super) body: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct RecordHeader {
     /// The version of the file format.
     pub(super) version: Version1,
     /// The route of the body.
-    pub(super) route: Route,
+    pub(super) route: DeliveryRoute,
     /// When the delivery was added.
     pub(super) put_at: Instant,
     /// What the keys of the outbox make of the rest of the header and the body, in hexadecimal.
@@ -26,14 +26,14 @@ pub(super) struct Header {
     pub(super) signatures: Vec<String>,
 }
 
-impl Record {
+impl DeliveryRecord {
     pub(super) fn encode(&self) -> Result<Vec<u8>, OutboxError> {
         self.header.encode(&self.body)
     }
 
     /// Returns the header of a file that begins with these bytes; nothing if it is not valid.
     pub(super) fn decode(mut bytes: Vec<u8>) -> Option<Self> {
-        let header = Header::decode(&bytes)?;
+        let header = RecordHeader::decode(&bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         Some(Self {
             header,
@@ -42,7 +42,7 @@ impl Record {
     }
 }
 
-impl Header {
+impl RecordHeader {
     /// The maximum size of a header with its line break, in bytes.
     pub(super) const BYTES_MAX: usize = 1024;
 
@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn a_record_is_read_back_unchanged() {
-        let record = Record {
-            header: Header {
+        let record = DeliveryRecord {
+            header: RecordHeader {
                 version: Version1,
-                route: Route::IngestGateway,
+                route: DeliveryRoute::IngestGateway,
                 put_at: Instant::parse("2026-07-07T19:57:35Z").unwrap(),
                 signatures: Vec::new(),
             },
@@ -82,7 +82,7 @@ mod tests {
             bytes,
             b"{\"version\":1,\"route\":\"ingest_gateway\",\"put_at\":\"2026-07-07T19:57:35Z\"}\n{\n}\n\xff"
         );
-        assert_eq!(Record::decode(bytes), Some(record));
+        assert_eq!(DeliveryRecord::decode(bytes), Some(record));
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
             "{\"version\":1,\"route\":\"facts\",\"put_at\":\"2026-07-07T19:57:35Z\"}\n",
             "{\"version\":1,\"route\":\"ingest_gateway\",\"put_at\":\"2026-07-07T19:57:35Z\"}",
         ] {
-            assert_eq!(Record::decode(bytes.into()), None, "{bytes}");
+            assert_eq!(DeliveryRecord::decode(bytes.into()), None, "{bytes}");
         }
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::disk::{Locked, off_the_runtime};
-use super::folder::{Folder, Found};
+use super::disk::{LockedFile, off_the_runtime};
+use super::folder::{DeliveryLookup, Folder};
 use super::name::Name;
-use super::verdict::Verdict;
+use super::verdict::DeliveryVerdict;
 use super::{Outbox, OutboxError, Reason};
 use crate::{Client, Error, ErrorKind};
 
@@ -44,7 +44,7 @@ pub enum Ending {
 }
 
 /// What became of one delivery.
-enum Outcome {
+enum SendOutcome {
     Acknowledged,
     Refused,
     Later(Error),
@@ -150,13 +150,13 @@ impl Outbox {
         }
     }
 
-    async fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
+    async fn try_send_alone(&self) -> Result<Option<LockedFile>, OutboxError> {
         self.on_folder(Folder::try_send_alone).await
     }
 
     /// Sends the waiting deliveries. The lock ensures that no other sender does so at the same
     /// time.
-    async fn pass(&self, client: &Client, _alone: &Locked) -> Result<Drained, OutboxError> {
+    async fn pass(&self, client: &Client, _alone: &LockedFile) -> Result<Drained, OutboxError> {
         let mut drained = Drained {
             acknowledged: 0,
             refused: 0,
@@ -165,16 +165,16 @@ impl Outbox {
         let mut failures_in_a_row = 0;
         for name in self.on_folder(Folder::waiting).await? {
             match self.deliver(client, name).await? {
-                Outcome::Gone => {}
-                Outcome::Acknowledged => {
+                SendOutcome::Gone => {}
+                SendOutcome::Acknowledged => {
                     drained.acknowledged += 1;
                     failures_in_a_row = 0;
                 }
-                Outcome::Refused => {
+                SendOutcome::Refused => {
                     drained.refused += 1;
                     failures_in_a_row = 0;
                 }
-                Outcome::Later(error) => {
+                SendOutcome::Later(error) => {
                     failures_in_a_row += 1;
                     let away = is_away(&error) || failures_in_a_row == FAILURES_IN_A_ROW_MAX;
                     drained.ending = Ending::Later(error);
@@ -182,7 +182,7 @@ impl Outbox {
                         break;
                     }
                 }
-                Outcome::Stop(error) => {
+                SendOutcome::Stop(error) => {
                     drained.ending = Ending::Stopped(error);
                     break;
                 }
@@ -191,20 +191,20 @@ impl Outbox {
         Ok(drained)
     }
 
-    async fn deliver(&self, client: &Client, name: Name) -> Result<Outcome, OutboxError> {
+    async fn deliver(&self, client: &Client, name: Name) -> Result<SendOutcome, OutboxError> {
         let record = match self.on_folder(move |folder| folder.read(name)).await? {
-            Found::Record(record) => record,
-            Found::Nothing => return Ok(Outcome::Gone),
-            Found::Damaged => {
+            DeliveryLookup::Record(record) => record,
+            DeliveryLookup::Nothing => return Ok(SendOutcome::Gone),
+            DeliveryLookup::Damaged => {
                 warn!(delivery = %name.id, "the file of a delivery is damaged, and is set aside");
                 self.set_aside(name, Reason::damaged()).await?;
-                return Ok(Outcome::Refused);
+                return Ok(SendOutcome::Refused);
             }
         };
         if !self.shared.keys.believe(&record)? {
             warn!(delivery = %name.id, "no key of this outbox signed a delivery, which is set aside");
             self.set_aside(name, Reason::unsigned()).await?;
-            return Ok(Outcome::Refused);
+            return Ok(SendOutcome::Refused);
         }
         let Err(error) = record.send(client).await else {
             self.on_folder(move |folder| {
@@ -212,24 +212,24 @@ impl Outbox {
                 folder.go_on()
             })
             .await?;
-            return Ok(Outcome::Acknowledged);
+            return Ok(SendOutcome::Acknowledged);
         };
         let code = error.kind().code();
-        match Verdict::of(error.kind()) {
-            Verdict::Later => {
+        match DeliveryVerdict::of(error.kind()) {
+            DeliveryVerdict::Later => {
                 debug!(delivery = %name.id, code, "a delivery waits for a later attempt");
-                Ok(Outcome::Later(error))
+                Ok(SendOutcome::Later(error))
             }
-            Verdict::Refused => {
+            DeliveryVerdict::Refused => {
                 warn!(delivery = %name.id, code, "the service refused a delivery, which is set aside");
                 self.set_aside(name, Reason::of(&error)).await?;
-                Ok(Outcome::Refused)
+                Ok(SendOutcome::Refused)
             }
-            Verdict::Stop => {
+            DeliveryVerdict::Stop => {
                 warn!(delivery = %name.id, code, "sending has stopped until a person acts");
                 let reason = Reason::of(&error);
                 self.on_folder(move |folder| folder.stop(&reason)).await?;
-                Ok(Outcome::Stop(error))
+                Ok(SendOutcome::Stop(error))
             }
         }
     }

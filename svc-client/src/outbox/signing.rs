@@ -5,7 +5,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
 use super::OutboxError;
-use super::record::{Header, Record};
+use super::record::{DeliveryRecord, RecordHeader};
 
 /// The keys of an outbox. Each delivery is signed with all of them; one signature is enough to
 /// believe it, so a key can be replaced while another stays. Without keys, every delivery is
@@ -27,7 +27,7 @@ impl Keys {
         Self(secrets.into_iter().map(key).collect())
     }
 
-    pub(super) fn sign(&self, record: &mut Record) -> Result<(), OutboxError> {
+    pub(super) fn sign(&self, record: &mut DeliveryRecord) -> Result<(), OutboxError> {
         record.header.signatures.clear();
         let bytes = record.encode()?;
         let signature = |key: &Hmac<Sha256>| {
@@ -41,11 +41,11 @@ impl Keys {
     }
 
     /// Returns whether a record was put with one of the keys.
-    pub(super) fn believe(&self, record: &Record) -> Result<bool, OutboxError> {
+    pub(super) fn believe(&self, record: &DeliveryRecord) -> Result<bool, OutboxError> {
         if self.0.is_empty() {
             return Ok(true);
         }
-        let header = Header {
+        let header = RecordHeader {
             signatures: Vec::new(),
             ..record.header.clone()
         };
@@ -82,7 +82,7 @@ mod tests {
     use svc_model::time::Instant;
     use svc_model::version::Version1;
 
-    use super::super::delivery::Route;
+    use super::super::delivery::DeliveryRoute;
     use super::*;
 
     fn keys(secrets: &[&str]) -> Keys {
@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn only_an_unchanged_record_of_one_of_the_keys_is_believed() {
-        let mut record = Record {
-            header: Header {
+        let mut record = DeliveryRecord {
+            header: RecordHeader {
                 version: Version1,
-                route: Route::IngestCi,
+                route: DeliveryRoute::IngestCi,
                 put_at: Instant::parse("2026-07-07T19:57:35.123456Z").unwrap(),
                 signatures: Vec::new(),
             },
@@ -103,7 +103,7 @@ mod tests {
         assert!(keys(&[]).believe(&record).unwrap());
         assert!(!keys(&["token"]).believe(&record).unwrap(), "not signed");
         keys(&["token", "machine"]).sign(&mut record).unwrap();
-        let mut record = Record::decode(record.encode().unwrap()).unwrap();
+        let mut record = DeliveryRecord::decode(record.encode().unwrap()).unwrap();
         for (secrets, expected) in [
             (&["token"][..], true),
             (&["machine"], true),
@@ -113,14 +113,14 @@ mod tests {
         ] {
             assert_eq!(keys(secrets).believe(&record).unwrap(), expected);
         }
-        let believed = |record: &Record| keys(&["token"]).believe(record).unwrap();
+        let believed = |record: &DeliveryRecord| keys(&["token"]).believe(record).unwrap();
         let signatures = record.header.signatures.clone();
         record.header.signatures = vec!["+1".repeat(32), String::new(), "é".to_owned()];
         assert!(!believed(&record));
         record.header.signatures = signatures;
-        record.header.route = Route::IngestGateway;
+        record.header.route = DeliveryRoute::IngestGateway;
         assert!(!believed(&record), "for another route");
-        record.header.route = Route::IngestCi;
+        record.header.route = DeliveryRoute::IngestCi;
         assert!(believed(&record));
         record.body = b"{\"result\":\"passed\"}".to_vec();
         assert!(!believed(&record), "another result");

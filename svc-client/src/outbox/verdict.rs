@@ -2,7 +2,7 @@ use crate::ErrorKind;
 
 /// What a failure means for the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum DeliveryVerdict {
     /// It may succeed later.
     Later,
     /// It will never succeed, but other deliveries may.
@@ -11,7 +11,7 @@ pub(super) enum Verdict {
     Stop,
 }
 
-impl Verdict {
+impl DeliveryVerdict {
     #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
     pub(super) fn of(kind: &ErrorKind) -> Self {
         match kind {
@@ -67,12 +67,12 @@ mod tests {
     fn every_status_has_its_verdict() {
         for (verdict, statuses) in [
             (
-                Verdict::Later,
+                DeliveryVerdict::Later,
                 &[201, 204, 408, 425, 429, 500, 501, 502, 503, 504, 507, 599][..],
             ),
-            (Verdict::Refused, &[400, 409, 413, 422]),
+            (DeliveryVerdict::Refused, &[400, 409, 413, 422]),
             (
-                Verdict::Stop,
+                DeliveryVerdict::Stop,
                 &[
                     301, 302, 303, 304, 307, 308, 401, 402, 403, 404, 405, 410, 418, 451,
                 ],
@@ -80,7 +80,7 @@ mod tests {
         ] {
             for status in statuses {
                 let kind = refusal::kind(*status, b"");
-                assert_eq!(Verdict::of(&kind), verdict, "{status}");
+                assert_eq!(DeliveryVerdict::of(&kind), verdict, "{status}");
             }
         }
     }
@@ -95,7 +95,11 @@ mod tests {
             ErrorKind::Unreadable,
             ErrorKind::ReplyTooLarge { bytes_max: 1 },
         ] {
-            assert_eq!(Verdict::of(&kind), Verdict::Later, "{kind:?}");
+            assert_eq!(
+                DeliveryVerdict::of(&kind),
+                DeliveryVerdict::Later,
+                "{kind:?}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use svc_model::time::Instant;
 
-use super::admission::Held;
+use super::admission::FolderContents;
 use super::disk;
 use super::folder::Folder;
 use super::{OutboxError, OutboxStatus, RefusedDelivery};
@@ -80,8 +80,8 @@ impl OutboxView {
     /// If the disk fails.
     pub fn status(&self) -> Result<OutboxStatus, OutboxError> {
         let names = self.0.waiting()?;
-        let waiting = Held::of(&names);
-        let refused = Held::of(&self.0.refused()?);
+        let waiting = FolderContents::of(&names);
+        let refused = FolderContents::of(&self.0.refused()?);
         let oldest = names.first().and_then(|name| self.0.header(*name));
         Ok(OutboxStatus {
             waiting: waiting.deliveries,

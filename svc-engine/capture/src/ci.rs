@@ -6,11 +6,11 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::limit::CI_REASON_CHARACTERS_MAX;
 
 use super::Receipt;
-use super::redaction::{Counts, MARKER};
+use super::redaction::{MARKER, RedactionCounts};
 
 /// Turns a report into a CI outcome. Its free texts and its URL are redacted.
-pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Counts) {
-    let mut counts = Counts::default();
+pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, RedactionCounts) {
+    let mut counts = RedactionCounts::default();
     let repository = request.repository_identity();
     let (mut reason, mut run_url) = (request.reason, request.run_url);
     let mut error_type = request.error_type;
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    fn captured(request: VendorCIRequest, redaction: Redaction) -> (CiOutcome, Counts) {
+    fn captured(request: VendorCIRequest, redaction: Redaction) -> (CiOutcome, RedactionCounts) {
         let receipt = Receipt {
             org_id: &OrgId::new("acme").unwrap(),
             received_at: Instant::from_microseconds(1).unwrap(),

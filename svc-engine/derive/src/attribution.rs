@@ -14,7 +14,7 @@
 //! 2. [`Plan::with_ranges`] takes the commits of these pushes, and [`Commits::wanted`] returns the
 //!    commits whose diffs are needed, each once, under the first push that brought it.
 //!    [`Commits::recall`] drops the commits whose result is remembered from a time when the same
-//!    calls were within their reach ([`Reach`]).
+//!    calls were within their reach ([`CallReach`]).
 //! 3. [`Commits::add`] takes the files of each diff ([`CommitFiles`], which can be cached forever,
 //!    since a commit never changes), and [`Commits::with_files`] ends this step. [`Texts::wants`]
 //!    returns whether a call's answer is needed.
@@ -41,7 +41,7 @@ use svc_model::time::Instant;
 pub use self::commits::Commits;
 pub use self::files::{CommitFiles, FileTokens, is_code};
 pub use self::plan::Plan;
-pub use self::reach::{Reach, ReachKey, Tied, TiedCommit};
+pub use self::reach::{CallReach, CommitTies, ReachKey, TiedCommit};
 pub use self::similarity::Similarity;
 pub use self::texts::Texts;
 pub use self::tokens::CodeTokens;

@@ -15,7 +15,7 @@ use super::ci::{CiResolution, CommitCi};
 use super::decision::{Decision, Decisions};
 use super::fate::EditFate;
 use super::observed::{ObservedCommit, ObservedEdges};
-use super::place::Place;
+use super::place::RepositoryLabel;
 use super::repository::Repositories;
 
 /// A call of the cohort, without its text.
@@ -34,7 +34,7 @@ pub struct CohortCall {
 /// The evidence that both reports are derived from, up to one boundary and from one snapshot. The
 /// order of each list does not matter, and neither do duplicates.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'e> {
+pub struct CohortEvidence<'e> {
     /// The organization.
     pub org_id: &'e OrgId,
     /// The high-water mark of the quarantine log.
@@ -57,21 +57,21 @@ pub struct Evidence<'e> {
     pub ci: &'e CiResolution,
 }
 
-impl Evidence<'_> {
+impl CohortEvidence<'_> {
     /// Returns how a repository is shown.
-    pub(super) fn place(&self, repository: &Lifetime) -> Place {
-        Place::of(self.repositories, repository)
+    pub(super) fn place(&self, repository: &Lifetime) -> RepositoryLabel {
+        RepositoryLabel::of(self.repositories, repository)
     }
 }
 
 /// A commit that a call of the cohort is tied to.
 #[derive(Debug)]
-pub(super) struct Commit<'e> {
+pub(super) struct CohortCommit<'e> {
     pub(super) repository: &'e Lifetime,
     pub(super) ci: Option<&'e CommitCi>,
 }
 
-impl Commit<'_> {
+impl CohortCommit<'_> {
     /// Returns what CI says, if any run counts.
     pub(super) fn evidence(&self) -> Option<&CommitCi> {
         self.ci.filter(|ci| !ci.runs.is_empty())
@@ -89,7 +89,7 @@ pub(super) struct Edge<'e> {
 
 /// A call, with the evidence about it.
 #[derive(Debug)]
-pub(super) struct Work<'e> {
+pub(super) struct CallEvidence<'e> {
     pub(super) call: &'e CohortCall,
     /// The commits that it is tied to, each once, in order.
     pub(super) edges: Vec<Edge<'e>>,
@@ -100,7 +100,7 @@ pub(super) struct Work<'e> {
     pub(super) decisions: Vec<&'e Decision>,
 }
 
-impl<'e> Work<'e> {
+impl<'e> CallEvidence<'e> {
     /// Returns the commits at which its Session was observed.
     pub(super) fn observed(&self) -> impl Iterator<Item = usize> {
         self.edges
@@ -136,18 +136,18 @@ impl<'e> Work<'e> {
 #[derive(Debug)]
 pub(super) struct Cohort<'e> {
     /// The calls, by id.
-    pub(super) calls: Vec<Work<'e>>,
+    pub(super) calls: Vec<CallEvidence<'e>>,
     /// The commits that they are tied to, by repository and id.
-    pub(super) commits: Vec<Commit<'e>>,
+    pub(super) commits: Vec<CohortCommit<'e>>,
     places: HashMap<FactId, usize, RandomState>,
 }
 
 impl<'e> Cohort<'e> {
-    pub(super) fn new(evidence: &Evidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
-        let mut calls: Vec<Work<'e>> = evidence
+    pub(super) fn new(evidence: &CohortEvidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
+        let mut calls: Vec<CallEvidence<'e>> = evidence
             .calls
             .iter()
-            .map(|call| Work {
+            .map(|call| CallEvidence {
                 call,
                 edges: Vec::new(),
                 similarities: (0.0, 0),
@@ -180,7 +180,7 @@ impl<'e> Cohort<'e> {
         self.places.get(&call).copied()
     }
 
-    fn tie(&mut self, evidence: &Evidence<'e>, observed: &'e ObservedEdges<'_>) {
+    fn tie(&mut self, evidence: &CohortEvidence<'e>, observed: &'e ObservedEdges<'_>) {
         let mut files: Vec<(&Attribution, usize)> = evidence
             .attributions
             .iter()
@@ -196,7 +196,7 @@ impl<'e> Cohort<'e> {
         }) {
             let (first, _) = of_commit[0];
             let commit = self.commits.len();
-            self.commits.push(Commit {
+            self.commits.push(CohortCommit {
                 repository: &first.repository,
                 ci: evidence.ci.of(&first.repository, &first.commit_sha),
             });
@@ -217,8 +217,8 @@ impl<'e> Cohort<'e> {
     }
 
     /// Returns the calls of each model, by model. Calls without a model are left out.
-    pub(super) fn models(&self) -> BTreeMap<&'e str, Vec<&Work<'e>>> {
-        let mut models: BTreeMap<&str, Vec<&Work<'e>>> = BTreeMap::new();
+    pub(super) fn models(&self) -> BTreeMap<&'e str, Vec<&CallEvidence<'e>>> {
+        let mut models: BTreeMap<&str, Vec<&CallEvidence<'e>>> = BTreeMap::new();
         for work in &self.calls {
             if let Some(model) = &work.call.model {
                 models.entry(model).or_default().push(work);

@@ -5,7 +5,7 @@ use svc_model::repository::RepositoryDecline;
 
 /// The facts of a report whose repository cannot be determined, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declined {
+pub struct DeclinedFacts {
     /// Pushes.
     pub pushes: Counts<RepositoryDecline>,
     /// Links of the report's Sessions to commits.
@@ -16,7 +16,7 @@ pub struct Declined {
     pub has_push: Option<bool>,
 }
 
-impl Declined {
+impl DeclinedFacts {
     /// Returns what the model report was assembled without. A cohort's pushes are counted with the
     /// share of notes.
     pub fn assembly_sources(&self) -> Counts<RepositoryDecline> {
@@ -50,9 +50,9 @@ mod tests {
     const WHY: RepositoryDecline = RepositoryDecline::IdentityUnresolved;
 
     /// Three pushes, five observations and seven outcomes.
-    fn declined(has_push: Option<bool>) -> Declined {
+    fn declined(has_push: Option<bool>) -> DeclinedFacts {
         let counts = |count| Counts::from_iter([(WHY, count)]);
-        Declined {
+        DeclinedFacts {
             pushes: counts(3),
             observations: counts(5),
             outcomes: counts(7),
@@ -70,7 +70,7 @@ mod tests {
                 "{has_push:?}"
             );
         }
-        let source_absent = Declined {
+        let source_absent = DeclinedFacts {
             observations: Counts::from_iter([(RepositoryDecline::SourceAbsent, 1)]),
             ..declined(None)
         };

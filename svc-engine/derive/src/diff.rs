@@ -8,7 +8,7 @@
 
 mod section;
 
-use self::section::Parsing;
+use self::section::SectionParser;
 
 /// Why a section of a diff was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,16 +63,17 @@ impl CommitDiff {
     /// Parses the output of `git diff-tree -p` with unquoted names (`core.quotePath` off).
     pub fn parse(diff: &[u8]) -> Self {
         let mut parsed = Self::default();
-        let mut open: Option<Parsing> = None;
+        let mut open: Option<SectionParser> = None;
         for line in diff.split_inclusive(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             // Lines of a file's content always begin with another character.
             if line.starts_with(b"diff ") {
                 parsed.close(open.take());
-                open = Some(Parsing::begin(line));
+                open = Some(SectionParser::begin(line));
             } else {
                 // Anything before the first section is malformed.
-                let parsing = open.get_or_insert_with(|| Parsing::skipped(DiffSkip::Malformed));
+                let parsing =
+                    open.get_or_insert_with(|| SectionParser::skipped(DiffSkip::Malformed));
                 parsing.line(line);
             }
         }
@@ -80,8 +81,8 @@ impl CommitDiff {
         parsed
     }
 
-    fn close(&mut self, section: Option<Parsing>) {
-        match section.map(Parsing::finish) {
+    fn close(&mut self, section: Option<SectionParser>) {
+        match section.map(SectionParser::finish) {
             None => {}
             Some(Ok(file)) => self.files.push(file),
             Some(Err(DiffSkip::Malformed)) => self.malformed += 1,

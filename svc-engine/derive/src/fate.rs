@@ -230,8 +230,8 @@ impl EditFate {
     }
 
     /// Returns the lines that something other than the agent changed, if both counts are known.
-    pub fn external(&self) -> Option<External> {
-        Some(External {
+    pub fn external(&self) -> Option<ExternalLines> {
+        Some(ExternalLines {
             added: self.external_lines_added?,
             removed: self.external_lines_removed?,
         })
@@ -240,14 +240,14 @@ impl EditFate {
 
 /// Lines changed by something other than the agent. They do not tell who did it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct External {
+pub struct ExternalLines {
     /// Lines added.
     pub added: i64,
     /// Lines removed.
     pub removed: i64,
 }
 
-impl External {
+impl ExternalLines {
     /// Returns whether any line was changed.
     pub const fn any(self) -> bool {
         self.added > 0 || self.removed > 0
@@ -279,7 +279,7 @@ pub fn ordered(edits: &[EditFate]) -> Vec<&EditFate> {
 
 /// Returns, for each edit, the lines changed in its file from that edit to the end of the Session;
 /// `None` if any edit in between has no counts.
-pub fn external_totals(edits: &[&EditFate]) -> Vec<Option<External>> {
+pub fn external_totals(edits: &[&EditFate]) -> Vec<Option<ExternalLines>> {
     let mut files: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (place, edit) in edits.iter().enumerate() {
         files
@@ -293,7 +293,7 @@ pub fn external_totals(edits: &[&EditFate]) -> Vec<Option<External>> {
             let edit = edits[*place];
             (edit.occurred_at, &edit.call_id, edit.observation_id)
         });
-        let mut total = Some(External::default());
+        let mut total = Some(ExternalLines::default());
         for place in places.into_iter().rev() {
             total = total.zip(edits[place].external()).map(|(a, b)| a.plus(b));
             totals[place] = total;

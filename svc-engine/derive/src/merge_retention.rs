@@ -10,11 +10,11 @@
 //!
 //! 1. [`Candidates::new`] takes the attributed files, the merges, and the evidence that links them.
 //!    [`Candidates::ancestry`] returns the ancestry questions, one per repository.
-//! 2. [`Candidates::join`] takes the answers. [`Joined::files`] returns the files whose texts are
+//! 2. [`Candidates::join`] takes the answers. [`FileScoring::files`] returns the files whose texts are
 //!    needed.
 //! 3. [`source_text`], [`file_text`] and [`renamed_to`] interpret what a mirror returned. [`left`]
 //!    compares one pair of texts, [`score`] combines the results at the head and at the merge,
-//!    [`Joined::add`] takes each score, and [`Joined::finish`] sums up.
+//!    [`FileScoring::add`] takes each score, and [`FileScoring::finish`] sums up.
 
 mod membership;
 mod scoring;
@@ -28,7 +28,8 @@ use svc_model::repository::{CommitSha, RepositoryDecline};
 
 pub use self::membership::{AncestryQuestion, Candidates, ReachedFrom};
 pub use self::scoring::{
-    FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score, source_text,
+    FileAt, FileScoring, JoinedFile, Scores, TextRetention, file_text, left, renamed_to, score,
+    source_text,
 };
 use svc_engine_fact::Lifetime;
 
@@ -134,7 +135,7 @@ pub struct MergeRetention {
     /// Number of attributed files with an observed edge.
     pub candidates: u64,
     /// Those in exactly one merged pull request, in the order of rows.
-    pub joined: Vec<lifecycle::JoinedFile>,
+    pub joined: Vec<lifecycle::LifecycleFile>,
     /// The others, by reason.
     pub membership: Counts<MembershipSkip>,
     /// The pull requests that prevented a membership check, by repository.

@@ -7,14 +7,14 @@ use super::repository::Repositories;
 
 /// How a repository is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RepositoryLabel {
     /// The alphabetically first of the names that it has had.
     pub repo: String,
     /// Its identity; `None` if only its name is known.
     pub identity: Option<LifetimeIdentity>,
 }
 
-impl Place {
+impl RepositoryLabel {
     /// Returns how a repository is shown, given the names of all repositories.
     pub fn of(repositories: &Repositories, repository: &Lifetime) -> Self {
         Self {

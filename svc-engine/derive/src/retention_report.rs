@@ -14,7 +14,7 @@ use super::retention_scores::scores;
 
 /// The parts of a retention report that are not derived from merges.
 #[derive(Clone, Copy, Debug)]
-pub struct OtherParts<'b> {
+pub struct RetentionParts<'b> {
     /// The organization.
     pub org_id: &'b OrgId,
     /// The high-water mark of the quarantine log.
@@ -30,7 +30,7 @@ pub struct OtherParts<'b> {
 }
 
 /// Returns the report of an organization.
-pub fn report(retention: &MergeRetention, others: OtherParts<'_>) -> MergeRetentionReport {
+pub fn report(retention: &MergeRetention, others: RetentionParts<'_>) -> MergeRetentionReport {
     let accepted: HashSet<FactId> = others
         .decisions
         .attached()

@@ -11,7 +11,7 @@ use super::search_tokens::SearchTokens;
 
 /// One part as retrieval sees it, independent of the query.
 #[derive(Clone, Debug)]
-pub struct Searchable {
+pub struct SearchablePart {
     /// Why it is excluded from every answer, if it is.
     pub excluded: Option<Exclusion>,
     /// Its words.
@@ -28,7 +28,7 @@ pub enum Exclusion {
     NonFinite,
 }
 
-impl Searchable {
+impl SearchablePart {
     /// Returns what retrieval sees of a part.
     pub fn of(part: &Part) -> Self {
         let excluded = match part {

@@ -24,7 +24,7 @@ impl SearchTokens {
     /// and of the keys, strings, numbers and literals of its arguments; for a result, the same; for
     /// reasoning, none. Strings are searched as decoded, not as escaped.
     pub fn of(part: &Part) -> Self {
-        let mut found = Found::default();
+        let mut found = TextTokens::default();
         match part {
             Part::Text { content } => found.scan(content.as_bytes()),
             Part::Reasoning { .. } => {}
@@ -70,7 +70,7 @@ impl SearchTokens {
 }
 
 #[derive(Default)]
-struct Found {
+struct TextTokens {
     /// The searched texts, concatenated, in lower case.
     text: Vec<u8>,
     tokens: Vec<Token>,
@@ -109,7 +109,7 @@ impl Token {
     }
 }
 
-impl Found {
+impl TextTokens {
     fn scan(&mut self, text: &[u8]) {
         let before = self.text.len();
         self.text.extend_from_slice(text);

@@ -7,7 +7,7 @@ use svc_model::reports::{
 };
 
 use super::attribution_share::{Alert, ShareRow};
-use super::place::Place;
+use super::place::RepositoryLabel;
 use super::policy::Policy;
 use super::repository::Repositories;
 
@@ -24,7 +24,7 @@ pub struct Renderer<'s> {
 
 /// The parts of an organization's report.
 #[derive(Clone, Debug)]
-pub struct Report<'r> {
+pub struct ShareParts<'r> {
     /// Each repository's current week.
     pub current: &'r [ShareRow],
     /// The weeks before it.
@@ -37,7 +37,7 @@ pub struct Report<'r> {
     pub attribution_skips: Counts<AttributionSkip>,
 }
 
-impl Report<'_> {
+impl ShareParts<'_> {
     /// Returns the report of an organization without pushes.
     pub fn of_nothing(cases_min: u64) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Report<'_> {
 impl Renderer<'_> {
     /// Returns the row of a repository.
     pub fn row(&self, row: &ShareRow) -> AttributionShareRow {
-        let place = Place::of(self.repositories, &row.repository);
+        let place = RepositoryLabel::of(self.repositories, &row.repository);
         let share = row.share();
         AttributionShareRow {
             org_id: self.org_id.clone(),
@@ -94,7 +94,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the report of an organization.
-    pub fn report(&self, report: Report<'_>) -> AttributionShareReport {
+    pub fn report(&self, report: ShareParts<'_>) -> AttributionShareReport {
         AttributionShareReport {
             min_cases_for_decline_verdict: report.cases_min,
             current: report.current.iter().map(|row| self.row(row)).collect(),
@@ -170,7 +170,7 @@ mod tests {
         let current = [share(2, 0, 8)];
         let baseline = [share(9, 1, 0)];
         let report = |attribution_skips| {
-            let report = renderer.report(Report {
+            let report = renderer.report(ShareParts {
                 current: &current,
                 baseline: &baseline,
                 alerts: &alerts(&current, &baseline, 4),

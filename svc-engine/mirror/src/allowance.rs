@@ -7,7 +7,7 @@ use svc_engine_fact::deadline::{Deadline, Passed};
 
 /// Why a piece of work was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Stopped {
+pub(super) enum StopReason {
     /// Its deadline has passed, or it was cancelled.
     #[error(transparent)]
     Passed(#[from] Passed),
@@ -53,7 +53,7 @@ impl Allowance {
     /// # Errors
     ///
     /// If the work must stop.
-    pub(super) fn left(&self) -> Result<Duration, Stopped> {
+    pub(super) fn left(&self) -> Result<Duration, StopReason> {
         let Some(left) = self.deadline.remaining() else {
             // The deadline may have passed between the two checks.
             self.deadline.check()?;
@@ -61,7 +61,7 @@ impl Allowance {
         };
         match &self.reserve {
             Some((path, bytes)) if free_space(path).is_some_and(|free| free < *bytes) => {
-                Err(Stopped::DiskReserve)
+                Err(StopReason::DiskReserve)
             }
             _ => Ok(left),
         }
@@ -87,12 +87,12 @@ mod tests {
         let long = Allowance::until(deadline.clone());
         assert!(long.left().unwrap() > Duration::from_secs(50));
         let none = long.within(Duration::ZERO);
-        assert_eq!(none.left(), Err(Stopped::Passed(Passed::Time)));
+        assert_eq!(none.left(), Err(StopReason::Passed(Passed::Time)));
         let room = long.clone().keeping_free(&folder.path().join("a/b"), 1);
         assert!(room.left().is_ok());
         let no_room = long.keeping_free(folder.path(), u64::MAX);
-        assert_eq!(no_room.left(), Err(Stopped::DiskReserve));
+        assert_eq!(no_room.left(), Err(StopReason::DiskReserve));
         deadline.cancel();
-        assert_eq!(room.left(), Err(Stopped::Passed(Passed::Cancelled)));
+        assert_eq!(room.left(), Err(StopReason::Passed(Passed::Cancelled)));
     }
 }

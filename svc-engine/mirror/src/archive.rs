@@ -11,7 +11,7 @@ use std::time::Duration;
 use svc_engine_fact::Lifetime;
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::private;
-use svc_engine_store::backup::{ArchiveWriter, Written, read_archive};
+use svc_engine_store::backup::{ArchiveWriter, WrittenFile, read_archive};
 
 use super::allowance::Allowance;
 use super::folder::{LockError, MirrorFolder};
@@ -92,7 +92,7 @@ pub fn keep(
     lifetime: &Lifetime,
     into: &Path,
     deadline: &Deadline,
-) -> Result<Written, ArchiveError> {
+) -> Result<WrittenFile, ArchiveError> {
     let wait = Allowance::until(deadline.within(LOCK_WAIT));
     let _lock = folder.lock(lifetime, &wait)?;
     let mut writer = ArchiveWriter::create(into)?;

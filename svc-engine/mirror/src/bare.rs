@@ -14,8 +14,8 @@ use svc_engine_fact::Lifetime;
 use svc_engine_fact::private;
 
 use super::allowance::Allowance;
-use super::folder::Locked;
-use super::git::{Call, Git, GitError};
+use super::folder::MirrorLock;
+use super::git::{Git, GitCall, GitError};
 use super::obeyed;
 use super::object_id::ObjectId;
 use super::process::Input;
@@ -114,7 +114,7 @@ impl<'g> Mirror<'g> {
         &self,
         lifetime: &Lifetime,
         like: ObjectId,
-        lock: &Locked,
+        lock: &MirrorLock,
         allowance: &Allowance,
     ) -> Result<(), PrepareError> {
         if self.path.join("HEAD").is_file() {
@@ -142,7 +142,7 @@ impl<'g> Mirror<'g> {
         &self,
         remote: &Remote,
         notes: &[NotesRef],
-        lock: &Locked,
+        lock: &MirrorLock,
         allowance: &Allowance,
     ) -> Result<(), FetchError> {
         self.fetching(remote, &["--prune"])
@@ -164,7 +164,7 @@ impl<'g> Mirror<'g> {
         remote: &Remote,
         head: ObjectId,
         pr_number: i64,
-        lock: &Locked,
+        lock: &MirrorLock,
         allowance: &Allowance,
     ) -> Result<(), FetchError> {
         self.fetching(remote, &[])
@@ -174,7 +174,7 @@ impl<'g> Mirror<'g> {
     }
 
     /// Prepares a fetch. The caller adds the refspecs.
-    fn fetching(&self, remote: &Remote, options: &[&str]) -> Call {
+    fn fetching(&self, remote: &Remote, options: &[&str]) -> GitCall {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         let tolerated = TOLERATED.map(|flaw| (format!("fetch.fsck.{flaw}"), "ignore".to_owned()));
         self.git
@@ -359,7 +359,11 @@ impl<'g> Mirror<'g> {
     }
 
     /// Combines the packs of many fetches.
-    pub(super) fn tidy(&self, lock: &Locked, allowance: &Allowance) -> Result<(), PrepareError> {
+    pub(super) fn tidy(
+        &self,
+        lock: &MirrorLock,
+        allowance: &Allowance,
+    ) -> Result<(), PrepareError> {
         if count_packs(&self.path) < PACKS_MAX {
             return Ok(());
         }
@@ -374,7 +378,7 @@ impl<'g> Mirror<'g> {
     /// Packs the refs into one file. A first fetch writes one file for each ref.
     pub(super) fn pack_refs(
         &self,
-        lock: &Locked,
+        lock: &MirrorLock,
         allowance: &Allowance,
     ) -> Result<(), PrepareError> {
         self.git

@@ -2,7 +2,7 @@ use std::fmt;
 
 use svc_engine_fact::deadline::Passed;
 
-use super::allowance::Stopped;
+use super::allowance::StopReason;
 use super::bare::PrepareError;
 use super::folder::LockError;
 use super::git::GitError;
@@ -123,14 +123,14 @@ pub(super) enum Setback {
     Cancelled,
 }
 
-impl From<Stopped> for Setback {
-    fn from(stopped: Stopped) -> Self {
+impl From<StopReason> for Setback {
+    fn from(stopped: StopReason) -> Self {
         match stopped {
-            Stopped::Passed(Passed::Time) => {
+            StopReason::Passed(Passed::Time) => {
                 Self::Failed(MirrorFailure::FetchTimeout, stopped.to_string())
             }
-            Stopped::Passed(Passed::Cancelled) => Self::Cancelled,
-            Stopped::DiskReserve => Self::NoSpace,
+            StopReason::Passed(Passed::Cancelled) => Self::Cancelled,
+            StopReason::DiskReserve => Self::NoSpace,
         }
     }
 }

@@ -25,7 +25,7 @@ use svc_engine_fact::private;
 use svc_model::id::OrgId;
 use svc_model::repository::RepositoryProvider;
 
-use super::allowance::{Allowance, Stopped};
+use super::allowance::{Allowance, StopReason};
 
 const IDENTIFIED: &str = "repositories-v1";
 const LOCKS: &str = ".locks";
@@ -44,13 +44,13 @@ pub struct MirrorFolder {
 
 /// Exclusive use of a mirror, while this is held.
 #[derive(Debug)]
-pub(super) struct Locked {
+pub(super) struct MirrorLock {
     file: File,
 }
 
 /// Protection of a mirror from removal, while this is held.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct RemovalGuard {
     _file: File,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum LockError {
     Taken,
     /// The work was stopped.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(#[from] StopReason),
     /// The folder cannot be used.
     #[error("the folder of the mirrors cannot be used")]
     Folder(#[from] io::Error),
@@ -93,23 +93,31 @@ impl MirrorFolder {
     }
 
     /// Locks a mirror. `wait` limits how long to wait for others on this machine.
-    pub(super) fn lock(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Locked, LockError> {
+    pub(super) fn lock(
+        &self,
+        lifetime: &Lifetime,
+        wait: &Allowance,
+    ) -> Result<MirrorLock, LockError> {
         let file = self.hold(LOCKS, lifetime, File::try_lock, wait)?;
-        Ok(Locked { file })
+        Ok(MirrorLock { file })
     }
 
     /// Protects a mirror from removal while it is read. Others may read it too, and a fetch may run
     /// at the same time, because it only adds objects.
-    pub(super) fn keep(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Kept, LockError> {
+    pub(super) fn keep(
+        &self,
+        lifetime: &Lifetime,
+        wait: &Allowance,
+    ) -> Result<RemovalGuard, LockError> {
         let file = self.hold(KEEPS, lifetime, File::try_lock_shared, wait)?;
-        Ok(Kept { _file: file })
+        Ok(RemovalGuard { _file: file })
     }
 
     /// Removes a locked mirror. `wait` limits how long to wait for its readers.
     pub(super) fn remove(
         &self,
         lifetime: &Lifetime,
-        _lock: &Locked,
+        _lock: &MirrorLock,
         wait: &Allowance,
     ) -> Result<(), LockError> {
         let alone = self.hold(KEEPS, lifetime, File::try_lock, wait)?;
@@ -154,7 +162,7 @@ impl MirrorFolder {
                 Err(TryLockError::Error(error)) => return Err(error.into()),
                 Err(TryLockError::WouldBlock) => match wait.left() {
                     Ok(left) => thread::sleep(left.min(LOOK)),
-                    Err(Stopped::Passed(Passed::Time)) => return Err(LockError::Taken),
+                    Err(StopReason::Passed(Passed::Time)) => return Err(LockError::Taken),
                     Err(stopped) => return Err(stopped.into()),
                 },
             }
@@ -221,7 +229,7 @@ impl MirrorFolder {
     }
 }
 
-impl Locked {
+impl MirrorLock {
     /// Returns a handle to the lock for another process, which then holds it too.
     pub(super) fn share(&self) -> io::Result<File> {
         self.file.try_clone()

@@ -20,7 +20,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// How long mirrors are kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Retention {
+pub struct MirrorRetention {
     /// The current time.
     pub now: Instant,
     /// How many days to keep a mirror after its last push.
@@ -60,7 +60,7 @@ impl GcReason {
 
 /// A mirror that the collection looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedMirror {
     /// The repository.
     pub lifetime: Lifetime,
     /// A name of the repository, if any fact gives one.
@@ -91,9 +91,9 @@ pub enum GcError {
 pub fn collect(
     folder: &MirrorFolder,
     snapshot: &mut Snapshot<'_>,
-    retention: Retention,
+    retention: MirrorRetention,
     apply: Option<&Ledger>,
-) -> Result<Vec<Collected>, GcError> {
+) -> Result<Vec<CollectedMirror>, GcError> {
     let mut collected = Vec::new();
     for lifetime in folder.mirrors()? {
         let last_push_at = snapshot.last_push_at(&lifetime)?;
@@ -109,7 +109,7 @@ pub fn collect(
                 action = GcAction::Kept(GcReason::RemoveFailed);
             }
         }
-        collected.push(Collected {
+        collected.push(CollectedMirror {
             lifetime,
             repo,
             last_push_at,
@@ -119,7 +119,7 @@ pub fn collect(
     Ok(collected)
 }
 
-fn decide(last_push_at: Option<Instant>, retention: Retention) -> GcAction {
+fn decide(last_push_at: Option<Instant>, retention: MirrorRetention) -> GcAction {
     const DAY: i64 = 24 * 60 * 60 * 1_000_000;
     let kept = i64::from(retention.days).saturating_mul(DAY);
     let since = retention.now.microseconds().saturating_sub(kept);
@@ -215,7 +215,7 @@ mod tests {
             "INSERT INTO mirror_jobs (org_id, mirror, repo, attempts, last_success_at_us, notes)
             VALUES ('acme', 'github/github.com/1', 'own/old', 0, 1, '')";
         svc_engine_store::testing::change_rows(database.url(), fetched).unwrap();
-        let retention = Retention {
+        let retention = MirrorRetention {
             now: at(100 * DAY),
             days: 90,
         };
@@ -223,7 +223,7 @@ mod tests {
             let mut snapshot = store.snapshot_now();
             let apply = apply.then_some(&ledger);
             let collected = collect(&folder, &mut snapshot, retention, apply).unwrap();
-            let shown = |mirror: Collected| {
+            let shown = |mirror: CollectedMirror| {
                 let repo = mirror.repo.map(String::from);
                 (
                     mirror.lifetime.to_string(),

@@ -110,7 +110,7 @@ impl GitError {
     }
 
     /// Returns why git was stopped, if it was.
-    pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
+    pub(super) fn stopped(&self) -> Option<super::allowance::StopReason> {
         match &self.cause {
             ProcessError::Stopped(stopped) => Some(*stopped),
             ProcessError::Start(_)
@@ -197,11 +197,11 @@ impl Git {
     }
 
     /// Prepares a call that runs in a folder.
-    pub(super) fn call(&self, what: &'static str, folder: &Path) -> Call {
+    pub(super) fn call(&self, what: &'static str, folder: &Path) -> GitCall {
         self.call_within(what, folder, None)
     }
 
-    fn call_within(&self, what: &'static str, folder: &Path, memory_max: Option<u64>) -> Call {
+    fn call_within(&self, what: &'static str, folder: &Path, memory_max: Option<u64>) -> GitCall {
         let mut command = process::supervised("git", memory_max);
         command
             .current_dir(folder)
@@ -209,7 +209,7 @@ impl Git {
             .envs(ENVIRONMENT)
             .envs(self.inherited.iter().map(|(name, value)| (name, value)));
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Call {
+        GitCall {
             what,
             repository: None,
             command,
@@ -218,12 +218,17 @@ impl Git {
     }
 
     /// Prepares a call on a bare repository.
-    pub(super) fn on(&self, what: &'static str, repository: &Path) -> Call {
+    pub(super) fn on(&self, what: &'static str, repository: &Path) -> GitCall {
         self.call_within(what, repository, None).on(repository)
     }
 
     /// Prepares a call on a bare repository, with a limit in bytes on its address space.
-    pub(super) fn on_within(&self, what: &'static str, repository: &Path, memory_max: u64) -> Call {
+    pub(super) fn on_within(
+        &self,
+        what: &'static str,
+        repository: &Path,
+        memory_max: u64,
+    ) -> GitCall {
         let call = self.call_within(what, repository, Some(memory_max));
         call.on(repository)
     }
@@ -231,7 +236,7 @@ impl Git {
 
 /// A prepared call of git.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct GitCall {
     what: &'static str,
     /// The bare repository that git reads or changes, if it is one.
     repository: Option<PathBuf>,
@@ -239,7 +244,7 @@ pub(super) struct Call {
     settings: Vec<(String, String)>,
 }
 
-impl Call {
+impl GitCall {
     fn on(mut self, repository: &Path) -> Self {
         self.command.env("GIT_DIR", repository);
         self.repository = Some(repository.to_owned());

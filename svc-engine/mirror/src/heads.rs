@@ -20,7 +20,7 @@ use svc_model::time::Instant;
 
 use super::allowance::Allowance;
 use super::bare::{Mirror, Object};
-use super::folder::Locked;
+use super::folder::MirrorLock;
 use super::git::GitError;
 use super::object_id::ObjectId;
 use super::refresh::later;
@@ -47,7 +47,7 @@ const LACKING: [&str; 3] = [
 
 /// What became of the heads that one refresh checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct HeadCounts {
     /// Heads that were missing and have been fetched.
     pub(super) fetched: usize,
     /// Heads that the forge lacks.
@@ -145,9 +145,9 @@ impl Heads {
         mirror: &Mirror<'_>,
         merges: &[PullRequestMerge],
         remote: &Remote,
-        lock: &Locked,
+        lock: &MirrorLock,
         allowance: &Allowance,
-        asked: &mut Asked,
+        asked: &mut HeadCounts,
     ) -> Result<(), HeadsError> {
         let mut kept = self;
         let merges: Vec<&PullRequestMerge> = merges

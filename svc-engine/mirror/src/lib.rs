@@ -30,17 +30,19 @@ pub use allowance::free_space;
 pub use archive::{ArchiveError, belongs, keep, put_back};
 pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;
-pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};
+pub use gc::{
+    CollectedMirror, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorRetention, collect,
+};
 pub use git::{Git, GitUnusable};
 pub use object_id::ObjectId;
 pub use observe::NotesBudget;
 pub use reader::{
-    Ancestry, Change, ChangeKind, Commit, Diff, DiffQuestion, MirrorReader, PushRange, ReadDecline,
-    ReadError, Rename, WantedFile,
+    Ancestry, ChangeKind, ChangedFile, CommitObject, Diff, DiffQuestion, MirrorReader, PushRange,
+    ReadDecline, ReadError, Rename, WantedFile,
 };
 pub use reading::MirrorReading;
 pub use refresh::later;
 pub use refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher};
-pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
+pub use remote::{AllowedHosts, CloneUrlRefusal, Remotes, Resolve};
 pub use svc_engine_capture::notes::NotesRef;
 pub use workers::Mirrors;

@@ -21,7 +21,7 @@ const CHANGES_MAX: usize = 500_000;
 
 /// A note in a notes tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Noted {
+pub(super) struct TreeNote {
     pub(super) commit: ObjectId,
     pub(super) note: ObjectId,
 }
@@ -69,7 +69,7 @@ impl Mirror<'_> {
         tip: ObjectId,
         commits: &[ObjectId],
         allowance: &Allowance,
-    ) -> Result<Vec<Noted>, GitError> {
+    ) -> Result<Vec<TreeNote>, GitError> {
         // git spreads many notes over folders. This depth is enough for some ten million.
         const DEPTH_MAX: usize = 3;
         let paths = commits.iter().flat_map(|commit| {
@@ -79,7 +79,7 @@ impl Mirror<'_> {
         let objects = self.objects(paths, allowance)?;
         let noted = |(commit, objects): (&ObjectId, &[Object])| {
             objects.iter().find_map(|object| match object {
-                Object::Blob { id, .. } => Some(Noted {
+                Object::Blob { id, .. } => Some(TreeNote {
                     commit: *commit,
                     note: *id,
                 }),
@@ -100,7 +100,7 @@ impl Mirror<'_> {
         before: Option<ObjectId>,
         tip: ObjectId,
         allowance: &Allowance,
-    ) -> Result<Vec<Noted>, NotesError> {
+    ) -> Result<Vec<TreeNote>, NotesError> {
         let call = self.git.on("diff-tree", &self.path);
         let call = match before {
             Some(before) => call
@@ -130,7 +130,7 @@ fn fanned_out(digits: &str, depth: usize) -> String {
 }
 
 /// Reads the records of `diff-tree` or `ls-tree`; `None` if there are too many.
-fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Vec<Noted>>> {
+fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Vec<TreeNote>>> {
     let mut added = Vec::new();
     let mut removed = HashMap::new();
     let mut record = Vec::new();
@@ -149,8 +149,8 @@ fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Ve
             read_entry(&record)
         };
         match change {
-            Some(Change::Added(noted)) => added.push(noted),
-            Some(Change::Removed(noted)) => {
+            Some(NoteChange::Added(noted)) => added.push(noted),
+            Some(NoteChange::Removed(noted)) => {
                 removed.insert(noted.commit, noted.note);
             }
             None => {}
@@ -163,13 +163,13 @@ fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Ve
     Ok(Some(added))
 }
 
-enum Change {
-    Added(Noted),
-    Removed(Noted),
+enum NoteChange {
+    Added(TreeNote),
+    Removed(TreeNote),
 }
 
 /// Parses `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS` and its path.
-fn read_difference(record: &[u8], path: &[u8]) -> Option<Change> {
+fn read_difference(record: &[u8], path: &[u8]) -> Option<NoteChange> {
     let mut fields = record.strip_prefix(b":")?.split(|byte| *byte == b' ');
     let modes = [fields.next()?, fields.next()?];
     let ids = [fields.next()?, fields.next()?];
@@ -178,23 +178,23 @@ fn read_difference(record: &[u8], path: &[u8]) -> Option<Change> {
         let note = ObjectId::parse(ids[side])?;
         modes[side]
             .starts_with(b"100")
-            .then_some(Noted { commit, note })
+            .then_some(TreeNote { commit, note })
     };
     match fields.next()? {
-        b"D" => note(0).map(Change::Removed),
-        _ => note(1).map(Change::Added),
+        b"D" => note(0).map(NoteChange::Removed),
+        _ => note(1).map(NoteChange::Added),
     }
 }
 
 /// Parses `MODE TYPE ID<tab>PATH`.
-fn read_entry(record: &[u8]) -> Option<Change> {
+fn read_entry(record: &[u8]) -> Option<NoteChange> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut fields = record[..tab].split(|byte| *byte == b' ');
     if !fields.next()?.starts_with(b"100") {
         return None;
     }
     fields.next()?;
-    Some(Change::Added(Noted {
+    Some(NoteChange::Added(TreeNote {
         commit: noted_commit(&record[tab + 1..])?,
         note: ObjectId::parse(fields.next()?)?,
     }))

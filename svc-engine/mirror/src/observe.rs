@@ -14,9 +14,9 @@ use svc_model::id::SessionId;
 use super::allowance::Allowance;
 use super::bare::{Mirror, Object};
 use super::git::GitError;
-use super::notes::{Noted, NotesError};
+use super::notes::{NotesError, TreeNote};
 use super::object_id::ObjectId;
-use super::progress::{Going, Progress, RefProgress};
+use super::progress::{PartialProgress, Progress, RefProgress};
 
 /// The number of commits of one push whose notes are read.
 pub(super) const PUSH_COMMITS_MAX: usize = 20;
@@ -50,7 +50,7 @@ impl Default for NotesBudget {
 
 /// A Session that a note names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
+pub(super) struct NotedCommit {
     pub(super) commit: ObjectId,
     pub(super) session_id: SessionId,
     pub(super) notes: NotesRef,
@@ -60,8 +60,8 @@ pub(super) struct Sighting {
 
 /// What the notes of a mirror say.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
-    pub(super) sightings: Vec<Sighting>,
+pub(super) struct NotesObservation {
+    pub(super) sightings: Vec<NotedCommit>,
     pub(super) progress: Progress,
     /// New notes whose commits no branch reaches.
     pub(super) deferred: Vec<DeferredNote>,
@@ -78,19 +78,19 @@ pub(super) fn observe(
     mirror: &Mirror<'_>,
     notes: &[NotesRef],
     budget: NotesBudget,
-    known: Known<'_>,
+    known: NotesInputs<'_>,
     allowance: &Allowance,
-) -> Result<Observed, GitError> {
+) -> Result<NotesObservation, GitError> {
     let tips = mirror.notes_tips(notes, allowance)?;
-    let mut reading = Reading {
+    let mut reading = NotesReader {
         mirror,
         allowance,
         budget,
         left: budget,
         seen: HashSet::new(),
-        observed: Observed {
+        observed: NotesObservation {
             progress: known.progress.clone(),
-            ..Observed::default()
+            ..NotesObservation::default()
         },
     };
     let pushed = reading.pushed_commits(known.pushes)?;
@@ -111,24 +111,24 @@ pub(super) fn observe(
 
 /// What is known before the notes are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'k> {
+pub(super) struct NotesInputs<'k> {
     /// The pushes to look at, oldest first.
     pub(super) pushes: &'k [WaitingPush],
     pub(super) progress: &'k Progress,
     pub(super) deferred: &'k [DeferredNote],
 }
 
-struct Reading<'r> {
+struct NotesReader<'r> {
     mirror: &'r Mirror<'r>,
     allowance: &'r Allowance,
     budget: NotesBudget,
     left: NotesBudget,
     /// What has been seen: a Session counts once per commit, even if several notes name it.
     seen: HashSet<(ObjectId, SessionId)>,
-    observed: Observed,
+    observed: NotesObservation,
 }
 
-impl Reading<'_> {
+impl NotesReader<'_> {
     /// Returns the commits of pushes, each with the index of the first push that brought it.
     fn pushed_commits(&self, pushes: &[WaitingPush]) -> Result<Vec<(ObjectId, usize)>, GitError> {
         let ends: Vec<ObjectId> = pushes
@@ -245,7 +245,7 @@ impl Reading<'_> {
                     Vec::new()
                 }
             };
-            let new: Vec<Noted> = new
+            let new: Vec<TreeNote> = new
                 .into_iter()
                 .filter(|noted| after.is_none_or(|after| noted.commit > after))
                 .collect();
@@ -263,7 +263,7 @@ impl Reading<'_> {
             self.observed.more = true;
             // If nothing could be read, nothing has changed.
             if let Some(after) = new[..done].last().map(|noted| noted.commit).or(after) {
-                progress.going = Some(Going { target, after });
+                progress.going = Some(PartialProgress { target, after });
             }
             break;
         }
@@ -289,7 +289,7 @@ impl Reading<'_> {
 
     /// Reads the notes whose commits a branch reaches, and lets the others wait. Returns how many
     /// of all the notes were handled before the budget was used up.
-    fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<usize, GitError> {
+    fn read_reached(&mut self, notes: NotesRef, new: &[TreeNote]) -> Result<usize, GitError> {
         let commits: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
         let reached = self.reached(&commits)?;
         let to_read: Vec<_> = new
@@ -334,7 +334,7 @@ impl Reading<'_> {
     fn read(
         &mut self,
         notes: NotesRef,
-        noted: &[(Noted, Option<usize>)],
+        noted: &[(TreeNote, Option<usize>)],
     ) -> Result<usize, GitError> {
         let noted = &noted[..noted.len().min(self.left.notes)];
         let ids = noted.iter().map(|(noted, _)| noted.note);
@@ -382,7 +382,7 @@ impl Reading<'_> {
             left.sessions = left.sessions.saturating_sub(sessions.len());
             for session_id in sessions {
                 if seen.insert((noted.commit, session_id.clone())) {
-                    observed.sightings.push(Sighting {
+                    observed.sightings.push(NotedCommit {
                         commit: noted.commit,
                         session_id,
                         notes,

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::allowance::{Allowance, Stopped};
+use super::allowance::{Allowance, StopReason};
 
 /// How long a program may take to end after it has been asked to.
 const GRACE: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ pub(super) enum ProcessError {
     Altered(String),
     /// Its allowance is used up.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(#[from] StopReason),
     /// The program failed.
     #[error("it ended without success")]
     Failed {
@@ -147,7 +147,8 @@ pub(super) fn run<T>(
         Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
         Input::Held(file) => (file.into(), None),
     };
-    let (mut running, stdout) = Running::start(command, stdin).map_err(ProcessError::Start)?;
+    let (mut running, stdout) =
+        RunningProcess::start(command, stdin).map_err(ProcessError::Start)?;
     if let Some(bytes) = bytes {
         running.feed(bytes).map_err(ProcessError::Start)?;
     }
@@ -180,7 +181,7 @@ pub(super) fn run<T>(
 pub(super) struct Conversation {
     stdin: ChildStdin,
     output: BufReader<Output>,
-    running: Running,
+    running: RunningProcess,
 }
 
 impl Conversation {
@@ -190,7 +191,7 @@ impl Conversation {
         allowance: &Allowance,
     ) -> Result<Self, ProcessError> {
         allowance.left()?;
-        let started = Running::start(command, Stdio::piped());
+        let started = RunningProcess::start(command, Stdio::piped());
         let (mut running, stdout) = started.map_err(ProcessError::Start)?;
         // The program only reads and has nothing to clean up.
         running.ends_at_once = true;
@@ -282,7 +283,7 @@ impl Conversation {
 
 /// A running program. Dropping it ends the whole group.
 #[derive(Debug)]
-struct Running {
+struct RunningProcess {
     child: Child,
     group: Pid,
     ended: bool,
@@ -291,7 +292,7 @@ struct Running {
     complaint: Receiver<Vec<u8>>,
 }
 
-impl Running {
+impl RunningProcess {
     fn start(command: &mut Command, stdin: Stdio) -> io::Result<(Self, Option<ChildStdout>)> {
         let mut child = command
             .process_group(0)
@@ -374,7 +375,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -417,7 +418,7 @@ struct Output {
     /// `None` if the program has no output.
     stdout: Option<ChildStdout>,
     allowance: Allowance,
-    stopped: Option<Stopped>,
+    stopped: Option<StopReason>,
 }
 
 impl Output {

@@ -14,12 +14,12 @@ pub(super) struct RefProgress {
     /// The state of the notes that has been completely observed.
     pub(super) observed: Option<ObjectId>,
     /// A later state that has been observed up to a commit.
-    pub(super) going: Option<Going>,
+    pub(super) going: Option<PartialProgress>,
 }
 
 /// A state of the notes that has been partly observed, in the order of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Going {
+pub(super) struct PartialProgress {
     pub(super) target: ObjectId,
     pub(super) after: ObjectId,
 }
@@ -51,7 +51,7 @@ fn parse_line(line: &str) -> Option<(NotesRef, RefProgress)> {
     let (observed, target, after) = (id(), id(), id());
     let going = target
         .zip(after)
-        .map(|(target, after)| Going { target, after });
+        .map(|(target, after)| PartialProgress { target, after });
     Some((notes, RefProgress { observed, going }))
 }
 
@@ -93,7 +93,7 @@ mod tests {
         ] {
             let going = target
                 .zip(after)
-                .map(|(target, after)| Going { target, after });
+                .map(|(target, after)| PartialProgress { target, after });
             progress.set(NotesRef::Svc, RefProgress { observed, going });
             progress.set(NotesRef::GitAi, RefProgress::default());
             assert_eq!(Progress::parse(&progress.to_string()), progress);

@@ -30,19 +30,19 @@ use std::path::PathBuf;
 use svc_model::repository::CommitSha;
 
 pub use self::ancestry::Ancestry;
-pub use self::changes::{Change, ChangeKind};
-pub use self::commit::Commit;
+pub use self::changes::{ChangeKind, ChangedFile};
+pub use self::commit::CommitObject;
 pub use self::diff::{Diff, DiffQuestion};
 pub use self::files::WantedFile;
-use self::range::Link;
+use self::range::HistoryLink;
 pub use self::range::PushRange;
 pub use self::renames::Rename;
 use svc_engine_fact::Lifetime;
 use svc_engine_fact::deadline::{Deadline, Passed};
 
-use super::allowance::{Allowance, Stopped};
-use super::folder::{Kept, LockError, MirrorFolder};
-use super::git::{Call, Git, GitError};
+use super::allowance::{Allowance, StopReason};
+use super::folder::{LockError, MirrorFolder, RemovalGuard};
+use super::git::{Git, GitCall, GitError};
 use super::object_id::ObjectId;
 use super::process::{Conversation, ProcessError};
 
@@ -141,22 +141,22 @@ impl ReadError {
 impl From<GitError> for ReadError {
     fn from(error: GitError) -> Self {
         match error.stopped() {
-            Some(Stopped::Passed(passed)) => Self::Passed(passed),
-            Some(Stopped::DiskReserve) | None => Self::Git(error.complaint()),
+            Some(StopReason::Passed(passed)) => Self::Passed(passed),
+            Some(StopReason::DiskReserve) | None => Self::Git(error.complaint()),
         }
     }
 }
 
 /// The kind and the size of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
+struct ObjectHeader {
     id: ObjectId,
-    kind: Kind,
+    kind: ObjectKind,
     bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ObjectKind {
     Commit,
     Tree,
     Blob,
@@ -170,12 +170,12 @@ pub struct MirrorReader {
     diffs: [Option<Conversation>; 2],
     renames: Option<Conversation>,
     /// Where commits stand in the history, which never changes.
-    links: HashMap<ObjectId, Link>,
+    links: HashMap<ObjectId, HistoryLink>,
     git: Git,
     path: PathBuf,
     allowance: Allowance,
     // Dropped last, because the programs above may read until they end.
-    _kept: Kept,
+    _kept: RemovalGuard,
 }
 
 impl MirrorReader {
@@ -198,8 +198,8 @@ impl MirrorReader {
         let allowance = Allowance::until(deadline.clone());
         let kept = match folder.keep(lifetime, &allowance) {
             Ok(kept) => kept,
-            Err(LockError::Stopped(Stopped::Passed(passed))) => return Err(passed.into()),
-            Err(LockError::Taken | LockError::Stopped(Stopped::DiskReserve)) => {
+            Err(LockError::Stopped(StopReason::Passed(passed))) => return Err(passed.into()),
+            Err(LockError::Taken | LockError::Stopped(StopReason::DiskReserve)) => {
                 return Err(Passed::Time.into());
             }
             Err(LockError::Folder(error)) => return Err(ReadError::Folder(error)),
@@ -224,20 +224,21 @@ impl MirrorReader {
     /// # Errors
     ///
     /// [`ReadDecline::TooLarge`] beyond 1 MiB, [`ReadDecline::Malformed`], and see [`ReadError`].
-    pub fn commit(&mut self, commit: &CommitSha) -> Result<Option<Commit>, ReadError> {
+    pub fn commit(&mut self, commit: &CommitSha) -> Result<Option<CommitObject>, ReadError> {
         let Some(header) = self.header(commit)? else {
             return Ok(None);
         };
-        if header.kind != Kind::Commit {
+        if header.kind != ObjectKind::Commit {
             return Ok(None);
         }
         let text = self.contents(header, COMMIT_BYTES_MAX)?;
-        let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
+        let commit =
+            CommitObject::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
         Ok(Some(commit))
     }
 
     /// Prepares a git process that reads.
-    fn call(&self, what: &'static str) -> Call {
+    fn call(&self, what: &'static str) -> GitCall {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         self.git
             .on_within(what, &self.path, GIT_MEMORY_MAX)
@@ -245,14 +246,14 @@ impl MirrorReader {
     }
 
     /// Returns the kind and the size of an object.
-    fn header(&mut self, id: &CommitSha) -> Result<Option<Header>, ReadError> {
+    fn header(&mut self, id: &CommitSha) -> Result<Option<ObjectHeader>, ReadError> {
         let id = id.as_str().as_bytes();
         let question = [b"info ", id, b"\0"].concat();
         self.ask_objects(&question, |output| read_header(output, id))
     }
 
     /// Returns the bytes of an object.
-    fn contents(&mut self, header: Header, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    fn contents(&mut self, header: ObjectHeader, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
         if header.bytes > bytes_max {
             return Err(ReadError::Declined(ReadDecline::TooLarge));
         }
@@ -304,7 +305,7 @@ fn why(what: &'static str, cause: ProcessError) -> ReadError {
 }
 
 /// Reads the line before an object; `None` if there is no object with this id.
-fn read_header(output: &mut dyn BufRead, id: &[u8]) -> io::Result<Option<Header>> {
+fn read_header(output: &mut dyn BufRead, id: &[u8]) -> io::Result<Option<ObjectHeader>> {
     let mut line = Vec::new();
     if output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -316,19 +317,19 @@ fn read_header(output: &mut dyn BufRead, id: &[u8]) -> io::Result<Option<Header>
     }
 }
 
-fn parse_header(line: &[u8]) -> Option<Header> {
+fn parse_header(line: &[u8]) -> Option<ObjectHeader> {
     let line = str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let mut fields = line.split(' ');
     let id = ObjectId::parse(fields.next()?.as_bytes())?;
     let kind = match fields.next()? {
-        "commit" => Kind::Commit,
-        "tree" => Kind::Tree,
-        "blob" => Kind::Blob,
-        "tag" => Kind::Tag,
+        "commit" => ObjectKind::Commit,
+        "tree" => ObjectKind::Tree,
+        "blob" => ObjectKind::Blob,
+        "tag" => ObjectKind::Tag,
         _ => return None,
     };
     let bytes = fields.next()?.parse().ok()?;
-    Some(Header { id, kind, bytes })
+    Some(ObjectHeader { id, kind, bytes })
 }
 
 #[cfg(test)]

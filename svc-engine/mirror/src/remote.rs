@@ -21,12 +21,12 @@ use secrecy::SecretString;
 use svc_model::repository::RepositoryHost;
 
 pub(super) use self::arguments::Remote;
-pub use self::clone_url::Refusal;
+pub use self::clone_url::CloneUrlRefusal;
 use svc_engine_fact::deadline::Passed;
 
 use self::clone_url::{CloneUrl, Host, Scheme};
 use self::public::is_public;
-use super::allowance::{Allowance, Stopped};
+use super::allowance::{Allowance, StopReason};
 
 /// The time limit for resolving a name.
 const RESOLUTION_MAX: Duration = Duration::from_secs(10);
@@ -49,13 +49,13 @@ pub enum AllowedHosts {
 pub(super) enum RemoteError {
     /// The URL is refused permanently.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CloneUrlRefusal),
     /// The host name does not resolve at the moment.
     #[error("the host does not resolve")]
     Unresolved(#[source] io::Error),
     /// The allowance is used up.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(#[from] StopReason),
 }
 
 /// Returns the addresses of a name.
@@ -114,15 +114,15 @@ impl Remotes {
         match &self.allowed {
             AllowedHosts::Listed(hosts) => {
                 if !hosts.iter().any(|host| host.eq_ignore_ascii_case(&name)) {
-                    return Err(Refusal::NotListed.into());
+                    return Err(CloneUrlRefusal::NotListed.into());
                 }
             }
             AllowedHosts::Public => {
                 if url.scheme == Scheme::Git {
-                    return Err(Refusal::Unauthenticated.into());
+                    return Err(CloneUrlRefusal::Unauthenticated.into());
                 }
                 if is_this_machine(&name) {
-                    return Err(Refusal::Internal.into());
+                    return Err(CloneUrlRefusal::Internal.into());
                 }
             }
             AllowedHosts::Anything => {}
@@ -133,7 +133,7 @@ impl Remotes {
         };
         let all_public = addresses.iter().all(|address| is_public(*address));
         if self.allowed == AllowedHosts::Public && !all_public {
-            return Err(Refusal::Internal.into());
+            return Err(CloneUrlRefusal::Internal.into());
         }
         let token = RepositoryHost::new(&name).and_then(|host| self.tokens.get(&host));
         Ok(arguments::remote(&url, &addresses, token))
@@ -156,7 +156,7 @@ impl Remotes {
         let addresses = loop {
             let left = match allowance.left() {
                 Ok(left) => left,
-                Err(Stopped::Passed(Passed::Time)) => {
+                Err(StopReason::Passed(Passed::Time)) => {
                     return Err(RemoteError::Unresolved(io::ErrorKind::TimedOut.into()));
                 }
                 Err(stopped) => return Err(stopped.into()),
@@ -228,7 +228,7 @@ mod tests {
         remotes(AllowedHosts::Listed(hosts))
     }
 
-    fn refusal(remotes: &Remotes, url: &str) -> Option<Refusal> {
+    fn refusal(remotes: &Remotes, url: &str) -> Option<CloneUrlRefusal> {
         match remotes.check(url, &long()) {
             Ok(_) => None,
             Err(RemoteError::Refused(refusal)) => Some(refusal),
@@ -240,38 +240,41 @@ mod tests {
     fn invalid_forge_urls_are_refused() {
         let remotes = listed(&["public.example"]);
         for (url, expected) in [
-            ("", Refusal::Scheme),
-            ("/srv/git/r.git", Refusal::Scheme),
-            ("r.git", Refusal::Scheme),
-            ("file:///srv/git/r.git", Refusal::Scheme),
-            ("ftp://public.example/r.git", Refusal::Scheme),
-            ("ext::git-upload-pack /srv/r.git", Refusal::Scheme),
-            ("ext::sh -c 'x' https://public.example/", Refusal::Scheme),
-            ("git@public.example:o/r.git", Refusal::Scheme),
-            (" https://public.example/r", Refusal::Scheme),
-            ("--upload-pack=x", Refusal::Scheme),
-            ("git+ssh://public.example/r", Refusal::Scheme),
-            ("https://", Refusal::Host),
-            ("https:///r.git", Refusal::Host),
-            ("https://user@/r.git", Refusal::Host),
-            ("https://-oProxyCommand=x/r.git", Refusal::Host),
-            ("ssh://-oProxyCommand=x/r.git", Refusal::Host),
-            ("https://public.example./r.git", Refusal::Host),
-            ("https://public_example/r.git", Refusal::Host),
-            ("https://pub%6cic.example/r.git", Refusal::Host),
-            ("https://evil\\@public example/r.git", Refusal::Host),
-            ("https://[::1/r.git", Refusal::Host),
-            ("https://[fe80::1%25eth0]/r.git", Refusal::Host),
-            ("https://public.example", Refusal::Shape),
-            ("https://public.example?x/r.git", Refusal::Shape),
-            ("https://public.example/r.git?x=1", Refusal::Shape),
-            ("https://public.example/r.git#x", Refusal::Shape),
-            ("https://public.example/a b", Refusal::Shape),
-            ("https://public.example/a\nb", Refusal::Shape),
-            ("https://public.example/a\\b", Refusal::Shape),
-            ("https://public.example:0/r.git", Refusal::Shape),
-            ("https://public.example:65536/r.git", Refusal::Shape),
-            ("https://public.example:4a/r.git", Refusal::Shape),
+            ("", CloneUrlRefusal::Scheme),
+            ("/srv/git/r.git", CloneUrlRefusal::Scheme),
+            ("r.git", CloneUrlRefusal::Scheme),
+            ("file:///srv/git/r.git", CloneUrlRefusal::Scheme),
+            ("ftp://public.example/r.git", CloneUrlRefusal::Scheme),
+            ("ext::git-upload-pack /srv/r.git", CloneUrlRefusal::Scheme),
+            (
+                "ext::sh -c 'x' https://public.example/",
+                CloneUrlRefusal::Scheme,
+            ),
+            ("git@public.example:o/r.git", CloneUrlRefusal::Scheme),
+            (" https://public.example/r", CloneUrlRefusal::Scheme),
+            ("--upload-pack=x", CloneUrlRefusal::Scheme),
+            ("git+ssh://public.example/r", CloneUrlRefusal::Scheme),
+            ("https://", CloneUrlRefusal::Host),
+            ("https:///r.git", CloneUrlRefusal::Host),
+            ("https://user@/r.git", CloneUrlRefusal::Host),
+            ("https://-oProxyCommand=x/r.git", CloneUrlRefusal::Host),
+            ("ssh://-oProxyCommand=x/r.git", CloneUrlRefusal::Host),
+            ("https://public.example./r.git", CloneUrlRefusal::Host),
+            ("https://public_example/r.git", CloneUrlRefusal::Host),
+            ("https://pub%6cic.example/r.git", CloneUrlRefusal::Host),
+            ("https://evil\\@public example/r.git", CloneUrlRefusal::Host),
+            ("https://[::1/r.git", CloneUrlRefusal::Host),
+            ("https://[fe80::1%25eth0]/r.git", CloneUrlRefusal::Host),
+            ("https://public.example", CloneUrlRefusal::Shape),
+            ("https://public.example?x/r.git", CloneUrlRefusal::Shape),
+            ("https://public.example/r.git?x=1", CloneUrlRefusal::Shape),
+            ("https://public.example/r.git#x", CloneUrlRefusal::Shape),
+            ("https://public.example/a b", CloneUrlRefusal::Shape),
+            ("https://public.example/a\nb", CloneUrlRefusal::Shape),
+            ("https://public.example/a\\b", CloneUrlRefusal::Shape),
+            ("https://public.example:0/r.git", CloneUrlRefusal::Shape),
+            ("https://public.example:65536/r.git", CloneUrlRefusal::Shape),
+            ("https://public.example:4a/r.git", CloneUrlRefusal::Shape),
         ] {
             assert_eq!(refusal(&remotes, url), Some(expected), "{url:?}");
         }
@@ -301,7 +304,11 @@ mod tests {
             "git://[::1]/r.git",
             "git://[::ffff:127.0.0.1]/r.git",
         ] {
-            assert_eq!(refusal(&remotes, url), Some(Refusal::NotListed), "{url}");
+            assert_eq!(
+                refusal(&remotes, url),
+                Some(CloneUrlRefusal::NotListed),
+                "{url}"
+            );
         }
     }
 
@@ -312,7 +319,7 @@ mod tests {
         assert_eq!(refusal(&remotes, "https://8.8.8.8/r"), None);
         assert_eq!(
             refusal(&remotes, "git://public.example/r"),
-            Some(Refusal::Unauthenticated)
+            Some(CloneUrlRefusal::Unauthenticated)
         );
         for host in [
             "mixed.example",
@@ -327,7 +334,11 @@ mod tests {
             "[64:ff9b::7f00:1]",
         ] {
             let url = format!("https://{host}/r");
-            assert_eq!(refusal(&remotes, &url), Some(Refusal::Internal), "{host}");
+            assert_eq!(
+                refusal(&remotes, &url),
+                Some(CloneUrlRefusal::Internal),
+                "{host}"
+            );
         }
         let unresolving: Arc<Resolve> = Arc::new(|_, _| Err(io::ErrorKind::NotFound.into()));
         let without_names = remotes.clone().resolving_with(unresolving);
@@ -339,7 +350,7 @@ mod tests {
         ] {
             let url = format!("http://{host}/r");
             let refused = refusal(&without_names, &url);
-            assert_eq!(refused, Some(Refusal::Internal), "{host} by name");
+            assert_eq!(refused, Some(CloneUrlRefusal::Internal), "{host} by name");
         }
         for host in ["empty.example", "absent.example", "localhost.example"] {
             let checked = remotes.check(&format!("https://{host}/r"), &long());
@@ -444,7 +455,7 @@ mod tests {
             assert!(
                 matches!(
                     checked,
-                    Err(RemoteError::Stopped(Stopped::Passed(Passed::Cancelled)))
+                    Err(RemoteError::Stopped(StopReason::Passed(Passed::Cancelled)))
                 ),
                 "{checked:?}"
             );

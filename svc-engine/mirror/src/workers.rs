@@ -40,10 +40,10 @@ const FIRST_ANSWER_MAX: Duration = Duration::from_secs(10);
 const SILENCE_MIN: Duration = Duration::from_secs(5);
 
 /// What is known of the hosts that were ever asked.
-type Hosts = Mutex<HashMap<String, Host>>;
+type Hosts = Mutex<HashMap<String, HostState>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Host {
+enum HostState {
     /// It is asked for the first time.
     Asked,
     /// It answered the last time.
@@ -204,12 +204,12 @@ impl Worker {
             let next = catch_unwind(AssertUnwindSafe(|| self.work(&refresher)));
             match next.unwrap_or_else(|_| {
                 tracing::error!("mirror_job_panicked");
-                Next::Pause(TROUBLE_PAUSE)
+                WorkerStep::Pause(TROUBLE_PAUSE)
             }) {
-                Next::Look => {}
-                Next::Wait(at_most) => self.bell.wait(heard, at_most),
+                WorkerStep::Look => {}
+                WorkerStep::Wait(at_most) => self.bell.wait(heard, at_most),
                 // No delivery changes this.
-                Next::Pause(time) => self.pause(time),
+                WorkerStep::Pause(time) => self.pause(time),
             }
         }
     }
@@ -227,7 +227,7 @@ impl Worker {
         None
     }
 
-    fn work(&self, refresher: &Refresher) -> Next {
+    fn work(&self, refresher: &Refresher) -> WorkerStep {
         let outcome = match refresher.claim(self.choice) {
             Ok(Some(job)) => self.refresh(refresher, &job),
             Ok(None) => {
@@ -239,21 +239,21 @@ impl Worker {
                     JobChoice::Sound => OTHERS_FIRST,
                     JobChoice::Any => Duration::ZERO,
                 };
-                return Next::Wait(wait + lag);
+                return WorkerStep::Wait(wait + lag);
             }
             Err(error) => Err(error),
         };
         match outcome {
             Ok(RefreshOutcome::PutBack(Some(MirrorFailure::DiskReserve))) => {
-                Next::Pause(SPACE_PAUSE)
+                WorkerStep::Pause(SPACE_PAUSE)
             }
-            Ok(_) => Next::Look,
+            Ok(_) => WorkerStep::Look,
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "mirror_store_failed"
                 );
-                Next::Pause(TROUBLE_PAUSE)
+                WorkerStep::Pause(TROUBLE_PAUSE)
             }
         }
     }
@@ -271,11 +271,11 @@ impl Worker {
         let hosts = || self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let known = hosts().get(&host).copied();
         let is_for_sound_hosts = self.choice == JobChoice::Sound;
-        if is_for_sound_hosts && matches!(known, Some(Host::Asked | Host::Silent)) {
+        if is_for_sound_hosts && matches!(known, Some(HostState::Asked | HostState::Silent)) {
             return refresher.put_back(job, HOST_PAUSE);
         }
         if known.is_none() {
-            hosts().insert(host.clone(), Host::Asked);
+            hosts().insert(host.clone(), HostState::Asked);
         }
         let limit = if is_for_sound_hosts && known.is_none() {
             FIRST_ANSWER_MAX
@@ -285,15 +285,17 @@ impl Worker {
         let start = Instant::now();
         let outcome = refresher.run_within(job, &self.bell.cancellation, limit);
         let answered = match &outcome {
-            Ok(RefreshOutcome::Refreshed { .. }) => Some(Host::Answers),
-            Ok(RefreshOutcome::Failed(..)) if start.elapsed() < SILENCE_MIN => Some(Host::Answers),
+            Ok(RefreshOutcome::Refreshed { .. }) => Some(HostState::Answers),
+            Ok(RefreshOutcome::Failed(..)) if start.elapsed() < SILENCE_MIN => {
+                Some(HostState::Answers)
+            }
             Ok(
                 RefreshOutcome::Failed(
                     MirrorFailure::FetchFailed | MirrorFailure::FetchTimeout,
                     ..,
                 )
                 | RefreshOutcome::PutBack(Some(MirrorFailure::FetchTimeout)),
-            ) => Some(Host::Silent),
+            ) => Some(HostState::Silent),
             Ok(_) | Err(_) => known,
         };
         match answered {
@@ -317,7 +319,7 @@ impl Worker {
 }
 
 /// The next step of a worker.
-enum Next {
+enum WorkerStep {
     /// Look for the next job.
     Look,
     /// Wait until a job may be due.

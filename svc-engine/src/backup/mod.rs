@@ -29,8 +29,8 @@ use svc_engine_fact::Lifetime;
 use svc_engine_fact::private;
 use svc_engine_mirror::{ArchiveError, MirrorFolder};
 use svc_engine_store::backup::{
-    CopyError, Damage, Decisions, Findings, KeptOrganization, Loading, Watch, hexadecimal,
-    read_archive, take, verify_store, verify_tables,
+    CopyError, Damage, Findings, KeptOrganization, LoadRequest, OperatorDecisions, Watch,
+    hexadecimal, read_archive, take, verify_store, verify_tables,
 };
 pub use svc_engine_store::backup::{FetchedMirror, UndoneDecision};
 use svc_engine_store::{
@@ -65,7 +65,7 @@ pub enum BackupError {
         /// The repository.
         repository: String,
         /// What was restored before.
-        restored: Box<Restored>,
+        restored: Box<RestoredStore>,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -112,7 +112,7 @@ pub enum BackupError {
 
 /// The result of a restore.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoredStore {
     /// The backup.
     pub manifest: Manifest,
     /// Where the replaced database file is now.
@@ -344,7 +344,7 @@ pub fn restore(
     mirrors: Option<&Path>,
     replace: bool,
     watch: &mut Watch<'_>,
-) -> Result<Restored, BackupError> {
+) -> Result<RestoredStore, BackupError> {
     let manifest = read_manifest(folder)?;
     if manifest.schema_revision != SchemaState::head() {
         return Err(BackupError::OtherRevision {
@@ -354,9 +354,9 @@ pub fn restore(
     }
     check_files(folder, &manifest, mirrors.is_some(), watch)?;
     let erasures = of_replaced(url, |url| KeptErasures::of(url, &watch.deadline));
-    let decisions = of_replaced(url, |url| Decisions::of(url, &watch.deadline));
+    let decisions = of_replaced(url, |url| OperatorDecisions::of(url, &watch.deadline));
     let nothing = KeptErasures::default();
-    let loading = Loading {
+    let loading = LoadRequest {
         folder,
         tables: &manifest.tables,
         replace,
@@ -364,10 +364,10 @@ pub fn restore(
     };
     let loaded = loading.load(url, watch)?;
     let undone = decisions.and_then(|before| {
-        let left = Decisions::of(url, &watch.deadline).ok()?;
+        let left = OperatorDecisions::of(url, &watch.deadline).ok()?;
         Some(before.undone(&left))
     });
-    let mut restored = Restored {
+    let mut restored = RestoredStore {
         replaced: loaded.replaced,
         erased_again: erasures.map(|_| loaded.erased_again.facts),
         bytes_left: bytes_left(loaded.compaction, loaded.erased_again.last),
@@ -425,7 +425,7 @@ fn check_files(
         file: file.to_owned(),
     };
     match unconfirmed(folder, manifest)? {
-        Unconfirmed::Files(files) if files.is_empty() => {}
+        UnconfirmedFiles::Files(files) if files.is_empty() => {}
         _ => return Err(damaged(SUMS).into()),
     }
     for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
@@ -442,18 +442,18 @@ fn check_files(
 }
 
 /// What `SHA256SUMS` does not confirm.
-enum Unconfirmed {
+enum UnconfirmedFiles {
     /// There is no such file.
     All,
     /// For these files, it differs from the manifest.
     Files(Vec<String>),
 }
 
-fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
+fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<UnconfirmedFiles> {
     let sums = match private::read_plain(&folder.join(SUMS), LIST_BYTES_MAX) {
         // Digests that are no text confirm nothing.
         Ok(sums) => String::from_utf8(sums).unwrap_or_default(),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Unconfirmed::All),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(UnconfirmedFiles::All),
         Err(error) => return Err(error),
     };
     let lines: HashSet<&str> = sums.lines().collect();
@@ -462,7 +462,7 @@ fn unconfirmed(folder: &Path, manifest: &Manifest) -> io::Result<Unconfirmed> {
     let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
     let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
     let missing = missing.map(|(file, _, _)| file.to_owned());
-    Ok(Unconfirmed::Files(missing.collect()))
+    Ok(UnconfirmedFiles::Files(missing.collect()))
 }
 
 /// What is wrong with a mirror's file.
@@ -526,8 +526,10 @@ pub fn verify_backup(
     }
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
     match unconfirmed(folder, &manifest)? {
-        Unconfirmed::All => findings.add(SUMS, None, Damage::FileDamaged, "the file is absent"),
-        Unconfirmed::Files(files) => {
+        UnconfirmedFiles::All => {
+            findings.add(SUMS, None, Damage::FileDamaged, "the file is absent")
+        }
+        UnconfirmedFiles::Files(files) => {
             for file in files {
                 let detail = "SHA256SUMS says otherwise";
                 findings.add(&file, None, Damage::FileDamaged, detail);

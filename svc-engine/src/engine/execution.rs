@@ -9,19 +9,19 @@ use svc_engine_store::{Snapshot, Store, StoreError};
 use svc_model::limit::READ_DEADLINE_SECONDS;
 use tokio::sync::oneshot;
 
-use super::{Engine, Inner};
-use crate::admission::Place;
+use super::{Engine, EngineState};
+use crate::admission::ReadPlace;
 use crate::error::Error;
 use crate::priority;
 
 /// Opens the snapshot of a read.
-type Open = for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>;
+type SnapshotOpening = for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>;
 
 impl Engine {
     /// Runs a read that takes a slot.
     pub(super) async fn scan<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+        read: impl FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let place = self.0.admission.slot(&self.1).await?;
         self.read(place, read_deadline(), Store::snapshot, read)
@@ -31,7 +31,7 @@ impl Engine {
     /// Runs a read as [`scan`](Self::scan) does, over two connections.
     pub(super) async fn scan_of_two<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+        read: impl FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let place = self.0.admission.slot(&self.1).await?;
         self.read(place, read_deadline(), Store::snapshot_of_two, read)
@@ -41,7 +41,7 @@ impl Engine {
     /// Runs a short read, which takes no slot and may wait for its turn.
     pub(super) async fn short<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+        read: impl FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let deadline = read_deadline();
         let place = self.0.admission.short(&deadline).await?;
@@ -52,7 +52,7 @@ impl Engine {
     /// processor time, and capture must not wait for that.
     pub(super) async fn report<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+        read: impl FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let place = self.0.admission.slot(&self.1).await?;
         let deadline = read_deadline();
@@ -80,10 +80,10 @@ impl Engine {
     /// Runs a read on a blocking thread.
     async fn read<T: Send + 'static>(
         &self,
-        place: Place,
+        place: ReadPlace,
         deadline: Deadline,
-        open: Open,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+        open: SnapshotOpening,
+        read: impl FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let _caller = CancelledWhenDropped(deadline.clone());
         match tokio::task::spawn_blocking(self.work(place, deadline, open, read)).await {
@@ -99,13 +99,13 @@ impl Engine {
     /// is gone.
     fn work<T, R>(
         &self,
-        place: Place,
+        place: ReadPlace,
         deadline: Deadline,
-        open: Open,
+        open: SnapshotOpening,
         read: R,
     ) -> impl FnOnce() -> Result<T, Error> + use<T, R>
     where
-        R: FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error>,
+        R: FnOnce(&EngineState, &mut Snapshot<'_>) -> Result<T, Error>,
     {
         let inner = Arc::clone(&self.0);
         // Ties log events on the thread to the request.

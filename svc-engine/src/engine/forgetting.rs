@@ -4,7 +4,7 @@ use std::sync::Weak;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use super::Inner;
+use super::EngineState;
 use super::execution::read_deadline;
 
 /// The time between two checks. A read in between drops it too.
@@ -17,7 +17,7 @@ pub(super) struct Forgetting {
 }
 
 impl Forgetting {
-    pub(super) fn start(inner: Weak<Inner>) -> std::io::Result<Self> {
+    pub(super) fn start(inner: Weak<EngineState>) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         // The thread owns nothing, so nobody has to join it.
         std::thread::Builder::new()
@@ -35,7 +35,7 @@ impl Forgetting {
     }
 }
 
-pub(super) fn look(inner: &Inner) {
+pub(super) fn look(inner: &EngineState) {
     let revisions = || inner.store.snapshot(&read_deadline())?.revisions();
     match revisions() {
         Ok(revisions) => inner.resources.settle(revisions.erasure),

@@ -10,7 +10,7 @@ use svc_model::id::SessionId;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::QuarantineReason;
 
-use super::{Engine, Inner};
+use super::{Engine, EngineState};
 use crate::error::Error;
 use crate::read::{self, Reach, TokenGrants};
 
@@ -21,7 +21,7 @@ impl Engine {
     ///
     /// [`Error::TokenRevoked`], or if the store does not answer.
     pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
-        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+        let read = move |inner: &EngineState, snapshot: &mut Snapshot<'_>| {
             read::token_grants(snapshot, &inner.resources.grants, &token)
         };
         self.short(read).await
@@ -44,7 +44,7 @@ impl Engine {
         grants: Arc<TokenGrants>,
     ) -> Result<Option<Vec<SessionId>>, Error> {
         let reach = Reach::Granted(grants);
-        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+        let read = move |inner: &EngineState, snapshot: &mut Snapshot<'_>| {
             read::few_reached(snapshot, &inner.resources.grants, &reach)
         };
         self.short(read).await
@@ -64,8 +64,9 @@ impl Engine {
     ) -> Result<GrantReceipt, Error> {
         let change = self.change(&request.reason, client_id);
         let token = request.token.clone();
-        let target =
-            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::grant_target(snapshot, &request);
+        let target = move |_: &EngineState, snapshot: &mut Snapshot<'_>| {
+            read::grant_target(snapshot, &request)
+        };
         let target = self.short(target).await?;
         let added = self.0.store.add_grant(token, target, change).await?;
         let added = added.map_err(QueryFault::from)?;

@@ -4,19 +4,19 @@ use svc_engine_store::{MirrorStatus, Snapshot};
 use svc_model::reports::{AbandonmentReport, AttributionShareReport, MergeRetentionReport};
 use svc_model::time::Instant;
 
-use super::{Engine, Inner};
+use super::{Engine, EngineState};
 use crate::error::Error;
-use crate::read::{self, Admission, Answer, Extent, Reach, Reading, Repeats};
+use crate::read::{self, AdmissionKind, Answer, Extent, Reach, ReadContext, Repeats};
 
-impl Inner {
+impl EngineState {
     /// Returns what a read of a snapshot may use.
     pub(super) fn reading<'r, 's>(
         &'r self,
         snapshot: &'r mut Snapshot<'s>,
         reach: &'r Reach,
         repeats: Repeats,
-    ) -> Reading<'r, 's> {
-        Reading {
+    ) -> ReadContext<'r, 's> {
+        ReadContext {
             snapshot,
             now: self.clock.now(),
             reach,
@@ -49,17 +49,17 @@ impl Engine {
         repeats: Repeats,
         request: E::Request,
     ) -> Result<E::Reply, Error> {
-        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+        let read = move |inner: &EngineState, snapshot: &mut Snapshot<'_>| {
             if let Some(session_id) = E::session(&request) {
                 read::check_reach(snapshot, &inner.resources.grants, &reach, session_id)?;
             }
             E::answer(&mut inner.reading(snapshot, &reach, repeats), request)
         };
         match E::ADMISSION {
-            Admission::Short => self.short(read).await,
-            Admission::Slot => self.scan(read).await,
-            Admission::SlotOfTwo => self.scan_of_two(read).await,
-            Admission::Report => self.report(read).await,
+            AdmissionKind::Short => self.short(read).await,
+            AdmissionKind::Slot => self.scan(read).await,
+            AdmissionKind::SlotOfTwo => self.scan_of_two(read).await,
+            AdmissionKind::Report => self.report(read).await,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use svc_engine_fact::{InferenceCall, PullRequestMerge};
 use svc_engine_store::{
-    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
+    Append, Delivery, DeliveryCounts, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
     StoreError, WhenAbsent,
 };
 use svc_model::capture::CaptureTotals;
@@ -15,7 +15,7 @@ use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 use svc_model::time::Instant;
 
-use super::{Engine, Inner};
+use super::{Engine, EngineState};
 use crate::error::Error;
 
 impl Engine {
@@ -33,7 +33,7 @@ impl Engine {
     pub(crate) async fn deliver(
         &self,
         facts: Vec<Append>,
-        counted: Counted,
+        counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
         if facts.is_empty() {
             self.count(&counted);
@@ -48,7 +48,11 @@ impl Engine {
 
     /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
     /// transaction, and nobody waits for more than that.
-    async fn append(&self, facts: Vec<Append>, counted: Counted) -> Result<Vec<Outcome>, Error> {
+    async fn append(
+        &self,
+        facts: Vec<Append>,
+        counted: DeliveryCounts,
+    ) -> Result<Vec<Outcome>, Error> {
         let mut delivery = Delivery {
             counted: Some(counted),
             ..Delivery::from(facts)
@@ -84,7 +88,7 @@ impl Engine {
 
     /// Counts a delivery without facts. Does not wait for the store: the count is written with the
     /// next transaction, or within a second.
-    pub(crate) fn count(&self, counted: &Counted) {
+    pub(crate) fn count(&self, counted: &DeliveryCounts) {
         self.captured_by_process().add(&counted.totals);
         self.0.store.count(&counted.totals);
         self.count_soon();
@@ -96,7 +100,7 @@ impl Engine {
     /// # Errors
     ///
     /// If the store cannot be written. The count is kept for the next transaction.
-    pub(crate) async fn count_now(&self, counted: &Counted) -> Result<(), Error> {
+    pub(crate) async fn count_now(&self, counted: &DeliveryCounts) -> Result<(), Error> {
         self.0.store.count(&counted.totals);
         self.0.store.write_counts_as_facts().await?;
         self.captured_by_process().add(&counted.totals);
@@ -142,7 +146,7 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
-        let read = |_: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.capture_totals()?);
+        let read = |_: &EngineState, snapshot: &mut Snapshot<'_>| Ok(snapshot.capture_totals()?);
         let mut totals = self.short(read).await?;
         totals.add(&pending);
         Ok(totals)
@@ -192,7 +196,7 @@ impl Engine {
 }
 
 /// Retries until the pending counts are written or the engine is gone.
-async fn write_counts(inner: Weak<Inner>) {
+async fn write_counts(inner: Weak<EngineState>) {
     let mut pause = COUNTS_WAIT;
     loop {
         tokio::time::sleep(pause).await;

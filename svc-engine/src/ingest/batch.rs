@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use svc_engine_capture::gateway::{self, Adapter, GatewayError};
-use svc_engine_store::{Append, Counted, Outcome};
+use svc_engine_store::{Append, DeliveryCounts, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider,
@@ -9,13 +9,13 @@ use svc_model::ingest::{
 };
 use svc_model::json::{Json, NodeBudget, Object};
 
-use super::gateway::{Prepared, count_empty, log_rejected, prepare};
+use super::gateway::{PreparedPayload, count_empty, log_rejected, prepare};
 use super::{BodyBudget, Ingest, count_rejected, count_skipped};
 use crate::engine::Engine;
 use crate::error::Error;
 
 /// The result of capturing one item.
-type Item = Result<Prepared, RejectedPayload>;
+type ItemResult = Result<PreparedPayload, RejectedPayload>;
 
 impl Ingest for GatewayBatchRequest {
     type Receipt = GatewayBatchReceipt;
@@ -31,7 +31,8 @@ impl Ingest for GatewayBatchRequest {
                 Ok(payload) => item(engine, self.provider, adapter, payload, &budget.memory),
                 Err(reason) => Ok(Err(reason)),
             };
-            let items: Result<Vec<Item>, Error> = self.payloads.into_iter().map(of_item).collect();
+            let items: Result<Vec<ItemResult>, Error> =
+                self.payloads.into_iter().map(of_item).collect();
             items
         })?;
         let mut batch = Batch::of(items);
@@ -55,7 +56,7 @@ fn item(
     adapter: &dyn Adapter,
     payload: Object,
     memory: &NodeBudget,
-) -> Result<Item, Error> {
+) -> Result<ItemResult, Error> {
     let receipt = engine.receipt();
     let made_at = adapter.delivery_moment(&payload);
     let request = GatewayIngestRequest {
@@ -84,16 +85,16 @@ struct Batch {
 
 impl Batch {
     /// Sorts the items. Rejected ones are logged by reason, however many a batch has.
-    fn of(items: Vec<Item>) -> Self {
+    fn of(items: Vec<ItemResult>) -> Self {
         let mut batch = Self::default();
         let mut rejected: BTreeMap<RejectedPayload, (u64, usize)> = BTreeMap::new();
         for (place, item) in items.into_iter().enumerate() {
             match item {
-                Ok(Prepared::Fact { fact, is_empty }) => {
+                Ok(PreparedPayload::Fact { fact, is_empty }) => {
                     batch.facts.push(fact);
                     batch.empty += u64::from(is_empty);
                 }
-                Ok(Prepared::Skipped(reason)) => {
+                Ok(PreparedPayload::Skipped(reason)) => {
                     *batch.receipt.skipped.entry(reason.into()).or_default() += 1;
                 }
                 Err(reason) => rejected.entry(reason).or_insert((0, place)).0 += 1,
@@ -107,8 +108,8 @@ impl Batch {
     }
 
     /// Returns the counts of the batch, apart from its facts.
-    fn counted(&self, engine: &Engine) -> Counted {
-        let mut counted = Counted::new(CaptureSource::Gateway, engine.now());
+    fn counted(&self, engine: &Engine) -> DeliveryCounts {
+        let mut counted = DeliveryCounts::new(CaptureSource::Gateway, engine.now());
         count_empty(&mut counted, self.empty);
         for (reason, by) in &self.receipt.skipped {
             count_skipped(&mut counted, reason.as_str(), *by);

@@ -1,5 +1,5 @@
 use svc_engine_capture::ci;
-use svc_engine_store::{Append, Counted};
+use svc_engine_store::{Append, DeliveryCounts};
 use svc_model::capture::CaptureSource;
 use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::ingest::{CiResult, IngestResult, VendorCIRequest};
@@ -21,7 +21,7 @@ impl Ingest for VendorCIRequest {
         if !redactions.is_empty() {
             tracing::info!(?redactions, "fact_redacted");
         }
-        let counted = Counted::new(CaptureSource::Ci, receipt.received_at);
+        let counted = DeliveryCounts::new(CaptureSource::Ci, receipt.received_at);
         let outcome = Append::CiOutcome(Box::new(outcome));
         let mut result = store_one(engine, outcome, counted).await?;
         if let Some(asked) = asked.filter(|_| !result.stored) {

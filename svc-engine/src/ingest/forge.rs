@@ -1,8 +1,8 @@
 //! Deliveries of a forge's webhooks. Pings and skipped events never need the store, so they are
 //! answered even while it is down.
 
-use svc_engine_capture::forge::{self, ForgeFact, Notes};
-use svc_engine_store::{Append, Counted};
+use svc_engine_capture::forge::{self, DeliveryNotes, ForgeFact};
+use svc_engine_store::{Append, DeliveryCounts};
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{ForgeDelivery, ForgeEvent, IngestReceipt, SkipReason};
 use svc_model::repository::RepositoryHost;
@@ -36,12 +36,12 @@ impl Ingest for ForgeWebhook<'_> {
         };
         let receipt = engine.receipt();
         let (at, source) = (receipt.received_at, source(event));
-        let delivery = forge::Delivery {
+        let delivery = forge::WebhookDelivery {
             receipt,
             host: self.host,
             id: self.delivery.delivery_id.as_deref(),
         };
-        let mut notes = Notes::default();
+        let mut notes = DeliveryNotes::default();
         let payload = self.delivery.payload;
         let captured = budget.in_place(|| forge::capture(event, payload, &delivery, &mut notes));
         let fact = match captured {
@@ -50,7 +50,7 @@ impl Ingest for ForgeWebhook<'_> {
         };
         log_notes(&notes);
         let (line, fact) = append(fact);
-        let result = store_one(engine, fact, Counted::new(source, at)).await?;
+        let result = store_one(engine, fact, DeliveryCounts::new(source, at)).await?;
         tracing::info!(fact_id = %result.fact_id, stored = result.stored, "{line}");
         Ok(IngestReceipt::Fact(result))
     }
@@ -95,7 +95,7 @@ fn append(fact: ForgeFact) -> (&'static str, Append) {
 }
 
 /// Logs what a captured fact lacks, and what was redacted.
-fn log_notes(notes: &Notes) {
+fn log_notes(notes: &DeliveryNotes) {
     for declined in &notes.declined_identities {
         tracing::info!(reason = declined.as_str(), "repository_identity_declined");
     }

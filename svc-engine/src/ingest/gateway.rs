@@ -1,7 +1,7 @@
 use svc_engine_capture::Receipt;
-use svc_engine_capture::gateway::{self, Captured, GatewayError, Notes};
+use svc_engine_capture::gateway::{self, Captured, GatewayError, PayloadNotes};
 use svc_engine_fact::InferenceCall;
-use svc_engine_store::{Append, Counted};
+use svc_engine_store::{Append, DeliveryCounts};
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{
     GatewayIngestRequest, GatewayProvider, IngestReceipt, RejectedPayload, SkipReason,
@@ -22,8 +22,8 @@ impl Ingest for GatewayIngestRequest {
         let compare = self.compare;
         let prepared = budget.in_place(|| prepare(engine, self, receipt, None, &budget.memory));
         match prepared {
-            Ok(Prepared::Fact { fact, is_empty }) => {
-                let mut counted = Counted::new(CaptureSource::Gateway, at);
+            Ok(PreparedPayload::Fact { fact, is_empty }) => {
+                let mut counted = DeliveryCounts::new(CaptureSource::Gateway, at);
                 count_empty(&mut counted, u64::from(is_empty));
                 let mut stored = store_one(engine, fact, counted).await?;
                 if !compare {
@@ -31,7 +31,9 @@ impl Ingest for GatewayIngestRequest {
                 }
                 Ok(IngestReceipt::Fact(stored))
             }
-            Ok(Prepared::Skipped(reason)) => Ok(skip(engine, CaptureSource::Gateway, at, reason)),
+            Ok(PreparedPayload::Skipped(reason)) => {
+                Ok(skip(engine, CaptureSource::Gateway, at, reason))
+            }
             Err(error) => {
                 if error == GatewayError::InvalidPayload {
                     reject(engine, at, RejectedPayload::InvalidPayload);
@@ -43,7 +45,7 @@ impl Ingest for GatewayIngestRequest {
 }
 
 /// The result of capturing one payload.
-pub(super) enum Prepared {
+pub(super) enum PreparedPayload {
     Fact {
         fact: Append,
         /// Whether nothing that was said could be read.
@@ -59,7 +61,7 @@ pub(super) fn prepare(
     receipt: Receipt<'_>,
     made_at: Option<Instant>,
     memory: &NodeBudget,
-) -> Result<Prepared, GatewayError> {
+) -> Result<PreparedPayload, GatewayError> {
     let provider = request.provider;
     let (captured, notes) = gateway::capture(request, receipt, memory)?;
     log_notes(&notes);
@@ -67,7 +69,7 @@ pub(super) fn prepare(
         Captured::Call(mut call) => {
             call.observed_at = made_at.unwrap_or(call.observed_at);
             let is_empty = is_empty(&call);
-            Prepared::Fact {
+            PreparedPayload::Fact {
                 fact: engine.prepare(*call, receipt.received_at),
                 is_empty,
             }
@@ -77,12 +79,12 @@ pub(super) fn prepare(
             model_call_id,
         } => {
             log_skipped(provider, reason, model_call_id.as_deref());
-            Prepared::Skipped(reason)
+            PreparedPayload::Skipped(reason)
         }
     })
 }
 
-fn log_notes(notes: &Notes) {
+fn log_notes(notes: &PayloadNotes) {
     if !notes.degradation.is_empty() {
         tracing::debug!(degradation = ?notes.degradation, "inference_messages_degraded");
     }
@@ -117,7 +119,7 @@ fn log_skipped(provider: GatewayProvider, reason: SkipReason, call_id: Option<&s
 
 /// Counts a delivery whose payload can never be stored.
 fn reject(engine: &Engine, at: Instant, reason: RejectedPayload) {
-    let mut counted = Counted::new(CaptureSource::Gateway, at);
+    let mut counted = DeliveryCounts::new(CaptureSource::Gateway, at);
     count_rejected(&mut counted, reason.as_str(), 1);
     engine.count(&counted);
     log_rejected(reason, 1, None);
@@ -134,7 +136,7 @@ pub(super) fn log_rejected(reason: RejectedPayload, payloads: u64, first: Option
 }
 
 /// Counts calls that are stored although nothing that was said could be read.
-pub(super) fn count_empty(counted: &mut Counted, calls: u64) {
+pub(super) fn count_empty(counted: &mut DeliveryCounts, calls: u64) {
     if calls > 0 {
         count_skipped(counted, SkipReason::NoContent.as_str(), calls);
     }

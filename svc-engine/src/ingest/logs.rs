@@ -1,5 +1,5 @@
 use svc_engine_capture::otlp::{self, CapturedLogs, LogsReport};
-use svc_engine_store::{Append, Counted, Outcome};
+use svc_engine_store::{Append, DeliveryCounts, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{LogEvent, LogSkip, LogsReceipt, LogsRequest};
 use svc_model::time::Instant;
@@ -53,8 +53,8 @@ fn is_empty(report: &LogsReport) -> bool {
 }
 
 /// Returns the counts of an export, apart from its facts.
-fn counted(at: Instant, report: &LogsReport) -> Counted {
-    let mut counted = Counted::new(CaptureSource::Logs, at);
+fn counted(at: Instant, report: &LogsReport) -> DeliveryCounts {
+    let mut counted = DeliveryCounts::new(CaptureSource::Logs, at);
     let records = &mut counted.totals.log_records;
     records.received = report.records.received;
     records.translated = report.records.translated;

@@ -14,7 +14,7 @@ mod logs;
 #[cfg(test)]
 mod suite;
 
-use svc_engine_store::{Append, Counted, Outcome};
+use svc_engine_store::{Append, DeliveryCounts, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::id::FactId;
 use svc_model::ingest::{IngestReceipt, IngestResult, SkipReason, Skipped};
@@ -57,7 +57,11 @@ impl Engine {
 }
 
 /// Stores the only fact of a delivery, and counts the delivery.
-async fn store_one(engine: &Engine, fact: Append, counted: Counted) -> Result<IngestResult, Error> {
+async fn store_one(
+    engine: &Engine,
+    fact: Append,
+    counted: DeliveryCounts,
+) -> Result<IngestResult, Error> {
     let outcomes = engine.deliver(vec![fact], counted).await?;
     let outcome = outcomes.first().copied().ok_or(Error::NoOutcome)?;
     if let Outcome::Superseding(fact_id) | Outcome::Overruled(fact_id) = outcome {
@@ -94,18 +98,18 @@ fn result(fact_id: FactId, stored: bool) -> IngestResult {
 
 /// Counts a delivery that is skipped, and returns its receipt.
 fn skip(engine: &Engine, source: CaptureSource, at: Instant, reason: SkipReason) -> IngestReceipt {
-    let mut counted = Counted::new(source, at);
+    let mut counted = DeliveryCounts::new(source, at);
     count_skipped(&mut counted, reason.as_str(), 1);
     engine.count(&counted);
     IngestReceipt::Skipped(Skipped::new(reason))
 }
 
-fn count_skipped(counted: &mut Counted, reason: &str, by: u64) {
+fn count_skipped(counted: &mut DeliveryCounts, reason: &str, by: u64) {
     let skipped = &mut counted.source().skipped;
     *skipped.entry(reason.to_owned()).or_default() += by;
 }
 
-fn count_rejected(counted: &mut Counted, reason: &str, by: u64) {
+fn count_rejected(counted: &mut DeliveryCounts, reason: &str, by: u64) {
     let rejected = &mut counted.source().rejected;
     *rejected.entry(reason.to_owned()).or_default() += by;
 }

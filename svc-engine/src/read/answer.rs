@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// How a read is admitted, and where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub enum AdmissionKind {
     /// It takes no slot, and may wait for its turn.
     Short,
     /// It takes a slot.
@@ -29,7 +29,7 @@ pub enum Admission {
 /// and the tools need: the engine admits and runs it, and the server binds it.
 pub trait Answer: Endpoint<Request: Send, Reply: Send> {
     /// How it is admitted.
-    const ADMISSION: Admission;
+    const ADMISSION: AdmissionKind;
 
     /// Returns the only Session that the request is about, if it names one. It is read only within
     /// the caller's reach.
@@ -43,12 +43,15 @@ pub trait Answer: Endpoint<Request: Send, Reply: Send> {
     ///
     /// If a bound is exceeded, the request conflicts with stored facts, the deadline passes, or the
     /// store does not answer.
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error>;
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error>;
 }
 
 /// What a read may use besides its request.
 #[derive(Debug)]
-pub struct Reading<'r, 's> {
+pub struct ReadContext<'r, 's> {
     pub(crate) snapshot: &'r mut Snapshot<'s>,
     /// The current time.
     pub(crate) now: Instant,
@@ -59,7 +62,7 @@ pub struct Reading<'r, 's> {
     pub(crate) resources: &'r Resources,
 }
 
-impl<'r> Reading<'r, '_> {
+impl<'r> ReadContext<'r, '_> {
     /// Returns what is remembered of messages.
     pub(crate) fn content(&mut self) -> Result<Arc<ContentCache>, Error> {
         Ok(self.resources.content(self.snapshot.revisions()?.erasure))

@@ -14,9 +14,9 @@ use svc_model::query::{
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
-use super::answer::{Admission, Answer, Reading};
-use super::cursor::{CursorKey, Position, Scope};
-use super::repository::{Touched, link, repository_of, retain_selected, select};
+use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::cursor::{CursorKey, FailuresScope, OutcomePosition};
+use super::repository::{TouchedRepositories, link, repository_of, retain_selected, select};
 use super::runs;
 use crate::error::Error;
 
@@ -76,7 +76,7 @@ pub fn ci_failures(
     // The same on every page. Facts stored later have a later capture time, so a past boundary is
     // final, and facts stored between two pages do not invalidate a cursor.
     let boundary = request.as_of.unwrap_or(request.captured_before);
-    let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
+    let repositories = TouchedRepositories::by(&request.repository).read(snapshot, boundary)?;
     let repository = match select(snapshot, &repositories, &request.repository, boundary)? {
         Selection::One(repository) => repository,
         Selection::None if request.cursor.is_some() => {
@@ -86,7 +86,7 @@ pub fn ci_failures(
         Selection::All => return Err(QueryFault::MissingSelector.into()),
     };
     let org_id = snapshot.org_id().clone();
-    let scope = Scope {
+    let scope = FailuresScope {
         org_id: &org_id,
         repository: &repository,
         boundary,
@@ -125,7 +125,7 @@ pub fn ci_failures(
     let mut rows = snapshot.ci_outcome_page(&question)?;
     let more = rows.len() as u64 > limit;
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let last = rows.last().map(|row| Position {
+    let last = rows.last().map(|row| OutcomePosition {
         captured_at: row.captured_at,
         outcome_id: row.outcome_id,
     });
@@ -251,18 +251,21 @@ pub(super) fn record(
 }
 
 impl Answer for CiOutcomeQuery {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         ci_outcome(reading.snapshot, &request)
     }
 }
 
 impl Answer for CiFailuresQuery {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
     fn answer(
-        reading: &mut Reading<'_, '_>,
+        reading: &mut ReadContext<'_, '_>,
         mut request: Self::Request,
     ) -> Result<Self::Reply, Error> {
         request.captured_before = reading.bound(request.captured_before)?;

@@ -17,16 +17,16 @@ use svc_model::reports::Counts;
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
-    Declined, Touched, display, of_observation, of_outcome, of_push, select, touch,
+    DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select, touch,
 };
 use crate::error::Error;
 
 /// The evidence that one repository has about a commit.
 #[derive(Debug, Default)]
-struct Evidence {
+struct RepositoryEvidence {
     sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
     outcomes: Vec<CiOutcomeRow>,
     /// The first push that left a branch at the commit.
@@ -35,7 +35,7 @@ struct Evidence {
     decisions: u64,
 }
 
-impl Evidence {
+impl RepositoryEvidence {
     /// Returns whether there is anything to show; a push alone is not shown.
     fn is_shown(&self) -> bool {
         !(self.sessions.is_empty() && self.outcomes.is_empty() && self.calls.is_empty())
@@ -74,7 +74,7 @@ pub fn commit_evidence(
     let outcomes = snapshot
         .ci_outcomes_of_commit(&commit_sha, boundary, QUERY_REPLY_BYTES_MAX)?
         .ok_or(Error::ReplyTooLarge)?;
-    let mut touched = Touched::by(&request.repository);
+    let mut touched = TouchedRepositories::by(&request.repository);
     for link in &observed {
         touch(&mut touched, link);
     }
@@ -90,9 +90,9 @@ pub fn commit_evidence(
         return Ok(CommitEvidence::none(commit_sha));
     }
 
-    let mut declined = Declined::default();
+    let mut declined = DeclineCounts::default();
     let mut unresolved = Vec::new();
-    let mut found: BTreeMap<Lifetime, Evidence> = BTreeMap::new();
+    let mut found: BTreeMap<Lifetime, RepositoryEvidence> = BTreeMap::new();
     for link in observed {
         if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let evidence = found.entry(repository).or_default();
@@ -192,7 +192,7 @@ pub fn commit_evidence(
 fn entry(
     repositories: &Repositories,
     repository: &Lifetime,
-    evidence: Evidence,
+    evidence: RepositoryEvidence,
     org_id: &OrgId,
 ) -> CommitRepository {
     let names = repositories.names(repository);
@@ -275,9 +275,12 @@ fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
 }
 
 impl Answer for CommitQuery {
-    const ADMISSION: Admission = Admission::SlotOfTwo;
+    const ADMISSION: AdmissionKind = AdmissionKind::SlotOfTwo;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         let memory = reading.report_memory()?;
         let sources = reading.report_sources(&memory);
         commit_evidence(reading.snapshot, sources, request, reading.now)

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use svc_engine_derive::score::Searchable;
+use svc_engine_derive::score::SearchablePart;
 use svc_engine_store::{Snapshot, StoreError};
 use svc_model::evidence::Message;
 use svc_model::json;
@@ -20,15 +20,15 @@ const CONTENTS_AT_ONCE: usize = 4_096;
 
 /// One distinct message.
 #[derive(Debug)]
-pub struct Content {
+pub struct MessageContent {
     /// The message.
     pub message: Message,
     /// The bytes of its canonical form.
     pub byte_count: usize,
-    searchable: OnceLock<Box<[Searchable]>>,
+    searchable: OnceLock<Box<[SearchablePart]>>,
 }
 
-impl Content {
+impl MessageContent {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
         let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
             table: "content",
@@ -42,24 +42,24 @@ impl Content {
     }
 
     /// Returns the searchable form of each part.
-    pub fn searchable(&self) -> &[Searchable] {
+    pub fn searchable(&self) -> &[SearchablePart] {
         self.searchable
-            .get_or_init(|| self.message.parts.iter().map(Searchable::of).collect())
+            .get_or_init(|| self.message.parts.iter().map(SearchablePart::of).collect())
     }
 }
 
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<i64, Arc<Content>> for Weight {
+impl Weighter<i64, Arc<MessageContent>> for Weight {
     /// The decoded tree and its tokens take about three times the canonical bytes.
-    fn weight(&self, _: &i64, content: &Arc<Content>) -> u64 {
+    fn weight(&self, _: &i64, content: &Arc<MessageContent>) -> u64 {
         256 + 3 * content.byte_count as u64
     }
 }
 
 /// Decoded messages by content id, bounded in bytes.
-pub struct ContentCache(Cache<i64, Arc<Content>, Weight>);
+pub struct ContentCache(Cache<i64, Arc<MessageContent>, Weight>);
 
 impl fmt::Debug for ContentCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +83,7 @@ impl ContentCache {
         &self,
         snapshot: &mut Snapshot<'_>,
         content_ids: impl IntoIterator<Item = i64>,
-    ) -> Result<HashMap<i64, Arc<Content>>, StoreError> {
+    ) -> Result<HashMap<i64, Arc<MessageContent>>, StoreError> {
         let mut found = HashMap::new();
         let ids: HashSet<i64> = content_ids.into_iter().collect();
         self.each(snapshot, ids, |id, content| {
@@ -101,7 +101,7 @@ impl ContentCache {
         &self,
         snapshot: &mut Snapshot<'_>,
         ids: HashSet<i64>,
-        mut each: impl FnMut(i64, &Arc<Content>),
+        mut each: impl FnMut(i64, &Arc<MessageContent>),
     ) -> Result<(), StoreError> {
         let mut missing = Vec::new();
         for id in ids {
@@ -115,7 +115,7 @@ impl ContentCache {
             snapshot.check_deadline()?;
             let mut found = 0;
             snapshot.content(some, |id, bytes| {
-                let content = Arc::new(Content::decode(bytes)?);
+                let content = Arc::new(MessageContent::decode(bytes)?);
                 each(id, &content);
                 self.0.insert(id, content);
                 found += 1;

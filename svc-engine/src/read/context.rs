@@ -18,12 +18,12 @@ use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
-use super::answer::{Admission, Answer, Reading};
-use super::occurrence::{Calls, Occurrence, Repeats, ScanLimits, digits};
+use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::occurrence::{Occurrence, Repeats, ScanLimits, VisibleCalls, digits};
 use crate::error::Error;
 
 /// The candidate state of a scan, by content.
-struct State<'l> {
+struct ContentScan<'l> {
     limits: &'l ScanLimits,
     bytes: u64,
     groups: HashMap<[u8; 32], GroupState>,
@@ -36,7 +36,7 @@ struct GroupState {
     item_bytes_max: u64,
 }
 
-impl<'l> State<'l> {
+impl<'l> ContentScan<'l> {
     fn new(limits: &'l ScanLimits) -> Self {
         Self {
             limits,
@@ -96,7 +96,7 @@ pub fn selected(
     let mut measure = snapshot.call_measure(&session_id)?;
     measure.metadata_bytes += session_id.as_str().len() as u64;
     limits.check(&measure)?;
-    let calls = Calls::of(snapshot, &session_id)?;
+    let calls = VisibleCalls::of(snapshot, &session_id)?;
     if limits.repeats == Repeats::Once {
         limits.check_bytes(calls.bytes(snapshot)?)?;
     }
@@ -105,7 +105,7 @@ pub fn selected(
 
     // Occurrences with the same content form a group, represented by the best ranked one.
     let mut groups: Vec<Occurrence<'_>> = Vec::new();
-    let mut state = State::new(limits);
+    let mut state = ContentScan::new(limits);
     let parts = scan.each(|occurrence| {
         let place = state.add(&occurrence)?;
         match groups.get_mut(place) {
@@ -178,13 +178,16 @@ pub(super) fn check_envelope<T: serde::Serialize>(result: &T) -> Result<(), Decl
 }
 
 impl Answer for Selected {
-    const ADMISSION: Admission = Admission::Slot;
+    const ADMISSION: AdmissionKind = AdmissionKind::Slot;
 
     fn session(request: &Self::Request) -> Option<&SessionId> {
         Some(&request.session_id)
     }
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         let content = reading.content()?;
         let limits = reading.resources.scan.of(reading.repeats);
         selected(reading.snapshot, &content, limits, request)

@@ -63,14 +63,14 @@ impl fmt::Debug for CursorKey {
 
 /// The last outcome of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
+pub(super) struct OutcomePosition {
     pub(super) captured_at: Instant,
     pub(super) outcome_id: FactId,
 }
 
 /// The query that a cursor belongs to. The size of a page is not part of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct FailuresScope<'a> {
     pub(super) org_id: &'a OrgId,
     pub(super) repository: &'a Lifetime,
     pub(super) boundary: Instant,
@@ -78,7 +78,7 @@ pub(super) struct Scope<'a> {
     pub(super) request: &'a CiFailuresRequest,
 }
 
-impl Scope<'_> {
+impl FailuresScope<'_> {
     /// Returns a digest of the query. The encoding is unambiguous.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
@@ -116,7 +116,7 @@ impl Scope<'_> {
     }
 
     /// Returns the cursor of a position.
-    pub(super) fn cursor(&self, key: &CursorKey, position: Position) -> CiCursor {
+    pub(super) fn cursor(&self, key: &CursorKey, position: OutcomePosition) -> CiCursor {
         let mut bytes = Vec::with_capacity(SIGNED_BYTES + CODE_BYTES);
         bytes.push(VERSION);
         bytes.extend(position.captured_at.microseconds().to_be_bytes());
@@ -136,7 +136,7 @@ impl Scope<'_> {
         &self,
         key: &CursorKey,
         cursor: &CiCursor,
-    ) -> Result<Position, QueryFault> {
+    ) -> Result<OutcomePosition, QueryFault> {
         let (position, scope) = open(key, cursor).ok_or(QueryFault::InvalidCursor)?;
         if scope == self.digest() {
             Ok(position)
@@ -147,13 +147,13 @@ impl Scope<'_> {
 }
 
 /// Returns the position and the query digest of a cursor that was created with this key.
-fn open(key: &CursorKey, cursor: &CiCursor) -> Option<(Position, [u8; SCOPE_BYTES])> {
+fn open(key: &CursorKey, cursor: &CiCursor) -> Option<(OutcomePosition, [u8; SCOPE_BYTES])> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
     let signed = key.opened(&bytes, SIGNED_BYTES)?;
     let (version, rest) = signed.split_first()?;
     let (captured_at, rest) = rest.split_first_chunk()?;
     let (outcome_id, rest) = rest.split_first_chunk()?;
-    let position = Position {
+    let position = OutcomePosition {
         captured_at: Instant::from_microseconds(i64::from_be_bytes(*captured_at))?,
         outcome_id: FactId::new(Uuid::from_bytes(*outcome_id)),
     };
@@ -188,8 +188,8 @@ mod tests {
     }
 
     impl Question {
-        fn scope(&self) -> Scope<'_> {
-            Scope {
+        fn scope(&self) -> FailuresScope<'_> {
+            FailuresScope {
                 org_id: &self.org_id,
                 repository: &self.repository,
                 boundary: self.boundary,
@@ -213,8 +213,8 @@ mod tests {
         }
     }
 
-    fn position() -> Position {
-        Position {
+    fn position() -> OutcomePosition {
+        OutcomePosition {
             captured_at: at(5),
             outcome_id: id(7),
         }

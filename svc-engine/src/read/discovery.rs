@@ -21,24 +21,26 @@ use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::context::check_envelope;
 use super::grant::reached;
-use super::occurrence::{Calls, Occurrence, PartCounts, Place, Repeats, Scan, ScanLimits};
+use super::occurrence::{
+    Occurrence, OccurrencePlace, PartCounts, Repeats, Scan, ScanLimits, VisibleCalls,
+};
 use crate::error::Error;
 
 /// Bytes of the two ids of a commit match, which count as metadata of the scan.
 const MATCH_ID_BYTES: u64 = 2 * 36;
 
 /// The candidate state of a scan, Session by Session.
-struct State<'l> {
+struct SessionScan<'l> {
     limits: &'l ScanLimits,
     bytes: u64,
     /// The size of the largest encoded item of the current Session.
     item_bytes_max: u64,
 }
 
-impl<'l> State<'l> {
+impl<'l> SessionScan<'l> {
     const fn new(limits: &'l ScanLimits) -> Self {
         Self {
             limits,
@@ -70,7 +72,7 @@ impl<'l> State<'l> {
 }
 
 /// A granted Session that some fact names.
-struct Found<'g> {
+struct GrantedSession<'g> {
     session_id: &'g SessionId,
     commit_match: Option<CommitMatch>,
     calls: u64,
@@ -79,20 +81,20 @@ struct Found<'g> {
 
 /// What the Sessions searched so far take of the limits, if repeated content counts once.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+struct ScanUse {
     calls: u64,
     bytes: u64,
     parts: u64,
 }
 
-impl Spent {
+impl ScanUse {
     /// Matches the messages of a Session against the query, if they fit into what is left.
     fn scan(
         &mut self,
         snapshot: &mut Snapshot<'_>,
         cache: &ContentCache,
         limits: &ScanLimits,
-        found: &Found<'_>,
+        found: &GrantedSession<'_>,
         query: &Query,
     ) -> Result<Scan, Error> {
         let mut spent = *self;
@@ -101,7 +103,7 @@ impl Spent {
             calls: spent.calls,
             ..ScanMeasure::default()
         })?;
-        let calls = Calls::of(snapshot, found.session_id)?;
+        let calls = VisibleCalls::of(snapshot, found.session_id)?;
         spent.bytes += calls.bytes(snapshot)?;
         limits.check_bytes(spent.bytes)?;
         let scan = calls.scan(snapshot, cache, query)?;
@@ -156,7 +158,7 @@ pub fn discover(
         let of_session = snapshot.call_measure(session_id)?;
         let is_match = commit_match.is_some();
         add(&mut measure, of_session, session_id, is_match);
-        found.push(Found {
+        found.push(GrantedSession {
             session_id,
             commit_match,
             calls: of_session.calls,
@@ -167,8 +169,8 @@ pub fn discover(
         limits.check(&measure)?;
     }
 
-    let mut state = State::new(limits);
-    let mut spent = Spent::default();
+    let mut state = SessionScan::new(limits);
+    let mut spent = ScanUse::default();
     let mut parts = PartCounts::default();
     let mut candidates = Vec::new();
     let mut skipped = DiscoverySkipped::default();
@@ -177,7 +179,7 @@ pub fn discover(
     for found in found {
         let session_id = found.session_id;
         let scan = if is_whole {
-            Calls::of(snapshot, session_id)?.scan(snapshot, cache, &request.query)?
+            VisibleCalls::of(snapshot, session_id)?.scan(snapshot, cache, &request.query)?
         } else {
             match spent.scan(snapshot, cache, limits, &found, &request.query) {
                 Err(Error::Declined(decline)) => {
@@ -291,7 +293,7 @@ struct Candidate {
     score: u64,
     matched_parts: u64,
     /// Its best part, if one matches.
-    preview: Option<Place>,
+    preview: Option<OccurrencePlace>,
     commit_match: Option<CommitMatch>,
 }
 
@@ -351,9 +353,12 @@ fn bytes(candidate: &DiscoveryCandidate) -> u64 {
 }
 
 impl Answer for Discovery {
-    const ADMISSION: Admission = Admission::Slot;
+    const ADMISSION: AdmissionKind = AdmissionKind::Slot;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         let grant = reached(reading.snapshot, &reading.resources.grants, reading.reach)?;
         let content = reading.content()?;
         let limits = reading.resources.scan.of(reading.repeats);

@@ -20,7 +20,7 @@ use svc_model::problem::Decline;
 use svc_model::version::Version1;
 
 use super::ContentCache;
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use crate::error::Error;
 
 fn check_source(bytes: u64) -> Result<(), Decline> {

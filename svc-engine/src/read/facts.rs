@@ -15,7 +15,7 @@ use svc_model::limit::{
 use svc_model::problem::SessionBound;
 
 use super::ContentCache;
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use crate::error::Error;
 
 /// Returns the counts of the organization's facts.
@@ -128,33 +128,42 @@ pub fn compatibility_evidence(
 }
 
 impl Answer for Facts {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, _: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(reading: &mut ReadContext<'_, '_>, _: Self::Request) -> Result<Self::Reply, Error> {
         facts(reading.snapshot)
     }
 }
 
 impl Answer for SessionFacts {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         session_facts(reading.snapshot, request)
     }
 }
 
 impl Answer for SessionCalls {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         session_inference_calls(reading.snapshot, request)
     }
 }
 
 impl Answer for Compatibility {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         let content = reading.content()?;
         compatibility_evidence(reading.snapshot, &content, request)
     }

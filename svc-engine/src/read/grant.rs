@@ -25,8 +25,8 @@ use svc_engine_derive::repository::Selection;
 use svc_engine_fact::Lifetime;
 use svc_engine_store::{GrantCandidates, GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
 
-use super::answer::{Admission, Answer, Reading};
-use super::repository::{Touched, select};
+use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::repository::{TouchedRepositories, select};
 use crate::error::Error;
 
 /// The Sessions that a caller may read.
@@ -338,7 +338,7 @@ pub fn grant_target(
             identity: repository.clone(),
         };
         let boundary = snapshot.boundary(None)?;
-        let repositories = Touched::by(&selector).read(snapshot, boundary)?;
+        let repositories = TouchedRepositories::by(&selector).read(snapshot, boundary)?;
         repository = match select(snapshot, &repositories, &selector, boundary)? {
             Selection::One(Lifetime::Identified(identity)) => Some(identity),
             Selection::One(Lifetime::Named(name))
@@ -515,17 +515,23 @@ fn scope(target: GrantTarget) -> GrantScope {
 }
 
 impl Answer for Grants {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         grants(reading.snapshot, &request)
     }
 }
 
 impl Answer for GrantExplain {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         explain_enforced_grant(reading.snapshot, &reading.resources.grants, request)
     }
 }

@@ -28,10 +28,10 @@ mod sessions;
 #[cfg(test)]
 mod suite;
 
-pub use answer::{Admission, Answer, Reading};
+pub use answer::{AdmissionKind, Answer, ReadContext};
 pub use ci::{ci_failures, ci_outcome};
 pub use commit::commit_evidence;
-pub use content::{Content, ContentCache};
+pub use content::{ContentCache, MessageContent};
 pub use context::selected;
 pub use cursor::CursorKey;
 pub use discovery::discover;

@@ -16,7 +16,7 @@ use svc_model::limit::EVIDENCE_SOURCE_BYTES_MAX;
 use svc_model::problem::Decline;
 use svc_model::time::Instant;
 
-use super::{Content, ContentCache};
+use super::{ContentCache, MessageContent};
 use crate::error::Error;
 
 /// How a scan counts content that is repeated, as the history of a Session is in each of its calls.
@@ -174,18 +174,18 @@ impl std::ops::AddAssign for PartCounts {
 /// is not kept: those of a long Session take more memory than a read may.
 struct Matches {
     counts: PartCounts,
-    matched: Vec<Match>,
+    matched: Vec<PartMatch>,
 }
 
 #[derive(Clone, Copy)]
-struct Match {
+struct PartMatch {
     part_index: usize,
     score: u64,
     sameness: Sameness,
 }
 
 impl Matches {
-    fn of(content: &Content, query: &Query) -> Self {
+    fn of(content: &MessageContent, query: &Query) -> Self {
         let mut counts = PartCounts::default();
         let mut matched = Vec::new();
         let parts = content.searchable().iter().zip(&content.message.parts);
@@ -199,7 +199,7 @@ impl Matches {
                     score => {
                         counts.matched += 1;
                         let sameness = searchable.sameness(&content.message, part);
-                        matched.push(Match {
+                        matched.push(PartMatch {
                             part_index,
                             score,
                             sameness,
@@ -218,7 +218,7 @@ pub(super) struct Occurrence<'a> {
     call: &'a CallContents,
     side: Side,
     message_index: usize,
-    found: Match,
+    found: PartMatch,
     content_id: i64,
 }
 
@@ -263,8 +263,8 @@ impl<'a> Occurrence<'a> {
     }
 
     /// Returns the occurrence without what is borrowed from its scan.
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn place(&self) -> OccurrencePlace {
+        OccurrencePlace {
             reference: Reference {
                 inference_call_id: self.call.inference_call_id.clone(),
                 side: self.side.into(),
@@ -280,7 +280,7 @@ impl<'a> Occurrence<'a> {
 }
 
 /// Where a matching part is. Its content is read again once it is chosen.
-pub(super) struct Place {
+pub(super) struct OccurrencePlace {
     reference: Reference,
     observed_at: Instant,
     part_index: usize,
@@ -288,7 +288,7 @@ pub(super) struct Place {
     pub(super) item_bytes: u64,
 }
 
-impl Place {
+impl OccurrencePlace {
     /// Reads the part.
     pub(super) fn read(
         self,
@@ -314,12 +314,12 @@ pub(super) fn digits(number: u64) -> u64 {
 }
 
 /// The visible calls of one Session, and the ids of their distinct messages.
-pub(super) struct Calls {
+pub(super) struct VisibleCalls {
     calls: Vec<CallContents>,
     ids: HashSet<i64>,
 }
 
-impl Calls {
+impl VisibleCalls {
     /// Reads the visible calls of a Session.
     pub(super) fn of(
         snapshot: &mut Snapshot<'_>,

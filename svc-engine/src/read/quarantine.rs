@@ -5,7 +5,7 @@ use svc_model::endpoint::QuarantineLogPage;
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::quarantine::{QuarantineLog, QuarantineLogEntry, QuarantineLogRequest};
 
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use crate::error::Error;
 
 /// Returns the latest rows of the log before the one in the request, oldest first.
@@ -47,9 +47,12 @@ fn entry(row: LogEntry) -> QuarantineLogEntry {
 }
 
 impl Answer for QuarantineLogPage {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         quarantine_log(reading.snapshot, request)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
 use svc_engine_fact::{Lifetime, Push};
-use svc_engine_store::{CiOutcomeRow, ObservedCommit, Snapshot};
+use svc_engine_store::{CiOutcomeRow, ObservationRow, Snapshot};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
@@ -15,12 +15,12 @@ use crate::error::Error;
 
 /// The names and identities that a query mentions.
 #[derive(Debug, Default)]
-pub(super) struct Touched {
+pub(super) struct TouchedRepositories {
     names: BTreeSet<RepositoryName>,
     identities: BTreeSet<RepositoryIdentity>,
 }
 
-impl Touched {
+impl TouchedRepositories {
     /// Starts with those in a selector.
     pub(super) fn by(selector: &RepositorySelector) -> Self {
         Self {
@@ -85,7 +85,7 @@ pub(super) fn select(
 /// Returns the repository of a link between a Session and a commit.
 pub(super) fn of_observation(
     repositories: &Repositories,
-    observed: &ObservedCommit,
+    observed: &ObservationRow,
 ) -> Result<Lifetime, RepositoryDecline> {
     let push = observed.push.as_ref().map(|(name, identity)| Mention {
         name,
@@ -96,7 +96,7 @@ pub(super) fn of_observation(
 
 /// Returns what a link between a Session and a commit states about its repository, ignoring the
 /// push that led to it.
-pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
+pub(super) fn mention(observed: &ObservationRow) -> Mention<'_> {
     Mention {
         name: observed.repo.as_str(),
         identity: observed.repository.as_ref(),
@@ -104,7 +104,7 @@ pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
 }
 
 /// Adds what a link between a Session and a commit mentions.
-pub(super) fn touch(touched: &mut Touched, observed: &ObservedCommit) {
+pub(super) fn touch(touched: &mut TouchedRepositories, observed: &ObservationRow) {
     touched.add(mention(observed));
     if let Some((name, identity)) = &observed.push {
         touched.add(Mention {
@@ -133,7 +133,7 @@ pub(super) fn retain_selected(
     rows: &mut Vec<CiOutcomeRow>,
     boundary: Instant,
 ) -> Result<Repositories, Error> {
-    let mut touched = Touched::by(selector);
+    let mut touched = TouchedRepositories::by(selector);
     for row in &*rows {
         touched.add(of_outcome(row));
     }
@@ -193,9 +193,9 @@ pub(super) fn link(
 
 /// The number of facts without a repository, by reason.
 #[derive(Debug, Default)]
-pub(super) struct Declined(BTreeMap<RepositoryDecline, u64>);
+pub(super) struct DeclineCounts(BTreeMap<RepositoryDecline, u64>);
 
-impl Declined {
+impl DeclineCounts {
     /// Returns the repository, or counts the reason why there is none.
     pub(super) fn or_count(
         &mut self,

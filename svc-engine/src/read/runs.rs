@@ -11,7 +11,7 @@ use svc_model::query::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit
 use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::ci::record;
 use super::repository::{repository_of, retain_selected};
 use crate::error::Error;
@@ -197,9 +197,12 @@ fn delivery(
 const PUSHES_MAX: usize = 100;
 
 impl Answer for CiRunsQuery {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         ci_runs(reading.snapshot, &request)
     }
 }

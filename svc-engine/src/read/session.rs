@@ -18,12 +18,12 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::answer::{Admission, Answer, Reading};
-use super::repository::{Declined, Touched, display, link, of_observation, touch};
+use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::repository::{DeclineCounts, TouchedRepositories, display, link, of_observation, touch};
 use crate::error::Error;
 
 /// The commits of a Session by repository, each with its observations.
-type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
+type ObservedCommits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 
 /// Returns the dossier of a Session, up to the last stored fact. Its links lead to what is known
 /// about a commit by `now`: the call that wrote it may have been observed by a clock that is ahead
@@ -55,13 +55,13 @@ pub fn session_dossier(
     if observed.len() as u64 > DOSSIER_OBSERVATIONS_MAX {
         return Err(Decline::RepositoryEvidenceLimit.into());
     }
-    let mut touched = Touched::default();
+    let mut touched = TouchedRepositories::default();
     for link in &observed {
         touch(&mut touched, link);
     }
     let repositories = touched.read(snapshot, boundary)?;
-    let mut declined = Declined::default();
-    let mut commits = Commits::new();
+    let mut declined = DeclineCounts::default();
+    let mut commits = ObservedCommits::new();
     for link in observed {
         if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let commits = commits.entry(repository).or_default();
@@ -130,7 +130,7 @@ pub fn session_dossier(
 
 /// Returns the deliveries of each repository's commits, with the repository.
 fn deliveries<T>(
-    commits: &Commits,
+    commits: &ObservedCommits,
     mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
 ) -> Result<Vec<(Lifetime, T)>, Error> {
     let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn deliveries<T>(
 }
 
 /// The pushes that led to a Session's links.
-struct Brought {
+struct LinkPushes {
     /// The push behind each link.
     behind: BTreeMap<FactId, FactId>,
     /// Pushes that did not leave a branch at a commit of the Session.
@@ -156,7 +156,7 @@ struct Brought {
     outcomes: Option<Vec<(Lifetime, CiOutcomeRow)>>,
 }
 
-impl Brought {
+impl LinkPushes {
     /// Returns the pushes that brought a commit, sorted.
     fn of(&self, commit: &AttributedCommit) -> Vec<FactId> {
         let links = commit.session_commit_observation_ids.iter();
@@ -171,11 +171,11 @@ impl Brought {
 /// Returns the pushes that brought a Session's commits, and those that left a branch further on.
 fn brought(
     snapshot: &mut Snapshot<'_>,
-    commits: &Commits,
+    commits: &ObservedCommits,
     at_commit: &[(Lifetime, Push)],
     pushes: &BTreeMap<FactId, Push>,
     boundary: Instant,
-) -> Result<Brought, Error> {
+) -> Result<LinkPushes, Error> {
     let known: BTreeSet<FactId> = at_commit.iter().map(|(_, push)| push.push_id).collect();
     let mut behind = BTreeMap::new();
     let mut further_on = BTreeMap::new();
@@ -192,7 +192,7 @@ fn brought(
         }
     }
     let further_on: Vec<_> = further_on.into_values().collect();
-    let mut heads = Commits::new();
+    let mut heads = ObservedCommits::new();
     for (repository, push) in &further_on {
         let heads = heads.entry(repository.clone()).or_default();
         heads.insert(push.after_sha.clone(), Vec::new());
@@ -200,7 +200,7 @@ fn brought(
     let outcomes = deliveries(&heads, |repository, heads, rows_max| {
         Ok(snapshot.ci_outcomes_of_delivery(repository, heads.keys(), boundary, rows_max)?)
     });
-    Ok(Brought {
+    Ok(LinkPushes {
         behind,
         further_on,
         outcomes: match outcomes {
@@ -211,7 +211,7 @@ fn brought(
     })
 }
 
-fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCommit> {
+fn attributed(commits: ObservedCommits, repositories: &Repositories) -> Vec<AttributedCommit> {
     let mut attributed = Vec::new();
     for (repository, commits) in commits {
         let repo = display(repositories, &repository);
@@ -281,9 +281,12 @@ fn checked(mut outcomes: Vec<(Lifetime, CiOutcomeRow)>, linked: Instant) -> Vec<
 }
 
 impl Answer for SessionQuery {
-    const ADMISSION: Admission = Admission::Slot;
+    const ADMISSION: AdmissionKind = AdmissionKind::Slot;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         session_dossier(reading.snapshot, request, reading.now)
     }
 }

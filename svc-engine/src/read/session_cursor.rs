@@ -18,12 +18,12 @@ const VERSION: u8 = 2;
 
 /// A place in the list of Sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct SessionPosition {
     pub(super) captured_at: Instant,
     pub(super) session_id: SessionId,
 }
 
-impl Position {
+impl SessionPosition {
     pub(super) fn of(listed: &ListedSession) -> Self {
         Self {
             captured_at: listed.captured_at,
@@ -34,13 +34,13 @@ impl Position {
 
 /// The query that a cursor belongs to. The size of a page is not part of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct SessionsScope<'a> {
     pub(super) org_id: &'a OrgId,
     pub(super) quarantine_revision: u64,
     pub(super) request: &'a SessionsRequest,
 }
 
-impl Scope<'_> {
+impl SessionsScope<'_> {
     /// Returns a digest of the query. The encoding is unambiguous.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
@@ -82,7 +82,7 @@ impl Scope<'_> {
     }
 
     /// Returns the cursor of a position.
-    pub(super) fn cursor(&self, key: &CursorKey, position: &Position) -> SessionCursor {
+    pub(super) fn cursor(&self, key: &CursorKey, position: &SessionPosition) -> SessionCursor {
         let mut bytes = vec![VERSION];
         bytes.extend(self.digest());
         bytes.extend(position.captured_at.microseconds().to_be_bytes());
@@ -101,7 +101,7 @@ impl Scope<'_> {
         &self,
         key: &CursorKey,
         cursor: &SessionCursor,
-    ) -> Result<Position, QueryFault> {
+    ) -> Result<SessionPosition, QueryFault> {
         let (scope, position) = open(key, cursor).ok_or(QueryFault::InvalidSessionCursor)?;
         if scope == self.digest() {
             Ok(position)
@@ -112,13 +112,13 @@ impl Scope<'_> {
 }
 
 /// Returns the query digest and the position of a cursor that was created with this key.
-fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], Position)> {
+fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], SessionPosition)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
     let signed = key.opened(&bytes, bytes.len().checked_sub(CODE_BYTES)?)?;
     let (version, rest) = signed.split_first()?;
     let (scope, rest) = rest.split_first_chunk()?;
     let (captured_at, session_id) = rest.split_first_chunk()?;
-    let position = Position {
+    let position = SessionPosition {
         captured_at: Instant::from_microseconds(i64::from_be_bytes(*captured_at))?,
         session_id: SessionId::new(std::str::from_utf8(session_id).ok()?).ok()?,
     };
@@ -137,15 +137,15 @@ mod tests {
         CursorKey::derive(b"operator-operator-operator")
     }
 
-    fn position() -> Position {
-        Position {
+    fn position() -> SessionPosition {
+        SessionPosition {
             captured_at: at(5),
             session_id: SessionId::new("a/b é").unwrap(),
         }
     }
 
-    fn with<T>(request: &SessionsRequest, ask: impl FnOnce(Scope<'_>) -> T) -> T {
-        ask(Scope {
+    fn with<T>(request: &SessionsRequest, ask: impl FnOnce(SessionsScope<'_>) -> T) -> T {
+        ask(SessionsScope {
             org_id: &OrgId::new("acme").unwrap(),
             quarantine_revision: 3,
             request,
@@ -194,7 +194,7 @@ mod tests {
             assert!(!seen.contains(&own), "two questions are written alike");
             seen.push(own);
         }
-        let moved = Scope {
+        let moved = SessionsScope {
             org_id: &OrgId::new("acme").unwrap(),
             quarantine_revision: 4,
             request: &SessionsRequest::default(),

@@ -12,10 +12,10 @@ use svc_model::problem::QueryFault;
 use svc_model::query::{ModelName, SessionList, SessionSummary, SessionsRequest};
 use svc_model::repository::RepositoryName;
 
-use super::answer::{Admission, Answer, Reading};
+use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::cursor::CursorKey;
-use super::repository::{Touched, select};
-use super::session_cursor::{Position, Scope};
+use super::repository::{TouchedRepositories, select};
+use super::session_cursor::{SessionPosition, SessionsScope};
 use crate::error::Error;
 
 /// Returns one page of Sessions.
@@ -30,7 +30,7 @@ pub fn sessions(
     request: &SessionsRequest,
 ) -> Result<SessionList, Error> {
     let org_id = snapshot.org_id().clone();
-    let scope = Scope {
+    let scope = SessionsScope {
         org_id: &org_id,
         quarantine_revision: snapshot.quarantine_revision()?,
         request,
@@ -40,7 +40,7 @@ pub fn sessions(
         None => None,
     };
     let boundary = snapshot.boundary(None)?;
-    let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
+    let repositories = TouchedRepositories::by(&request.repository).read(snapshot, boundary)?;
     let repository = match select(snapshot, &repositories, &request.repository, boundary)? {
         Selection::All => None,
         Selection::One(repository) => Some(repository),
@@ -109,9 +109,9 @@ pub fn sessions(
 }
 
 /// The Sessions of a page, and where the next page starts.
-struct Found {
+struct ListedSessions {
     wanted: Vec<ListedSession>,
-    next: Option<Position>,
+    next: Option<SessionPosition>,
 }
 
 /// Reads rows until the page is full, the rows end, or the limit for one page is reached.
@@ -119,8 +119,8 @@ fn find(
     snapshot: &mut Snapshot<'_>,
     question: &SessionPage<'_>,
     limit: u64,
-    mut after: Option<Position>,
-) -> Result<Found, Error> {
+    mut after: Option<SessionPosition>,
+) -> Result<ListedSessions, Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut wanted: Vec<ListedSession> = Vec::new();
     let mut looked_at = 0;
@@ -140,18 +140,18 @@ fn find(
         })?;
         let is_last = (rows.len() as u64) < rows_max;
         looked_at += rows.len() as u64;
-        after = rows.last().map(Position::of).or(after);
+        after = rows.last().map(SessionPosition::of).or(after);
         wanted.extend(rows.into_iter().filter(|row| row.is_wanted));
         if wanted.len() > limit {
             wanted.truncate(limit);
-            let next = wanted.last().map(Position::of);
-            return Ok(Found { wanted, next });
+            let next = wanted.last().map(SessionPosition::of);
+            return Ok(ListedSessions { wanted, next });
         }
         if is_last {
-            return Ok(Found { wanted, next: None });
+            return Ok(ListedSessions { wanted, next: None });
         }
         if looked_at >= question.rows_max {
-            return Ok(Found {
+            return Ok(ListedSessions {
                 wanted,
                 next: after,
             });
@@ -190,9 +190,12 @@ fn summary(
 }
 
 impl Answer for SessionsQuery {
-    const ADMISSION: Admission = Admission::Short;
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
 
-    fn answer(reading: &mut Reading<'_, '_>, request: Self::Request) -> Result<Self::Reply, Error> {
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
         sessions(reading.snapshot, &reading.resources.cursor_key, &request)
     }
 }

@@ -43,9 +43,9 @@ pub use self::pack::edit_texts::HeldText;
 pub use self::pack::id_list::IdList;
 pub use self::read::calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use self::read::cohort::{
-    Answer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HOUR_MICROSECONDS,
+    CallAnswer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HOUR_MICROSECONDS,
 };
-pub use self::read::deliveries::{ObservedCommit, PullRequestHead};
+pub use self::read::deliveries::{ObservationRow, PullRequestHead};
 pub use self::read::export::{StoredCall, StoredFact};
 pub use self::read::inferred::NamedCall;
 pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
@@ -61,18 +61,18 @@ pub use self::sql::driver::Compaction;
 pub use self::sql::error::{DriverError, Obstacle, SchemaState, StoreError};
 pub use self::sql::url::DatabaseUrl;
 pub use self::table::session_claims::ClaimKind;
-pub use self::write::append::{Append, Counted, Delivery};
+pub use self::write::append::{Append, Delivery, DeliveryCounts};
 pub use self::write::bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 #[cfg(any(test, feature = "testing"))]
 pub use self::write::content::samples;
 pub use self::write::content::{Encoded, Encoder};
 pub use self::write::erasure::{
-    Erased, ErasedAgain, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
-    ErasureSubject, KeptErasures,
+    ErasedAgain, ErasedContent, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan,
+    ErasureRow, ErasureSubject, KeptErasures,
 };
 pub use self::write::grants::{
     ChangedGrant, GrantCandidates, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget,
-    NoGrant, Reached,
+    NoGrant, ReachedSessions,
 };
 pub use self::write::jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,
@@ -85,4 +85,4 @@ pub use self::write::quarantine::{
     WhenAbsent,
 };
 pub use self::write::store::{Store, StoreConfig};
-pub use self::write::witness::Written;
+pub use self::write::witness::WriterCommits;

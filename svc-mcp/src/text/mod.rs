@@ -19,7 +19,7 @@ use self::member::{
     QUOTED_CHARACTERS_MAX, count_or_unknown, counted, id, json, length, list, number, object,
     one_line, plain, quote, quote_up_to, quoted, text,
 };
-use crate::page::{self, Paged};
+use crate::page::{self, PagedList};
 use crate::resource;
 
 /// The maximum number of characters in all quotations of what was opened together, and in a
@@ -456,7 +456,7 @@ fn entries(items: &[Json], line: impl Fn(&Object) -> String) -> String {
 }
 
 /// Writes a line for each of the first entries of a page, and how to get those left out.
-fn page_of(body: &Object, paged: Paged, line: impl Fn(&Object) -> String) -> String {
+fn page_of(body: &Object, paged: PagedList, line: impl Fn(&Object) -> String) -> String {
     let items = list(body, paged.list);
     let mut lines = entries(items, line);
     let last = items.get(ENTRIES_MAX - 1).and_then(Json::as_object);
@@ -473,7 +473,7 @@ fn page_of(body: &Object, paged: Paged, line: impl Fn(&Object) -> String) -> Str
 }
 
 /// Returns whether the text of a page shows fewer entries than the page has.
-pub(crate) fn is_cut(reply: &Json, paged: Paged) -> bool {
+pub(crate) fn is_cut(reply: &Json, paged: PagedList) -> bool {
     let entries = reply.as_object().map(|body| list(body, paged.list).len());
     entries.is_some_and(|entries| entries > ENTRIES_MAX)
 }

@@ -40,7 +40,7 @@ pub struct Reference {
 }
 
 /// An index of a list: a JSON integer from 0 on.
-struct Index {
+struct ListIndex {
     /// The index, or `u64::MAX` for one that is too large for any list.
     value: u64,
     /// The spelling of an index that is too large.
@@ -51,7 +51,7 @@ struct Index {
 /// two such indices are equal if their spellings are.
 type Beyond = Option<Box<str>>;
 
-impl From<u64> for Index {
+impl From<u64> for ListIndex {
     fn from(value: u64) -> Self {
         Self {
             value,
@@ -60,7 +60,7 @@ impl From<u64> for Index {
     }
 }
 
-impl FromField for Index {
+impl FromField for ListIndex {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         let Json::Number(number) = value else {
             return Err(Violation::new(FieldKind::IntType, "must be an integer"));
@@ -92,8 +92,8 @@ impl Reference {
     ) -> Option<(Self, [Beyond; 2])> {
         let inference_call_id = fields.required("inference_call_id", violations);
         let side = fields.required::<Side>("side", violations);
-        let message_index = fields.required::<Index>("message_index", violations);
-        let part_index = fields.required::<Index>("part_index", violations);
+        let message_index = fields.required::<ListIndex>("message_index", violations);
+        let part_index = fields.required::<ListIndex>("part_index", violations);
         fields.deny_undeclared(
             &["inference_call_id", "side", "message_index", "part_index"],
             Undeclared::ByParent,

@@ -239,8 +239,8 @@ impl FromField for Attempt {
 }
 
 /// Any text, trimmed, not blank.
-struct Content(Text);
-impl FromField for Content {
+struct NonBlankText(Text);
+impl FromField for NonBlankText {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         let trimmed = text(value)?.trimmed();
         if trimmed.is_empty() {
@@ -314,7 +314,11 @@ impl Request for VendorCIRequest {
         let workflow_id = fields.nullable("workflow_id", v);
         let workflow_path = fields.nullable::<WorkflowPath>("workflow_path", v);
         let result = fields.required("result", v);
-        let mut content = |name| fields.nullable::<Content>(name, v).map(|content| content.0);
+        let mut content = |name| {
+            fields
+                .nullable::<NonBlankText>(name, v)
+                .map(|content| content.0)
+        };
         let run_url = content("run_url");
         let provider_result = content("provider_result");
         let error_type = content("error_type");

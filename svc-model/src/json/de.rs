@@ -84,7 +84,7 @@ impl<'de> Deserializer<'de> for Json {
                     Err(ShapeErrorKind::Value.into())
                 }
             }
-            Self::Object(object) => visitor.visit_map(Members {
+            Self::Object(object) => visitor.visit_map(UnreadMembers {
                 members: object.into_iter(),
                 current: None,
             }),
@@ -240,13 +240,13 @@ impl<'de> SeqAccess<'de> for &mut Items {
 }
 
 /// The members of an object that have not been read yet.
-struct Members {
+struct UnreadMembers {
     members: vec::IntoIter<(Text, Json)>,
     /// The member whose name has been read, but whose value has not.
     current: Option<(Text, Json)>,
 }
 
-impl<'de> MapAccess<'de> for Members {
+impl<'de> MapAccess<'de> for UnreadMembers {
     type Error = ShapeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -366,28 +366,28 @@ struct Variant {
 
 impl<'de> EnumAccess<'de> for Variant {
     type Error = ShapeError;
-    type Variant = Content;
+    type Variant = VariantContent;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Content), ShapeError> {
+    ) -> Result<(V::Value, VariantContent), ShapeError> {
         let variant = seed.deserialize(Name(&self.name))?;
-        Ok((variant, Content(self)))
+        Ok((variant, VariantContent(self)))
     }
 }
 
 /// What a variant contains.
-struct Content(Variant);
+struct VariantContent(Variant);
 
-impl Content {
+impl VariantContent {
     fn read<T>(self, read: impl FnOnce(Json) -> Result<T, ShapeError>) -> Result<T, ShapeError> {
         let content = self.0.content.ok_or(ShapeErrorKind::Type)?;
         read(content).map_err(|error| error.within(PathSegment::Member(self.0.name)))
     }
 }
 
-impl<'de> VariantAccess<'de> for Content {
+impl<'de> VariantAccess<'de> for VariantContent {
     type Error = ShapeError;
 
     fn unit_variant(self) -> Result<(), ShapeError> {

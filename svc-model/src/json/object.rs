@@ -20,7 +20,7 @@ const LINEAR_MAX: usize = 16;
 pub struct Object {
     members: Vec<(Text, Json)>,
     /// Present only while there are more than [`LINEAR_MAX`] members.
-    index: Option<Box<Index>>,
+    index: Option<Box<MemberIndex>>,
 }
 
 impl Object {
@@ -51,7 +51,7 @@ impl Object {
                 index: None,
             };
         }
-        let mut index = Index::empty(RandomState::new(), members.len());
+        let mut index = MemberIndex::empty(RandomState::new(), members.len());
         let mut kept = 0;
         for position in 0..members.len() {
             let name = members[position].0.as_bytes();
@@ -68,7 +68,7 @@ impl Object {
         let index = if index_slots(kept) == index.slots.len() {
             Some(Box::new(index))
         } else {
-            Index::of(&members)
+            MemberIndex::of(&members)
         };
         Self { members, index }
     }
@@ -107,7 +107,7 @@ impl Object {
         self.members.push((name, value));
         match &mut self.index {
             Some(index) => index.add_last(&self.members),
-            None => self.index = Index::of(&self.members),
+            None => self.index = MemberIndex::of(&self.members),
         }
         None
     }
@@ -117,14 +117,14 @@ impl Object {
     pub fn remove(&mut self, name: &str) -> Option<Json> {
         let position = self.position(name.as_bytes())?;
         let (_, value) = self.members.remove(position);
-        self.index = Index::of(&self.members);
+        self.index = MemberIndex::of(&self.members);
         Some(value)
     }
 
     /// Keeps the members for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Json) -> bool) {
         self.members.retain_mut(|(name, value)| keep(name, value));
-        self.index = Index::of(&self.members);
+        self.index = MemberIndex::of(&self.members);
     }
 
     /// Returns the number of members.
@@ -242,7 +242,7 @@ impl ExactSizeIterator for Iter<'_> {}
 /// The hash function is keyed at random, because names come from outside. The table is at most half
 /// full.
 #[derive(Clone)]
-struct Index {
+struct MemberIndex {
     hasher: RandomState,
     /// As many slots as a power of two; each is [`EMPTY`] or a position in the list of members.
     slots: Box<[u32]>,
@@ -271,10 +271,10 @@ fn slots_bytes(slots: usize) -> usize {
     if slots == 0 {
         return 0;
     }
-    memory::list::<Index>(1).saturating_add(memory::list::<u32>(slots))
+    memory::list::<MemberIndex>(1).saturating_add(memory::list::<u32>(slots))
 }
 
-impl Index {
+impl MemberIndex {
     /// Returns an index, if there are enough members for one.
     fn of(members: &[(Text, Json)]) -> Option<Box<Self>> {
         (members.len() > LINEAR_MAX).then(|| Box::new(Self::build(RandomState::new(), members)))

@@ -126,12 +126,12 @@ impl Writer {
 
 struct Serializer<'a> {
     writer: &'a mut Writer,
-    place: Place,
+    place: WritePosition,
 }
 
 /// What is being written.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum WritePosition {
     /// A value.
     Value,
     /// The key of a map: scalars only, in quotes.
@@ -152,7 +152,7 @@ impl<'a> Serializer<'a> {
     fn value(writer: &'a mut Writer) -> Self {
         Self {
             writer,
-            place: Place::Value,
+            place: WritePosition::Value,
         }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Serializer<'a> {
         self,
         write: impl FnOnce(&mut Writer) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        if self.place == Place::Key {
+        if self.place == WritePosition::Key {
             self.writer.push(b"\"")?;
             write(self.writer)?;
             self.writer.push(b"\"")
@@ -172,7 +172,7 @@ impl<'a> Serializer<'a> {
 
     /// Returns the writer, for a value that cannot be a key.
     fn not_a_key(self) -> Result<&'a mut Writer, WriteError> {
-        if self.place == Place::Key {
+        if self.place == WritePosition::Key {
             Err(WriteError::Key)
         } else {
             Ok(self.writer)
@@ -247,12 +247,12 @@ impl<'a> ser::Serializer for Serializer<'a> {
     /// Writes an array of integers, except for the exact types.
     fn serialize_bytes(self, value: &[u8]) -> Result<(), WriteError> {
         match self.place {
-            Place::Exact(Exact::Number) => self
+            WritePosition::Exact(Exact::Number) => self
                 .writer
                 .number(str::from_utf8(value).map_err(<WriteError as ser::Error>::custom)?),
-            Place::Exact(Exact::Text) => self.writer.string(value),
-            Place::Exact(Exact::Raw) => self.writer.push(value),
-            Place::Value | Place::Key => self.collect_seq(value),
+            WritePosition::Exact(Exact::Text) => self.writer.string(value),
+            WritePosition::Exact(Exact::Raw) => self.writer.push(value),
+            WritePosition::Value | WritePosition::Key => self.collect_seq(value),
         }
     }
 
@@ -292,10 +292,10 @@ impl<'a> ser::Serializer for Serializer<'a> {
             EXACT_RAW => Exact::Raw,
             _ => return value.serialize(self),
         };
-        if self.place == Place::Key && exact != Exact::Text {
+        if self.place == WritePosition::Key && exact != Exact::Text {
             return Err(WriteError::Key);
         }
-        self.place = Place::Exact(exact);
+        self.place = WritePosition::Exact(exact);
         value.serialize(self)
     }
 
@@ -356,7 +356,7 @@ impl<'a> ser::Serializer for Serializer<'a> {
     }
 
     fn is_human_readable(&self) -> bool {
-        !matches!(self.place, Place::Exact(_))
+        !matches!(self.place, WritePosition::Exact(_))
     }
 }
 
@@ -385,7 +385,7 @@ impl Compound<'_> {
         self.separate()?;
         key.serialize(Serializer {
             writer: self.writer,
-            place: Place::Key,
+            place: WritePosition::Key,
         })
     }
 

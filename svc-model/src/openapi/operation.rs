@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{Catalogue, Route};
 use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
 use super::example::Example;
-use super::refusal::Refusal;
+use super::refusal::DocumentedStatus;
 use crate::endpoint::{
     Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place,
 };
@@ -155,7 +155,7 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
     }
     responses.insert("200".into(), reply);
     for status in route.endpoint.statuses {
-        let Some(refusal) = Refusal::of(catalogue, route, *status) else {
+        let Some(refusal) = DocumentedStatus::of(catalogue, route, *status) else {
             continue;
         };
         let mut content = json!({ "schema": catalogue.problem });

@@ -69,7 +69,7 @@ pub fn openapi_json() -> String {
 
 /// One published type.
 #[derive(Debug, Serialize)]
-struct Entry<'a> {
+struct PublishedType<'a> {
     /// Its name.
     #[serde(rename = "type")]
     name: &'a str,
@@ -111,13 +111,13 @@ impl Usage {
 }
 
 /// Lists every request, every reply, the payloads within them and the problem body, by name.
-fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
-    let mut entries = BTreeMap::<&str, Entry<'_>>::new();
+fn index(catalogue: &Catalogue) -> Vec<PublishedType<'_>> {
+    let mut entries = BTreeMap::<&str, PublishedType<'_>>::new();
     let mut add = |schema, direction, route: &Route| {
         let Some(name) = type_name(schema) else {
             return;
         };
-        let entry = entries.entry(name).or_insert_with(|| Entry {
+        let entry = entries.entry(name).or_insert_with(|| PublishedType {
             name,
             file: format!("{name}.json"),
             direction,
@@ -137,7 +137,7 @@ fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
     for (name, operations) in PAYLOADS {
         let routes = catalogue.routes.iter();
         let routes = routes.filter(|route| operations.contains(&route.endpoint.name));
-        let payload = Entry {
+        let payload = PublishedType {
             name,
             file: format!("{name}.json"),
             direction: Direction::Payload,

@@ -10,14 +10,14 @@ use crate::problem::{Problem, RequiredAuthority};
 
 /// One documented status: its description, and the problems that it is used for.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct DocumentedStatus {
     /// When the status is returned.
     pub(super) description: &'static str,
     /// Its bodies, by name.
     problems: Vec<(&'static str, Problem)>,
 }
 
-impl Refusal {
+impl DocumentedStatus {
     /// Describes one status of a route; nothing for a status that a route must not document.
     pub(super) fn of(catalogue: &Catalogue, route: &Route, status: u16) -> Option<Self> {
         let endpoint = &route.endpoint;
@@ -117,9 +117,9 @@ impl Refusal {
     }
 }
 
-type Described = (&'static str, Vec<(&'static str, Problem)>);
+type DescribedRefusal = (&'static str, Vec<(&'static str, Problem)>);
 
-fn forbidden(access: Access) -> Option<Described> {
+fn forbidden(access: Access) -> Option<DescribedRefusal> {
     let (description, authority) = match access {
         Access::Open | Access::Any | Access::Signature => return None,
         Access::Ingest => (
@@ -154,7 +154,7 @@ fn not_found(access: Access) -> Option<&'static str> {
     }
 }
 
-fn described(explanation: Explanation) -> Described {
+fn described(explanation: Explanation) -> DescribedRefusal {
     (explanation.description, explanation.problems.to_vec())
 }
 

@@ -4,7 +4,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Whole, whole};
+use super::parameter::{WholeNumber, whole};
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX, SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
@@ -128,11 +128,11 @@ pages! {
 /// Reads a whole number from 1 on. For another number, returns on which side of the range it is.
 fn from_one(value: &Json) -> Result<Result<u64, FieldKind>, Violation> {
     Ok(match whole(value)? {
-        Whole::Number(number) => match u64::try_from(number) {
+        WholeNumber::Number(number) => match u64::try_from(number) {
             Ok(0) | Err(_) => Err(FieldKind::GreaterThanEqual),
             Ok(number) => Ok(number),
         },
-        Whole::Below => Err(FieldKind::GreaterThanEqual),
-        Whole::Above => Err(FieldKind::LessThanEqual),
+        WholeNumber::Below => Err(FieldKind::GreaterThanEqual),
+        WholeNumber::Above => Err(FieldKind::LessThanEqual),
     })
 }

@@ -71,12 +71,12 @@ impl FromField for PositiveNumber {
 impl FromField for Positive {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         match whole(value)? {
-            Whole::Number(number) if number >= 1 => Ok(Self(number)),
-            Whole::Number(_) | Whole::Below => Err(Violation::new(
+            WholeNumber::Number(number) if number >= 1 => Ok(Self(number)),
+            WholeNumber::Number(_) | WholeNumber::Below => Err(Violation::new(
                 FieldKind::GreaterThanEqual,
                 "must be at least 1",
             )),
-            Whole::Above => Err(Violation::new(
+            WholeNumber::Above => Err(Violation::new(
                 FieldKind::LessThanEqual,
                 "must be at most 2^63-1",
             )),
@@ -85,7 +85,7 @@ impl FromField for Positive {
 }
 
 /// A whole number, clamped to 64 bits.
-pub(super) enum Whole {
+pub(super) enum WholeNumber {
     Number(i64),
     /// Below the range.
     Below,
@@ -94,7 +94,7 @@ pub(super) enum Whole {
 }
 
 /// Reads decimal digits with an optional minus sign.
-pub(super) fn whole(value: &Json) -> Result<Whole, Violation> {
+pub(super) fn whole(value: &Json) -> Result<WholeNumber, Violation> {
     let expected = Violation::new(FieldKind::IntParsing, "must be a whole number");
     let text = value.as_str().ok_or(expected)?;
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -102,9 +102,9 @@ pub(super) fn whole(value: &Json) -> Result<Whole, Violation> {
         return Err(expected);
     }
     Ok(match text.parse() {
-        Ok(number) => Whole::Number(number),
-        Err(_) if text.starts_with('-') => Whole::Below,
-        Err(_) => Whole::Above,
+        Ok(number) => WholeNumber::Number(number),
+        Err(_) if text.starts_with('-') => WholeNumber::Below,
+        Err(_) => WholeNumber::Above,
     })
 }
 

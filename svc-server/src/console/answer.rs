@@ -40,25 +40,25 @@ pub(super) enum Referrer {
 }
 
 /// A request to the console, including its body.
-pub(super) struct Asked {
+pub(super) struct ConsoleRequest {
     pub(super) app: App,
     pub(super) path: String,
     pub(super) query: String,
     pub(super) headers: HeaderMap,
     pub(super) form: bytes::Bytes,
-    pub(super) place: places::Place,
+    pub(super) place: places::ConnectionPlace,
     pub(super) now: Instant,
     pub(super) caller: Option<Caller>,
 }
 
-impl Asked {
+impl ConsoleRequest {
     /// Checks the host of a request, identifies the sender, and reads the body.
     async fn read(app: App, request: HttpRequest) -> Result<Self, Response> {
         let (mut parts, content) = request.into_parts();
         let place = parts
             .extensions
             .remove()
-            .unwrap_or_else(places::Place::detached);
+            .unwrap_or_else(places::ConnectionPlace::detached);
         let Some(console) = app.console.as_ref() else {
             return Err(problem::answer(&Problem::NotFound));
         };
@@ -90,7 +90,7 @@ impl Asked {
             &place,
         )
         .await;
-        let form = match content.and_then(body::Content::decoded) {
+        let form = match content.and_then(body::BodyContent::decoded) {
             // The form is too small to need a memory reservation.
             Ok((form, _memory)) => form,
             Err(problem) => return Err(refusal(&problem, caller.as_ref())),
@@ -112,13 +112,13 @@ impl Asked {
 /// Binds a function that answers everyone.
 pub(super) fn open<F, A>(function: F) -> Handler
 where
-    F: Fn(Asked) -> A + Clone + Send + Sync + 'static,
+    F: Fn(ConsoleRequest) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Response> + Send + 'static,
 {
     Arc::new(move |app, request| {
         let function = function.clone();
         Box::pin(async move {
-            match Asked::read(app, request).await {
+            match ConsoleRequest::read(app, request).await {
                 Ok(asked) => function(asked).await,
                 Err(response) => response,
             }
@@ -132,7 +132,7 @@ where
     F: Fn(Visit) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Result<Page, Problem>> + Send + 'static,
 {
-    open(move |asked: Asked| {
+    open(move |asked: ConsoleRequest| {
         let function = function.clone();
         async move {
             let Some(caller) = asked.caller else {

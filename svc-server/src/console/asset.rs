@@ -9,7 +9,7 @@ use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 use svc_model::problem::Problem;
 
-use super::answer::{Asked, Referrer, protect, refusal};
+use super::answer::{ConsoleRequest, Referrer, protect, refusal};
 use super::text::hexadecimal;
 
 /// Bytes of the digest in a file's name.
@@ -47,7 +47,7 @@ pub(super) static ICON: LazyLock<Asset> = LazyLock::new(|| {
 });
 
 /// Answers with the file of the given current name.
-pub(super) async fn asset(asked: Asked) -> Response {
+pub(super) async fn asset(asked: ConsoleRequest) -> Response {
     let asset = [&STYLE, &ICON]
         .into_iter()
         .find(|asset| asset.path == asked.path);

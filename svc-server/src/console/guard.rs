@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName};
 
-use crate::host::{Host, Origin, one};
+use crate::host::{Host, PageOrigin, one};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -52,7 +52,7 @@ impl Hosts {
     /// Current browsers send this information. For others, the origin must be the host of the
     /// request.
     pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
-        let origin = Origin::of(headers).ok_or(ForeignForm::Origin)?;
+        let origin = PageOrigin::of(headers).ok_or(ForeignForm::Origin)?;
         let is_ours = match (headers.contains_key(FETCH_SITE), Host::of(headers)) {
             (true, _) => one(headers, &FETCH_SITE) == Some("same-origin"),
             (false, None) => false,

@@ -224,11 +224,11 @@ pub(super) struct Field<'a> {
     pub(super) label: &'a str,
     pub(super) name: &'a str,
     pub(super) value: &'a str,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: InputKind<'a>,
 }
 
 /// How a field is filled in.
-pub(super) enum Kind<'a> {
+pub(super) enum InputKind<'a> {
     /// With a text.
     Text,
     /// With a text, with suggestions.

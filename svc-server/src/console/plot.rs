@@ -96,7 +96,7 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
 }
 
 /// A difference of two rates, from -1 to 1.
-pub(super) struct Difference {
+pub(super) struct RateDifference {
     pub(super) label: String,
     /// The difference, or `None` if one of the rates has no cases.
     pub(super) at: Option<f64>,
@@ -110,7 +110,7 @@ pub(super) struct Difference {
 
 /// Draws differences of rates: a line at each difference, a whisker for its interval, and dashes at
 /// the threshold.
-pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
+pub(super) fn differences(caption: &str, differences: &[RateDifference]) -> Markup {
     figure(
         caption,
         "−1",
@@ -128,7 +128,7 @@ pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
     )
 }
 
-fn difference(drawn: &Difference) -> Markup {
+fn difference(drawn: &RateDifference) -> Markup {
     let (Some(at), Some((low, high))) = (drawn.at, drawn.interval) else {
         return frame("no line, since there is nothing to compare", &html! {});
     };
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_drawn_from_the_middle_and_only_with_cases() {
-        let mut difference = Difference {
+        let mut difference = RateDifference {
             label: "rate <b>".to_owned(),
             at: Some(-0.2),
             interval: Some((-1.4, 0.5)),

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
-use super::answer::{Asked, Referrer, document, refusal, see_other};
+use super::answer::{ConsoleRequest, Referrer, document, refusal, see_other};
 use super::guard::{ForeignForm, Scheme, is_led_from_elsewhere};
 use super::layout::{self, Page, Section};
 use super::link::Link;
@@ -71,7 +71,7 @@ pub(super) fn link(path: &str, query: &str) -> Link {
 }
 
 /// Shows the sign-in form.
-pub(super) async fn form(asked: Asked) -> Response {
+pub(super) async fn form(asked: ConsoleRequest) -> Response {
     let to = form_urlencoded::parse(asked.query.as_bytes())
         .find(|(name, _)| name == "to")
         .and_then(|(_, to)| Link::back(&to));
@@ -111,7 +111,7 @@ fn show(status: StatusCode, to: Option<&Link>, above: &Markup) -> Response {
 }
 
 /// Signs in with a token.
-pub(super) async fn sign_in(asked: Asked) -> Response {
+pub(super) async fn sign_in(asked: ConsoleRequest) -> Response {
     let Some(console) = asked.app.console.as_ref() else {
         return refusal(&Problem::NotFound, None);
     };
@@ -188,7 +188,7 @@ pub(super) async fn sign_out_form(_: Visit) -> Result<Page, Problem> {
 }
 
 /// Signs out.
-pub(super) async fn sign_out(asked: Asked) -> Response {
+pub(super) async fn sign_out(asked: ConsoleRequest) -> Response {
     let Some(console) = asked.app.console.as_ref() else {
         return refusal(&Problem::NotFound, None);
     };
@@ -204,7 +204,7 @@ pub(super) async fn sign_out(asked: Asked) -> Response {
     response
 }
 
-fn end(console: &Console, asked: &Asked) {
+fn end(console: &Console, asked: &ConsoleRequest) {
     let is_everywhere = form_urlencoded::parse(&asked.form)
         .any(|(name, value)| name == "where" && value == "everywhere");
     if is_everywhere {

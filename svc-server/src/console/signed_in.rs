@@ -22,15 +22,15 @@ const SIGNED_IN_MAX: usize = 64;
 
 /// All sign-ins at this server.
 #[derive(Default)]
-pub(super) struct SignedIn(Mutex<BTreeMap<[u8; 32], Entry>>);
+pub(super) struct SignedIn(Mutex<BTreeMap<[u8; 32], BrowserSession>>);
 
-struct Entry {
+struct BrowserSession {
     caller: Caller,
     began: Instant,
     last: Instant,
 }
 
-impl Entry {
+impl BrowserSession {
     fn is_over(&self, now: Instant) -> bool {
         now.duration_since(self.last) >= IDLE || now.duration_since(self.began) >= WHOLE
     }
@@ -49,7 +49,7 @@ impl SignedIn {
                 all.remove(&key);
             }
         }
-        let entry = Entry {
+        let entry = BrowserSession {
             caller,
             began: now,
             last: now,
@@ -85,7 +85,7 @@ impl SignedIn {
     }
 
     /// Returns the sign-ins that have not expired.
-    fn all(&self, now: Instant) -> MutexGuard<'_, BTreeMap<[u8; 32], Entry>> {
+    fn all(&self, now: Instant) -> MutexGuard<'_, BTreeMap<[u8; 32], BrowserSession>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, entry| !entry.is_over(now));
         all

@@ -15,7 +15,7 @@ use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::dispatch::{Exchange, Handle, check_caller};
-use crate::memory::Held;
+use crate::memory::ReservedBytes;
 use crate::reply;
 
 /// A signed-in user's visit to a page.
@@ -27,7 +27,7 @@ pub(super) struct Visit {
     /// The current time, the same for the whole page.
     pub(super) now: Instant,
     /// The memory held for replies until the page is written.
-    held: Arc<Mutex<Vec<Held>>>,
+    held: Arc<Mutex<Vec<ReservedBytes>>>,
 }
 
 impl Visit {

@@ -184,22 +184,22 @@ pub(super) fn notes_refs(text: &str) -> Option<Vec<NotesRef>> {
 }
 
 /// The members of a JSON object in order, including duplicates, which are errors here.
-struct Members(Vec<(String, String)>);
+struct JsonMembers(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for JsonMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visit;
         impl<'de> Visitor<'de> for Visit {
-            type Value = Members;
+            type Value = JsonMembers;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of texts")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
         deserializer.deserialize_map(Visit)
@@ -210,7 +210,7 @@ fn tokens<K: Ord>(
     text: &str,
     name: impl Fn(String) -> Option<K>,
 ) -> Option<BTreeMap<K, SecretString>> {
-    let Members(members) = serde_json::from_str(text).ok()?;
+    let JsonMembers(members) = serde_json::from_str(text).ok()?;
     let mut tokens = BTreeMap::new();
     for (client, token) in members {
         let earlier = tokens.insert(name(client)?, SecretString::from(token.trim()));

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::progress::{Phase, Progress};
-use super::{Place, Shared};
-use crate::memory::Held;
+use super::{ConnectionPlace, PlacesState};
+use crate::memory::ReservedBytes;
 
 /// No memory is free for a body, and nobody gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub(crate) struct NoRoom;
 
 /// The memory that a body holds until this is dropped.
 pub(crate) struct BodyMemory {
-    pub(super) place: Place,
-    pub(super) held: Vec<Held>,
+    pub(super) place: ConnectionPlace,
+    pub(super) held: Vec<ReservedBytes>,
 }
 
 impl BodyMemory {
     fn bytes(&self) -> usize {
-        self.held.iter().map(Held::bytes).sum()
+        self.held.iter().map(ReservedBytes::bytes).sum()
     }
 
     /// Reserves memory up to this many bytes in total. If not enough is free, waits or makes others
@@ -54,7 +54,7 @@ impl BodyMemory {
         }
     }
 
-    async fn acquire_stranger(&self, more: usize) -> Result<Held, NoRoom> {
+    async fn acquire_stranger(&self, more: usize) -> Result<ReservedBytes, NoRoom> {
         let shared = &self.place.shared;
         if self.bytes() + more > shared.stranger_bytes.bytes_max() {
             return Err(NoRoom);
@@ -67,7 +67,7 @@ impl BodyMemory {
             let holds = |progress: &Progress| {
                 !progress.known && progress.phase == Phase::Receiving && progress.held > 0
             };
-            let lowest = Shared::lowest(&shared.open(), holds);
+            let lowest = PlacesState::lowest(&shared.open(), holds);
             let (own, due) = {
                 let progress = self.place.record.progress();
                 (progress.standing, progress.deadline(&shared.limits))
@@ -84,11 +84,11 @@ impl BodyMemory {
         }
     }
 
-    async fn acquire_known(&self, more: usize) -> Result<Held, NoRoom> {
+    async fn acquire_known(&self, more: usize) -> Result<ReservedBytes, NoRoom> {
         let shared = &self.place.shared;
         let limits = &shared.limits;
         let until = Instant::now() + limits.memory_for;
-        let _waiting = Waiting::new(&self.place);
+        let _waiting = WaitingBody::new(&self.place);
         loop {
             let freed = shared.freed.notified();
             if let Some(held) = shared.known_bytes.try_acquire(more) {
@@ -106,7 +106,7 @@ impl BodyMemory {
                     && !progress.waits_for_memory
                     && progress.last.elapsed() > still
             };
-            let lowest = Shared::lowest(&shared.open(), stalled);
+            let lowest = PlacesState::lowest(&shared.open(), stalled);
             if let Some((_, record)) = lowest {
                 record.end();
                 shared.log_gave_way("memory");
@@ -147,16 +147,16 @@ impl Drop for BodyMemory {
 }
 
 /// A body that is waiting for memory. Its sender's deadline does not run meanwhile.
-struct Waiting<'p>(&'p Place);
+struct WaitingBody<'p>(&'p ConnectionPlace);
 
-impl<'p> Waiting<'p> {
-    fn new(place: &'p Place) -> Self {
+impl<'p> WaitingBody<'p> {
+    fn new(place: &'p ConnectionPlace) -> Self {
         place.record.progress().waits_for_memory = true;
         Self(place)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingBody<'_> {
     fn drop(&mut self) {
         let mut progress = self.0.record.progress();
         progress.waits_for_memory = false;

@@ -6,21 +6,21 @@ use tokio::time::Instant;
 
 use super::memory::BodyMemory;
 use super::progress::Phase;
-use super::{Places, Record, Shared};
+use super::{ConnectionRecord, Places, PlacesState};
 use crate::limits::Limits;
 
 /// A handle to a connection's place, for reporting the progress of its requests.
 #[derive(Clone)]
-pub(crate) struct Place {
-    pub(super) shared: Arc<Shared>,
-    pub(super) record: Arc<Record>,
+pub(crate) struct ConnectionPlace {
+    pub(super) shared: Arc<PlacesState>,
+    pub(super) record: Arc<ConnectionRecord>,
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Returns a place for a request that did not arrive over a connection of the service.
     pub(crate) fn detached() -> Self {
         let places = Places::new(Limits::service());
-        let record = Record::new(0);
+        let record = ConnectionRecord::new(0);
         Self {
             shared: places.0,
             record,

@@ -43,14 +43,14 @@ macro_rules! of_swagger_ui {
 
 /// An embedded file.
 #[derive(Clone, Copy, Debug)]
-enum Content {
+enum EmbeddedFile {
     Plain(&'static [u8]),
     /// In gzip.
     Compressed(&'static [u8]),
 }
 
 /// Every path of the documentation, with its content type.
-const PAGES: &[(&str, &str, Content)] = &[
+const PAGES: &[(&str, &str, EmbeddedFile)] = &[
     ("/docs", HTML, asset!("docs.html")),
     ("/docs/docs.css", CSS, asset!("docs.css")),
     ("/docs/docs.js", JAVASCRIPT, asset!("docs.js")),
@@ -81,16 +81,16 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-fn answer(content_type: &'static str, content: Content, headers: &HeaderMap) -> Response {
+fn answer(content_type: &'static str, content: EmbeddedFile, headers: &HeaderMap) -> Response {
     let mut body = Body::empty();
     let mut coding = None;
     match content {
-        Content::Plain(bytes) => body = Bytes::from_static(bytes).into(),
-        Content::Compressed(bytes) if takes_gzip(headers) => {
+        EmbeddedFile::Plain(bytes) => body = Bytes::from_static(bytes).into(),
+        EmbeddedFile::Compressed(bytes) if takes_gzip(headers) => {
             body = Bytes::from_static(bytes).into();
             coding = Some(GZIP);
         }
-        Content::Compressed(bytes) => {
+        EmbeddedFile::Compressed(bytes) => {
             let mut plain = Vec::new();
             // The embedded file is valid gzip.
             if GzDecoder::new(bytes).read_to_end(&mut plain).is_ok() {
@@ -109,7 +109,7 @@ fn answer(content_type: &'static str, content: Content, headers: &HeaderMap) -> 
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
-    if matches!(content, Content::Compressed(_)) {
+    if matches!(content, EmbeddedFile::Compressed(_)) {
         set(
             header::VARY,
             HeaderValue::from_name(header::ACCEPT_ENCODING),
@@ -129,7 +129,8 @@ pub(super) fn add(routes: &mut Routes) {
     ];
     let schemas = PUBLISHED.iter().map(|schema| (schema.path, schema.text));
     let documents = documents.into_iter().chain(schemas);
-    let documents = documents.map(|(path, text)| (path, JSON, Content::Plain(text.as_bytes())));
+    let documents =
+        documents.map(|(path, text)| (path, JSON, EmbeddedFile::Plain(text.as_bytes())));
     for (path, content_type, content) in PAGES.iter().copied().chain(documents) {
         let handler: Handler = Arc::new(move |_, request: HttpRequest| {
             let response = answer(content_type, content, request.headers());

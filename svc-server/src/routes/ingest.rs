@@ -16,34 +16,38 @@ pub(super) async fn deliver<D: Ingest, R: From<D::Receipt>>(
     Ok(app.engine.ingest(delivery, budget).await?.into())
 }
 
-type Answer = Result<Open<IngestReceipt>, Problem>;
+type IngestAnswer = Result<Open<IngestReceipt>, Problem>;
 
 /// Accepts every event of a forge.
-pub(super) async fn forge(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
+pub(super) async fn forge(exchange: Exchange, delivery: ForgeDelivery) -> IngestAnswer {
     webhook(exchange, delivery, None).await
 }
 
 /// Accepts pushes.
-pub(super) async fn push(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
+pub(super) async fn push(exchange: Exchange, delivery: ForgeDelivery) -> IngestAnswer {
     webhook(exchange, delivery, Some(ForgeEvent::Push)).await
 }
 
 /// Accepts repository changes.
-pub(super) async fn repository(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
+pub(super) async fn repository(exchange: Exchange, delivery: ForgeDelivery) -> IngestAnswer {
     webhook(exchange, delivery, Some(ForgeEvent::Repository)).await
 }
 
 /// Accepts the forge's own CI runs.
-pub(super) async fn workflow_run(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
+pub(super) async fn workflow_run(exchange: Exchange, delivery: ForgeDelivery) -> IngestAnswer {
     webhook(exchange, delivery, Some(ForgeEvent::WorkflowRun)).await
 }
 
 /// Accepts pull requests.
-pub(super) async fn pull_request(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
+pub(super) async fn pull_request(exchange: Exchange, delivery: ForgeDelivery) -> IngestAnswer {
     webhook(exchange, delivery, Some(ForgeEvent::PullRequest)).await
 }
 
-async fn webhook(exchange: Exchange, delivery: ForgeDelivery, only: Option<ForgeEvent>) -> Answer {
+async fn webhook(
+    exchange: Exchange,
+    delivery: ForgeDelivery,
+    only: Option<ForgeEvent>,
+) -> IngestAnswer {
     let Exchange { app, budget, .. } = exchange;
     let webhook = ForgeWebhook {
         delivery,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::host::own_hosts;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use crate::env;
 use crate::host::Host;
 
@@ -16,7 +16,10 @@ pub(crate) struct ConsoleSettings {
 }
 
 /// Reads the settings. `None` if the console is not served.
-pub(super) fn read(reader: &mut Reader<'_>, listen: Option<SocketAddr>) -> Option<ConsoleSettings> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<SocketAddr>,
+) -> Option<ConsoleSettings> {
     let enabled = reader.value(&env::ENABLE_CONSOLE).unwrap_or_default();
     let hosts = reader.given(&env::CONSOLE_HOSTS);
     let listen = listen?;

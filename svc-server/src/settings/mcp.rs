@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::host::own_hosts;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use crate::env;
 use crate::host::Host;
 
@@ -20,7 +20,10 @@ pub(crate) struct McpSettings {
 }
 
 /// Reads the settings. `None` if the protocol is not served.
-pub(super) fn read(reader: &mut Reader<'_>, listen: Option<SocketAddr>) -> Option<McpSettings> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<SocketAddr>,
+) -> Option<McpSettings> {
     let enabled = reader.value(&env::ENABLE_MCP).unwrap_or_default();
     let hosts = reader.given(&env::MCP_HOSTS);
     let origins = reader.given(&env::MCP_ORIGINS);

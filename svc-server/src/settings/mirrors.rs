@@ -9,12 +9,12 @@ use svc_engine::private;
 use svc_engine::store::DatabaseUrl;
 use svc_model::repository::RepositoryHost;
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use crate::env;
 
 /// Reads the settings, which are checked even if mirrors are disabled.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     database: Option<&DatabaseUrl>,
     dev_mode: bool,
     forge_host: Option<&RepositoryHost>,
@@ -75,7 +75,7 @@ mod tests {
 
     fn read_all(given: &[(&str, &str)]) -> Result<Option<MirrorConfig>, Vec<String>> {
         let source = Source::of(given);
-        let mut reader = Reader::new(&source, Vec::new());
+        let mut reader = SettingsReader::new(&source, Vec::new());
         let forge_host = RepositoryHost::new("git.example.test");
         let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
         let config = read(&mut reader, None, dev_mode, forge_host.as_ref());
@@ -105,7 +105,7 @@ mod tests {
         let of = |url: &str, given: &[(&str, &str)]| {
             let url = DatabaseUrl::parse(url).unwrap();
             let source = Source::of(given);
-            let mut reader = Reader::new(&source, Vec::new());
+            let mut reader = SettingsReader::new(&source, Vec::new());
             let config = read(&mut reader, Some(&url), true, None);
             config.map(|config| config.path.display().to_string())
         };

@@ -25,8 +25,8 @@ use svc_model::repository::RepositoryHost;
 
 pub(crate) use self::console::ConsoleSettings;
 pub(crate) use self::mcp::McpSettings;
-use self::reader::Reader;
-use self::secrets::Secrets;
+use self::reader::SettingsReader;
+use self::secrets::SecretSettings;
 use crate::embedded;
 use crate::env::{self, LogFormat, Setting};
 use crate::source::{Source, Strictness};
@@ -126,7 +126,7 @@ impl Settings {
     }
 
     fn read(source: &Source, mistakes: Vec<String>) -> Result<Self, SettingsError> {
-        let mut reader = Reader::new(source, mistakes);
+        let mut reader = SettingsReader::new(source, mistakes);
         let settings = Self::read_all(&mut reader);
         let mistakes = reader.mistakes;
         match settings {
@@ -136,12 +136,12 @@ impl Settings {
     }
 
     /// Reads every setting before the first error ends it, so that all errors are reported.
-    fn read_all(reader: &mut Reader<'_>) -> Option<Self> {
+    fn read_all(reader: &mut SettingsReader<'_>) -> Option<Self> {
         let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
         let listen = reader.value(&env::LISTEN);
         let metrics_listen = reader.given(&env::METRICS_LISTEN);
         let store = reader.store();
-        let secrets = Secrets::read(reader, dev_mode);
+        let secrets = SecretSettings::read(reader, dev_mode);
         let forge_host = reader.value(&env::FORGE_HOST);
         let database = store.as_ref().map(|store| &store.url);
         let mirror = mirrors::read(reader, database, dev_mode, forge_host.as_ref());
@@ -192,7 +192,7 @@ impl Settings {
 }
 
 /// Reads the bounds of scans. One that is set replaces the defaults of both ways to count.
-fn scan_bounds(reader: &mut Reader<'_>) -> ScanBounds {
+fn scan_bounds(reader: &mut SettingsReader<'_>) -> ScanBounds {
     type Bound = fn(&mut ScanLimits) -> &mut u64;
     let mut scan = ScanBounds::default();
     let bounds: [(Setting<u64>, Bound); 4] = [

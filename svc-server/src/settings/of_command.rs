@@ -4,10 +4,10 @@ use svc_engine::mirror::MirrorConfig;
 use svc_engine::store::DatabaseUrl;
 use svc_model::id::OrgId;
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use super::{Overrides, SettingsError, mirrors};
 use crate::env;
-use crate::source::{Origin, Strictness};
+use crate::source::{SettingOrigin, Strictness};
 
 /// The settings for a command that works directly on the store: the store and the organization. No
 /// secrets are needed or created.
@@ -18,7 +18,7 @@ pub struct StoreSettings {
     /// The organization.
     pub org_id: OrgId,
     /// Where the store is configured.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 impl StoreSettings {
@@ -30,7 +30,7 @@ impl StoreSettings {
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
         let mut mistakes = Vec::new();
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
-        let mut reader = Reader::new(&source, mistakes);
+        let mut reader = SettingsReader::new(&source, mistakes);
         let store = reader.store();
         match store {
             Some(store) if reader.mistakes.is_empty() => Ok(store),
@@ -57,7 +57,7 @@ impl MirrorSettings {
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
         let mut mistakes = Vec::new();
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
-        let mut reader = Reader::new(&source, mistakes);
+        let mut reader = SettingsReader::new(&source, mistakes);
         let store = reader.store();
         let dev_mode = reader.value(&env::DEV_MODE).unwrap_or_default();
         let forge_host = reader.value(&env::FORGE_HOST);

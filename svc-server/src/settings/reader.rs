@@ -8,12 +8,12 @@ use crate::env::{self, Setting};
 use crate::source::{Source, data_folder};
 
 /// Reads settings, and collects errors.
-pub(super) struct Reader<'s> {
+pub(super) struct SettingsReader<'s> {
     pub(super) source: &'s Source,
     pub(super) mistakes: Vec<String>,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> SettingsReader<'s> {
     /// Returns a reader that adds to the errors found so far.
     pub(super) fn new(source: &'s Source, mistakes: Vec<String>) -> Self {
         Self { source, mistakes }

@@ -6,13 +6,13 @@ use percent_encoding::percent_decode_str;
 use secrecy::ExposeSecret as _;
 use svc_engine::capture::redaction;
 
-use super::secrets::Secrets;
+use super::secrets::SecretSettings;
 use crate::env;
 use crate::source::Source;
 
 /// Returns every secret in the settings: the tokens, the webhook secrets, the clone tokens, and the
 /// database password.
-pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets {
+pub(super) fn secrets(source: &Source, secrets: &SecretSettings) -> redaction::Secrets {
     // An unreadable setting is reported where it is used.
     let text = |name| source.get(name).ok().flatten();
     let fetched_with = text(env::FORGE_CLONE_TOKENS.name)
@@ -81,7 +81,7 @@ mod tests {
                 r#"{"git.example":"clone-clone-clone","other.example":"me:fetch-fetch"}"#,
             ),
         ]);
-        let given = Secrets {
+        let given = SecretSettings {
             operator: SecretString::from("operator-operator"),
             ingest: [("a".to_owned(), SecretString::from("ingest-ingest"))].into(),
             retrieval: Some(SecretString::from("retrieval-retrieval")),

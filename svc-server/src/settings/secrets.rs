@@ -7,7 +7,7 @@ use svc_model::grant::TokenName;
 use svc_model::limit;
 
 use super::Grant;
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use crate::env;
 
 /// Words that are placeholders rather than secrets.
@@ -23,7 +23,7 @@ const PLACEHOLDERS: [&str; 8] = [
 ];
 
 /// The secrets, checked against each other.
-pub(super) struct Secrets {
+pub(super) struct SecretSettings {
     pub(super) operator: SecretString,
     pub(super) ingest: BTreeMap<String, SecretString>,
     pub(super) retrieval: Option<SecretString>,
@@ -33,8 +33,8 @@ pub(super) struct Secrets {
     pub(super) webhook: Vec<SecretString>,
 }
 
-impl Secrets {
-    pub(super) fn read(reader: &mut Reader<'_>, dev_mode: bool) -> Self {
+impl SecretSettings {
+    pub(super) fn read(reader: &mut SettingsReader<'_>, dev_mode: bool) -> Self {
         let operator = reader.secret(&env::OPERATOR_TOKEN);
         let webhook = reader.secret(&env::FORGE_WEBHOOK_SECRET);
         let webhook_previous = reader.secret(&env::FORGE_WEBHOOK_SECRET_PREVIOUS);
@@ -126,7 +126,7 @@ impl Secrets {
         }
     }
 
-    pub(super) fn check_retrieval(&self, reader: &mut Reader<'_>, grant: &Grant) {
+    pub(super) fn check_retrieval(&self, reader: &mut SettingsReader<'_>, grant: &Grant) {
         let sessions = reader.source.is_given(env::RETRIEVAL_SESSION_ID.name)
             || reader.source.is_given(env::RETRIEVAL_SESSION_IDS.name);
         match (&self.retrieval, grant) {
@@ -158,7 +158,7 @@ enum Characters {
 }
 
 fn check(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     name: &str,
     secret: Option<&SecretString>,
     characters: Characters,

@@ -5,7 +5,7 @@ use svc_engine::store::DatabaseUrl;
 use super::Overrides;
 use crate::embedded;
 use crate::env::{self, Variable};
-use crate::source::{Origin, Source, Strictness, config_folder};
+use crate::source::{SettingOrigin, Source, Strictness, config_folder};
 
 /// A setting of the server: its value in this process, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct ShownSetting {
     /// Whether it is a secret.
     pub secret: bool,
     /// The origin of the value.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The flag, variable or file that sets it. `None` for a default.
     pub given_by: Option<String>,
 }
@@ -45,11 +45,11 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }
         Some(value) if !variable.secret => Some(value),
-        None if origin == Origin::Default && variable.name == env::DATABASE_URL.name => {
+        None if origin == SettingOrigin::Default && variable.name == env::DATABASE_URL.name => {
             let database = embedded::default_database();
             Some(database.map_or_else(|| "none".to_owned(), |database| database.shown()))
         }
-        None if origin == Origin::Default => Some(variable.default.replace('`', "")),
+        None if origin == SettingOrigin::Default => Some(variable.default.replace('`', "")),
         Some(_) | None => None,
     };
     ShownSetting {
@@ -58,13 +58,13 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
         secret: variable.secret,
         origin,
         given_by: match origin {
-            Origin::Flag => Some("flag".to_owned()),
-            Origin::Environment => Some(source.variable_of(variable)),
-            Origin::File => {
+            SettingOrigin::Flag => Some("flag".to_owned()),
+            SettingOrigin::Environment => Some(source.variable_of(variable)),
+            SettingOrigin::File => {
                 let file = config_folder().map(|folder| folder.join("config.toml"));
                 file.map(|file| file.display().to_string())
             }
-            Origin::Default => None,
+            SettingOrigin::Default => None,
         },
     }
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(listen.given_by.as_deref(), Some("SVC_LISTEN"));
         let token = of("SVC_OPERATOR_TOKEN");
         assert_eq!((token.value, token.secret), (None, true));
-        assert_eq!(token.origin, Origin::Environment);
+        assert_eq!(token.origin, SettingOrigin::Environment);
         let unreadable = of("SVC_RETRIEVAL_TOKEN");
         assert_eq!(
             unreadable.given_by.as_deref(),
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(organization.value.as_deref(), Some("default"));
         assert_eq!(
             (organization.origin, organization.given_by),
-            (Origin::Default, None)
+            (SettingOrigin::Default, None)
         );
         assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     }

@@ -7,7 +7,7 @@ use svc_model::json::{Json, Object, Text};
 use toml::de::{DeTable, DeValue};
 
 use super::names;
-use crate::env::{self, Form};
+use crate::env::{self, SettingForm};
 
 /// Reads the settings in a file, by key. Lists and tables become JSON text, as in variables. Errors
 /// are added to `mistakes` without values, and the places of the keys to `places`, for errors that
@@ -57,20 +57,20 @@ pub(super) fn read(
     settings
 }
 
-fn form_of(key: &str) -> Form {
+fn form_of(key: &str) -> SettingForm {
     let variable = env::ALL.iter().find(|variable| variable.key() == key);
-    variable.map_or(Form::Text, |variable| variable.form)
+    variable.map_or(SettingForm::Text, |variable| variable.form)
 }
 
 /// Returns a value in the form that its variable has.
-fn setting(form: Form, value: DeValue<'_>) -> Result<String, &'static str> {
+fn setting(form: SettingForm, value: DeValue<'_>) -> Result<String, &'static str> {
     let (accepted, expected) = match form {
-        Form::Text => (false, "must be a text, a number, true or false"),
-        Form::List => (
+        SettingForm::Text => (false, "must be a text, a number, true or false"),
+        SettingForm::List => (
             matches!(value, DeValue::Array(_)),
             "must be a list of texts",
         ),
-        Form::Table => (
+        SettingForm::Table => (
             matches!(value, DeValue::Table(_)),
             "must be a table of texts",
         ),

@@ -17,7 +17,7 @@ const SECRET_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The origin of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// On the command line.
     Flag,
     /// In the environment.
@@ -39,14 +39,14 @@ pub(crate) struct Source {
     /// Generated settings.
     embedded: BTreeMap<&'static str, String>,
     /// What the files of secrets held. Each is read once, because a pipe holds its secret only once.
-    secrets: RefCell<BTreeMap<String, Result<String, Unreadable>>>,
+    secrets: RefCell<BTreeMap<String, Result<String, UnreadableSetting>>>,
     /// Whether settings that are not set might have been generated if nothing else had been wrong.
     unprovided: bool,
 }
 
 /// Why a setting cannot be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable(pub(crate) String);
+pub(crate) struct UnreadableSetting(pub(crate) String);
 
 impl Source {
     /// Reads the environment and the configuration file of this process, and collects errors.
@@ -108,7 +108,8 @@ impl Source {
     pub(crate) fn shown(&self, name: &str) -> String {
         // The name of a token may follow in brackets.
         let (variable, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
-        let Some(known) = env::find(variable).filter(|_| self.origin(variable) == Origin::File)
+        let Some(known) =
+            env::find(variable).filter(|_| self.origin(variable) == SettingOrigin::File)
         else {
             return name.to_owned();
         };
@@ -126,21 +127,21 @@ impl Source {
     }
 
     /// Returns the origin of a setting. A variable that names an unreadable file counts too.
-    pub(crate) fn origin(&self, name: &str) -> Origin {
+    pub(crate) fn origin(&self, name: &str) -> SettingOrigin {
         let is_set = |value: &String| counts(name, value);
         let variable = env::find(name);
         let file = variable.and_then(env::Variable::file_variable);
         let in_environment = |name: &str| self.environment.get(name).is_some_and(is_set);
         if self.flags.get(name).is_some_and(is_set) {
-            Origin::Flag
+            SettingOrigin::Flag
         } else if in_environment(name) || file.is_some_and(|file| in_environment(&file)) {
-            Origin::Environment
+            SettingOrigin::Environment
         } else if variable
             .is_some_and(|variable| self.file.get(&variable.key()).is_some_and(is_set))
         {
-            Origin::File
+            SettingOrigin::File
         } else {
-            Origin::Default
+            SettingOrigin::Default
         }
     }
 
@@ -154,7 +155,7 @@ impl Source {
     }
 
     /// Returns a setting. An empty value counts as unset, unless it switches the setting off.
-    pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Unreadable> {
+    pub(crate) fn get(&self, name: &str) -> Result<Option<String>, UnreadableSetting> {
         let given = |value: &String| counts(name, value).then(|| value.clone());
         if let Some(value) = self.flags.get(name).and_then(given) {
             return Ok(Some(value));
@@ -168,7 +169,7 @@ impl Source {
         if let Some((path, file)) = file {
             let read = || {
                 let text = secret_in(&path).map_err(|error| {
-                    Unreadable(format!("{file} names a file that cannot be read: {error}"))
+                    UnreadableSetting(format!("{file} names a file that cannot be read: {error}"))
                 })?;
                 Ok(text.trim_end_matches(['\r', '\n']).to_owned())
             };
@@ -257,7 +258,7 @@ mod tests {
         let mut source = Source::of(&[("SVC_MIRROR_PATH", "")]);
         source.file.insert("mirror_path".into(), "/m".into());
         assert_eq!(source.get("SVC_MIRROR_PATH"), Ok(Some(String::new())));
-        assert_eq!(source.origin("SVC_MIRROR_PATH"), Origin::Environment);
+        assert_eq!(source.origin("SVC_MIRROR_PATH"), SettingOrigin::Environment);
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod traffic;
 
 use std::time::Duration;
 
-use self::stage::Reported;
-use crate::cohort::{Cohort, Shape, Texts};
+use self::stage::ReportedCohort;
+use crate::cohort::{Cohort, CohortShape, Texts};
 use crate::population::Population;
 use crate::process::Memory;
 use crate::report::{Goal, Report, Unit, grouped, median};
@@ -37,8 +37,8 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
 
 /// Measures a small team's month, without mirrors.
 fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
-    let cohort = Cohort::new(Shape::SMALL)?;
-    let reported = Reported::write(bench, backend, cohort, report)?;
+    let cohort = Cohort::new(CohortShape::SMALL)?;
+    let reported = ReportedCohort::write(bench, backend, cohort, report)?;
     let calls = grouped(cohort.shape.all_calls() as f64);
     for name in REPORTS {
         let mut cold = Vec::new();
@@ -61,8 +61,8 @@ fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fai
 /// Measures as much as a report accepts, first alone in an organization and then in one of half a
 /// year.
 fn large(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
-    let cohort = Cohort::new(Shape::LARGE.share(bench.arguments.population))?;
-    let mut reported = Reported::write(bench, backend, cohort, report)?;
+    let cohort = Cohort::new(CohortShape::LARGE.share(bench.arguments.population))?;
+    let mut reported = ReportedCohort::write(bench, backend, cohort, report)?;
     reported.mirror(bench, report)?;
     let alone = both(&reported, report, "")?;
     let population = Population::new(bench.arguments.population)?;
@@ -89,17 +89,17 @@ fn large(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Fai
 }
 
 /// The measurements of a report.
-struct Measured {
+struct MeasuredReport {
     body: Vec<u8>,
     warm: Duration,
 }
 
 /// Measures both reports, cold and warm, and their memory.
 fn both(
-    reported: &Reported<'_>,
+    reported: &ReportedCohort<'_>,
     report: &mut Report,
     when: &str,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<MeasuredReport>, Failure> {
     let mut measured = Vec::new();
     for name in REPORTS {
         let mut cold = Vec::new();
@@ -126,7 +126,7 @@ fn both(
         let warm = median(reported.several(&server, name, WARM)?);
         let figure = format!("{name}, warm{when}");
         report.milliseconds(&figure, warm, Goal::AtMost(500.0));
-        measured.push(Measured { body, warm });
+        measured.push(MeasuredReport { body, warm });
     }
     let memory = Memory::of(server.id())?;
     let mebibytes = |bytes: u64| bytes as f64 / MEBIBYTE;
@@ -148,7 +148,7 @@ fn both(
 
 /// Asks about commits, both the cohort's and others.
 fn commits(
-    reported: &Reported<'_>,
+    reported: &ReportedCohort<'_>,
     population: &Population,
     report: &mut Report,
 ) -> Result<(), Failure> {
@@ -160,7 +160,7 @@ fn commits(
             population.some_observed_commits(SHORT),
         ),
     ] {
-        let times = Reported::commits(&server, &commits)?;
+        let times = ReportedCohort::commits(&server, &commits)?;
         let worst = times.iter().max().copied().unwrap_or_default();
         report.milliseconds(name, median(times), Goal::AtMost(30.0));
         report.milliseconds(&format!("{name}, slowest"), worst, Goal::None);
@@ -172,11 +172,11 @@ fn commits(
 /// pushed in that hour.
 fn dense(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     for (texts, how) in [(Texts::Ordinary, "dense"), (Texts::Alike, "dense, alike")] {
-        let shape = Shape {
+        let shape = CohortShape {
             texts,
-            ..Shape::DENSE.share(bench.arguments.population)
+            ..CohortShape::DENSE.share(bench.arguments.population)
         };
-        let mut reported = Reported::write(bench, backend, Cohort::new(shape)?, report)?;
+        let mut reported = ReportedCohort::write(bench, backend, Cohort::new(shape)?, report)?;
         reported.mirror(bench, report)?;
         for name in REPORTS {
             let server = reported.stage.start()?;

@@ -21,13 +21,13 @@ const ZEROS: &str = "0000000000000000000000000000000000000000";
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A cohort that reports can cover.
-pub(super) struct Reported<'b> {
+pub(super) struct ReportedCohort<'b> {
     pub(super) cohort: Cohort,
     pub(super) stage: Stage<'b>,
     forge: Forge,
 }
 
-impl<'b> Reported<'b> {
+impl<'b> ReportedCohort<'b> {
     /// Creates the repositories and writes the facts.
     pub(super) fn write(
         bench: &'b Bench,

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::REPORTS;
-use super::stage::Reported;
+use super::stage::ReportedCohort;
 use crate::Failure;
-use crate::generator::{Counts, Window, play};
+use crate::generator::{WindowCounts, Window, play};
 use crate::http::{Client, Reply};
 use crate::process::Server;
 use crate::report::{Goal, Report, Unit};
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Sends calls to a server that does nothing else, and to one that makes one report after another.
 pub(super) fn measure(
     bench: &Bench,
-    reported: &Reported<'_>,
+    reported: &ReportedCohort<'_>,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let server = reported.stage.start()?;
@@ -32,7 +32,7 @@ pub(super) fn measure(
     }
     let quiet = ingest(bench, &server)?;
     let stop = AtomicBool::new(false);
-    let (busy, reports) = thread::scope(|scope| -> Result<(Counts, u64), Failure> {
+    let (busy, reports) = thread::scope(|scope| -> Result<(WindowCounts, u64), Failure> {
         let asking = scope.spawn(|| -> Result<u64, Failure> {
             let mut reports = 0;
             while !stop.load(Ordering::Relaxed) {
@@ -64,7 +64,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-fn ingest(bench: &Bench, server: &Server) -> Result<Counts, Failure> {
+fn ingest(bench: &Bench, server: &Server) -> Result<WindowCounts, Failure> {
     let begin = Instant::now() + Duration::from_secs_f64(bench.arguments.warm_up.max(0.1));
     let window = Window {
         begin,
@@ -77,7 +77,7 @@ fn ingest(bench: &Bench, server: &Server) -> Result<Counts, Failure> {
 /// Asks for a report, whatever its answer, and meanwhile keeps asking for something short. Returns
 /// the answer and the slowest of the short ones.
 pub(super) fn beside(
-    reported: &Reported<'_>,
+    reported: &ReportedCohort<'_>,
     server: &Server,
     name: &str,
 ) -> Result<(Reply, Duration), Failure> {

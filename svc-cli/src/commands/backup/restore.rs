@@ -29,7 +29,7 @@ pub(crate) struct Restore {
 
 /// What was restored, for programs.
 #[derive(Debug, Serialize)]
-struct Done {
+struct RestoreResult {
     store: String,
     replaced: Option<String>,
     mirrors_restored: u64,
@@ -68,7 +68,7 @@ impl Restore {
             None => "in_use",
         });
         let bytes_left = restored.bytes_left.as_ref().map(bytes_left);
-        let restored = Done {
+        let restored = RestoreResult {
             erased_again: erased_again.filter(|facts| *facts > 0),
             space,
             store: url.shown(),

@@ -23,7 +23,7 @@ pub(crate) struct Backup {
 
 /// The backup, for programs.
 #[derive(Debug, Serialize)]
-struct Taken {
+struct TakenBackup {
     folder: String,
     manifest: Manifest,
 }
@@ -37,7 +37,7 @@ impl Backup {
         let manifest = work::run(output, "backing up", work::REMOVED, |watch| {
             back_up(url, mirrors, &folder, Clock::system().now(), watch)
         })?;
-        let taken = Taken {
+        let taken = TakenBackup {
             folder: folder.display().to_string(),
             manifest,
         };

@@ -26,15 +26,15 @@ pub(crate) struct Verify {
 
 /// What was found, for programs.
 #[derive(Debug, Serialize)]
-struct Verified {
+struct VerifyResult {
     of: String,
     damaged: u64,
-    findings: Vec<Found>,
+    findings: Vec<FindingRow>,
     rows: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Serialize)]
-struct Found {
+struct FindingRow {
     table: String,
     id: Option<String>,
     damage: &'static str,
@@ -67,14 +67,14 @@ impl Verify {
     }
 }
 
-fn verified(of: String, found: Findings) -> Verified {
-    let finding = |finding: Finding| Found {
+fn verified(of: String, found: Findings) -> VerifyResult {
+    let finding = |finding: Finding| FindingRow {
         table: finding.table,
         id: finding.id,
         damage: finding.damage.as_str(),
         detail: finding.detail,
     };
-    Verified {
+    VerifyResult {
         of,
         damaged: found.total,
         findings: found.findings.into_iter().map(finding).collect(),
@@ -82,7 +82,7 @@ fn verified(of: String, found: Findings) -> Verified {
     }
 }
 
-fn render(verified: &Verified) -> String {
+fn render(verified: &VerifyResult) -> String {
     let of = escape(&verified.of);
     if verified.damaged == 0 {
         let (rows, tables): (u64, usize) = (verified.rows.values().sum(), verified.rows.len());

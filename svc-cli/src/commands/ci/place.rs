@@ -22,13 +22,13 @@ pub(super) enum Name {
 
 /// The candidates that a text names, and the attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct CandidateRuns {
     pub(super) candidates: Vec<Candidate>,
     /// The attempt that the page shows.
     pub(super) attempt: Option<i64>,
 }
 
-impl Named {
+impl CandidateRuns {
     fn add(&mut self, provider: CiProvider, name: Name) {
         self.candidates.push(Candidate {
             name,
@@ -39,7 +39,7 @@ impl Named {
 }
 
 /// Parses an id, or the URL of a page about a run or one of its jobs.
-pub(super) fn read(text: &str) -> Named {
+pub(super) fn read(text: &str) -> CandidateRuns {
     let text = text.trim();
     let anything = |name| Candidate {
         name,
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> Named {
         repo: None,
     };
     if RunUrl::new(text).is_err() {
-        return Named {
+        return CandidateRuns {
             candidates: vec![anything(Name::Id(text.to_owned()))],
             attempt: None,
         };
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Named {
     let segments: Vec<String> = segments.map(decoded).collect();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let fragment = text.split_once('#').map(|(_, fragment)| fragment);
-    let mut named = Named::default();
+    let mut named = CandidateRuns::default();
     // The id as it was reported, in any system.
     named.candidates.push(anything(Name::Url(page.to_owned())));
     if host == "buildkite.com" {
@@ -85,7 +85,7 @@ fn after<'s>(segments: &[&'s str], name: &str) -> Option<&'s str> {
 
 /// `OWNER/NAME/actions/runs/ID[/attempts/N][/job/JOB]`, of GitHub and of forges that run its
 /// workflows.
-fn actions(host: &str, segments: &[&str], named: &mut Named) {
+fn actions(host: &str, segments: &[&str], named: &mut CandidateRuns) {
     let Some(run) = after(segments, "runs") else {
         return;
     };
@@ -103,7 +103,7 @@ fn actions(host: &str, segments: &[&str], named: &mut Named) {
 }
 
 /// `GROUP/PROJECT/-/pipelines/ID` and `GROUP/PROJECT/-/jobs/ID`.
-fn gitlab(page: &str, segments: &[&str], named: &mut Named) {
+fn gitlab(page: &str, segments: &[&str], named: &mut CandidateRuns) {
     if let Some(pipeline) = after(segments, "pipelines") {
         // A pipeline's page has subpages, and its jobs have pages of their own.
         named.add(CiProvider::CiB, Name::Id(pipeline.to_owned()));
@@ -118,7 +118,7 @@ fn gitlab(page: &str, segments: &[&str], named: &mut Named) {
 }
 
 /// `job/FOLDER/job/NAME/NUMBER/…`, possibly below the path that Jenkins is served at.
-fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
+fn jenkins(page: &str, segments: &[&str], named: &mut CandidateRuns) {
     let Some(first) = segments.iter().position(|segment| *segment == "job") else {
         return;
     };
@@ -145,7 +145,7 @@ fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
 
 /// `gh/OWNER/NAME/JOB` in reports, and
 /// `pipelines/github/OWNER/NAME/PIPELINE/workflows/WORKFLOW/jobs/JOB` in current page URLs.
-fn circleci(segments: &[&str], named: &mut Named) {
+fn circleci(segments: &[&str], named: &mut CandidateRuns) {
     let project = match segments {
         ["pipelines" | "jobs", vcs, owner, name, ..] | [vcs, owner, name, _, ..] => {
             Some((*vcs, *owner, *name))
@@ -186,7 +186,7 @@ fn circleci(segments: &[&str], named: &mut Named) {
 }
 
 /// `ORGANIZATION/PIPELINE/builds/NUMBER`; a fragment names a job on the page.
-fn buildkite(segments: &[&str], fragment: Option<&str>, named: &mut Named) {
+fn buildkite(segments: &[&str], fragment: Option<&str>, named: &mut CandidateRuns) {
     // The jobs of a build share its URL, so the job in the fragment comes first.
     if let Some(job) = fragment.filter(|job| job.contains('-')) {
         let job = Candidate {

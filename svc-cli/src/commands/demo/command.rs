@@ -12,9 +12,9 @@ use svc_model::evidence::{
 use svc_model::id::InferenceCallId;
 use svc_model::version::Version1;
 
-use super::local::{self, Place};
+use super::local::{self, DemoService};
 use super::planting;
-use super::report::{self, Report};
+use super::report::{self, DemoReport};
 use super::story;
 use crate::commands::{context, evidence};
 use crate::error::CommandError;
@@ -53,7 +53,7 @@ impl Demo {
         })
     }
 
-    async fn show(&self, place: &Place, output: &mut Output) -> Result<(), CommandError> {
+    async fn show(&self, place: &DemoService, output: &mut Output) -> Result<(), CommandError> {
         let client = place.client();
         if !client.is_loopback() && !self.force {
             return Err(CommandError::refused(
@@ -76,7 +76,7 @@ impl Demo {
             .and_then(|discovery| found(&discovery.value))
             .cloned();
         let read = read(client, found).await?;
-        let report = Report {
+        let report = DemoReport {
             server: client.url().to_owned(),
             embedded: place.is_embedded(),
             planted,

@@ -11,7 +11,7 @@ use svc_engine::clock::{Clock, Ids};
 use svc_engine::private;
 use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::time::Instant;
-use svc_server::{Grant, MirrorSettings, Overrides, Running, Settings};
+use svc_server::{Grant, MirrorSettings, Overrides, RunningServer, Settings};
 
 use super::story;
 use crate::commands::service;
@@ -20,19 +20,19 @@ use crate::options::ServiceOptions;
 
 /// A service, and its handle if the demo started it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DemoService {
     client: Client,
-    embedded: Option<Running>,
+    embedded: Option<RunningServer>,
     /// The secret that signs webhooks for the service, if this machine knows it.
     webhook_secret: Option<SecretString>,
-    own: Option<Own>,
+    own: Option<ServiceData>,
     /// How far the clock of a service that the demo started is set back, in microseconds.
     set_back: Arc<AtomicI64>,
 }
 
 /// Where a service that the demo started keeps its data.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Own {
+pub(super) struct ServiceData {
     pub(super) mirrors: PathBuf,
     /// Whether a service on the store finds the mirrors there without a setting.
     #[serde(skip)]
@@ -51,7 +51,7 @@ pub(super) struct Own {
     pub(super) repositories: PathBuf,
 }
 
-impl Place {
+impl DemoService {
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -74,7 +74,7 @@ impl Place {
         self.webhook_secret.as_ref()
     }
 
-    pub(super) const fn own(&self) -> Option<&Own> {
+    pub(super) const fn own(&self) -> Option<&ServiceData> {
         self.own.as_ref()
     }
 
@@ -107,13 +107,13 @@ impl Place {
 pub(super) async fn place(
     options: &ServiceOptions,
     folder: Option<&Path>,
-) -> Result<Place, CommandError> {
+) -> Result<DemoService, CommandError> {
     if folder.is_none() {
         if service::given(options)?.is_some() {
-            return Ok(Place::of_another(service::client(options)?));
+            return Ok(DemoService::of_another(service::client(options)?));
         }
         if let Some(client) = running().await {
-            return Ok(Place::of_another(client));
+            return Ok(DemoService::of_another(client));
         }
     }
     let mut own = own(folder)?;
@@ -124,7 +124,7 @@ pub(super) async fn place(
     let set_back = Arc::default();
     let running = svc_server::start_by(Clock::set_back(Arc::clone(&set_back)), settings).await?;
     let client = service::connect(format!("http://{}", running.address()), token)?;
-    Ok(Place {
+    Ok(DemoService {
         client,
         embedded: Some(running),
         webhook_secret,
@@ -146,7 +146,7 @@ fn webhook_secret() -> Option<SecretString> {
 /// Returns the settings of a service for the demo: those of `svc serve`, but on a free port and
 /// with mirrors of the demo's repository. Unless configured otherwise, they let agents read the
 /// demo's Session; also returns whether they do.
-fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
+fn settings(own: &ServiceData) -> Result<(Settings, bool), CommandError> {
     let overrides = Overrides {
         listen: Some("127.0.0.1:0".to_owned()),
         database_url: own.database_url.clone(),
@@ -179,7 +179,7 @@ fn settings(own: &Own) -> Result<(Settings, bool), CommandError> {
 
 /// Returns where a service that the demo starts keeps its data: all in one folder, or beside the
 /// default store.
-fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
+fn own(folder: Option<&Path>) -> Result<ServiceData, CommandError> {
     let (root, database_url) = match folder {
         Some(folder) => {
             private::create_folder(folder)?;
@@ -206,7 +206,7 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     for folder in [&root, &mirrors, &repositories] {
         private::create_folder(folder)?;
     }
-    Ok(Own {
+    Ok(ServiceData {
         mirrors,
         are_mirrors_found,
         database_url,

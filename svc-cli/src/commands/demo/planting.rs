@@ -15,11 +15,11 @@ use svc_model::open::Open;
 use svc_model::quarantine::{QuarantineReason, QuarantineRequest};
 use svc_model::time::Instant;
 
-use super::local::{self, Place};
+use super::local::{self, DemoService};
 use super::organization::{
     Organization, REPOSITORY, Step, Timeline, first_session, quarantined_session, repository,
 };
-use super::report::{Delivered, Planted, PlantedOrganization};
+use super::report::{DeliveredFacts, PlantedFacts, PlantedOrganization};
 use super::story;
 use crate::commands::evidence;
 use crate::error::CommandError;
@@ -32,8 +32,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const REASON: &str = "svc demo: what a quarantined call looks like";
 
 /// Delivers the story of one Session.
-pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
-    let mut planted = Planted::default();
+pub(super) async fn session(client: &Client) -> Result<PlantedFacts, CommandError> {
+    let mut planted = PlantedFacts::default();
     for call in story::calls() {
         planted.calls.count(deliver(client, &call).await?);
     }
@@ -45,7 +45,7 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
 }
 
 /// Delivers all evidence about the organization.
-pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
+pub(super) async fn organization(place: &DemoService) -> Result<PlantedOrganization, CommandError> {
     let client = place.client();
     let begun = begun(client).await;
     let timeline = begun.map_or_else(
@@ -57,9 +57,9 @@ pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, C
         repository: REPOSITORY,
         sessions: organization.sessions,
         commit: organization.commit.clone(),
-        calls: Delivered::default(),
-        ci_outcomes: Delivered::default(),
-        webhooks: Delivered::default(),
+        calls: DeliveredFacts::default(),
+        ci_outcomes: DeliveredFacts::default(),
+        webhooks: DeliveredFacts::default(),
         decisions_and_edits: 0,
         commits_with_a_session: 0,
         mirrored: false,
@@ -158,7 +158,7 @@ async fn begun(client: &Client) -> Option<Instant> {
 
 /// Returns the folder for the repository. It is kept, so that the same repository is fetched when
 /// the demo is loaded again.
-fn folder(place: &Place) -> Result<PathBuf, CommandError> {
+fn folder(place: &DemoService) -> Result<PathBuf, CommandError> {
     let folder = match place.own() {
         Some(own) => own.repositories.clone(),
         None => local::data()?.join("demo"),
@@ -179,7 +179,7 @@ pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
 }
 
 /// Waits until the mirror has read all pushes.
-async fn until_read(place: &Place) {
+async fn until_read(place: &DemoService) {
     let begun = Moment::now();
     while !place.has_read_all_pushes().await && begun.elapsed() < MIRROR_MAX {
         tokio::time::sleep(LOOK).await;
@@ -188,7 +188,7 @@ async fn until_read(place: &Place) {
 
 /// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a
 /// service that may not fetch from a folder. Returns how many notes it has read.
-async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
+async fn observed(place: &DemoService, wanted: u64) -> Result<u64, CommandError> {
     let begun = Moment::now();
     loop {
         let facts = place.client().facts().await?;

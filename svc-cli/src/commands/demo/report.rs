@@ -4,32 +4,32 @@ use serde::Serialize;
 use svc_model::context::DiscoveryResult;
 use svc_model::evidence::EvidenceRead;
 
-use super::local::Own;
+use super::local::ServiceData;
 use super::story;
 use crate::commands::{context, evidence};
 use crate::output::{Exact, escape, program, quote, reference};
 
 /// The whole demo.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct DemoReport {
     pub(super) server: String,
     pub(super) embedded: bool,
-    pub(super) planted: Planted,
+    pub(super) planted: PlantedFacts,
     pub(super) organization: Option<PlantedOrganization>,
     /// Whether the organization was left out because the store has other Sessions.
     pub(super) has_others: bool,
     /// Where a service that the demo started keeps its data.
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<ServiceData>,
     pub(super) discovery: Option<Exact<DiscoveryResult>>,
     pub(super) read: Exact<EvidenceRead>,
 }
 
 /// How much of the story was delivered.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Planted {
-    pub(super) calls: Delivered,
+pub(super) struct PlantedFacts {
+    pub(super) calls: DeliveredFacts,
     pub(super) decisions: u64,
-    pub(super) ci_outcomes: Delivered,
+    pub(super) ci_outcomes: DeliveredFacts,
 }
 
 /// How much of the organization was delivered.
@@ -37,10 +37,10 @@ pub(super) struct Planted {
 pub(super) struct PlantedOrganization {
     pub(super) repository: &'static str,
     pub(super) sessions: usize,
-    pub(super) calls: Delivered,
+    pub(super) calls: DeliveredFacts,
     pub(super) decisions_and_edits: usize,
-    pub(super) webhooks: Delivered,
-    pub(super) ci_outcomes: Delivered,
+    pub(super) webhooks: DeliveredFacts,
+    pub(super) ci_outcomes: DeliveredFacts,
     /// The links from Sessions to commits in the whole store.
     pub(super) commits_with_a_session: u64,
     /// Whether the service has a mirror of the repository.
@@ -51,12 +51,12 @@ pub(super) struct PlantedOrganization {
 
 /// How many facts there are now, and how many of them are new.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Delivered {
+pub(super) struct DeliveredFacts {
     total: u64,
     stored: u64,
 }
 
-impl Delivered {
+impl DeliveredFacts {
     pub(super) fn is_new(&self) -> bool {
         self.stored > 0
     }
@@ -67,8 +67,8 @@ impl Delivered {
     }
 }
 
-pub(super) fn render(report: &Report) -> String {
-    let Planted {
+pub(super) fn render(report: &DemoReport) -> String {
+    let PlantedFacts {
         calls,
         decisions,
         ci_outcomes,
@@ -148,7 +148,7 @@ fn render_organization(planted: &PlantedOrganization) -> String {
     )
 }
 
-pub(super) fn next(report: &Report) -> Vec<String> {
+pub(super) fn next(report: &DemoReport) -> Vec<String> {
     if let Some(own) = &report.own {
         return next_of_own(own, report.organization.is_some());
     }
@@ -168,7 +168,7 @@ pub(super) fn next(report: &Report) -> Vec<String> {
 
 /// Returns the command that lets an agent ask: the set-up of an agent, if agents may already find
 /// the story, or else the grant.
-fn for_agents(report: &Report) -> String {
+fn for_agents(report: &DemoReport) -> String {
     if report.discovery.is_some() {
         "svc install mcp-claude-code".to_owned()
     } else {
@@ -178,7 +178,7 @@ fn for_agents(report: &Report) -> String {
 
 /// Returns the commands to run once the demo's own service has stopped. The first one starts a
 /// service; reports read the store and the mirrors directly.
-fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
+fn next_of_own(own: &ServiceData, has_organization: bool) -> Vec<String> {
     let mirrors = own.mirrors.display().to_string();
     let (set_mirrors, mirror_option) = if own.are_mirrors_found {
         (String::new(), String::new())
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn only_settings_that_are_needed_and_valid_are_suggested() {
         let first = |can_retrieve, are_mirrors_found| {
-            let own = Own {
+            let own = ServiceData {
                 mirrors: "/m".into(),
                 are_mirrors_found,
                 database_url: None,

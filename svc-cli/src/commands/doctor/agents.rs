@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use svc_model::json::Json;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::output::escape;
 
 /// An agent: where its configuration is, and what it contains if the agent sends evidence.
@@ -50,7 +50,7 @@ const AGENTS: [Agent; 3] = [
     },
 ];
 
-pub(super) fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<DoctorCheck> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let Some(home) = home.filter(|home| home.is_absolute()) else {
         return Vec::new();
@@ -59,25 +59,25 @@ pub(super) fn checks() -> Vec<Check> {
 }
 
 impl Agent {
-    fn check(&self, home: &Path) -> Check {
+    fn check(&self, home: &Path) -> DoctorCheck {
         let shown = format!("~/{}", self.file);
         match fs::read_to_string(home.join(self.file)) {
             Ok(text) if text.contains(self.sends) => match (self.obstacle)(&text) {
-                None => Check::ok(self.name, format!("{shown} is set up to send")),
+                None => DoctorCheck::ok(self.name, format!("{shown} is set up to send")),
                 Some(obstacle) => {
-                    Check::warning(self.name, format!("{shown}: {obstacle}"), self.install)
+                    DoctorCheck::warning(self.name, format!("{shown}: {obstacle}"), self.install)
                 }
             },
-            Ok(_) => Check::warning(
+            Ok(_) => DoctorCheck::warning(
                 self.name,
                 format!("{shown} is not set up to send"),
                 self.install,
             ),
             // Without this folder, the agent is not used on this machine.
             Err(_) if home.join(self.file).parent().is_some_and(Path::is_dir) => {
-                Check::warning(self.name, format!("{shown} does not exist"), self.install)
+                DoctorCheck::warning(self.name, format!("{shown} does not exist"), self.install)
             }
-            Err(_) => Check::absent(self.name, "not used on this machine"),
+            Err(_) => DoctorCheck::absent(self.name, "not used on this machine"),
         }
     }
 }
@@ -104,7 +104,7 @@ fn of_claude_code(settings: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::State;
+    use crate::commands::doctor::CheckState;
 
     #[test]
     fn settings_of_claude_code_that_prevent_delivery_are_found() {
@@ -137,13 +137,13 @@ mod tests {
     fn an_agent_without_telemetry_settings_is_a_warning() {
         let home = tempfile::tempdir().expect("a folder");
         let [_, codex, _] = &AGENTS;
-        assert_eq!(codex.check(home.path()).state, State::Absent);
+        assert_eq!(codex.check(home.path()).state, CheckState::Absent);
         fs::create_dir(home.path().join(".codex")).expect("a folder");
-        assert_eq!(codex.check(home.path()).state, State::Warning);
+        assert_eq!(codex.check(home.path()).state, CheckState::Warning);
         let file = home.path().join(codex.file);
         fs::write(&file, "model = \"a\"\n").expect("a file");
-        assert_eq!(codex.check(home.path()).state, State::Warning);
+        assert_eq!(codex.check(home.path()).state, CheckState::Warning);
         fs::write(&file, "[otel]\nenvironment = \"production\"\n").expect("a file");
-        assert_eq!(codex.check(home.path()).state, State::Ok);
+        assert_eq!(codex.check(home.path()).state, CheckState::Ok);
     }
 }

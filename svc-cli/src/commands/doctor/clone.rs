@@ -1,25 +1,25 @@
 //! Checks whether commits in the current clone are stamped.
 
-use super::Check;
-use crate::commands::git_hooks::{Fault, Place};
+use super::DoctorCheck;
+use crate::commands::git_hooks::{Fault, HooksFolder};
 use crate::commands::note::{NOTES, repository};
 
-pub(super) fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<DoctorCheck> {
     match repository::is_work_tree() {
         Ok(true) => vec![hooks(), notes()],
-        Ok(false) => vec![Check::absent(
+        Ok(false) => vec![DoctorCheck::absent(
             "clone",
             "this folder is not a git repository",
         )],
-        Err(error) => vec![Check::failed("git", error.message(), "install git")],
+        Err(error) => vec![DoctorCheck::failed("git", error.message(), "install git")],
     }
 }
 
-fn hooks() -> Check {
-    match Place::find().map(|place| (place.faults(), place)) {
-        Ok((faults, _)) if faults.is_empty() => Check::ok("hooks", "commits are stamped"),
-        Ok((faults, place)) => Check::warning("hooks", found(&faults), place.mend()),
-        Err(error) => Check::failed("hooks", error.message(), "svc install git-hooks"),
+fn hooks() -> DoctorCheck {
+    match HooksFolder::find().map(|place| (place.faults(), place)) {
+        Ok((faults, _)) if faults.is_empty() => DoctorCheck::ok("hooks", "commits are stamped"),
+        Ok((faults, place)) => DoctorCheck::warning("hooks", found(&faults), place.mend()),
+        Err(error) => DoctorCheck::failed("hooks", error.message(), "svc install git-hooks"),
     }
 }
 
@@ -49,16 +49,16 @@ fn found(faults: &[(&str, Fault)]) -> String {
     sentences.collect::<Vec<_>>().join("; ")
 }
 
-fn notes() -> Check {
+fn notes() -> DoctorCheck {
     let listed = repository::ask(&["notes", &format!("--ref={NOTES}"), "list"]);
     match listed.map(|notes| notes.unwrap_or_default().lines().count()) {
-        Ok(0) => Check::warning(
+        Ok(0) => DoctorCheck::warning(
             "notes",
             "no commit in this clone has a note",
             "svc note stamp",
         ),
-        Ok(count) => Check::ok("notes", format!("{count} commits have a note in {NOTES}")),
-        Err(error) => Check::failed("notes", error.message(), "git notes list"),
+        Ok(count) => DoctorCheck::ok("notes", format!("{count} commits have a note in {NOTES}")),
+        Err(error) => DoctorCheck::failed("notes", error.message(), "git notes list"),
     }
 }
 

@@ -5,9 +5,9 @@ use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
 use svc_engine::store::{
     self, DatabaseUrl, Ledger, MirrorStatus, Obstacle, SchemaState, StoreError,
 };
-use svc_server::{MirrorSettings, Origin, StoreSettings};
+use svc_server::{MirrorSettings, SettingOrigin, StoreSettings};
 
-use super::{Check, State};
+use super::{CheckState, DoctorCheck};
 use crate::commands::mirror::{MirrorOptions, is_gone, refresh_command};
 use crate::commands::service;
 use crate::credentials::Credentials;
@@ -22,11 +22,11 @@ pub(super) fn checks(
     options: &MirrorOptions,
     service: &ServiceOptions,
     keeps_mirrors: Option<bool>,
-) -> Vec<Check> {
+) -> Vec<DoctorCheck> {
     let settings = match options.settings() {
         Ok(settings) => settings,
         Err(error) => {
-            return vec![Check::failed(
+            return vec![DoctorCheck::failed(
                 "settings",
                 error.message(),
                 "correct this setting",
@@ -38,10 +38,10 @@ pub(super) fn checks(
         Ok(is_there) => is_there,
         Err(error) => return vec![unusable(&url.shown(), &error)],
     };
-    let is_named = settings.store.origin != Origin::Default;
+    let is_named = settings.store.origin != SettingOrigin::Default;
     if !is_there {
         let store = if let Some(service) = svc_server::running_at(url) {
-            Check::failed(
+            DoctorCheck::failed(
                 "store",
                 format!(
                     "{} is gone, and the service at {service} refuses everything",
@@ -50,13 +50,13 @@ pub(super) fn checks(
                 "move the database back, or stop the service and bring it back: svc restore DIR",
             )
         } else if is_named {
-            Check::failed(
+            DoctorCheck::failed(
                 "store",
                 format!("there is no file {}", url.shown()),
                 "name the database in SVC_DATABASE_URL, or bring it back: svc restore DIR",
             )
         } else {
-            Check::absent("store", "none on this machine")
+            DoctorCheck::absent("store", "none on this machine")
         };
         return [store]
             .into_iter()
@@ -64,7 +64,7 @@ pub(super) fn checks(
             .collect();
     }
     if !is_named && let Some(service) = another_service(url, service) {
-        let store = Check::absent(
+        let store = DoctorCheck::absent(
             "store",
             format!(
                 "not checked: {} has another one",
@@ -102,22 +102,22 @@ fn another_service(store: &DatabaseUrl, options: &ServiceOptions) -> Option<Stri
     (own.as_ref() != Some(&asked)).then_some(asked)
 }
 
-fn schema(url: &DatabaseUrl) -> Check {
+fn schema(url: &DatabaseUrl) -> DoctorCheck {
     let shown = url.shown();
     match store::schema_state(url) {
         Ok(SchemaState::AtHead(_)) => match store::check_writing(url) {
-            Ok(()) => Check::ok("store", shown),
+            Ok(()) => DoctorCheck::ok("store", shown),
             Err(error) => unusable(&shown, &error),
         },
         Ok(SchemaState::Absent) => {
-            Check::failed("store", format!("{shown} has no tables"), "svc db upgrade")
+            DoctorCheck::failed("store", format!("{shown} has no tables"), "svc db upgrade")
         }
-        Ok(SchemaState::Behind(_)) => Check::failed(
+        Ok(SchemaState::Behind(_)) => DoctorCheck::failed(
             "store",
             format!("{shown} has an older schema"),
             "svc db upgrade",
         ),
-        Ok(SchemaState::Ahead(_)) => Check::failed(
+        Ok(SchemaState::Ahead(_)) => DoctorCheck::failed(
             "store",
             format!("the schema of {shown} is newer than this svc"),
             "install the version of svc that the store needs",
@@ -127,9 +127,9 @@ fn schema(url: &DatabaseUrl) -> Check {
 }
 
 /// Compares this clock with the database server's. A store that cannot be reached is named elsewhere.
-fn clock(url: &DatabaseUrl) -> Option<Check> {
+fn clock(url: &DatabaseUrl) -> Option<DoctorCheck> {
     match store::check_clock(url, &Clock::system()) {
-        Err(error @ StoreError::Clock(_)) => Some(Check::failed(
+        Err(error @ StoreError::Clock(_)) => Some(DoctorCheck::failed(
             "clock of the store",
             error.to_string(),
             Obstacle::Clock.mend(),
@@ -139,11 +139,11 @@ fn clock(url: &DatabaseUrl) -> Option<Check> {
 }
 
 /// Returns what fails if the last fact was captured ahead of this clock.
-fn captured_ahead(store: &StoreSettings) -> Option<Check> {
+fn captured_ahead(store: &StoreSettings) -> Option<DoctorCheck> {
     let ledger = Ledger::open(&store.url, store.org_id.clone()).ok()?;
     let mut snapshot = ledger.snapshot().ok()?;
     let last = snapshot.captured_ahead_of(Clock::system().now()).ok()??;
-    Some(Check::failed(
+    Some(DoctorCheck::failed(
         "capture times",
         format!(
             "the last fact was captured at {last}, ahead of this clock; until then, every new fact is \
@@ -158,7 +158,7 @@ fn captured_ahead(store: &StoreSettings) -> Option<Check> {
     ))
 }
 
-fn unusable(shown: &str, error: &StoreError) -> Check {
+fn unusable(shown: &str, error: &StoreError) -> DoctorCheck {
     let mend = match error {
         StoreError::MigrationChanged(_) => "install the version of svc that made the store",
         _ => error.obstacle().map_or(
@@ -166,12 +166,12 @@ fn unusable(shown: &str, error: &StoreError) -> Check {
             Obstacle::mend,
         ),
     };
-    Check::failed("store", format!("{shown}: {}", chain(error)), mend)
+    DoctorCheck::failed("store", format!("{shown}: {}", chain(error)), mend)
 }
 
-fn disk(name: &'static str, path: &std::path::Path) -> Check {
+fn disk(name: &'static str, path: &std::path::Path) -> DoctorCheck {
     let Some(free) = free_space(path) else {
-        return Check::absent(name, "the free space is unknown");
+        return DoctorCheck::absent(name, "the free space is unknown");
     };
     #[expect(
         clippy::cast_precision_loss,
@@ -180,9 +180,9 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
     let shown = format!("{:.1} GiB free", free as f64 / (1024.0 * 1024.0 * 1024.0));
     if free < FREE_BYTES_MIN {
         let mend = format!("free some space on the disk of {}", path.display());
-        Check::failed(name, shown, mend)
+        DoctorCheck::failed(name, shown, mend)
     } else {
-        Check::ok(name, shown)
+        DoctorCheck::ok(name, shown)
     }
 }
 
@@ -191,27 +191,29 @@ const KEEP_MIRRORS: &str =
     "start the service with SVC_MIRROR_PATH=FOLDER; on SQLite, without an empty SVC_MIRROR_PATH";
 
 /// Returns a warning if the service says that it keeps no mirrors, whatever earlier servers fetched.
-fn none_kept(keeps: Option<bool>) -> Option<Check> {
+fn none_kept(keeps: Option<bool>) -> Option<DoctorCheck> {
     let found = "the service keeps none, so notes are not read and reports know no commits";
-    (keeps == Some(false)).then(|| Check::warning("mirrors", found, KEEP_MIRRORS))
+    (keeps == Some(false)).then(|| DoctorCheck::warning("mirrors", found, KEEP_MIRRORS))
 }
 
 /// Checks how up to date the mirrors are, according to the store. A service may keep them in a
 /// folder that is not set here.
-fn mirrors(settings: &MirrorSettings, store: &Check, keeps: Option<bool>) -> Check {
+fn mirrors(settings: &MirrorSettings, store: &DoctorCheck, keeps: Option<bool>) -> DoctorCheck {
     let mirrors = match kept(settings) {
         Ok(mirrors) => mirrors,
-        Err(_) if store.state == State::Failed => {
-            return Check::absent("mirrors", "unknown: the store cannot be read");
+        Err(_) if store.state == CheckState::Failed => {
+            return DoctorCheck::absent("mirrors", "unknown: the store cannot be read");
         }
-        Err(error) => return Check::failed("mirrors", error.to_string(), "svc mirror status"),
+        Err(error) => {
+            return DoctorCheck::failed("mirrors", error.to_string(), "svc mirror status");
+        }
     };
     if let Some(none) = none_kept(keeps) {
         return none;
     }
     if keeps.is_none() && settings.mirror.is_none() && mirrors.iter().all(is_new) {
         let found = "none was fetched yet; whether a service keeps any is not known here";
-        return Check::warning("mirrors", found, KEEP_MIRRORS);
+        return DoctorCheck::warning("mirrors", found, KEEP_MIRRORS);
     }
     let failing: Vec<&MirrorStatus> = mirrors
         .iter()
@@ -228,7 +230,7 @@ fn mirrors(settings: &MirrorSettings, store: &Check, keeps: Option<bool>) -> Che
             Some(failure) => failure.mend(&refresh_command(&first.repo)),
             None => "svc mirror status".to_owned(),
         };
-        return Check::failed("mirrors", found, mend);
+        return DoctorCheck::failed("mirrors", found, mend);
     }
     let folder = settings
         .mirror
@@ -241,7 +243,7 @@ fn mirrors(settings: &MirrorSettings, store: &Check, keeps: Option<bool>) -> Che
     if let (Some(first), Some(folder)) = (gone.first(), &folder) {
         let names: Vec<&str> = gone.iter().map(|mirror| &*mirror.repo).collect();
         let names = names.join(", ");
-        return Check::failed(
+        return DoctorCheck::failed(
             "mirrors",
             format!("fetched, but not in {}: {names}", folder.root().display()),
             format!(
@@ -264,7 +266,7 @@ fn mirrors(settings: &MirrorSettings, store: &Check, keeps: Option<bool>) -> Che
         (None, Some(_)) => "; kept by the service, in a folder that is not known here",
         (None, None) => "; whether a service still keeps them is not known here",
     };
-    Check::ok("mirrors", found + whose)
+    DoctorCheck::ok("mirrors", found + whose)
 }
 
 /// Returns whether nobody has tried to fetch a mirror yet.

@@ -25,7 +25,7 @@ pub(crate) struct Doctor {
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum CheckState {
     /// It works.
     Ok,
     /// It works, but something may be missing.
@@ -36,7 +36,7 @@ enum State {
     Absent,
 }
 
-impl State {
+impl CheckState {
     const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -49,20 +49,20 @@ impl State {
 
 /// One check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    state: State,
+    state: CheckState,
     found: String,
     /// The command or change that fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self {
             name,
-            state: State::Ok,
+            state: CheckState::Ok,
             found: found.into(),
             mend: None,
         }
@@ -70,14 +70,14 @@ impl Check {
 
     fn absent(name: &'static str, found: impl Into<String>) -> Self {
         Self {
-            state: State::Absent,
+            state: CheckState::Absent,
             ..Self::ok(name, found)
         }
     }
 
     fn warning(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
-            state: State::Warning,
+            state: CheckState::Warning,
             mend: Some(mend.into()),
             ..Self::ok(name, found)
         }
@@ -85,7 +85,7 @@ impl Check {
 
     fn failed(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
-            state: State::Failed,
+            state: CheckState::Failed,
             ..Self::warning(name, found, mend)
         }
     }
@@ -95,7 +95,7 @@ impl Check {
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     failed: usize,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 impl Doctor {
@@ -104,7 +104,9 @@ impl Doctor {
         checks.extend(local::checks(&self.mirror, &self.service, keeps_mirrors));
         checks.extend(clone::checks());
         checks.extend(agents::checks());
-        let failed = checks.iter().filter(|check| check.state == State::Failed);
+        let failed = checks
+            .iter()
+            .filter(|check| check.state == CheckState::Failed);
         let diagnosis = Diagnosis {
             failed: failed.count(),
             checks,
@@ -145,9 +147,9 @@ mod tests {
         let diagnosis = Diagnosis {
             failed: 1,
             checks: vec![
-                Check::ok("service", "https://svc.example"),
-                Check::failed("token", "it is unknown", "svc login https://svc.example"),
-                Check::absent("codex", "no configuration"),
+                DoctorCheck::ok("service", "https://svc.example"),
+                DoctorCheck::failed("token", "it is unknown", "svc login https://svc.example"),
+                DoctorCheck::absent("codex", "no configuration"),
             ],
         };
         assert_eq!(

@@ -12,7 +12,7 @@ use svc_model::open::Open;
 use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
 
-use super::Check;
+use super::DoctorCheck;
 use crate::commands::service;
 use crate::credentials::{PRIVATE, Role};
 use crate::error::CommandError;
@@ -27,7 +27,7 @@ const STORE_MEND: &str = "the service's log says why (store.unavailable): check 
     replaced under the running service, restart the service";
 
 /// Also returns whether the service keeps mirrors, if it says so.
-pub(super) fn checks(options: &ServiceOptions) -> (Vec<Check>, Option<bool>) {
+pub(super) fn checks(options: &ServiceOptions) -> (Vec<DoctorCheck>, Option<bool>) {
     let client = match service::client(options) {
         // Each check looks once. With retries, every one of them would wait several times for a
         // database that hangs.
@@ -47,12 +47,15 @@ pub(super) fn checks(options: &ServiceOptions) -> (Vec<Check>, Option<bool>) {
                 Ok(_) => "correct SVC_URL or --url".to_owned(),
                 Err(_) => "set SVC_URL to the URL of the service".to_owned(),
             };
-            return (vec![Check::failed("service", error.message(), mend)], None);
+            return (
+                vec![DoctorCheck::failed("service", error.message(), mend)],
+                None,
+            );
         }
     };
     let checks = service::block_on(async { Ok(asked(&client).await) });
     checks.unwrap_or_else(|error: CommandError| {
-        let failed = Check::failed("service", error.message(), "svc doctor");
+        let failed = DoctorCheck::failed("service", error.message(), "svc doctor");
         (vec![failed], None)
     })
 }
@@ -70,7 +73,7 @@ fn token_mend(url: &str) -> String {
 }
 
 /// Checks whether the service answers at all, when this shell has no token for it.
-fn without_token(options: &ServiceOptions, error: &CommandError) -> Vec<Check> {
+fn without_token(options: &ServiceOptions, error: &CommandError) -> Vec<DoctorCheck> {
     let checks = service::block_on(async {
         let client = service::anonymous(options)?.with_retry(RetryPolicy::none());
         let mut checks = match answers(&client).await {
@@ -78,21 +81,25 @@ fn without_token(options: &ServiceOptions, error: &CommandError) -> Vec<Check> {
             Err(check) => return Ok(vec![check]),
         };
         let login = service::login(client.url(), Role::Operator);
-        checks.push(Check::failed("token", error.message(), login));
+        checks.push(DoctorCheck::failed("token", error.message(), login));
         Ok(checks)
     });
     checks.unwrap_or_else(|error: CommandError| {
-        vec![Check::failed("service", error.message(), "svc doctor")]
+        vec![DoctorCheck::failed(
+            "service",
+            error.message(),
+            "svc doctor",
+        )]
     })
 }
 
 /// Checks whether the service answers, its version and its clock; or returns why it does not.
-async fn answers(client: &Client) -> Result<Vec<Check>, Check> {
+async fn answers(client: &Client) -> Result<Vec<DoctorCheck>, DoctorCheck> {
     let (traced, trace) = client.traced();
     let url = client.url();
     match traced.health().await {
         Ok(health) => Ok(vec![
-            Check::ok("service", url),
+            DoctorCheck::ok("service", url),
             version(&health.version),
             clock(trace.last().and_then(|attempt| attempt.answered_at)),
         ]),
@@ -102,12 +109,16 @@ async fn answers(client: &Client) -> Result<Vec<Check>, Check> {
             } else {
                 format!("curl --fail-with-body {}/health", url.trim_end_matches('/'))
             };
-            Err(Check::failed("service", format!("{url}: {error}"), mend))
+            Err(DoctorCheck::failed(
+                "service",
+                format!("{url}: {error}"),
+                mend,
+            ))
         }
     }
 }
 
-async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
+async fn asked(client: &Client) -> (Vec<DoctorCheck>, Option<bool>) {
     let url = client.url().to_owned();
     let mut checks = match answers(client).await {
         Ok(checks) => checks,
@@ -116,7 +127,11 @@ async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
     let probe = match client.me().await {
         Ok(probe) => probe,
         Err(error) => {
-            checks.push(Check::failed("token", error.to_string(), token_mend(&url)));
+            checks.push(DoctorCheck::failed(
+                "token",
+                error.to_string(),
+                token_mend(&url),
+            ));
             return (checks, None);
         }
     };
@@ -127,10 +142,10 @@ async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
     );
     let is_operator = probe.authority == Open::Known(Authority::Operator);
     checks.push(if is_operator {
-        Check::ok("token", whose)
+        DoctorCheck::ok("token", whose)
     } else {
         let mend = token_mend(&url);
-        Check::warning("token", format!("{whose}: not an operator token"), mend)
+        DoctorCheck::warning("token", format!("{whose}: not an operator token"), mend)
     });
     checks.push(logs(client, "logs as JSON", LogsRequest::Json(empty_export())).await);
     // An export without records is an empty message.
@@ -154,18 +169,18 @@ async fn asked(client: &Client) -> (Vec<Check>, Option<bool>) {
                     ErrorKind::StoreUnavailable | ErrorKind::TimedOut => STORE_MEND,
                     _ => "look again: svc doctor; if it stays, the log of the service says why",
                 };
-                checks.push(Check::failed("capture", error.to_string(), mend));
+                checks.push(DoctorCheck::failed("capture", error.to_string(), mend));
             }
         }
     }
     (checks, keeps_mirrors)
 }
 
-fn version(version: &str) -> Check {
+fn version(version: &str) -> DoctorCheck {
     if version == SERVICE_VERSION {
-        Check::ok("version", version)
+        DoctorCheck::ok("version", version)
     } else {
-        Check::warning(
+        DoctorCheck::warning(
             "version",
             format!("the service is version {version}, this program is {SERVICE_VERSION}"),
             format!("install svc {version} here, or {SERVICE_VERSION} there"),
@@ -174,19 +189,19 @@ fn version(version: &str) -> Check {
 }
 
 /// Compares this clock with the service's, from the date of its answer.
-fn clock(answered_at: Option<SystemTime>) -> Check {
+fn clock(answered_at: Option<SystemTime>) -> DoctorCheck {
     let Some(answered_at) = answered_at else {
-        return Check::absent("clock", "the service's time is unknown");
+        return DoctorCheck::absent("clock", "the service's time is unknown");
     };
     let seconds = match SystemTime::now().duration_since(answered_at) {
         Ok(behind) => i64::try_from(behind.as_secs()).unwrap_or(i64::MAX),
         Err(ahead) => -i64::try_from(ahead.duration().as_secs()).unwrap_or(i64::MAX),
     };
     if seconds.abs() <= SKEW_SECONDS_MAX {
-        return Check::ok("clock", "within a minute of the service");
+        return DoctorCheck::ok("clock", "within a minute of the service");
     }
     let how = if seconds > 0 { "ahead of" } else { "behind" };
-    Check::failed(
+    DoctorCheck::failed(
         "clock",
         format!("{} s {how} the service's", seconds.abs()),
         "set the clocks of both machines by NTP: timedatectl set-ntp true",
@@ -199,11 +214,11 @@ fn empty_export() -> Object {
 
 /// Sends an export without records. No fact is stored, but the service records the delivery, so the
 /// answer shows whether deliveries can be stored.
-async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check {
+async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> DoctorCheck {
     match client.ingest_logs(&export).await {
-        Ok(_) => Check::ok(name, "received"),
+        Ok(_) => DoctorCheck::ok(name, "received"),
         Err(error) if error.is_denied() => {
-            Check::absent(name, "this token may not send; senders use an ingest token")
+            DoctorCheck::absent(name, "this token may not send; senders use an ingest token")
         }
         // In protobuf, the service has no word for its store; and one that hangs answers nothing in time.
         Err(error)
@@ -214,14 +229,14 @@ async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check
                     | ErrorKind::TimedOut
             ) =>
         {
-            Check::failed(name, error.to_string(), STORE_MEND)
+            DoctorCheck::failed(name, error.to_string(), STORE_MEND)
         }
-        Err(error) => Check::failed(name, error.to_string(), "svc capture"),
+        Err(error) => DoctorCheck::failed(name, error.to_string(), "svc capture"),
     }
 }
 
 /// Checks what has arrived from each source. A source that was never set up is not a failure.
-fn captured(counts: &CaptureCounts) -> Vec<Check> {
+fn captured(counts: &CaptureCounts) -> Vec<DoctorCheck> {
     let now = Clock::system().now();
     let last = |sources: &[CaptureSource]| {
         let counts = sources
@@ -231,8 +246,8 @@ fn captured(counts: &CaptureCounts) -> Vec<Check> {
         counts.filter_map(|count| count.last_stored_at).max()
     };
     let arrived = |name, sources: &[CaptureSource], install: &str| match last(sources) {
-        Some(at) => Check::ok(name, format!("last fact {}", relative(at, now))),
-        None => Check::warning(name, "nothing stored yet", install),
+        Some(at) => DoctorCheck::ok(name, format!("last fact {}", relative(at, now))),
+        None => DoctorCheck::warning(name, "nothing stored yet", install),
     };
     let forge = [
         CaptureSource::ForgePush,
@@ -262,20 +277,20 @@ fn captured(counts: &CaptureCounts) -> Vec<Check> {
 }
 
 /// Checks webhooks. A wrong secret shows as refused deliveries.
-fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Check {
+fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> DoctorCheck {
     let answers = counts.answers.iter();
     let of_forges = answers.filter(|(path, _)| path.starts_with("/ingest/forge"));
     let refused: u64 = of_forges
         .filter_map(|(_, by_status)| by_status.get(&401))
         .sum();
     match (refused, last) {
-        (0, Some(at)) => Check::ok("webhooks", format!("last fact {}", relative(at, now))),
-        (0, None) => Check::warning(
+        (0, Some(at)) => DoctorCheck::ok("webhooks", format!("last fact {}", relative(at, now))),
+        (0, None) => DoctorCheck::warning(
             "webhooks",
             "nothing stored yet",
             "svc install github --print",
         ),
-        (refused, _) => Check::failed(
+        (refused, _) => DoctorCheck::failed(
             "webhooks",
             format!("signed with another secret since the service started: {refused}"),
             "set the forge's webhook secret to the service's SVC_FORGE_WEBHOOK_SECRET: svc install github --print",

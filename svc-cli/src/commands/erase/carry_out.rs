@@ -7,13 +7,14 @@ use serde::Serialize;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::deadline::Deadline;
 use svc_engine::store::{
-    Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasureSubject, StoreError,
+    Compaction, ErasedContent, ErasedFacts, ErasureForecast, ErasureOrder, ErasureSubject,
+    StoreError,
 };
 use svc_model::facts::FactTable;
 
 use super::{Subject, by_kind, named, store};
 use crate::commands::interruption::by_the_operator;
-use crate::commands::place::Opened;
+use crate::commands::place::OpenedLedger;
 use crate::commands::quarantine::{check_reason, client_id};
 use crate::error::{CommandError, chain};
 use crate::options::{ServiceOptions, StoreOptions};
@@ -27,7 +28,7 @@ pub(in crate::commands) const NOT_REWRITTEN: &str = "not_rewritten";
 const AT_MOST: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
-pub(super) struct How {
+pub(super) struct ErasureOptions {
     /// Erase the content; without --apply, only show what would be erased
     #[arg(long, requires = "reason")]
     apply: bool,
@@ -42,7 +43,7 @@ pub(super) struct How {
 
 /// What was erased or would be, for programs.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct ErasureResult {
     applied: bool,
     of: Subject,
     /// The id of the erasure in the log.
@@ -56,7 +57,7 @@ struct Outcome {
     /// Their bytes as stored.
     stored_bytes: u64,
     /// Contents that stay because other calls need them.
-    shared: Shared,
+    shared: SharedBytes,
     /// Whether the files were rewritten, which frees the space: `returned`, `in_use` or
     /// `not_rewritten`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,12 +65,12 @@ struct Outcome {
 }
 
 #[derive(Debug, Serialize)]
-struct Shared {
+struct SharedBytes {
     in_session: u64,
     by_all: u64,
 }
 
-impl How {
+impl ErasureOptions {
     pub(super) fn run(
         &self,
         subject: &ErasureSubject,
@@ -150,7 +151,7 @@ impl How {
 
 /// Warns of the databases that restores have put aside or left, and of backups that were never
 /// finished. No erasure reaches them.
-fn warn_of_copies(opened: &Opened, output: &mut Output) {
+fn warn_of_copies(opened: &OpenedLedger, output: &mut Output) {
     let copies: Vec<String> = opened
         .copies()
         .iter()
@@ -177,13 +178,13 @@ fn repeated(store: &StoreOptions) -> String {
 fn outcome(
     subject: &ErasureSubject,
     forecast: &ErasureForecast,
-    done: Option<(&ErasureOrder, &Erased, &'static str)>,
-) -> Outcome {
+    done: Option<(&ErasureOrder, &ErasedContent, &'static str)>,
+) -> ErasureResult {
     let (facts, contents, stored_bytes) = match done {
         Some((_, erased, _)) => (erased.facts, erased.contents, erased.stored_bytes),
         None => (forecast.facts, forecast.contents, forecast.stored_bytes),
     };
-    Outcome {
+    ErasureResult {
         applied: done.is_some(),
         of: subject.into(),
         erasure_id: done
@@ -193,7 +194,7 @@ fn outcome(
         facts,
         contents,
         stored_bytes,
-        shared: Shared {
+        shared: SharedBytes {
             in_session: forecast.shared_in_session,
             by_all: forecast.shared_by_all,
         },
@@ -213,7 +214,7 @@ const fn name(kind: FactTable) -> &'static str {
     }
 }
 
-fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
+fn render(outcome: &ErasureResult, subject: &ErasureSubject, place: &str) -> String {
     let mut fields = Fields::default();
     fields.add("of", named(subject));
     fields.add("in", escape(place));
@@ -224,7 +225,7 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
     }
     let bytes = shown_bytes(outcome.stored_bytes);
     fields.add("contents", format!("{} ({bytes})", outcome.contents));
-    let Shared { in_session, by_all } = outcome.shared;
+    let SharedBytes { in_session, by_all } = outcome.shared;
     fields.add(
         "contents that stay",
         format!(

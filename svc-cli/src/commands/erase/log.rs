@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use svc_engine::store::{Erased, ErasedFacts, ErasureRow, ErasureSubject};
+use svc_engine::store::{ErasedContent, ErasedFacts, ErasureRow, ErasureSubject};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use svc_model::limit::QUARANTINE_LOG_MAX;
@@ -23,12 +23,12 @@ pub(super) struct Log {
 #[derive(Debug, Serialize)]
 struct Erasures {
     org_id: OrgId,
-    erasures: Vec<Entry>,
+    erasures: Vec<ErasureEntry>,
 }
 
 /// One erasure, made up of its rows in the log.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ErasureEntry {
     erasure_id: String,
     erasure_revision: u64,
     recorded_at: Instant,
@@ -67,8 +67,8 @@ impl Log {
 }
 
 /// Combines the rows of each erasure into one entry.
-fn together(rows: Vec<ErasureRow>) -> Vec<Entry> {
-    let mut entries: Vec<(ErasureRow, Erased)> = Vec::new();
+fn together(rows: Vec<ErasureRow>) -> Vec<ErasureEntry> {
+    let mut entries: Vec<(ErasureRow, ErasedContent)> = Vec::new();
     for row in rows {
         let erased = row.erased;
         match entries.last_mut() {
@@ -79,7 +79,7 @@ fn together(rows: Vec<ErasureRow>) -> Vec<Entry> {
             _ => entries.push((row, erased)),
         }
     }
-    let entry = |(row, erased): (ErasureRow, Erased)| Entry {
+    let entry = |(row, erased): (ErasureRow, ErasedContent)| ErasureEntry {
         erasure_id: row.erasure_id,
         erasure_revision: row.revision,
         recorded_at: row.recorded_at,

@@ -10,11 +10,11 @@ use svc_engine::store::{ErasedFacts, ErasureSubject};
 use svc_model::id::{SessionId, UserId};
 use svc_model::time::Instant;
 
-use self::carry_out::How;
+use self::carry_out::ErasureOptions;
 pub(super) use self::carry_out::NOT_REWRITTEN;
 use self::log::Log;
 use super::moment::moment;
-use super::place::{Opened, Otherwise, Place};
+use super::place::{DefaultPlace, OpenedLedger, StoreOrService};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape, long_option, quote};
@@ -23,7 +23,7 @@ use crate::output::{Output, escape, long_option, quote};
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Erase {
     #[command(subcommand)]
-    command: Option<Beside>,
+    command: Option<EraseCommand>,
 
     /// Erase the content of this Session
     #[arg(long, value_name = "SESSION", conflicts_with = "user")]
@@ -35,11 +35,11 @@ pub(crate) struct Erase {
     user: Option<String>,
 
     #[command(flatten)]
-    how: How,
+    how: ErasureOptions,
 }
 
 #[derive(Debug, Subcommand)]
-enum Beside {
+enum EraseCommand {
     /// List the erasures, oldest first: when, who and why
     Log(Log),
 }
@@ -52,13 +52,13 @@ pub(crate) struct Gc {
     older_than: String,
 
     #[command(flatten)]
-    how: How,
+    how: ErasureOptions,
 }
 
 impl Erase {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let (subject, again) = match (&self.command, &self.session, &self.user) {
-            (Some(Beside::Log(log)), ..) => return log.run(output),
+            (Some(EraseCommand::Log(log)), ..) => return log.run(output),
             (None, Some(session), _) => {
                 let id = SessionId::new(session)
                     .map_err(|rule| CommandError::argument("--session", rule))?;
@@ -101,20 +101,23 @@ impl Gc {
 }
 
 /// Opens the store, because content is erased only there.
-fn store(options: &StoreOptions, output: &mut Output) -> Result<(Opened, String), CommandError> {
-    let place = Place::find(
+fn store(
+    options: &StoreOptions,
+    output: &mut Output,
+) -> Result<(OpenedLedger, String), CommandError> {
+    let place = StoreOrService::find(
         &ServiceOptions::default(),
         options,
-        Otherwise::Store,
+        DefaultPlace::Store,
         output,
     )?;
     let shown = place.shown();
     match place {
-        Place::Store(opened) => {
+        StoreOrService::Store(opened) => {
             let shown = format!("{shown}, organization {}", opened.org_id);
             Ok((opened, shown))
         }
-        Place::Service(_) => Err(CommandError::refused(
+        StoreOrService::Service(_) => Err(CommandError::refused(
             "needs_the_store",
             format!("content can be erased only with direct access to the store, and this shell uses {shown}"),
         )

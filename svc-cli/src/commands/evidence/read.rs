@@ -40,7 +40,7 @@ pub(crate) struct ReadParts {
 
 /// The summary of a file that was written.
 #[derive(Debug, Serialize)]
-struct Written {
+struct FileSummary {
     file: String,
     items: usize,
 }
@@ -76,7 +76,7 @@ impl ReadParts {
             None => output.reply(&reply, render_read),
             Some(file) => {
                 write_new(file, &reply.bytes)?;
-                let written = Written {
+                let written = FileSummary {
                     file: file.display().to_string(),
                     items: reply.value.items.len(),
                 };

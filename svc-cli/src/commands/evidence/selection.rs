@@ -18,7 +18,7 @@ use crate::output::escape;
 /// A file of references.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Selection {
+struct ReferencesFile {
     #[expect(dead_code, reason = "reading it is what checks it")]
     schema_version: Version1,
     references: Vec<Reference>,
@@ -56,7 +56,7 @@ pub(super) fn selection(file: &Path) -> Result<Vec<Reference>, CommandError> {
             "{name} is over {EVIDENCE_READ_BODY_BYTES_MAX} bytes"
         )));
     }
-    let selection: Selection = json::from_slice(&bytes)
+    let selection: ReferencesFile = json::from_slice(&bytes)
         .map_err(|error| unreadable(format!("{name} holds no references: {error}")))?;
     Ok(selection.references)
 }

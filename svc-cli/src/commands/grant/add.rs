@@ -7,10 +7,12 @@ use svc_model::id::{SessionId, UserId};
 use svc_model::limit::GRANT_RULE_ROWS_MAX;
 use svc_model::time::Instant;
 
-use super::{Where, change, print, reason, receipt, refused, token, unanswered, warn_of_token};
+use super::{
+    GrantPlace, change, print, reason, receipt, refused, token, unanswered, warn_of_token,
+};
 use crate::commands::moment::optional_moment;
 use crate::commands::one_of::one_of;
-use crate::commands::place::{Opened, Place};
+use crate::commands::place::{OpenedLedger, StoreOrService};
 use crate::commands::repository::RepositoryOptions;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -45,7 +47,7 @@ pub(crate) struct Add {
     since: Option<String>,
 
     #[command(flatten)]
-    at: Where,
+    at: GrantPlace,
 }
 
 impl Add {
@@ -53,8 +55,8 @@ impl Add {
         let request = self.request(Clock::system().now(), output)?;
         let place = self.at.find(output)?;
         let receipt = match &place {
-            Place::Store(opened) => record(opened, &request)?,
-            Place::Service(client) => self.at.ask(client, client.add_grant(&request))?,
+            StoreOrService::Store(opened) => record(opened, &request)?,
+            StoreOrService::Service(client) => self.at.ask(client, client.add_grant(&request))?,
         };
         warn_of_token(&place, &self.at, &receipt, output);
         warn(&receipt, output);
@@ -86,7 +88,7 @@ impl Add {
 }
 
 /// Records a grant in a store.
-fn record(opened: &Opened, request: &GrantRequest) -> Result<GrantReceipt, CommandError> {
+fn record(opened: &OpenedLedger, request: &GrantRequest) -> Result<GrantReceipt, CommandError> {
     let target = read::grant_target(&mut opened.ledger.snapshot()?, request).map_err(unanswered)?;
     let change = change(&request.reason);
     let added = opened.ledger.add_grant(&request.token, &target, &change)?;

@@ -2,8 +2,8 @@ use clap::Args;
 use svc_model::grant::{GrantAction, GrantRemovalRequest, TokenChangeRequest};
 use svc_model::id::ForeignId;
 
-use super::{Where, change, print, reason, receipt, refused, token, warn_of_token};
-use crate::commands::place::Place;
+use super::{GrantPlace, change, print, reason, receipt, refused, token, warn_of_token};
+use crate::commands::place::StoreOrService;
 use crate::error::CommandError;
 use crate::output::Output;
 
@@ -18,7 +18,7 @@ pub(crate) struct Remove {
     reason: String,
 
     #[command(flatten)]
-    at: Where,
+    at: GrantPlace,
 }
 
 impl Remove {
@@ -30,7 +30,7 @@ impl Remove {
         };
         let place = self.at.find(output)?;
         let receipt = match &place {
-            Place::Store(opened) => {
+            StoreOrService::Store(opened) => {
                 let change = change(&request.reason);
                 let removed = opened
                     .ledger
@@ -38,14 +38,16 @@ impl Remove {
                 let removed = removed.map_err(|reason| refused(reason.into()))?;
                 receipt(opened, removed, None)
             }
-            Place::Service(client) => self.at.ask(client, client.remove_grant(&request))?,
+            StoreOrService::Service(client) => {
+                self.at.ask(client, client.remove_grant(&request))?
+            }
         };
         print(&place, &self.at, receipt, output)
     }
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Change {
+pub(crate) struct TokenChange {
     /// The name of the token.
     token: String,
 
@@ -54,10 +56,10 @@ pub(crate) struct Change {
     reason: String,
 
     #[command(flatten)]
-    at: Where,
+    at: GrantPlace,
 }
 
-impl Change {
+impl TokenChange {
     pub(crate) fn run(self, action: GrantAction, output: &mut Output) -> Result<(), CommandError> {
         let request = TokenChangeRequest {
             token: token(&self.token, &self.at, output)?,
@@ -65,7 +67,7 @@ impl Change {
         };
         let place = self.at.find(output)?;
         let receipt = match &place {
-            Place::Store(opened) => {
+            StoreOrService::Store(opened) => {
                 let change = change(&request.reason);
                 let changed = opened
                     .ledger
@@ -73,7 +75,7 @@ impl Change {
                 let changed = changed.map_err(|reason| refused(reason.into()))?;
                 receipt(opened, changed, None)
             }
-            Place::Service(client) => match action {
+            StoreOrService::Service(client) => match action {
                 GrantAction::Revoke => self.at.ask(client, client.revoke_token(&request))?,
                 _ => self.at.ask(client, client.restore_token(&request))?,
             },

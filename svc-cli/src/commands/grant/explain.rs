@@ -3,8 +3,8 @@ use svc_engine::read;
 use svc_model::grant::{GrantExplanation, GrantExplanationRequest};
 use svc_model::id::SessionId;
 
-use super::{Where, scope, token, unanswered};
-use crate::commands::place::Place;
+use super::{GrantPlace, scope, token, unanswered};
+use crate::commands::place::StoreOrService;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape, quote};
 
@@ -17,7 +17,7 @@ pub(crate) struct Explain {
     session: String,
 
     #[command(flatten)]
-    at: Where,
+    at: GrantPlace,
 }
 
 impl Explain {
@@ -29,11 +29,13 @@ impl Explain {
         };
         let place = self.at.find(output)?;
         let explanation = match &place {
-            Place::Store(opened) => {
+            StoreOrService::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;
                 read::explain_grant(&mut snapshot, request).map_err(unanswered)?
             }
-            Place::Service(client) => self.at.ask(client, client.explain_grant(&request))?,
+            StoreOrService::Service(client) => {
+                self.at.ask(client, client.explain_grant(&request))?
+            }
         };
         output.value(&explanation, render)?;
         self.at.next(&next(&explanation), output);

@@ -6,8 +6,8 @@ use svc_model::grant::{GrantAction, GrantEntry, GrantList, GrantsRequest, TokenN
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::open::Open;
 
-use super::{Where, scope, token, unanswered};
-use crate::commands::place::Place;
+use super::{GrantPlace, scope, token, unanswered};
+use crate::commands::place::StoreOrService;
 use crate::error::CommandError;
 use crate::output::{Output, Table, clock, escape};
 
@@ -22,7 +22,7 @@ pub(crate) struct List {
     history: bool,
 
     #[command(flatten)]
-    at: Where,
+    at: GrantPlace,
 }
 
 impl List {
@@ -35,13 +35,13 @@ impl List {
             before: None,
         };
         let list = match &self.at.find(output)? {
-            Place::Store(opened) => {
+            StoreOrService::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;
                 all(request, |request| {
                     read::grants(&mut snapshot, request).map_err(unanswered)
                 })?
             }
-            Place::Service(client) => all(request, |request| {
+            StoreOrService::Service(client) => all(request, |request| {
                 self.at.ask(client, client.grants(request))
             })?,
         };

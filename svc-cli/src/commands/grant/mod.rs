@@ -18,7 +18,7 @@ use svc_model::open::Open;
 use svc_model::problem::{Problem, QueryFault};
 use svc_model::quarantine::QuarantineReason;
 
-use crate::commands::place::{Opened, Otherwise, Place, check_organization};
+use crate::commands::place::{DefaultPlace, OpenedLedger, StoreOrService, check_organization};
 use crate::commands::{quarantine, service};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -42,9 +42,9 @@ pub(crate) enum Grant {
     /// Revoke a token on every server.
     ///
     /// From now on every server answers the token with 401. Its grants are kept.
-    Revoke(change::Change),
+    Revoke(change::TokenChange),
     /// Restore a revoked token.
-    Restore(change::Change),
+    Restore(change::TokenChange),
     /// Show which grants of a token reach a Session, and why the others do not.
     Explain(explain::Explain),
 }
@@ -64,7 +64,7 @@ impl Grant {
 
 /// Where grants are kept.
 #[derive(Clone, Debug, Default, Args)]
-pub(super) struct Where {
+pub(super) struct GrantPlace {
     #[command(flatten)]
     service: ServiceOptions,
 
@@ -72,9 +72,9 @@ pub(super) struct Where {
     store: StoreOptions,
 }
 
-impl Where {
-    fn find(&self, output: &mut Output) -> Result<Place, CommandError> {
-        Place::find(&self.service, &self.store, Otherwise::Store, output)
+impl GrantPlace {
+    fn find(&self, output: &mut Output) -> Result<StoreOrService, CommandError> {
+        StoreOrService::find(&self.service, &self.store, DefaultPlace::Store, output)
     }
 
     /// Asks a service, after checking that it belongs to the given organization.
@@ -124,7 +124,7 @@ pub(super) fn scope(scope: &GrantScope) -> String {
 }
 
 /// Parses the name of a token. If it is invalid, the error lists the names that exist.
-fn token(name: &str, at: &Where, output: &mut Output) -> Result<TokenName, CommandError> {
+fn token(name: &str, at: &GrantPlace, output: &mut Output) -> Result<TokenName, CommandError> {
     TokenName::new(name).map_err(|rule| {
         CommandError::argument("the token", rule)
             .hint(names::shown(at, output))
@@ -134,7 +134,12 @@ fn token(name: &str, at: &Where, output: &mut Output) -> Result<TokenName, Comma
 
 /// Warns about a token that the server does not have. A store does not know the tokens, but a server
 /// that runs on it may be asked.
-fn warn_of_token(place: &Place, at: &Where, receipt: &GrantReceipt, output: &mut Output) {
+fn warn_of_token(
+    place: &StoreOrService,
+    at: &GrantPlace,
+    receipt: &GrantReceipt,
+    output: &mut Output,
+) {
     let token = &receipt.entry.token;
     let (has, names) = match names::of_server(place) {
         Some(names) => (
@@ -166,7 +171,11 @@ fn change(reason: &QuarantineReason) -> GrantChange {
 }
 
 /// Returns the receipt of a change made in a store.
-fn receipt(opened: &Opened, changed: ChangedGrant, reach: Option<GrantReach>) -> GrantReceipt {
+fn receipt(
+    opened: &OpenedLedger,
+    changed: ChangedGrant,
+    reach: Option<GrantReach>,
+) -> GrantReceipt {
     GrantReceipt {
         org_id: opened.org_id.clone(),
         entry: svc_engine::read::grant_entry(changed.row),
@@ -195,7 +204,7 @@ fn unanswered(error: EngineError) -> CommandError {
 
 /// The result of a change, for programs.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct GrantChangeResult {
     #[serde(flatten)]
     receipt: GrantReceipt,
     /// The database or the service that recorded it.
@@ -204,12 +213,12 @@ struct Changed {
 
 /// Prints what was recorded, and the suggested commands.
 fn print(
-    place: &Place,
-    at: &Where,
+    place: &StoreOrService,
+    at: &GrantPlace,
     receipt: GrantReceipt,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let changed = Changed {
+    let changed = GrantChangeResult {
         receipt,
         recorded_in: place.shown(),
     };
@@ -219,7 +228,7 @@ fn print(
     Ok(())
 }
 
-fn render(changed: &Changed) -> String {
+fn render(changed: &GrantChangeResult) -> String {
     let entry = &changed.receipt.entry;
     let token = &entry.token;
     let is_restore = entry.action == Open::Known(GrantAction::Restore);

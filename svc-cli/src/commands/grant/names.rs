@@ -8,8 +8,8 @@ use svc_engine::read;
 use svc_model::grant::{GrantsRequest, TokenName};
 use svc_model::limit::QUARANTINE_LOG_MAX;
 
-use super::{Where, unanswered};
-use crate::commands::place::Place;
+use super::{GrantPlace, unanswered};
+use crate::commands::place::StoreOrService;
 use crate::commands::service;
 use crate::credentials::Role;
 use crate::error::CommandError;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns the names that exist, for people: those of the service, or those with grants in the
 /// store.
-pub(super) fn shown(at: &Where, output: &mut Output) -> String {
+pub(super) fn shown(at: &GrantPlace, output: &mut Output) -> String {
     match at.find(output).and_then(|place| known(at, &place)) {
         Ok((whose, names)) => listed(whose, &names),
         Err(_) => "to see the tokens there are: svc grant list".to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn listed(whose: &str, names: &BTreeSet<TokenName>) -> String {
 }
 
 /// Returns the names that a server of this store has, if one runs on this machine and tells.
-pub(super) fn of_server(place: &Place) -> Option<BTreeSet<TokenName>> {
+pub(super) fn of_server(place: &StoreOrService) -> Option<BTreeSet<TokenName>> {
     let client = service::stored_client(&place.running()?, Role::Operator).ok()?;
     let client = client
         .with_retry(RetryPolicy::none())
@@ -50,18 +50,21 @@ pub(super) fn of_server(place: &Place) -> Option<BTreeSet<TokenName>> {
     Some(list.ok()?.configured_tokens?.into_iter().collect())
 }
 
-fn known(at: &Where, place: &Place) -> Result<(&'static str, BTreeSet<TokenName>), CommandError> {
+fn known(
+    at: &GrantPlace,
+    place: &StoreOrService,
+) -> Result<(&'static str, BTreeSet<TokenName>), CommandError> {
     let latest = GrantsRequest {
         limit: QUARANTINE_LOG_MAX,
         ..GrantsRequest::default()
     };
     match place {
-        Place::Service(client) => {
+        StoreOrService::Service(client) => {
             let list = at.ask(client, client.grants(&GrantsRequest::default()))?;
             let names = list.configured_tokens.unwrap_or_default();
             Ok((OF_SERVER, names.into_iter().collect()))
         }
-        Place::Store(opened) => {
+        StoreOrService::Store(opened) => {
             let mut snapshot = opened.ledger.snapshot()?;
             let list = read::grants(&mut snapshot, &latest).map_err(unanswered)?;
             let names = list.entries.into_iter().map(|entry| entry.token);

@@ -8,7 +8,7 @@ use svc_model::id::{ForeignId, SessionId};
 use svc_model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_model::json::{Json, Object};
 
-use crate::commands::sending::Kept;
+use crate::commands::sending::ServiceOutbox;
 use crate::commands::service;
 use crate::credentials::Role;
 use crate::error::CommandError;
@@ -48,7 +48,7 @@ impl Cursor {
         };
         let events = [event];
         // Kept on disk before it is sent, because the editor may stop this program at any moment.
-        let kept = Kept::of(&self.service).and_then(|kept| {
+        let kept = ServiceOutbox::of(&self.service).and_then(|kept| {
             kept.keep(&events[..])?;
             Ok(kept)
         });
@@ -76,7 +76,7 @@ impl Cursor {
 }
 
 /// Sends what is waiting. This report is the last.
-fn drain(kept: &Kept) -> Result<(), CommandError> {
+fn drain(kept: &ServiceOutbox) -> Result<(), CommandError> {
     let client = kept.client()?.with_timeout(PATIENCE);
     let drained = service::block_on(kept.drain_within(&client, PATIENCE))?;
     match drained.map(|drained| drained.ending) {

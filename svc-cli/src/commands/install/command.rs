@@ -12,7 +12,7 @@ use crate::output::Output;
 pub(crate) struct Install {
     /// The source of evidence; or mcp-AGENT for an agent that reads it.
     #[arg(value_parser = source_parser())]
-    source: Source,
+    source: InstallSource,
 
     /// Print the git hooks instead of installing them. Every other source is only printed anyway.
     #[arg(long)]
@@ -24,7 +24,7 @@ pub(crate) struct Install {
 
 /// A snippet, for programs.
 #[derive(Debug, Serialize)]
-struct Printed {
+struct PrintedSnippet {
     source: &'static str,
     place: &'static str,
     language: &'static str,
@@ -37,7 +37,7 @@ struct Printed {
 
 /// What to install.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum InstallSource {
     /// A snippet that a person adds to a configuration.
     Snippet(Snippet),
     /// The hooks of the current repository.
@@ -46,15 +46,15 @@ enum Source {
 
 const GIT_HOOKS: &str = "git-hooks";
 
-fn source_parser() -> impl clap::builder::TypedValueParser<Value = Source> {
+fn source_parser() -> impl clap::builder::TypedValueParser<Value = InstallSource> {
     let snippets = snippet::ALL
         .iter()
         .chain(snippet::AGENTS)
         .map(|snippet| snippet.source);
     PossibleValuesParser::new(snippets.chain([GIT_HOOKS])).try_map(|source| match &*source {
-        GIT_HOOKS => Ok(Source::GitHooks),
+        GIT_HOOKS => Ok(InstallSource::GitHooks),
         source => snippet::of(source)
-            .map(Source::Snippet)
+            .map(InstallSource::Snippet)
             .ok_or("no such source"),
     })
 }
@@ -62,9 +62,9 @@ fn source_parser() -> impl clap::builder::TypedValueParser<Value = Source> {
 impl Install {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let snippet = match self.source {
-            Source::Snippet(snippet) => snippet,
-            Source::GitHooks if self.print => return git_hooks::print(output),
-            Source::GitHooks => return git_hooks::install(output),
+            InstallSource::Snippet(snippet) => snippet,
+            InstallSource::GitHooks if self.print => return git_hooks::print(output),
+            InstallSource::GitHooks => return git_hooks::install(output),
         };
         let Snippet {
             source,
@@ -75,7 +75,7 @@ impl Install {
         let paragraph = snippet.asks().then_some(snippet::PARAGRAPH);
         let client = service::anonymous(&self.service)?;
         let url = client.url();
-        let printed = Printed {
+        let printed = PrintedSnippet {
             source,
             place,
             language,

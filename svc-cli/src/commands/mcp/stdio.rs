@@ -30,19 +30,19 @@ pub(super) struct Stdio {
     answers: Sender<Vec<u8>>,
     /// The refusal of the previous line, while it is still to be sent. It is kept here because
     /// [`Transport::receive`] may be cancelled at any time and called again.
-    refusal: Option<Refusal>,
+    refusal: Option<LineRefusal>,
 }
 
 /// The thread that writes to the agent.
 #[derive(Debug)]
-pub(super) struct Writing(JoinHandle<io::Result<()>>);
+pub(super) struct WriterThread(JoinHandle<io::Result<()>>);
 
 /// Why a line is not a message, as a code and a text of the protocol.
-type Refusal = (i32, &'static str);
+type LineRefusal = (i32, &'static str);
 
-const NOT_JSON: Refusal = (-32_700, "not JSON");
-const NO_MESSAGE: Refusal = (-32_600, "not one message of the protocol");
-const TOO_LONG: Refusal = (-32_600, "too long");
+const NOT_JSON: LineRefusal = (-32_700, "not JSON");
+const NO_MESSAGE: LineRefusal = (-32_600, "not one message of the protocol");
+const TOO_LONG: LineRefusal = (-32_600, "too long");
 
 impl Stdio {
     /// Starts reading and writing. A separate thread waits for the agent, so that the program can
@@ -50,7 +50,7 @@ impl Stdio {
     pub(super) fn new(
         input: impl BufRead + Send + 'static,
         output: impl Write + Send + 'static,
-    ) -> (Self, Writing) {
+    ) -> (Self, WriterThread) {
         let (read, lines) = mpsc::channel(LINES_MAX);
         let (answers, written) = mpsc::channel(LINES_MAX);
         thread::spawn(move || read_all(input, &read));
@@ -60,11 +60,11 @@ impl Stdio {
             answers,
             refusal: None,
         };
-        (stdio, Writing(writing))
+        (stdio, WriterThread(writing))
     }
 }
 
-impl Writing {
+impl WriterThread {
     /// Waits until everything has been written.
     pub(super) fn end(self) -> io::Result<()> {
         self.0
@@ -112,7 +112,7 @@ impl Transport<RoleServer> for Stdio {
 }
 
 /// Parses a line. `None` if it needs no answer.
-fn read(line: Line) -> Result<Option<Message>, Refusal> {
+fn read(line: Line) -> Result<Option<Message>, LineRefusal> {
     /// A message that asks for no answer. Unknown ones are ignored.
     #[derive(Deserialize)]
     struct Notification {

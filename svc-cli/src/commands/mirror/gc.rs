@@ -2,7 +2,8 @@ use clap::Args;
 use serde::Serialize;
 use svc_engine::clock::Clock;
 use svc_engine::mirror::{
-    Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorFolder, Retention, collect,
+    CollectedMirror, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorFolder, MirrorRetention,
+    collect,
 };
 use svc_model::query::LifetimeIdentity;
 use svc_model::time::Instant;
@@ -33,7 +34,7 @@ pub(crate) struct Gc {
 
 /// What happens to one mirror, for programs.
 #[derive(Debug, Serialize)]
-struct Row {
+struct CollectedRow {
     org_id: String,
     repo: Option<String>,
     action: &'static str,
@@ -52,13 +53,13 @@ impl Gc {
         let org_id = settings.store.org_id;
         let folder = MirrorFolder::new(&config.path, org_id.clone());
         let ledger = ledger(&settings.store.url, &org_id, output)?;
-        let retention = Retention {
+        let retention = MirrorRetention {
             now: Clock::system().now(),
             days: self.retention_days,
         };
         let apply = self.apply.then_some(&ledger);
         let collected = collect(&folder, &mut ledger.snapshot()?, retention, apply)?;
-        let row = |collected: Collected| Row {
+        let row = |collected: CollectedMirror| CollectedRow {
             org_id: org_id.to_string(),
             repo: collected.repo.map(String::from),
             action: match collected.action {
@@ -79,7 +80,7 @@ impl Gc {
             retention_days: self.retention_days,
             policy_version: GC_POLICY_VERSION,
         };
-        let rows: Vec<Row> = collected.into_iter().map(row).collect();
+        let rows: Vec<CollectedRow> = collected.into_iter().map(row).collect();
         output.value(&rows, |rows| render(rows))?;
         if !self.apply && rows.iter().any(|row| row.action == "removed") {
             output.note("nothing was removed; to remove them, add --apply");
@@ -88,7 +89,7 @@ impl Gc {
     }
 }
 
-fn render(rows: &[Row]) -> String {
+fn render(rows: &[CollectedRow]) -> String {
     if rows.is_empty() {
         return "no mirrors\n".to_owned();
     }

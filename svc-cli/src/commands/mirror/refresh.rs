@@ -60,7 +60,7 @@ struct Refreshed {
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct RefreshedMirrors {
     mirrors: Vec<Refreshed>,
 }
 
@@ -91,7 +91,7 @@ impl Refresh {
         })?);
         let jobs = MirrorJobs::new(Arc::clone(&store));
         let refresher = Refresher::new(store, jobs, config, git, Clock::system(), Ids::random());
-        let mut shown = Shown {
+        let mut shown = RefreshedMirrors {
             mirrors: Vec::new(),
         };
         for lifetime in lifetimes {
@@ -235,7 +235,7 @@ fn why_not(
     })
 }
 
-fn render(shown: &Shown) -> String {
+fn render(shown: &RefreshedMirrors) -> String {
     let mut table =
         Table::new(["repository", "outcome", "stored", "known", "why"]).numbers(&[2, 3]);
     for row in &shown.mirrors {

@@ -19,16 +19,16 @@ pub(crate) struct Status {
 
 /// The mirrors, for programs.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct MirrorsStatus {
     /// The free bytes on the disk of the mirrors. `None` if this machine has no mirrors.
     free_bytes: Option<u64>,
     /// The bytes that are kept free on that disk.
     reserve_bytes: Option<u64>,
-    mirrors: Vec<Row>,
+    mirrors: Vec<MirrorRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct MirrorRow {
     repo: String,
     repository_identity: Option<LifetimeIdentity>,
     state: &'static str,
@@ -55,19 +55,19 @@ impl Status {
         let mirror = settings.mirror.as_ref();
         let org_id = settings.store.org_id;
         let folder = mirror.map(|mirror| MirrorFolder::new(&mirror.path, org_id));
-        let shown = Shown {
+        let shown = MirrorsStatus {
             free_bytes: mirror.and_then(|mirror| free_space(&mirror.path)),
             reserve_bytes: mirror.map(|mirror| mirror.reserve_bytes),
             mirrors: mirrors
                 .into_iter()
-                .map(|status| Row {
+                .map(|status| MirrorRow {
                     folder_missing: folder.as_ref().map(|folder| is_gone(Some(folder), &status)),
-                    ..Row::from(status)
+                    ..MirrorRow::from(status)
                 })
                 .collect(),
         };
         output.value(&shown, |shown| render(shown, now))?;
-        let gone = |row: &&Row| row.folder_missing == Some(true);
+        let gone = |row: &&MirrorRow| row.folder_missing == Some(true);
         if let (Some(row), Some(folder)) = (shown.mirrors.iter().find(gone), &folder) {
             output.warning(&format!(
                 "mirrors that were fetched are not in {} (folder missing); if they are in another \
@@ -99,7 +99,7 @@ impl Status {
     }
 }
 
-impl From<MirrorStatus> for Row {
+impl From<MirrorStatus> for MirrorRow {
     fn from(status: MirrorStatus) -> Self {
         let is_failing = status.is_failing();
         let (state, state_at) = match status.state {
@@ -130,7 +130,7 @@ impl From<MirrorStatus> for Row {
     }
 }
 
-fn render(shown: &Shown, now: Instant) -> String {
+fn render(shown: &MirrorsStatus, now: Instant) -> String {
     if shown.mirrors.is_empty() {
         return "no mirrors yet: no push has arrived\n".to_owned();
     }
@@ -190,7 +190,7 @@ mod tests {
             repository_host: RepositoryHost::new("github.com").unwrap(),
             repository_id: RepositoryId::new("7").unwrap(),
         };
-        let row = |state, state_at| Row {
+        let row = |state, state_at| MirrorRow {
             repo: "own/na\u{1b}me".to_owned(),
             repository_identity: Some(LifetimeIdentity::from(identity.clone())),
             state,
@@ -203,7 +203,7 @@ mod tests {
             folder_missing: None,
             is_failing: true,
         };
-        let shown = Shown {
+        let shown = MirrorsStatus {
             free_bytes: None,
             reserve_bytes: None,
             mirrors: vec![row("retrying", Some(at(200))), row("running", Some(at(80)))],

@@ -49,7 +49,7 @@ impl Agent {
 
 /// A tool call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) stamp: Stamp,
     /// The files that it wrote, as the agent names them.
     pub(super) files: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct Call {
     pub(super) folder: Option<PathBuf>,
 }
 
-impl Call {
+impl ToolCall {
     /// Reads the input of an agent's hook.
     pub(super) fn read(agent: Agent, input: &[u8]) -> Result<Self, CommandError> {
         let input = Json::parse(input).ok().and_then(Json::into_object);
@@ -140,22 +140,22 @@ mod tests {
     use super::*;
 
     fn read(agent: Agent, input: &str) -> Vec<String> {
-        Call::read(agent, input.as_bytes()).unwrap().files
+        ToolCall::read(agent, input.as_bytes()).unwrap().files
     }
 
     #[test]
     fn a_call_names_its_session_and_what_it_wrote() {
         let claude = r#"{"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w/sub","hook_event_name":"PostToolUse",
             "tool_name":"Write","tool_input":{"file_path":"/w/a.rs","content":"x"},"tool_response":{"filePath":"/w/a.rs"}}"#;
-        let call = Call::read(Agent::ClaudeCode, claude.as_bytes()).unwrap();
-        let expected = Call {
+        let call = ToolCall::read(Agent::ClaudeCode, claude.as_bytes()).unwrap();
+        let expected = ToolCall {
             stamp: stamp("claude-code", "s").unwrap(),
             files: vec!["/w/a.rs".to_owned()],
             folder: Some(PathBuf::from("/w/sub")),
         };
         assert_eq!(call, expected);
         let notebook = r#"{"session_id":"s","cwd":"w","tool_name":"NotebookEdit","tool_input":{"notebook_path":"/w/a.ipynb"}}"#;
-        let call = Call::read(Agent::ClaudeCode, notebook.as_bytes()).unwrap();
+        let call = ToolCall::read(Agent::ClaudeCode, notebook.as_bytes()).unwrap();
         assert_eq!(call.files, ["/w/a.ipynb"]);
         assert_eq!(call.folder, None, "a relative folder is ignored");
         let codex = r#"{"session_id":"s","tool_name":"apply_patch","tool_input":{"command":"*** Begin Patch\n*** Update File: a b.rs\n@@\n-x\n+*** Add File: quoted\n*** Move to: c.rs\r\n*** Add File: /w/d.rs\n+z\n*** Delete File: e.rs\n*** End Patch\n"}}"#;
@@ -185,7 +185,7 @@ mod tests {
             assert_eq!(read(Agent::ClaudeCode, without), [""; 0], "{without}");
         }
         for wrong in ["", "{", "[]", "{}", r#"{"session_id":7}"#] {
-            assert!(Call::read(Agent::ClaudeCode, wrong.as_bytes()).is_err());
+            assert!(ToolCall::read(Agent::ClaudeCode, wrong.as_bytes()).is_err());
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use svc_engine::capture::notes::Stamp;
 use svc_model::time::Instant;
 
-use super::remembered::{Entry, Remembered};
+use super::remembered::{RememberedSession, RememberedSessions};
 use super::{repository, session};
 use crate::error::CommandError;
 
@@ -16,15 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The Sessions that worked on a commit.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingSessions {
     pub(super) stamps: Vec<Stamp>,
     /// Why remembered Sessions may be left out.
     pub(super) trouble: Option<CommandError>,
     /// What to forget once the commit names the Sessions.
-    done: Vec<Entry>,
+    done: Vec<RememberedSession>,
 }
 
-impl Pending {
+impl PendingSessions {
     /// Returns the Sessions, or none during a rebase: its commits are the work of earlier Sessions
     /// and keep their notes.
     pub(super) fn of(commit: &str, now: Instant) -> Result<Self, CommandError> {
@@ -35,14 +35,14 @@ impl Pending {
         }
         let environment = session::of_environment(|name| std::env::var(name).ok());
         let mut trouble = None;
-        let remembered = Remembered::here().and_then(|remembered| remembered.entries(now));
+        let remembered = RememberedSessions::here().and_then(|remembered| remembered.entries(now));
         let entries = remembered.unwrap_or_else(|error| {
             trouble = Some(error);
             Vec::new()
         });
-        let changes = Changes::of(commit, &entries).unwrap_or_else(|error| {
+        let changes = CommitChanges::of(commit, &entries).unwrap_or_else(|error| {
             trouble = Some(error);
-            Changes::default()
+            CommitChanges::default()
         });
         Ok(Self {
             trouble,
@@ -52,18 +52,22 @@ impl Pending {
 
     /// Forgets what the commit has taken care of.
     pub(super) fn forget(&self, now: Instant) -> Result<(), CommandError> {
-        Remembered::here()?.forget(&self.done, now)
+        RememberedSessions::here()?.forget(&self.done, now)
     }
 }
 
 /// Returns the Sessions that worked on a commit, and the entries that are done with it.
-fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending {
+fn share(
+    environment: &[Stamp],
+    entries: &[RememberedSession],
+    changes: &CommitChanges,
+) -> PendingSessions {
     let with_files: BTreeSet<&Stamp> = entries
         .iter()
         .filter(|entry| entry.file.is_some())
         .map(|entry| &entry.stamp)
         .collect();
-    let is_named = |entry: &&Entry| match &entry.file {
+    let is_named = |entry: &&RememberedSession| match &entry.file {
         Some(file) => is_among(&changes.written, file),
         // It is not known what the Session wrote, so it counts for whatever a person commits.
         None => environment.is_empty() && !with_files.contains(&entry.stamp),
@@ -75,12 +79,12 @@ fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending
             stamps.push(stamp.clone());
         }
     }
-    let is_done = |entry: &&Entry| match &entry.file {
+    let is_done = |entry: &&RememberedSession| match &entry.file {
         Some(file) => is_among(&changes.written, file) || is_among(&changes.deleted, file),
         None => stamps.contains(&entry.stamp),
     };
     let done = entries.iter().filter(is_done).cloned().collect();
-    Pending {
+    PendingSessions {
         stamps,
         trouble: None,
         done,
@@ -89,14 +93,14 @@ fn share(environment: &[Stamp], entries: &[Entry], changes: &Changes) -> Pending
 
 /// What a commit changes among the files that remembered Sessions wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Changes {
+struct CommitChanges {
     /// The files that it adds or modifies. A renamed file has its new name.
     written: HashSet<Vec<u8>>,
     deleted: HashSet<Vec<u8>>,
 }
 
-impl Changes {
-    fn of(commit: &str, entries: &[Entry]) -> Result<Self, CommandError> {
+impl CommitChanges {
+    fn of(commit: &str, entries: &[RememberedSession]) -> Result<Self, CommandError> {
         let files = entries.iter().filter_map(|entry| entry.file.as_deref());
         let wanted: HashSet<&[u8]> = files.flat_map(names).collect();
         let mut changes = Self::default();
@@ -168,8 +172,8 @@ mod tests {
         session_ids.iter().map(stamp).collect()
     }
 
-    fn entry((session_id, file): &(&str, &str)) -> Entry {
-        Entry {
+    fn entry((session_id, file): &(&str, &str)) -> RememberedSession {
+        RememberedSession {
             stamp: stamp("t", session_id).unwrap(),
             file: (!file.is_empty()).then(|| (*file).to_owned()),
             remembered_at: None,
@@ -184,11 +188,11 @@ mod tests {
         deleted: &[&str],
     ) -> (Vec<String>, Vec<(&'static str, &'static str)>) {
         let set = |files: &[&str]| files.iter().map(|file| file.as_bytes().to_vec()).collect();
-        let changes = Changes {
+        let changes = CommitChanges {
             written: set(written),
             deleted: set(deleted),
         };
-        let entries: Vec<Entry> = remembered.iter().map(entry).collect();
+        let entries: Vec<RememberedSession> = remembered.iter().map(entry).collect();
         let pending = share(&stamps(environment), &entries, &changes);
         let named = pending.stamps.into_iter();
         let named = named.map(|stamp| stamp.session_id.into()).collect();

@@ -22,7 +22,7 @@ pub(crate) struct Push {
 
 /// The result of the push, for programs.
 #[derive(Debug, Serialize)]
-struct Pushed {
+struct PushResult {
     remote: String,
     /// Whether anything was sent.
     pushed: bool,
@@ -30,7 +30,7 @@ struct Pushed {
 
 impl Push {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let pushed = Pushed {
+        let pushed = PushResult {
             pushed: push(&self.remote)?,
             remote: self.remote,
         };

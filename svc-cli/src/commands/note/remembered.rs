@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A Session that worked on uncommitted changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RememberedSession {
     pub(super) stamp: Stamp,
     /// The file that the Session wrote, relative to the top of the work tree. Older versions did
     /// not remember it, and not every agent names it.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
     pub(super) remembered_at: Option<Instant>,
 }
 
-impl Entry {
+impl RememberedSession {
     fn read(line: &[u8]) -> Option<Self> {
         let line = Json::parse(line).ok()?.into_object()?;
         let text = |name| line.get(name).and_then(Json::as_str);
@@ -111,7 +111,7 @@ pub(super) fn is_kept_path(path: &str) -> bool {
 
 /// Returns the entries to remember, latest last: the latest one for each Session and file, within
 /// the limits.
-fn kept(entries: Vec<Entry>, now: Instant) -> Vec<Entry> {
+fn kept(entries: Vec<RememberedSession>, now: Instant) -> Vec<RememberedSession> {
     let mut known = BTreeSet::new();
     let mut bytes = 0;
     let mut kept = Vec::new();
@@ -131,20 +131,20 @@ fn kept(entries: Vec<Entry>, now: Instant) -> Vec<Entry> {
     kept
 }
 
-fn read_lines(text: &[u8]) -> Vec<Entry> {
+fn read_lines(text: &[u8]) -> Vec<RememberedSession> {
     // A damaged line costs only itself.
     text.split(|byte| *byte == b'\n')
-        .filter_map(Entry::read)
+        .filter_map(RememberedSession::read)
         .collect()
 }
 
 /// The remembered Sessions of the current repository.
 #[derive(Debug)]
-pub(super) struct Remembered {
+pub(super) struct RememberedSessions {
     path: PathBuf,
 }
 
-impl Remembered {
+impl RememberedSessions {
     pub(super) fn here() -> Result<Self, CommandError> {
         Ok(Self {
             path: repository::own_path(FILE)?,
@@ -152,23 +152,30 @@ impl Remembered {
     }
 
     /// Returns the entries, latest last. Malformed ones are skipped.
-    pub(super) fn entries(&self, now: Instant) -> Result<Vec<Entry>, CommandError> {
+    pub(super) fn entries(&self, now: Instant) -> Result<Vec<RememberedSession>, CommandError> {
         Ok(kept(read_lines(&self.text()?), now))
     }
 
     /// Remembers entries, and returns whether any of them is new.
-    pub(super) fn add(&self, added: &[Entry], now: Instant) -> Result<bool, CommandError> {
+    pub(super) fn add(
+        &self,
+        added: &[RememberedSession],
+        now: Instant,
+    ) -> Result<bool, CommandError> {
         let (mut file, text) = self.locked()?;
         let mut entries = kept(read_lines(&text), now);
-        let is_known = |entry: &Entry| entries.iter().any(|known| known.is_same(entry));
+        let is_known = |entry: &RememberedSession| entries.iter().any(|known| known.is_same(entry));
         let is_new = !added.iter().all(is_known);
-        let is_fresh = |entry: &&Entry| {
+        let is_fresh = |entry: &&RememberedSession| {
             let mut known = entries.iter();
             known.any(|known| known.is_same(entry) && !known.is_older(DAY_MICROSECONDS, now))
         };
         let added = added.iter().filter(|entry| !is_fresh(entry));
-        let added: Vec<Entry> = added.cloned().collect();
-        let lines = added.iter().flat_map(Entry::line).collect::<Vec<u8>>();
+        let added: Vec<RememberedSession> = added.cloned().collect();
+        let lines = added
+            .iter()
+            .flat_map(RememberedSession::line)
+            .collect::<Vec<u8>>();
         let is_full = file.metadata()?.len() + lines.len() as u64 > FILE_BYTES_MAX
             || entries.len() + added.len() > ENTRIES_MAX;
         if is_full {
@@ -185,7 +192,11 @@ impl Remembered {
     }
 
     /// Forgets entries. Those remembered since they were read are kept.
-    pub(super) fn forget(&self, done: &[Entry], now: Instant) -> Result<(), CommandError> {
+    pub(super) fn forget(
+        &self,
+        done: &[RememberedSession],
+        now: Instant,
+    ) -> Result<(), CommandError> {
         if done.is_empty() {
             return Ok(());
         }
@@ -198,8 +209,11 @@ impl Remembered {
     /// Overwrites the file and then truncates it. If this stops halfway, the file may contain
     /// entries that are no longer needed, but nothing is lost. The file is not replaced by a new
     /// one, because other processes that wait for it would then write to a file without a name.
-    fn rewrite(&self, entries: &[Entry]) -> Result<(), CommandError> {
-        let lines = entries.iter().flat_map(Entry::line).collect::<Vec<u8>>();
+    fn rewrite(&self, entries: &[RememberedSession]) -> Result<(), CommandError> {
+        let lines = entries
+            .iter()
+            .flat_map(RememberedSession::line)
+            .collect::<Vec<u8>>();
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         file.write_all(&lines)?;
         file.set_len(lines.len() as u64)?;
@@ -281,28 +295,31 @@ mod tests {
         Instant::from_microseconds(start + microseconds).unwrap()
     }
 
-    fn entry(session_id: &str, file: Option<&str>, microseconds: Option<i64>) -> Entry {
-        Entry {
+    fn entry(session_id: &str, file: Option<&str>, microseconds: Option<i64>) -> RememberedSession {
+        RememberedSession {
             stamp: stamp("t", session_id).unwrap(),
             file: file.map(str::to_owned),
             remembered_at: microseconds.map(at),
         }
     }
 
-    fn scratch() -> (tempfile::TempDir, Remembered) {
+    fn scratch() -> (tempfile::TempDir, RememberedSessions) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        (folder, Remembered { path })
+        (folder, RememberedSessions { path })
     }
 
     #[test]
     fn a_malformed_line_is_ignored() {
-        let older = Entry::read(br#"{"tool":"t","session_id":"s"}"#);
+        let older = RememberedSession::read(br#"{"tool":"t","session_id":"s"}"#);
         assert_eq!(older, Some(entry("s", None, None)));
         let newer = entry("s", Some("a \"b\".rs"), Some(MINUTE));
-        assert_eq!(Entry::read(newer.line().trim_ascii_end()), Some(newer));
+        assert_eq!(
+            RememberedSession::read(newer.line().trim_ascii_end()),
+            Some(newer)
+        );
         let later = br#"{"tool":"t","session_id":"s","remembered_at":"soon","more":1}"#;
-        assert_eq!(Entry::read(later), Some(entry("s", None, None)));
+        assert_eq!(RememberedSession::read(later), Some(entry("s", None, None)));
         for wrong in [
             &b""[..],
             b"{",
@@ -315,7 +332,7 @@ mod tests {
             br#"{"tool":"t","session_id":"s","file":7}"#,
             br#"{"tool":"t","session_id":"s","file":""}"#,
         ] {
-            assert_eq!(Entry::read(wrong), None, "{wrong:?}");
+            assert_eq!(RememberedSession::read(wrong), None, "{wrong:?}");
         }
     }
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 use svc_engine::capture::notes::Stamp;
 use svc_engine::clock::Clock;
 
-use super::call::{self, Agent, Call};
-use super::remembered::{Entry, Remembered, stamp};
+use super::call::{self, Agent, ToolCall};
+use super::remembered::{RememberedSession, RememberedSessions, stamp};
 use super::repository;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -49,7 +49,7 @@ pub(crate) struct Remember {
 
 /// The result, for programs.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct RememberResult {
     tool: String,
     session_id: String,
     /// Whether the Session, or one of its files, is newly remembered.
@@ -63,7 +63,7 @@ impl Remember {
             drop(from_hook(agent).and_then(|call| remember(&call)));
             return Ok(());
         }
-        let call = Call {
+        let call = ToolCall {
             stamp: stamp(
                 &self.tool.unwrap_or_default(),
                 &self.session.unwrap_or_default(),
@@ -71,7 +71,7 @@ impl Remember {
             files: self.files,
             folder: None,
         };
-        let remembered = Outcome {
+        let remembered = RememberResult {
             added: remember(&call)?,
             tool: call.stamp.tool,
             session_id: call.stamp.session_id.into(),
@@ -91,24 +91,25 @@ impl Remember {
     }
 }
 
-fn from_hook(agent: Agent) -> Result<Call, CommandError> {
+fn from_hook(agent: Agent) -> Result<ToolCall, CommandError> {
     let mut input = Vec::new();
     io::stdin().take(HOOK_BYTES_MAX).read_to_end(&mut input)?;
-    Call::read(agent, &input)
+    ToolCall::read(agent, &input)
 }
 
 /// Remembers the Session of a call for the commits of its files, and returns whether anything is
 /// new.
-fn remember(call: &Call) -> Result<bool, CommandError> {
-    let remembered = Remembered::here()?;
+fn remember(call: &ToolCall) -> Result<bool, CommandError> {
+    let remembered = RememberedSessions::here()?;
     let now = Clock::system().now();
-    let entry = |file| Entry {
+    let entry = |file| RememberedSession {
         stamp: call.stamp.clone(),
         file,
         remembered_at: Some(now),
     };
     let files = in_work_tree(call);
-    let mut entries: Vec<Entry> = files.into_iter().map(|file| entry(Some(file))).collect();
+    let mut entries: Vec<RememberedSession> =
+        files.into_iter().map(|file| entry(Some(file))).collect();
     if entries.is_empty() {
         entries.push(entry(None));
     }
@@ -116,7 +117,7 @@ fn remember(call: &Call) -> Result<bool, CommandError> {
 }
 
 /// Returns the files of a call that are in the current work tree.
-fn in_work_tree(call: &Call) -> Vec<String> {
+fn in_work_tree(call: &ToolCall) -> Vec<String> {
     if call.files.is_empty() {
         return Vec::new();
     }

@@ -15,7 +15,7 @@ pub(crate) struct Show {
 
 /// The notes of a commit, for programs.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct CommitNotes {
     commit: String,
     notes: Vec<Naming>,
 }
@@ -31,7 +31,7 @@ struct Naming {
 impl Show {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let commit = repository::commit(&self.commit)?;
-        let mut shown = Shown {
+        let mut shown = CommitNotes {
             notes: Vec::new(),
             commit,
         };
@@ -53,7 +53,7 @@ impl Show {
     }
 }
 
-fn render(shown: &Shown) -> String {
+fn render(shown: &CommitNotes) -> String {
     if shown.notes.is_empty() {
         return "no note names a Session\n".to_owned();
     }

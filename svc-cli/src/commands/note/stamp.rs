@@ -4,7 +4,7 @@ use svc_engine::capture::notes::{self, StampError};
 use svc_engine::clock::Clock;
 use svc_model::time::Instant;
 
-use super::pending::Pending;
+use super::pending::PendingSessions;
 use super::{NOTES, remembered, repository};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -31,15 +31,15 @@ pub(crate) struct Stamp {
 
 /// The result, for programs.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct StampResult {
     commit: String,
     /// Whether the commit's note was changed.
     stamped: bool,
-    sessions: Vec<Named>,
+    sessions: Vec<NamedSession>,
 }
 
 #[derive(Debug, Serialize)]
-struct Named {
+struct NamedSession {
     tool: String,
     session_id: String,
 }
@@ -49,7 +49,7 @@ impl Stamp {
         let commit = repository::commit(&self.commit)?;
         let now = now();
         let pending = if self.pending {
-            Some(Pending::of(&commit, now)?)
+            Some(PendingSessions::of(&commit, now)?)
         } else {
             None
         };
@@ -76,11 +76,11 @@ impl Stamp {
         if let Some(pending) = pending {
             pending.forget(now)?;
         }
-        let named = |stamp: notes::Stamp| Named {
+        let named = |stamp: notes::Stamp| NamedSession {
             tool: stamp.tool,
             session_id: stamp.session_id.into(),
         };
-        let outcome = Outcome {
+        let outcome = StampResult {
             commit,
             stamped: addition.is_some(),
             sessions: stamps.into_iter().map(named).collect(),
@@ -96,7 +96,7 @@ fn now() -> Instant {
     Instant::from_microseconds(now.microseconds() / SECOND * SECOND).unwrap_or(now)
 }
 
-fn render(outcome: &Outcome) -> String {
+fn render(outcome: &StampResult) -> String {
     let short = outcome.commit.get(..10).unwrap_or_default();
     if outcome.sessions.is_empty() {
         return format!("{short}: no Session is named\n");

@@ -7,8 +7,8 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::{check_reason, client_id};
-use crate::commands::moment::{Bound, boundary};
-use crate::commands::place::{Otherwise, Place};
+use crate::commands::moment::{RangeBound, boundary};
+use crate::commands::place::{DefaultPlace, StoreOrService};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape};
@@ -57,7 +57,7 @@ pub(crate) struct Bulk {
 
 /// What a change did or would do, for programs.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct BulkResult {
     action: &'static str,
     applied: bool,
     /// Calls whose state changes.
@@ -75,14 +75,14 @@ impl Bulk {
     ) -> Result<(), CommandError> {
         check_reason(&self.reason)?;
         let filter = self.filter()?;
-        let place = Place::find(
+        let place = StoreOrService::find(
             &ServiceOptions::default(),
             &self.store,
-            Otherwise::Store,
+            DefaultPlace::Store,
             output,
         )?;
         let shown = place.shown();
-        let Place::Store(opened) = place else {
+        let StoreOrService::Store(opened) = place else {
             return Err(CommandError::refused(
                 "needs_the_store",
                 format!("bulk changes work on the store itself, but this shell uses {shown}"),
@@ -157,7 +157,10 @@ fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), Comma
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
     };
-    let (first, last) = (read(first, Bound::First)?, read(last, Bound::Last)?);
+    let (first, last) = (
+        read(first, RangeBound::First)?,
+        read(last, RangeBound::Last)?,
+    );
     if first > last {
         return Err(CommandError::argument(
             "--between",
@@ -172,9 +175,9 @@ fn outcome(
     applied: bool,
     before: CallTally,
     quarantine_revision: u64,
-) -> Outcome {
+) -> BulkResult {
     let changed = before.changed_by(action);
-    Outcome {
+    BulkResult {
         action: action.as_str(),
         applied,
         changed,
@@ -183,9 +186,9 @@ fn outcome(
     }
 }
 
-fn render(action: QuarantineAction, outcome: &Outcome, place: &str) -> String {
+fn render(action: QuarantineAction, outcome: &BulkResult, place: &str) -> String {
     let place = escape(place);
-    let Outcome {
+    let BulkResult {
         changed, unchanged, ..
     } = outcome;
     let (done, state) = match action {

@@ -13,14 +13,14 @@ use svc_model::quarantine::{
 
 use super::client_id;
 use crate::commands::one_of::one_of;
-use crate::commands::place::{Opened, Otherwise, Place, check_organization};
+use crate::commands::place::{DefaultPlace, OpenedLedger, StoreOrService, check_organization};
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Args)]
-pub(crate) struct Change {
+pub(crate) struct QuarantineChange {
     /// The kind of fact.
     #[arg(value_parser = one_of(FactTable::ALL, FactTable::as_str))]
     table: FactTable,
@@ -45,14 +45,14 @@ pub(crate) struct Change {
 
 /// The result of a change, for programs.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct QuarantineChangeResult {
     #[serde(flatten)]
     receipt: QuarantineReceipt,
     /// The database or the service that recorded the change.
     recorded_in: String,
 }
 
-impl Change {
+impl QuarantineChange {
     pub(crate) fn run(
         self,
         action: QuarantineAction,
@@ -66,10 +66,10 @@ impl Change {
                 .map_err(|rule| CommandError::argument("--reason", rule))?,
             force: self.force,
         };
-        let place = Place::find(&self.service, &self.store, Otherwise::Store, output)?;
+        let place = StoreOrService::find(&self.service, &self.store, DefaultPlace::Store, output)?;
         let receipt = match &place {
-            Place::Store(opened) => record(opened, &request, action)?,
-            Place::Service(client) => service::block_on(async {
+            StoreOrService::Store(opened) => record(opened, &request, action)?,
+            StoreOrService::Service(client) => service::block_on(async {
                 check_organization(client, &self.store).await?;
                 ask(client, &request, action).await
             })?,
@@ -81,7 +81,7 @@ impl Change {
                 receipt.table, receipt.fact_id
             ));
         }
-        let changed = Changed {
+        let changed = QuarantineChangeResult {
             receipt,
             recorded_in: place.shown(),
         };
@@ -89,14 +89,18 @@ impl Change {
     }
 
     /// Returns the error for a fact that was not found, naming the place.
-    fn no_target(&self, reason: NoTarget, place: &Place) -> CommandError {
+    fn no_target(&self, reason: NoTarget, place: &StoreOrService) -> CommandError {
         let name = format!("{}/{}", self.table, self.fact_id);
         let place = match place {
-            Place::Store(opened) => format!("{}, organization {}", place.shown(), opened.org_id),
-            Place::Service(client) => match service::block_on(async { Ok(client.me().await?) }) {
-                Ok(me) => format!("{}, organization {}", place.shown(), me.org_id),
-                Err(_) => place.shown(),
-            },
+            StoreOrService::Store(opened) => {
+                format!("{}, organization {}", place.shown(), opened.org_id)
+            }
+            StoreOrService::Service(client) => {
+                match service::block_on(async { Ok(client.me().await?) }) {
+                    Ok(me) => format!("{}, organization {}", place.shown(), me.org_id),
+                    Err(_) => place.shown(),
+                }
+            }
         };
         match reason {
             NoTarget::Absent => CommandError::refused(
@@ -116,7 +120,7 @@ impl Change {
 
 /// Records a change in a store.
 fn record(
-    opened: &Opened,
+    opened: &OpenedLedger,
     request: &QuarantineRequest,
     action: QuarantineAction,
 ) -> Result<Result<QuarantineReceipt, NoTarget>, CommandError> {
@@ -168,7 +172,7 @@ async fn ask(
     }
 }
 
-fn render(changed: &Changed, service: &ServiceOptions) -> String {
+fn render(changed: &QuarantineChangeResult, service: &ServiceOptions) -> String {
     let receipt = &changed.receipt;
     let name = format!("{}/{}", receipt.table, escape(&receipt.fact_id));
     let place = format!(
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_recorded_change_names_the_fact_and_its_table() {
-        let changed = |action, unchanged| Changed {
+        let changed = |action, unchanged| QuarantineChangeResult {
             receipt: QuarantineReceipt {
                 org_id: svc_model::id::OrgId::new("acme").unwrap(),
                 action,

@@ -3,7 +3,7 @@ use svc_engine::read;
 use svc_model::limit::QUARANTINE_LOG_MAX;
 use svc_model::quarantine::{QuarantineLog, QuarantineLogRequest};
 
-use crate::commands::place::{Otherwise, Place, check_organization};
+use crate::commands::place::{DefaultPlace, StoreOrService, check_organization};
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -38,9 +38,9 @@ impl Log {
             (false, Ok(tail)) if tail > 0 => tail,
             _ => return Err(CommandError::argument("--tail", "must be at least 1")),
         };
-        let place = Place::find(&self.service, &self.store, Otherwise::Store, output)?;
+        let place = StoreOrService::find(&self.service, &self.store, DefaultPlace::Store, output)?;
         let log = match &place {
-            Place::Store(opened) => {
+            StoreOrService::Store(opened) => {
                 let mut snapshot = opened.ledger.snapshot()?;
                 if snapshot.has_table("quarantine_log")? {
                     latest(rows_max, |request| {
@@ -57,7 +57,7 @@ impl Log {
                     }
                 }
             }
-            Place::Service(client) => {
+            StoreOrService::Service(client) => {
                 service::block_on(check_organization(client, &self.store))?;
                 latest(rows_max, |request| {
                     service::block_on(async { Ok(client.quarantine_log(request).await?) })

@@ -5,7 +5,7 @@ mod change;
 mod log;
 
 pub(crate) use self::bulk::Bulk;
-pub(crate) use self::change::Change;
+pub(crate) use self::change::QuarantineChange;
 pub(crate) use self::log::Log;
 
 use crate::error::CommandError;

@@ -66,7 +66,7 @@ impl Model {
             report.non_inferiority =
                 margin.map(|margin| comparison::non_inferiority(&report.rows, a, b, margin));
         }
-        let header = Header {
+        let header = ReportHeader {
             org_id,
             since_days,
             as_of,
@@ -101,13 +101,13 @@ fn check_models(
 
 /// The header of the report.
 #[derive(Debug)]
-struct Header {
+struct ReportHeader {
     org_id: OrgId,
     since_days: Option<u32>,
     as_of: Instant,
 }
 
-fn render(header: &Header, report: &ModelReport) -> String {
+fn render(header: &ReportHeader, report: &ModelReport) -> String {
     let mut page = Page::default();
     let window = window(header.since_days);
     page.line(format!(

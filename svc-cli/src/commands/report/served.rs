@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use super::ReportOptions;
 use super::progress::Progress;
-use crate::commands::place::{Otherwise, asks_service};
+use crate::commands::place::{DefaultPlace, asks_service};
 use crate::commands::service;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -18,7 +18,7 @@ impl ReportOptions {
     /// Returns whether to ask a service. If only the mirrors are named, the store beside them is
     /// meant; if a service is named too, the service is.
     pub(super) fn asks_service(&self) -> Result<bool, CommandError> {
-        let asks = asks_service(&self.service, &self.mirror.store, Otherwise::Store)?;
+        let asks = asks_service(&self.service, &self.mirror.store, DefaultPlace::Store)?;
         Ok(asks && (!self.mirror.has_path() || service::given(&self.service)?.is_some()))
     }
 

@@ -10,22 +10,22 @@ const NAMED_ROUTES_MAX: usize = 2;
 
 /// The published schemas, for programs.
 #[derive(Debug, Serialize)]
-struct Listed {
-    schemas: Vec<Entry>,
+struct SchemaListing {
+    schemas: Vec<SchemaEntry>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Entry {
+struct SchemaEntry {
     #[serde(rename(deserialize = "type"))]
     name: String,
     /// `request`, `payload` (within a body, in a note, or printed by this program alone), `reply`
     /// or `problem`.
     direction: String,
-    routes: Vec<Route>,
+    routes: Vec<SchemaRoute>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Route {
+struct SchemaRoute {
     method: String,
     path: String,
 }
@@ -33,10 +33,10 @@ struct Route {
 pub(super) fn run(output: &mut Output) -> Result<(), CommandError> {
     let schemas = json::from_slice(INDEX.as_bytes())
         .map_err(|error| CommandError::refused("unreadable", error.to_string()))?;
-    output.value(&Listed { schemas }, render)
+    output.value(&SchemaListing { schemas }, render)
 }
 
-fn render(listed: &Listed) -> String {
+fn render(listed: &SchemaListing) -> String {
     let mut table = Table::new(["schema", "is a", "routes"]);
     for entry in &listed.schemas {
         let routes = match entry.routes.len() {

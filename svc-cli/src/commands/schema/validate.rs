@@ -30,7 +30,7 @@ pub(crate) struct Validate {
 
 /// The result, for programs.
 #[derive(Debug, Serialize)]
-struct Checked {
+struct ValidationResult {
     schema: &'static str,
     valid: bool,
     violations: Vec<Violation>,
@@ -43,7 +43,7 @@ impl Validate {
             CommandError::refused("not_json", format!("the document is not JSON: {error}"))
         })?;
         let violations = violations(&validator(schema)?, &plain(&document));
-        let checked = Checked {
+        let checked = ValidationResult {
             schema: schema.name,
             valid: violations.is_empty(),
             violations,
@@ -112,7 +112,7 @@ pub(super) fn plain(document: &Json) -> Value {
     }
 }
 
-fn render(checked: &Checked) -> String {
+fn render(checked: &ValidationResult) -> String {
     if checked.valid {
         return format!("valid: {}\n", checked.schema);
     }

@@ -9,7 +9,7 @@ use svc_model::repository::Branch;
 
 use super::identity::{identity, name_or_empty};
 use super::value::{content, count, id, object, sha, text};
-use super::{Delivery, Notes};
+use super::{DeliveryNotes, WebhookDelivery};
 
 /// The event type in the outcome of a webhook.
 const SOURCE_EVENT_TYPE: &str = "github.workflow_run.completed";
@@ -17,8 +17,8 @@ const SOURCE_EVENT_TYPE: &str = "github.workflow_run.completed";
 /// Turns a completed run into an outcome. The whole run is kept, with credentials redacted.
 pub(super) fn capture(
     mut payload: Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<CiOutcome, SkipReason> {
     if text(Some(&payload), "action").is_none_or(|action| *action != "completed") {
         return Err(SkipReason::WorkflowRunNotCompleted);
@@ -148,8 +148,8 @@ mod tests {
         ))
     }
 
-    fn captured(payload: Object) -> (Result<CiOutcome, SkipReason>, Notes) {
-        let mut notes = Notes::default();
+    fn captured(payload: Object) -> (Result<CiOutcome, SkipReason>, DeliveryNotes) {
+        let mut notes = DeliveryNotes::default();
         (capture(payload, &delivery(), &mut notes), notes)
     }
 
@@ -163,11 +163,11 @@ mod tests {
 
     #[test]
     fn every_member_of_a_completed_run_is_captured() {
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(" d-1 "),
             ..delivery()
         };
-        let mut notes = Notes::default();
+        let mut notes = DeliveryNotes::default();
         let outcome = capture(payload(), &named, &mut notes).unwrap();
         let repository = outcome.repository.clone().unwrap();
         assert_eq!(repository.repository_host.as_str(), "git.example");
@@ -200,7 +200,7 @@ mod tests {
         };
         assert_eq!(outcome, expected);
         assert_eq!(outcome.commit_sha.as_str(), HEAD);
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, DeliveryNotes::default());
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(notes.redactions.provider_key, 3);
         let mut open = delivery();
         open.receipt.redaction = Redaction::Off;
-        let mut notes = Notes::default();
+        let mut notes = DeliveryNotes::default();
         let outcome = capture(payload, &open, &mut notes).unwrap();
         assert_eq!(outcome.raw, Json::parse(run.as_bytes()).unwrap());
         assert!(notes.redactions.is_empty());
@@ -443,11 +443,11 @@ mod tests {
     #[test]
     fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(&long),
             ..delivery()
         };
-        let outcome = capture(payload(), &named, &mut Notes::default());
+        let outcome = capture(payload(), &named, &mut DeliveryNotes::default());
         assert_eq!(outcome, Err(SkipReason::InvalidDeliveryId));
     }
 }

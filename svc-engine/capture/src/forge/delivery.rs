@@ -6,11 +6,11 @@ use svc_model::repository::RepositoryHost;
 
 use super::{IdentityDecline, ci, pull_request, push, rename};
 use crate::Receipt;
-use crate::redaction::Counts;
+use crate::redaction::RedactionCounts;
 
 /// What capture needs to know about a webhook delivery besides its payload.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
+pub struct WebhookDelivery<'a> {
     /// The receipt.
     pub receipt: Receipt<'a>,
     /// The host of the forge, which comes from the configuration, not from a payload.
@@ -19,7 +19,7 @@ pub struct Delivery<'a> {
     pub id: Option<&'a str>,
 }
 
-impl Delivery<'_> {
+impl WebhookDelivery<'_> {
     pub(super) fn fact_id(&self) -> FactId {
         self.receipt.fresh_id()
     }
@@ -53,13 +53,13 @@ pub enum ForgeFact {
 
 /// What to log about a delivery, captured or not, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct DeliveryNotes {
     /// Why repositories in the fact have no identity.
     pub declined_identities: Vec<IdentityDecline>,
     /// Whether a push names no repository. Then nothing can be fetched for it.
     pub unnamed_repository: bool,
     /// Redacted credentials.
-    pub redactions: Counts,
+    pub redactions: RedactionCounts,
 }
 
 /// Turns a delivery into a fact.
@@ -70,8 +70,8 @@ pub struct Notes {
 pub fn capture(
     event: ForgeEvent,
     payload: Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<ForgeFact, SkipReason> {
     match event {
         ForgeEvent::Push => {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_id_of_a_delivery_is_an_identity_or_absent() {
         fn id(id: Option<&str>) -> Result<Option<String>, SkipReason> {
-            Delivery { id, ..delivery() }.source_event_id()
+            WebhookDelivery { id, ..delivery() }.source_event_id()
         }
         assert_eq!(id(None), Ok(None));
         assert_eq!(id(Some("")), Ok(None));

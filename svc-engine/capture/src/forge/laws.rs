@@ -7,7 +7,7 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::repository::RepositoryName;
 
 use super::testing::delivery;
-use super::{Delivery, ForgeFact, Notes, capture};
+use super::{DeliveryNotes, ForgeFact, WebhookDelivery, capture};
 
 /// Names that mean something here or to redaction, with some values for each.
 const WORDS: [&str; 46] = [
@@ -172,9 +172,9 @@ fn replace(value: &mut Json, left: &mut usize, other: &Json) -> bool {
 fn captured(
     event: ForgeEvent,
     payload: &Object,
-    delivery: &Delivery<'_>,
-) -> (Result<ForgeFact, SkipReason>, Notes) {
-    let mut notes = Notes::default();
+    delivery: &WebhookDelivery<'_>,
+) -> (Result<ForgeFact, SkipReason>, DeliveryNotes) {
+    let mut notes = DeliveryNotes::default();
     let fact = capture(event, payload.clone(), delivery, &mut notes);
     (fact, notes)
 }
@@ -185,7 +185,7 @@ proptest! {
     #[test]
     fn any_payload_is_captured_or_declined(payload in value(), id in any::<Option<String>>()) {
         let payload = payload.into_object().unwrap_or_default();
-        let delivery = Delivery { id: id.as_deref(), ..delivery() };
+        let delivery = WebhookDelivery { id: id.as_deref(), ..delivery() };
         for event in ForgeEvent::ALL {
             prop_assert_eq!(
                 captured(*event, &payload, &delivery),
@@ -198,10 +198,10 @@ proptest! {
     /// Every indexed text fits into the store's index.
     #[test]
     fn every_captured_fact_fits_the_store((event, payload) in nearly_valid()) {
-        let delivery = Delivery { id: Some(" d "), ..delivery() };
+        let delivery = WebhookDelivery { id: Some(" d "), ..delivery() };
         let (fact, notes) = captured(event, &payload, &delivery);
         let Ok(fact) = fact else {
-            prop_assert_eq!(notes.redactions, Notes::default().redactions);
+            prop_assert_eq!(notes.redactions, DeliveryNotes::default().redactions);
             return Ok(());
         };
         let bounded = |text: &str| identity(text) == Ok(text);

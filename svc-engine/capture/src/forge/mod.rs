@@ -25,5 +25,5 @@ mod rename;
 mod testing;
 mod value;
 
-pub use delivery::{Delivery, ForgeFact, Notes, capture};
+pub use delivery::{DeliveryNotes, ForgeFact, WebhookDelivery, capture};
 pub use identity::IdentityDecline;

@@ -8,7 +8,7 @@ use svc_model::time::Instant;
 
 use super::identity::{identity, name};
 use super::value::{count, given, object, sha, text};
-use super::{Delivery, ForgeFact, Notes};
+use super::{DeliveryNotes, ForgeFact, WebhookDelivery};
 
 /// What happened to a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Action {
 /// merge.
 pub(super) fn capture(
     payload: &Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<ForgeFact, SkipReason> {
     let action = Action::of(text(Some(payload), "action"))
         .ok_or(SkipReason::UnsupportedPullRequestAction)?;
@@ -56,8 +56,8 @@ pub(super) fn capture(
 fn revision(
     payload: &Object,
     action: Action,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<PullRequestRevision, SkipReason> {
     let described = object(Some(payload), "pull_request");
     if head_repository(described).is_none() {
@@ -99,8 +99,8 @@ fn pushed(payload: &Object, name: &str, lenient: bool) -> Result<Option<CommitSh
 
 fn merge(
     payload: &Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<PullRequestMerge, SkipReason> {
     let described = object(Some(payload), "pull_request");
     let merged = described.and_then(|described| described.get("merged")?.as_bool());
@@ -134,8 +134,8 @@ fn head_repository(described: Option<&Object>) -> Option<&Json> {
 /// Reads what revisions and merges have in common; `None` if a part is malformed.
 fn pull_request(
     payload: &Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Option<PullRequest> {
     let described = object(Some(payload), "pull_request");
     let (head, base) = (object(described, "head"), object(described, "base"));
@@ -200,8 +200,8 @@ mod tests {
         ))
     }
 
-    fn captured(payload: &Object) -> (Result<ForgeFact, SkipReason>, Notes) {
-        let mut notes = Notes::default();
+    fn captured(payload: &Object) -> (Result<ForgeFact, SkipReason>, DeliveryNotes) {
+        let mut notes = DeliveryNotes::default();
         (capture(payload, &delivery(), &mut notes), notes)
     }
 
@@ -290,11 +290,11 @@ mod tests {
 
     #[test]
     fn every_member_of_an_opened_pull_request_is_captured() {
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(" d-1 "),
             ..delivery()
         };
-        let mut notes = Notes::default();
+        let mut notes = DeliveryNotes::default();
         let revision = revision_of(capture(&payload("opened"), &named, &mut notes));
         assert_eq!(revision.revision_id, delivery().fact_id());
         assert_eq!(revision.previous_head_sha, None, "`before` is not read");
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(found.head_sha.as_str(), HEAD);
         assert_eq!(found.base_ref.as_str(), "main");
         assert_eq!(found.base_sha.as_str(), BASE);
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, DeliveryNotes::default());
     }
 
     #[test]
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(merge.captured_at, delivery().receipt.received_at);
         let opened = revision_of(captured(&payload("opened")).0);
         assert_eq!(merge.pull_request, opened.pull_request);
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, DeliveryNotes::default());
     }
 
     #[test]
@@ -510,12 +510,12 @@ mod tests {
     #[test]
     fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(&long),
             ..delivery()
         };
         for action in ["opened", "closed"] {
-            let fact = capture(&payload(action), &named, &mut Notes::default());
+            let fact = capture(&payload(action), &named, &mut DeliveryNotes::default());
             assert_eq!(fact, Err(SkipReason::InvalidDeliveryId));
         }
     }

@@ -9,7 +9,7 @@ use svc_model::repository::RepositoryProvider;
 use super::clone_url::clone_url;
 use super::identity::{identity, name_or_empty};
 use super::value::{object, sha, text};
-use super::{Delivery, Notes};
+use super::{DeliveryNotes, WebhookDelivery};
 
 /// The prefix of a branch's ref.
 const BRANCHES: &[u8] = b"refs/heads/";
@@ -17,8 +17,8 @@ const BRANCHES: &[u8] = b"refs/heads/";
 /// Turns a push to a branch into a fact. Pushes of tags and notes, and deletions, are declined.
 pub(super) fn capture(
     payload: &Object,
-    delivery: &Delivery<'_>,
-    notes: &mut Notes,
+    delivery: &WebhookDelivery<'_>,
+    notes: &mut DeliveryNotes,
 ) -> Result<Push, SkipReason> {
     let members = Some(payload);
     let flag = |name| payload.get(name).and_then(Json::as_bool) == Some(true);
@@ -86,8 +86,8 @@ mod tests {
         ))
     }
 
-    fn captured(payload: &Object) -> (Result<Push, SkipReason>, Notes) {
-        let mut notes = Notes::default();
+    fn captured(payload: &Object) -> (Result<Push, SkipReason>, DeliveryNotes) {
+        let mut notes = DeliveryNotes::default();
         (capture(payload, &delivery(), &mut notes), notes)
     }
 
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(push.after_sha.as_str(), AFTER);
         assert!(!push.forced);
         assert_eq!(push.captured_at, delivery().receipt.received_at);
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, DeliveryNotes::default());
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             assert!(!notes.redactions.is_empty());
             let mut kept = delivery();
             kept.receipt.redaction = Redaction::Off;
-            let push = capture(&payload, &kept, &mut Notes::default()).unwrap();
+            let push = capture(&payload, &kept, &mut DeliveryNotes::default()).unwrap();
             assert_eq!(push.clone_url, format!("{url}{secret}"));
         }
     }

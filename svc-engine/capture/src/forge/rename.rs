@@ -6,7 +6,7 @@ use svc_model::ingest::SkipReason;
 use svc_model::json::Object;
 use svc_model::repository::RepositoryName;
 
-use super::Delivery;
+use super::WebhookDelivery;
 use super::identity::{IdentityDecline, identity, name};
 use super::value::{object, text};
 
@@ -14,7 +14,7 @@ use super::value::{object, text};
 /// to another owner, which does not change the repository's number.
 pub(super) fn capture(
     payload: &Object,
-    delivery: &Delivery<'_>,
+    delivery: &WebhookDelivery<'_>,
 ) -> Result<RepositoryRename, SkipReason> {
     let members = Some(payload);
     let action = text(members, "action").ok_or(SkipReason::MalformedDiscriminator)?;
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_member_of_a_rename_is_captured() {
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(" k1 "),
             ..delivery()
         };
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_delivery_with_a_too_long_id_is_declined() {
         let long = "x".repeat(1_025);
-        let named = Delivery {
+        let named = WebhookDelivery {
             id: Some(&long),
             ..delivery()
         };

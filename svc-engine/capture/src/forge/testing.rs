@@ -8,7 +8,7 @@ use svc_model::json::{Json, Object};
 use svc_model::repository::RepositoryHost;
 use svc_model::time::Instant;
 
-use super::Delivery;
+use super::WebhookDelivery;
 use crate::redaction::Secrets;
 use crate::{Receipt, Redaction};
 
@@ -19,8 +19,8 @@ static HOST: LazyLock<RepositoryHost> =
 static SECRETS: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(["configured-secret"]));
 
 /// Returns a delivery without an id, with redaction.
-pub(super) fn delivery() -> Delivery<'static> {
-    Delivery {
+pub(super) fn delivery() -> WebhookDelivery<'static> {
+    WebhookDelivery {
         receipt: Receipt {
             org_id: &ORG,
             received_at: Instant::from_microseconds(1).unwrap(),

@@ -5,7 +5,7 @@ use svc_model::json::{NodeBudget, Object};
 use svc_model::time::Instant;
 
 use super::litellm::LiteLlm;
-use super::{Captured, GatewayError, Notes};
+use super::{Captured, GatewayError, PayloadNotes};
 use crate::Receipt;
 
 /// What knows the payload of one kind of gateway.
@@ -21,7 +21,7 @@ pub trait Adapter: Debug + Sync {
         request: GatewayIngestRequest,
         receipt: Receipt<'_>,
         memory: &NodeBudget,
-    ) -> Result<(Captured, Notes), GatewayError>;
+    ) -> Result<(Captured, PayloadNotes), GatewayError>;
 
     /// Returns the capture id and the time of a delivery without an envelope, as the gateway's own
     /// logger sends it, so that a payload that is sent again becomes the same fact.
@@ -55,6 +55,6 @@ pub fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
     memory: &NodeBudget,
-) -> Result<(Captured, Notes), GatewayError> {
+) -> Result<(Captured, PayloadNotes), GatewayError> {
     adapter(request.provider)?.capture(request, receipt, memory)
 }

@@ -3,7 +3,7 @@ use svc_model::ingest::{GatewayProvider, SkipReason};
 use svc_model::json::OverBudget;
 
 use crate::messages::{Degradation, MessagesError};
-use crate::redaction::Counts;
+use crate::redaction::RedactionCounts;
 
 /// The result of capturing a payload.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,11 +42,11 @@ impl From<OverBudget> for GatewayError {
 
 /// What to log about a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct PayloadNotes {
     /// What was left out.
     pub degradation: Degradation,
     /// What was redacted.
-    pub redactions: Counts,
+    pub redactions: RedactionCounts,
 }
 
 impl From<MessagesError> for GatewayError {

@@ -25,6 +25,6 @@ mod redact;
 mod testing;
 
 pub use adapter::{Adapter, adapter, capture};
-pub use captured::{Captured, GatewayError, Notes};
+pub use captured::{Captured, GatewayError, PayloadNotes};
 
 pub use super::messages::Degradation;

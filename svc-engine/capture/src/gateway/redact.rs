@@ -4,7 +4,7 @@ use svc_engine_fact::InferenceCall;
 use svc_model::evidence::Part;
 
 use crate::messages::Origin;
-use crate::redaction::{Counts, Redactor};
+use crate::redaction::{RedactionCounts, Redactor};
 
 /// Redacts a call in place. `origins` is the origin of each part, input first.
 ///
@@ -15,7 +15,7 @@ pub(super) fn redact(
     call: &mut InferenceCall,
     origins: &[Origin],
     mut redactor: Redactor,
-) -> Counts {
+) -> RedactionCounts {
     for part in call
         .input_messages
         .iter()

@@ -8,7 +8,7 @@ use svc_model::json::{Json, NodeBudget};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-use super::{Captured, GatewayError, Notes, capture};
+use super::{Captured, GatewayError, PayloadNotes, capture};
 use crate::redaction::Secrets;
 use crate::{Receipt, Redaction};
 
@@ -29,7 +29,7 @@ pub(super) fn request(payload: Json) -> GatewayIngestRequest {
 pub(super) fn deliver(
     request: GatewayIngestRequest,
     redaction: Redaction,
-) -> Result<(Captured, Notes), GatewayError> {
+) -> Result<(Captured, PayloadNotes), GatewayError> {
     deliver_within(request, redaction, &NodeBudget::unlimited())
 }
 
@@ -38,7 +38,7 @@ pub(super) fn deliver_within(
     request: GatewayIngestRequest,
     redaction: Redaction,
     memory: &NodeBudget,
-) -> Result<(Captured, Notes), GatewayError> {
+) -> Result<(Captured, PayloadNotes), GatewayError> {
     let receipt = Receipt {
         org_id: &OrgId::new("acme").unwrap(),
         received_at: Instant::from_microseconds(1).unwrap(),
@@ -50,7 +50,7 @@ pub(super) fn deliver_within(
 }
 
 /// Captures a payload under the Session `s`.
-pub(super) fn call(payload: Json) -> (InferenceCall, Notes) {
+pub(super) fn call(payload: Json) -> (InferenceCall, PayloadNotes) {
     let request = GatewayIngestRequest {
         session_id: Some(SessionId::new("s").unwrap()),
         ..request(payload)

@@ -7,7 +7,7 @@ use svc_model::json::{Json, Object, Text};
 use super::{NoteError, Sessions};
 
 /// One Session in a note.
-pub(super) struct Stamped<'a> {
+pub(super) struct StampedSession<'a> {
     pub(super) tool: &'a Text,
     pub(super) session_id: &'a Text,
 }
@@ -66,7 +66,7 @@ fn split_object(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads one object of a note.
-pub(super) fn read(object: &Object) -> Result<Vec<Stamped<'_>>, NoteError> {
+pub(super) fn read(object: &Object) -> Result<Vec<StampedSession<'_>>, NoteError> {
     let version = object.get("v").and_then(Json::as_number);
     let sessions = object.get("sessions").and_then(Json::as_array);
     match (object.len(), version, sessions) {
@@ -78,11 +78,11 @@ pub(super) fn read(object: &Object) -> Result<Vec<Stamped<'_>>, NoteError> {
     }
 }
 
-fn read_session(session: &Json) -> Option<Stamped<'_>> {
+fn read_session(session: &Json) -> Option<StampedSession<'_>> {
     let session = session.as_object()?;
     let text = |name| session.get(name).and_then(Json::as_text);
     text("stamped_at")?;
-    (session.len() == 3).then_some(Stamped {
+    (session.len() == 3).then_some(StampedSession {
         tool: text("tool")?,
         session_id: text("session_id")?,
     })

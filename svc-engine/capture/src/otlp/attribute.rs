@@ -53,12 +53,12 @@ impl<'r> Attributes<'r> {
     }
 
     /// Returns the value under a name, or the last one if the name is repeated.
-    pub(super) fn get(&self, name: &str) -> Option<Value<'r>> {
+    pub(super) fn get(&self, name: &str) -> Option<AttributeValue<'r>> {
         let (_, value) = self
             .members
             .iter()
             .rfind(|(key, _)| key.as_bytes() == name.as_bytes())?;
-        Some(Value::of(value))
+        Some(AttributeValue::of(value))
     }
 
     /// Returns the text under a name, unless it is empty or not a string.
@@ -69,7 +69,7 @@ impl<'r> Attributes<'r> {
 
 /// The value of an `AnyValue`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value<'r> {
+pub(super) enum AttributeValue<'r> {
     /// A JSON value. Lists, maps and bytes keep their wrapper, so they match nothing.
     Json(&'r Json),
     /// An integer, which OTLP/JSON writes as a string.
@@ -78,7 +78,7 @@ pub(super) enum Value<'r> {
     Beyond(&'r str),
 }
 
-impl<'r> Value<'r> {
+impl<'r> AttributeValue<'r> {
     /// Reads an `AnyValue`. A bare JSON value is accepted as it is.
     pub(super) fn of(value: &'r Json) -> Self {
         let Some(wrapper) = value.as_object() else {
@@ -289,7 +289,11 @@ mod tests {
             (r#"{"bytesValue":"AA=="}"#, r#"{"bytesValue":"AA=="}"#),
         ] {
             let wrapped = json(wrapped);
-            assert_eq!(Value::of(&wrapped).to_json(), json(read), "{wrapped:?}");
+            assert_eq!(
+                AttributeValue::of(&wrapped).to_json(),
+                json(read),
+                "{wrapped:?}"
+            );
             assert_eq!(unwrapped(wrapped), json(read));
         }
     }
@@ -298,14 +302,14 @@ mod tests {
     fn an_integer_of_any_size_is_not_read_as_text() {
         for digits in ["12", "9223372036854775808", "-9223372036854775809"] {
             let wrapped = json(&format!(r#"{{"intValue":"{digits}"}}"#));
-            let value = Value::of(&wrapped);
+            let value = AttributeValue::of(&wrapped);
             assert_eq!((value.text(), value.bool()), (None, None), "{digits}");
             assert_eq!(value.to_json(), json(digits));
         }
         // Digits beyond the limit of a number are neither a number nor a text.
         let wrapped = json(&format!(r#"{{"intValue":"{}"}}"#, "9".repeat(5_000)));
-        assert_eq!(Value::of(&wrapped).text(), None);
-        assert_eq!(Value::of(&wrapped).to_json(), Json::Null);
+        assert_eq!(AttributeValue::of(&wrapped).text(), None);
+        assert_eq!(AttributeValue::of(&wrapped).to_json(), Json::Null);
         assert_eq!(unwrapped(wrapped), Json::Null);
     }
 
@@ -361,7 +365,11 @@ mod tests {
             (r#"{"stringValue":"5"}"#, None),
             (r#"{"boolValue":true}"#, None),
         ] {
-            assert_eq!(Value::of(&json(value)).count(), expected, "{value}");
+            assert_eq!(
+                AttributeValue::of(&json(value)).count(),
+                expected,
+                "{value}"
+            );
         }
     }
 

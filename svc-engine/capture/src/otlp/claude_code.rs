@@ -9,10 +9,10 @@ use svc_model::id::UserId;
 use svc_model::ingest::LogSkip;
 use svc_model::json::Json;
 
-use super::attribute::Value;
-use super::decided::{Decided, blank};
-use super::kept::{Form, Kept};
-use super::logged::{Logged, SESSION, path};
+use super::attribute::AttributeValue;
+use super::decided::{DecisionDraft, blank};
+use super::kept::{KeptRecords, RecordsForm};
+use super::logged::{ExportedRecord, SESSION, path};
 use super::result;
 use crate::Receipt;
 use crate::messages::embedded;
@@ -34,18 +34,18 @@ const CALL: &str = "tool_use_id";
 pub(super) type Results<'r> = result::Results<'r, Result<String, LogSkip>>;
 
 /// Adds a result of a tool call.
-pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r Logged<'r>) {
+pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r ExportedRecord<'r>) {
     results.add(result.attributes.text(CALL), result.either(SESSION), result);
 }
 
 /// Turns a decision into a fact.
 pub(super) fn decision(
-    logged: &Logged<'_>,
+    logged: &ExportedRecord<'_>,
     results: &mut Results<'_>,
     receipt: Receipt<'_>,
-) -> Result<Decided, LogSkip> {
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let str = |name| attributes.get(name).and_then(Value::str);
+    let str = |name| attributes.get(name).and_then(AttributeValue::str);
     if !str("tool_name").is_some_and(|tool| EDIT_TOOLS.contains(&tool)) {
         return Err(LogSkip::NotAnEditTool);
     }
@@ -72,8 +72,8 @@ pub(super) fn decision(
         call_id,
         ..blank(AgentHarness::ClaudeCode, session_id, occurred_at, receipt)
     };
-    let kept = Kept {
-        form: Form::Records,
+    let kept = KeptRecords {
+        form: RecordsForm::Records,
         decision: logged.place,
         result,
     };
@@ -81,7 +81,7 @@ pub(super) fn decision(
 }
 
 /// Returns the path in a tool's input, unchanged; empty if there is none.
-fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
+fn file_path(result: &ExportedRecord<'_>) -> Result<String, LogSkip> {
     let input = result
         .attributes
         .text("tool_input")
@@ -106,7 +106,7 @@ fn is_truthy(value: &Json) -> bool {
 }
 
 /// Returns the user whom the resource names, or else the device, named as in what the gateway logs.
-fn user(logged: &Logged<'_>) -> Result<Option<UserId>, LogSkip> {
+fn user(logged: &ExportedRecord<'_>) -> Result<Option<UserId>, LogSkip> {
     let user = logged.user()?;
     if logged.resource_user()?.is_some() {
         return Ok(user);

@@ -9,10 +9,10 @@ use svc_model::facts::AgentHarness;
 use svc_model::ingest::LogSkip;
 use svc_model::json::Text;
 
-use super::attribute::Value;
-use super::decided::{Decided, blank};
-use super::kept::{Form, Kept};
-use super::logged::{Logged, session};
+use super::attribute::AttributeValue;
+use super::decided::{DecisionDraft, blank};
+use super::kept::{KeptRecords, RecordsForm};
+use super::logged::{ExportedRecord, session};
 use super::{patch, result};
 use crate::Receipt;
 use crate::messages::embedded;
@@ -37,16 +37,16 @@ pub(super) struct Patch {
 }
 
 /// Adds a result of a tool call.
-pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r Logged<'r>) {
+pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r ExportedRecord<'r>) {
     let session = result.either(CONVERSATION);
     results.add(result.attributes.text(CALL), session, result);
 }
 
 /// The facts from a decision.
 #[derive(Debug, Default)]
-pub(super) struct Decisions {
+pub(super) struct CodexDecisions {
     /// A fact for each file, or why there is none.
-    pub(super) decided: Vec<Result<Decided, LogSkip>>,
+    pub(super) decided: Vec<Result<DecisionDraft, LogSkip>>,
     /// The number of files beyond the export's limit.
     pub(super) too_many: usize,
 }
@@ -55,13 +55,13 @@ pub(super) struct Decisions {
 ///
 /// `files_left` is how many files the export may still name, beyond one per decision.
 pub(super) fn decisions(
-    logged: &Logged<'_>,
+    logged: &ExportedRecord<'_>,
     results: &mut Results<'_>,
     files_left: &mut usize,
     receipt: Receipt<'_>,
-) -> Result<Decisions, LogSkip> {
+) -> Result<CodexDecisions, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let str = |name| attributes.get(name).and_then(Value::str);
+    let str = |name| attributes.get(name).and_then(AttributeValue::str);
     let tool = str("tool_name").and_then(Tool::of);
     let tool = tool.ok_or(LogSkip::NotAnEditTool)?;
     let session_id = session(logged.either(CONVERSATION))?;
@@ -97,8 +97,8 @@ pub(super) fn decisions(
                 receipt,
             )
         };
-        let kept = Kept {
-            form: Form::Attributes,
+        let kept = KeptRecords {
+            form: RecordsForm::Attributes,
             decision: logged.place,
             result,
         };
@@ -108,14 +108,14 @@ pub(super) fn decisions(
         .map(|patch| patch.files.as_slice())
         .unwrap_or_default();
     let Some((first, more)) = files.split_first() else {
-        return Ok(Decisions {
+        return Ok(CodexDecisions {
             decided: vec![Ok(decided(String::new()))],
             too_many: 0,
         });
     };
     let (more, too_many) = more.split_at(more.len().min(*files_left));
     *files_left -= more.len();
-    Ok(Decisions {
+    Ok(CodexDecisions {
         decided: std::iter::once(first)
             .chain(more)
             .map(|file| file.clone().map(decided))
@@ -141,7 +141,7 @@ impl Tool {
     }
 
     /// Returns the patch in a call's result.
-    fn patch(self, result: &Logged<'_>) -> Patch {
+    fn patch(self, result: &ExportedRecord<'_>) -> Patch {
         let Some(arguments) = result.attributes.text("arguments") else {
             return Patch {
                 is_patch: self == Self::ApplyPatch,

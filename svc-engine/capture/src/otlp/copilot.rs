@@ -9,10 +9,10 @@ use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::ingest::LogSkip;
 use svc_model::repository::CommitSha;
 
-use super::attribute::Value;
-use super::decided::{Decided, blank};
-use super::kept::{Form, Kept};
-use super::logged::{Logged, SESSION, path, session};
+use super::attribute::AttributeValue;
+use super::decided::{DecisionDraft, blank};
+use super::kept::{KeptRecords, RecordsForm};
+use super::logged::{ExportedRecord, SESSION, path, session};
 use crate::Receipt;
 use crate::gateway::litellm::scalar;
 
@@ -21,16 +21,19 @@ const FILE: &str = "copilot_chat.file.relative_path";
 
 /// What an event reports about an edit.
 #[derive(Clone, Copy, Debug)]
-struct Reported {
+struct EditReport {
     accepted: bool,
     explicit: bool,
     interaction_mode: InteractionMode,
 }
 
 /// Turns feedback on the edits of a file into a fact.
-pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
+pub(super) fn feedback(
+    logged: &ExportedRecord<'_>,
+    receipt: Receipt<'_>,
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let str = |name| attributes.get(name).and_then(Value::str);
+    let str = |name| attributes.get(name).and_then(AttributeValue::str);
     let accepted = match str("outcome") {
         Some("accepted") => true,
         Some("rejected") => false,
@@ -45,7 +48,7 @@ pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     };
     decided(
         logged,
-        Reported {
+        EditReport {
             accepted,
             explicit: true,
             interaction_mode,
@@ -55,12 +58,15 @@ pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
 }
 
 /// Turns the end of an inline proposal into a fact.
-pub(super) fn inline_done(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
+pub(super) fn inline_done(
+    logged: &ExportedRecord<'_>,
+    receipt: Receipt<'_>,
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let accepted = attributes.get("accepted").and_then(Value::bool);
+    let accepted = attributes.get("accepted").and_then(AttributeValue::bool);
     decided(
         logged,
-        Reported {
+        EditReport {
             accepted: accepted.ok_or(LogSkip::UnknownDecision)?,
             explicit: true,
             interaction_mode: InteractionMode::Inline,
@@ -90,21 +96,28 @@ fn is_edit_tool(source: &str) -> bool {
 
 /// Turns a later check of an edit into a fact. Nobody made a decision, but what remained was
 /// accepted. After a change of the branch nothing is known of the edit: its file has other content.
-pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
+pub(super) fn survival(
+    logged: &ExportedRecord<'_>,
+    receipt: Receipt<'_>,
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let source = attributes.get("edit_source").and_then(Value::str);
+    let source = attributes.get("edit_source").and_then(AttributeValue::str);
     if !source.is_some_and(is_edit_tool) {
         return Err(LogSkip::NotAnEditTool);
     }
-    if attributes.get("did_branch_change").and_then(Value::bool) == Some(true) {
+    if attributes
+        .get("did_branch_change")
+        .and_then(AttributeValue::bool)
+        == Some(true)
+    {
         return Err(LogSkip::BranchChanged);
     }
-    let number = |name| attributes.get(name).map(Value::to_json);
+    let number = |name| attributes.get(name).map(AttributeValue::to_json);
     let rate = |name| Some(number(name)?.as_number()?.as_f64()).filter(|rate| !rate.is_nan());
     let kept = rate("survival_rate_no_revert").ok_or(LogSkip::UnknownDecision)?;
     let (decision, records) = decided(
         logged,
-        Reported {
+        EditReport {
             accepted: kept > 0.0,
             explicit: false,
             interaction_mode: InteractionMode::Agent,
@@ -127,10 +140,10 @@ pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
 }
 
 fn decided(
-    logged: &Logged<'_>,
-    reported: Reported,
+    logged: &ExportedRecord<'_>,
+    reported: EditReport,
     receipt: Receipt<'_>,
-) -> Result<Decided, LogSkip> {
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = &logged.attributes;
     let session_id = session(logged.resource.text(SESSION))?;
     let file_path = match attributes.text(FILE) {
@@ -146,13 +159,13 @@ fn decided(
         interaction_mode: reported.interaction_mode,
         commit_sha: attributes
             .get("github.copilot.git.commit_sha")
-            .and_then(Value::str)
+            .and_then(AttributeValue::str)
             .and_then(CommitSha::new),
         call_id: logged.call("request_id")?,
         ..blank(AgentHarness::Copilot, session_id, occurred_at, receipt)
     };
-    let kept = Kept {
-        form: Form::Record,
+    let kept = KeptRecords {
+        form: RecordsForm::Record,
         decision: logged.place,
         result: None,
     };

@@ -4,11 +4,11 @@ use svc_model::id::SessionId;
 use svc_model::json::Json;
 use svc_model::time::Instant;
 
-use super::kept::Kept;
+use super::kept::KeptRecords;
 use crate::Receipt;
 
 /// A decision without its records, and which records to add.
-pub(super) type Decided = (DeveloperDecision, Kept);
+pub(super) type DecisionDraft = (DeveloperDecision, KeptRecords);
 
 /// Returns a decision with the common members, for the caller to complete: an edit that an agent
 /// proposed and a rule refused.

@@ -8,7 +8,7 @@ use super::attribute::{flat, without_account};
 /// The form in which a decision keeps its records. Attributes that name a person's account are
 /// removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RecordsForm {
     /// The record itself.
     Record,
     /// `{"decision": record, "result": record or null}`.
@@ -21,13 +21,13 @@ pub(super) enum Form {
 
 /// The records to keep with a decision, by their indexes in the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
-    pub(super) form: Form,
+pub(super) struct KeptRecords {
+    pub(super) form: RecordsForm,
     pub(super) decision: usize,
     pub(super) result: Option<usize>,
 }
 
-impl Kept {
+impl KeptRecords {
     fn places(self) -> impl Iterator<Item = usize> {
         [Some(self.decision), self.result].into_iter().flatten()
     }
@@ -37,12 +37,12 @@ impl Kept {
 /// others get copies, as long as the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
 #[derive(Debug)]
 pub(super) struct Keeper {
-    records: Vec<Slot>,
+    records: Vec<RecordSlot>,
     copied_bytes_left: usize,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct RecordSlot {
     /// The record, until its last decision gets it.
     record: Json,
     /// The number of decisions that still need it.
@@ -55,16 +55,16 @@ impl Keeper {
     /// Collects the records that decisions keep.
     pub(super) fn new(
         records: impl Iterator<Item = Json>,
-        all: impl Iterator<Item = Kept>,
+        all: impl Iterator<Item = KeptRecords>,
     ) -> Self {
-        let mut records: Vec<Slot> = records
-            .map(|record| Slot {
+        let mut records: Vec<RecordSlot> = records
+            .map(|record| RecordSlot {
                 record,
                 wanted: 0,
                 bytes: None,
             })
             .collect();
-        for place in all.flat_map(Kept::places) {
+        for place in all.flat_map(KeptRecords::places) {
             records[place].wanted += 1;
         }
         Self {
@@ -74,16 +74,16 @@ impl Keeper {
     }
 
     /// Returns the records of a decision.
-    pub(super) fn raw(&mut self, kept: Kept) -> Json {
+    pub(super) fn raw(&mut self, kept: KeptRecords) -> Json {
         let form = match kept.form {
-            Form::Record | Form::Records => without_account,
-            Form::Attributes | Form::OwnAttributes => flat,
+            RecordsForm::Record | RecordsForm::Records => without_account,
+            RecordsForm::Attributes | RecordsForm::OwnAttributes => flat,
         };
         let decision = Json::from(self.take(kept.decision).map(form));
         let members = match kept.form {
-            Form::Record => return decision,
-            Form::OwnAttributes => vec![("decision", decision)],
-            Form::Records | Form::Attributes => {
+            RecordsForm::Record => return decision,
+            RecordsForm::OwnAttributes => vec![("decision", decision)],
+            RecordsForm::Records | RecordsForm::Attributes => {
                 let result = kept.result.and_then(|place| self.take(place));
                 vec![("decision", decision), ("result", result.map(form).into())]
             }

@@ -6,7 +6,7 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::limit::PATH_BYTES_MAX;
 use svc_model::time::Instant;
 
-use super::attribute::{Attributes, Value};
+use super::attribute::{AttributeValue, Attributes};
 use super::time;
 use crate::value;
 
@@ -17,7 +17,7 @@ const USER: &str = "user.id";
 
 /// A record, borrowed from its export.
 #[derive(Debug)]
-pub(super) struct Logged<'r> {
+pub(super) struct ExportedRecord<'r> {
     /// Its index among the records of the export.
     pub(super) place: usize,
     /// The record.
@@ -30,7 +30,7 @@ pub(super) struct Logged<'r> {
 
 /// The kinds of records that become facts or complete them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     /// An event that may become a fact.
     Event(LogEvent),
     /// The result of a tool call of Claude Code.
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     CodexResult,
 }
 
-impl Kind {
+impl RecordKind {
     fn of(name: &Text) -> Option<Self> {
         match name.as_str()? {
             "claude_code.tool_result" => Some(Self::ClaudeCodeResult),
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-impl<'r> Logged<'r> {
+impl<'r> ExportedRecord<'r> {
     pub(super) fn new(place: usize, record: &'r Object, resource: &'r Attributes<'r>) -> Self {
         Self {
             place,
@@ -66,8 +66,8 @@ impl<'r> Logged<'r> {
     /// name counts in any of these places, but only with its vendor's prefix: a bare
     /// `tool_decision` could come from anyone. Nothing else counts, not even the name of the
     /// service.
-    pub(super) fn kinds(&self) -> [Option<Kind>; 3] {
-        let [first, second, third] = self.names().map(|name| name.and_then(Kind::of));
+    pub(super) fn kinds(&self) -> [Option<RecordKind>; 3] {
+        let [first, second, third] = self.names().map(|name| name.and_then(RecordKind::of));
         let second = second.filter(|_| second != first);
         let third = third.filter(|_| third != first && third != second);
         [first, second, third]
@@ -82,7 +82,7 @@ impl<'r> Logged<'r> {
 
     fn names(&self) -> [Option<&'r Text>; 3] {
         let body = self.record.get("body");
-        let body = body.and_then(|body| Value::of(body).text());
+        let body = body.and_then(|body| AttributeValue::of(body).text());
         let named = self.record.get("eventName").and_then(Json::as_text);
         [body, self.attributes.text("event.name"), named]
     }

@@ -46,10 +46,10 @@ use svc_model::json::{Json, NodeBudget, Object, OverBudget};
 use svc_model::limit::LOG_PATCH_FILES_MAX;
 
 use self::attribute::Attributes;
-use self::decided::Decided;
+use self::decided::DecisionDraft;
 use self::export::Export;
 use self::kept::Keeper;
-use self::logged::{Kind, Logged};
+use self::logged::{ExportedRecord, RecordKind};
 use super::Receipt;
 use super::redaction::Redactor;
 
@@ -119,13 +119,19 @@ pub fn capture(
 }
 
 /// Turns records into facts. The decisions do not have their records yet.
-fn translate(export: &Export, receipt: Receipt<'_>, captured: &mut CapturedLogs) -> Vec<Decided> {
+fn translate(
+    export: &Export,
+    receipt: Receipt<'_>,
+    captured: &mut CapturedLogs,
+) -> Vec<DecisionDraft> {
     let resources: Vec<Attributes<'_>> = export.resources.iter().map(Attributes::of).collect();
-    let logged: Vec<Logged<'_>> = export
+    let logged: Vec<ExportedRecord<'_>> = export
         .records
         .iter()
         .enumerate()
-        .map(|(place, (resource, record))| Logged::new(place, record, &resources[*resource]))
+        .map(|(place, (resource, record))| {
+            ExportedRecord::new(place, record, &resources[*resource])
+        })
         .collect();
     let mut translator = Translator {
         claude_code: claude_code::Results::new(),
@@ -142,9 +148,11 @@ fn translate(export: &Export, receipt: Receipt<'_>, captured: &mut CapturedLogs)
         }
         for kind in logged.kinds().into_iter().flatten() {
             match kind {
-                Kind::ClaudeCodeResult => claude_code::add(&mut translator.claude_code, logged),
-                Kind::CodexResult => codex::add(&mut translator.codex, logged),
-                Kind::Event(event) => events.push((event, logged)),
+                RecordKind::ClaudeCodeResult => {
+                    claude_code::add(&mut translator.claude_code, logged)
+                }
+                RecordKind::CodexResult => codex::add(&mut translator.codex, logged),
+                RecordKind::Event(event) => events.push((event, logged)),
             }
         }
     }
@@ -171,13 +179,13 @@ struct Translator<'r, 'c> {
     codex: codex::Results<'r>,
     files_left: usize,
     receipt: Receipt<'c>,
-    decided: Vec<Decided>,
+    decided: Vec<DecisionDraft>,
     captured: &'c mut CapturedLogs,
 }
 
 impl<'r> Translator<'r, '_> {
     /// Turns one event into facts, and returns whether there were any.
-    fn event(&mut self, event: LogEvent, logged: &'r Logged<'r>) -> bool {
+    fn event(&mut self, event: LogEvent, logged: &'r ExportedRecord<'r>) -> bool {
         let before = self.facts();
         if let Err(reason) = self.translate(event, logged) {
             self.captured.report.skip(event, reason, 1);
@@ -192,7 +200,11 @@ impl<'r> Translator<'r, '_> {
             + self.captured.retry_linkages.len()
     }
 
-    fn translate(&mut self, event: LogEvent, logged: &'r Logged<'r>) -> Result<(), LogSkip> {
+    fn translate(
+        &mut self,
+        event: LogEvent,
+        logged: &'r ExportedRecord<'r>,
+    ) -> Result<(), LogSkip> {
         let receipt = self.receipt;
         match event {
             LogEvent::ClaudeCodeToolDecision => {
@@ -238,7 +250,7 @@ impl<'r> Translator<'r, '_> {
 
 /// Gives decisions the records that they keep.
 fn keep(
-    decided: Vec<Decided>,
+    decided: Vec<DecisionDraft>,
     records: Vec<(usize, Object)>,
     decisions: &mut Vec<DeveloperDecision>,
 ) {

@@ -29,10 +29,10 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::limit::EDIT_TEXT_BYTES_MAX;
 use uuid::Uuid;
 
-use super::attribute::{Attributes, Value};
-use super::decided::{Decided, blank};
-use super::kept::{Form, Kept};
-use super::logged::{Logged, identity, path};
+use super::attribute::{AttributeValue, Attributes};
+use super::decided::{DecisionDraft, blank};
+use super::kept::{KeptRecords, RecordsForm};
+use super::logged::{ExportedRecord, identity, path};
 use crate::Receipt;
 
 /// The namespace of the ids of Cursor's writes. Changing it would store every repeated receipt
@@ -43,9 +43,12 @@ const CURSOR_WRITE_NAMESPACE: Uuid = Uuid::from_u128(0x9d0c_63c1_5a43_4ad0_8f0e_
 const CALL: &str = "tool_use_id";
 
 /// Turns a decision into a fact.
-pub(super) fn decision(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
+pub(super) fn decision(
+    logged: &ExportedRecord<'_>,
+    receipt: Receipt<'_>,
+) -> Result<DecisionDraft, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
-    let str = |name| attributes.get(name).and_then(Value::str);
+    let str = |name| attributes.get(name).and_then(AttributeValue::str);
     let session_id = logged.session()?;
     let agent_harness = agent(attributes)?;
     attributes.text(CALL).ok_or(LogSkip::MissingCallId)?;
@@ -54,10 +57,10 @@ pub(super) fn decision(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
         Some("reject") => false,
         _ => return Err(LogSkip::UnknownDecision),
     };
-    let explicit = attributes.get("explicit").and_then(Value::bool);
+    let explicit = attributes.get("explicit").and_then(AttributeValue::bool);
     let explicit = explicit.ok_or(LogSkip::MissingExplicit)?;
     let occurred_at = logged.occurred_at()?;
-    let file_path = match attributes.get("file_path").and_then(Value::text) {
+    let file_path = match attributes.get("file_path").and_then(AttributeValue::text) {
         Some(file) => path(file.as_str().ok_or(LogSkip::InvalidFact)?)?,
         None => String::new(),
     };
@@ -74,8 +77,8 @@ pub(super) fn decision(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     {
         decision.decision_id = id;
     }
-    let kept = Kept {
-        form: Form::OwnAttributes,
+    let kept = KeptRecords {
+        form: RecordsForm::OwnAttributes,
         decision: logged.place,
         result: None,
     };
@@ -109,7 +112,7 @@ fn cursor_write_id(org_id: &OrgId, decision: &DeveloperDecision) -> Option<FactI
 
 /// Turns a later check of an applied edit into a fact.
 pub(super) fn edit_observation(
-    logged: &Logged<'_>,
+    logged: &ExportedRecord<'_>,
     receipt: Receipt<'_>,
 ) -> Result<EditObservation, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
@@ -123,7 +126,7 @@ pub(super) fn edit_observation(
         applied: text(attributes, "applied_text")?,
         observed_file: text(attributes, "observed_file_text")?,
     };
-    let count = |name| attributes.get(name).and_then(Value::count);
+    let count = |name| attributes.get(name).and_then(AttributeValue::count);
     Ok(EditObservation {
         occurred_at: logged.occurred_at()?,
         user_id: logged.user()?,
@@ -142,7 +145,7 @@ pub(super) fn edit_observation(
 
 /// Turns a refused edit into a fact.
 pub(super) fn rejected_edit(
-    logged: &Logged<'_>,
+    logged: &ExportedRecord<'_>,
     receipt: Receipt<'_>,
 ) -> Result<RejectedEdit, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
@@ -170,7 +173,7 @@ pub(super) fn rejected_edit(
 /// Turns a refusal and its successful retry into a fact. Missing members are reported before
 /// invalid ones.
 pub(super) fn retry_linkage(
-    logged: &Logged<'_>,
+    logged: &ExportedRecord<'_>,
     receipt: Receipt<'_>,
 ) -> Result<RetryLinkage, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
@@ -224,7 +227,7 @@ fn agent(attributes: &Attributes<'_>) -> Result<AgentHarness, LogSkip> {
 
 /// Returns a text within its limit. It may be empty.
 fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
-    let text = attributes.get(name).and_then(Value::text);
+    let text = attributes.get(name).and_then(AttributeValue::text);
     let text = text.ok_or(LogSkip::MissingText)?;
     // A surrogate takes three bytes here but counts as one character.
     let is_surrogate = |pair: &&[u8]| matches!(pair, [0xed, 0xa0..=0xbf]);
@@ -237,7 +240,7 @@ fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
 
 /// Returns what is kept of an edit besides its fields.
 fn raw(attributes: &Attributes<'_>) -> Json {
-    let tool = attributes.get("tool_name").map(Value::to_json);
+    let tool = attributes.get("tool_name").map(AttributeValue::to_json);
     Object::from_iter([("tool_name", tool)]).into()
 }
 

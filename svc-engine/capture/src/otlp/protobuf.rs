@@ -20,20 +20,20 @@ use base64::engine::general_purpose::STANDARD;
 use svc_model::json::{Json, NodeBudget, Number, Object, Text};
 use svc_model::limit::LOG_RECORDS_MAX;
 
-use self::wire::{Field, fields};
+use self::wire::{WireField, fields};
 use super::LogsError;
 
 /// The maximum nesting of messages, as in other implementations of the protocol.
 const DEPTH_MAX: usize = 100;
 
-type Read<T> = Result<T, LogsError>;
+type LogsResult<T> = Result<T, LogsError>;
 
 /// Decodes an export.
 ///
 /// # Errors
 ///
 /// If the bytes are not an export, or contain more than one request may.
-pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> Read<Object> {
+pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> LogsResult<Object> {
     let mut decoder = Decoder {
         memory,
         records_left: LOG_RECORDS_MAX,
@@ -48,7 +48,7 @@ struct Decoder<'b> {
 }
 
 impl Decoder<'_> {
-    fn resource_logs(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+    fn resource_logs(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let mut resource = Single::default();
         for field in fields(message) {
             let field = field?;
@@ -68,7 +68,7 @@ impl Decoder<'_> {
         Ok(Json::Object(members))
     }
 
-    fn scope_logs(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+    fn scope_logs(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let records = count(message, 2)?;
         self.records_left = self
             .records_left
@@ -78,7 +78,7 @@ impl Decoder<'_> {
         Ok(Json::Object(self.object([("logRecords", records)])?))
     }
 
-    fn record(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+    fn record(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let (mut time, mut observed_time, mut severity, mut dropped, mut flags) = (0, 0, 0, 0, 0);
         let (mut severity_text, mut event_name): (&[u8], &[u8]) = (b"", b"");
         let (mut trace_id, mut span_id): (&[u8], &[u8]) = (b"", b"");
@@ -115,7 +115,7 @@ impl Decoder<'_> {
         Ok(Json::Object(self.object(members)?))
     }
 
-    fn key_value(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+    fn key_value(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let mut key: &[u8] = b"";
         let mut value = Single::default();
         for field in fields(message) {
@@ -133,20 +133,24 @@ impl Decoder<'_> {
         Ok(Json::Object(self.object(members)?))
     }
 
-    fn any_value(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+    fn any_value(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let mut value = None;
         for field in fields(message) {
             let field = field?;
             value = match (field.number, value) {
-                (1, _) => Some(Value::Text(field.bytes()?)),
-                (2, _) => Some(Value::Bool(field.varint()? != 0)),
-                (3, _) => Some(Value::Int(field.varint()?.cast_signed())),
-                (4, _) => Some(Value::Double(f64::from_bits(field.fixed_64()?))),
-                (5, Some(Value::Array(array))) => Some(Value::Array(self.merged(array, &field)?)),
-                (6, Some(Value::Pairs(pairs))) => Some(Value::Pairs(self.merged(pairs, &field)?)),
-                (5, _) => Some(Value::Array(field.bytes()?.into())),
-                (6, _) => Some(Value::Pairs(field.bytes()?.into())),
-                (7, _) => Some(Value::Bytes(field.bytes()?)),
+                (1, _) => Some(ProtobufValue::Text(field.bytes()?)),
+                (2, _) => Some(ProtobufValue::Bool(field.varint()? != 0)),
+                (3, _) => Some(ProtobufValue::Int(field.varint()?.cast_signed())),
+                (4, _) => Some(ProtobufValue::Double(f64::from_bits(field.fixed_64()?))),
+                (5, Some(ProtobufValue::Array(array))) => {
+                    Some(ProtobufValue::Array(self.merged(array, &field)?))
+                }
+                (6, Some(ProtobufValue::Pairs(pairs))) => {
+                    Some(ProtobufValue::Pairs(self.merged(pairs, &field)?))
+                }
+                (5, _) => Some(ProtobufValue::Array(field.bytes()?.into())),
+                (6, _) => Some(ProtobufValue::Pairs(field.bytes()?.into())),
+                (7, _) => Some(ProtobufValue::Bytes(field.bytes()?)),
                 (_, value) => value,
             };
         }
@@ -154,19 +158,19 @@ impl Decoder<'_> {
             return Ok(Json::Object(Object::new()));
         };
         let (name, json) = match value {
-            Value::Text(bytes) => ("stringValue", self.text(bytes)?),
-            Value::Bool(value) => ("boolValue", value.into()),
-            Value::Int(value) => ("intValue", value.to_string().into()),
-            Value::Double(value) => ("doubleValue", self.double(value)?),
-            Value::Array(array) => {
+            ProtobufValue::Text(bytes) => ("stringValue", self.text(bytes)?),
+            ProtobufValue::Bool(value) => ("boolValue", value.into()),
+            ProtobufValue::Int(value) => ("intValue", value.to_string().into()),
+            ProtobufValue::Double(value) => ("doubleValue", self.double(value)?),
+            ProtobufValue::Array(array) => {
                 let values = self.list(&array, 1, deeper(depth)?, Self::any_value)?;
                 ("arrayValue", self.object([("values", values)])?.into())
             }
-            Value::Pairs(pairs) => {
+            ProtobufValue::Pairs(pairs) => {
                 let values = self.list(&pairs, 1, deeper(depth)?, Self::key_value)?;
                 ("kvlistValue", self.object([("values", values)])?.into())
             }
-            Value::Bytes(bytes) => {
+            ProtobufValue::Bytes(bytes) => {
                 self.memory.text(bytes.len().div_ceil(3) * 4)?;
                 ("bytesValue", STANDARD.encode(bytes).into())
             }
@@ -174,7 +178,11 @@ impl Decoder<'_> {
         Ok(Json::Object(self.object([(name, Some(json))])?))
     }
 
-    fn merged<'m>(&self, before: Cow<'m, [u8]>, field: &Field<'m>) -> Read<Cow<'m, [u8]>> {
+    fn merged<'m>(
+        &self,
+        before: Cow<'m, [u8]>,
+        field: &WireField<'m>,
+    ) -> LogsResult<Cow<'m, [u8]>> {
         let mut value = Single(Some(before));
         value.add(field.bytes()?, self.memory)?;
         Ok(value.0.unwrap_or_default())
@@ -185,8 +193,8 @@ impl Decoder<'_> {
         &mut self,
         message: Single<'_>,
         depth: usize,
-        read: fn(&mut Self, &[u8], usize) -> Read<Json>,
-    ) -> Read<Option<Json>> {
+        read: fn(&mut Self, &[u8], usize) -> LogsResult<Json>,
+    ) -> LogsResult<Option<Json>> {
         let Some(message) = message.0 else {
             return Ok(None);
         };
@@ -199,8 +207,8 @@ impl Decoder<'_> {
         message: &[u8],
         number: u32,
         depth: usize,
-        read: fn(&mut Self, &[u8], usize) -> Read<Json>,
-    ) -> Read<Option<Json>> {
+        read: fn(&mut Self, &[u8], usize) -> LogsResult<Json>,
+    ) -> LogsResult<Option<Json>> {
         let count = count(message, number)?;
         if count == 0 {
             return Ok(None);
@@ -218,7 +226,10 @@ impl Decoder<'_> {
     }
 
     /// Returns an object of the members that are present.
-    fn object<const N: usize>(&self, members: [(&'static str, Option<Json>); N]) -> Read<Object> {
+    fn object<const N: usize>(
+        &self,
+        members: [(&'static str, Option<Json>); N],
+    ) -> LogsResult<Object> {
         let count = members.iter().filter(|(_, value)| value.is_some()).count();
         self.memory.object(count)?;
         let mut object = Object::with_capacity(count);
@@ -230,7 +241,7 @@ impl Decoder<'_> {
         Ok(object)
     }
 
-    fn some_text(&self, bytes: &[u8]) -> Read<Option<Json>> {
+    fn some_text(&self, bytes: &[u8]) -> LogsResult<Option<Json>> {
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -238,7 +249,7 @@ impl Decoder<'_> {
     }
 
     /// Returns a text. As in JSON, it may contain lone surrogates.
-    fn text(&self, bytes: &[u8]) -> Read<Json> {
+    fn text(&self, bytes: &[u8]) -> LogsResult<Json> {
         self.memory.text(bytes.len())?;
         let text = match str::from_utf8(bytes) {
             Ok(text) => Some(text.into()),
@@ -248,7 +259,7 @@ impl Decoder<'_> {
     }
 
     /// Returns a double. OTLP/JSON writes one that JSON cannot express as a string.
-    fn double(&self, value: f64) -> Read<Json> {
+    fn double(&self, value: f64) -> LogsResult<Json> {
         let number = Number::from_f64(value);
         self.memory.text(number.as_str().len())?;
         Ok(if number.is_finite() {
@@ -258,7 +269,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn hexadecimal(&self, bytes: &[u8]) -> Read<Option<Json>> {
+    fn hexadecimal(&self, bytes: &[u8]) -> LogsResult<Option<Json>> {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         if bytes.is_empty() {
             return Ok(None);
@@ -273,7 +284,7 @@ impl Decoder<'_> {
 }
 
 /// The content of an `AnyValue`: the field that was set last.
-enum Value<'m> {
+enum ProtobufValue<'m> {
     Text(&'m [u8]),
     Bool(bool),
     Int(i64),
@@ -289,7 +300,7 @@ enum Value<'m> {
 struct Single<'m>(Option<Cow<'m, [u8]>>);
 
 impl<'m> Single<'m> {
-    fn add(&mut self, message: &'m [u8], memory: &NodeBudget) -> Read<()> {
+    fn add(&mut self, message: &'m [u8], memory: &NodeBudget) -> LogsResult<()> {
         match &mut self.0 {
             None => self.0 = Some(message.into()),
             Some(before) => {
@@ -302,12 +313,12 @@ impl<'m> Single<'m> {
     }
 }
 
-fn deeper(depth: usize) -> Read<usize> {
+fn deeper(depth: usize) -> LogsResult<usize> {
     depth.checked_sub(1).ok_or(LogsError::Malformed)
 }
 
 /// Counts how often a field with a message occurs.
-fn count(message: &[u8], number: u32) -> Read<usize> {
+fn count(message: &[u8], number: u32) -> LogsResult<usize> {
     let mut count = 0;
     for field in fields(message) {
         let field = field?;
@@ -335,7 +346,7 @@ mod tests {
     use super::super::testing::written;
     use super::*;
 
-    fn decode(message: &[u8]) -> Read<Object> {
+    fn decode(message: &[u8]) -> LogsResult<Object> {
         super::decode(message, &NodeBudget::unlimited())
     }
 
@@ -351,7 +362,7 @@ mod tests {
         field(1, &field(2, &field(2, record)))
     }
 
-    fn record(bytes: &[u8]) -> Read<String> {
+    fn record(bytes: &[u8]) -> LogsResult<String> {
         let written = written(&decode(&export(bytes))?.into());
         let record = written
             .strip_prefix(r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":["#)

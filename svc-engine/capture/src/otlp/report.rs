@@ -20,7 +20,7 @@ pub struct LogsReport {
     /// Records whose event the service would have defined, but did not.
     pub unknown_events: u64,
     /// What was redacted in the facts.
-    pub redactions: redaction::Counts,
+    pub redactions: redaction::RedactionCounts,
 }
 
 /// Counts of an export's records.

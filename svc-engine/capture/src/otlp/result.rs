@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use svc_model::json::Text;
 
-use super::logged::{Logged, trimmed};
+use super::logged::{ExportedRecord, trimmed};
 
 /// The results of one agent's tool calls, from anywhere in an export.
 ///
@@ -14,7 +14,7 @@ use super::logged::{Logged, trimmed};
 /// decisions it belongs to, because it may be as large as a request.
 #[derive(Debug)]
 pub(super) struct Results<'r, T> {
-    by_call: HashMap<(&'r str, Option<&'r str>), &'r Logged<'r>>,
+    by_call: HashMap<(&'r str, Option<&'r str>), &'r ExportedRecord<'r>>,
     read: HashMap<usize, T>,
 }
 
@@ -31,7 +31,7 @@ impl<'r, T> Results<'r, T> {
         &mut self,
         call: Option<&'r Text>,
         session: Option<&'r Text>,
-        result: &'r Logged<'r>,
+        result: &'r ExportedRecord<'r>,
     ) {
         let text = |text: &'r Text| trimmed(text).filter(|text| !text.is_empty());
         if let Some(call) = call.and_then(text) {
@@ -44,7 +44,7 @@ impl<'r, T> Results<'r, T> {
         &mut self,
         call: &str,
         session: &str,
-        read: impl FnOnce(&Logged<'r>) -> T,
+        read: impl FnOnce(&ExportedRecord<'r>) -> T,
     ) -> Option<(usize, &T)> {
         let same = self.by_call.get(&(call, Some(session)));
         let any = self.by_call.get(&(call, None));

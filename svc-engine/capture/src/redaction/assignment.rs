@@ -8,7 +8,7 @@ use super::looks::{
     is_code, is_random, is_reference, is_request, is_several_words, is_stand_in, is_worded,
 };
 use super::member;
-use super::name::{self, Secret, Written};
+use super::name::{self, Secret, ValueNotation};
 
 /// The longest part of a name before and after the word that gives it away.
 const NAME_BYTES_MAX: usize = 64;
@@ -124,9 +124,9 @@ fn assigned(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<us
     if let Some(value) = quoted(&mut cursor) {
         let content = &text[value.clone()];
         let written = if in_shell && !is_several_words(content) {
-            Written::Shell
+            ValueNotation::Shell
         } else {
-            Written::Quoted
+            ValueNotation::Quoted
         };
         return secret.looks_real(content, written).then_some(value);
     }
@@ -137,13 +137,13 @@ fn assigned(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<us
     let in_pairs = preceded_by(text, name.start, |byte| byte == b';')
         && whole_name.first().is_some_and(u8::is_ascii_uppercase);
     let written = if in_shell {
-        Written::Shell
+        ValueNotation::Shell
     } else if sign == b'=' && in_pairs {
-        Written::Pair
+        ValueNotation::Pair
     } else if tight || flag || (sign == b':' && ends_line) {
-        Written::Bare
+        ValueNotation::Bare
     } else {
-        Written::Spaced
+        ValueNotation::Spaced
     };
     secret
         .looks_real(&text[value.clone()], written)
@@ -168,11 +168,12 @@ fn stated(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usiz
             .flatten()
             .or_else(|| of_list(text, open, cursor))
             .or_else(|| of_attribute(text, open, cursor));
-        return value.filter(|value| secret.looks_real(&text[value.clone()], Written::Quoted));
+        return value
+            .filter(|value| secret.looks_real(&text[value.clone()], ValueNotation::Quoted));
     }
     if let Some(value) = of_list(text, name.start, cursor) {
         return secret
-            .looks_real(&text[value.clone()], Written::Bare)
+            .looks_real(&text[value.clone()], ValueNotation::Bare)
             .then_some(value);
     }
     cursor.run(|byte| matches!(byte, b'*' | b'_'));
@@ -206,8 +207,8 @@ fn stated(text: &[u8], name: &Range<usize>, secret: Secret) -> Option<Range<usiz
     let value = quoted(&mut cursor).or_else(|| bare(&mut cursor, false))?;
     let content = &text[value.clone()];
     let is_one = match setter {
-        Some(Setter::Shell) => secret.looks_real(content, Written::Shell),
-        Some(Setter::Command) => secret.looks_real(content, Written::Bare),
+        Some(Setter::Shell) => secret.looks_real(content, ValueNotation::Shell),
+        Some(Setter::Command) => secret.looks_real(content, ValueNotation::Bare),
         None if is_prose || is_quoted => secret.is_said(content),
         None => secret.is_beside(content),
     };

@@ -3,7 +3,7 @@ use std::ops::AddAssign;
 
 /// How many credentials were replaced, by what gave them away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RedactionCounts {
     /// Values under the name of a credential, and repetitions of them.
     pub structured_credential: u64,
     /// Tokens of an `Authorization` header.
@@ -41,7 +41,7 @@ pub(super) enum Reason {
     ConfiguredSecret,
 }
 
-impl Counts {
+impl RedactionCounts {
     /// Returns whether nothing was replaced.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -64,7 +64,7 @@ impl Counts {
 }
 
 /// Lists the counts that are not zero: `api_key_assignment=1 bearer_token=2`.
-impl fmt::Display for Counts {
+impl fmt::Display for RedactionCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [
             ("structured_credential", self.structured_credential),
@@ -87,7 +87,7 @@ impl fmt::Display for Counts {
     }
 }
 
-impl AddAssign for Counts {
+impl AddAssign for RedactionCounts {
     fn add_assign(&mut self, other: Self) {
         self.structured_credential += other.structured_credential;
         self.authorization_header += other.authorization_header;
@@ -108,12 +108,12 @@ mod tests {
 
     #[test]
     fn counts_are_listed_by_reason() {
-        let counts = Counts {
+        let counts = RedactionCounts {
             bearer_token: 2,
             login: 1,
-            ..Counts::default()
+            ..RedactionCounts::default()
         };
         assert_eq!(counts.to_string(), "bearer_token=2 login=1");
-        assert_eq!(Counts::default().to_string(), "");
+        assert_eq!(RedactionCounts::default().to_string(), "");
     }
 }

@@ -14,9 +14,9 @@ const QUOTED_BYTES_MIN: usize = 4;
 
 /// Values that stood under the name of a credential.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known(HashSet<Box<[u8]>>);
+pub(super) struct KnownSecrets(HashSet<Box<[u8]>>);
 
-impl Known {
+impl KnownSecrets {
     pub(super) fn add(&mut self, value: &[u8]) {
         let value = without_bearer(value);
         let blank = value.iter().all(|byte| is_blank(*byte));

@@ -43,14 +43,14 @@ mod samples;
 use svc_model::json::{Json, Text};
 
 pub use configured::Secrets;
-pub use counts::Counts;
+pub use counts::RedactionCounts;
 pub use redactor::Redactor;
 
 /// The text that replaces a credential.
 pub const MARKER: &str = "[REDACTED_CREDENTIAL]";
 
 /// Redacts one text.
-pub fn redact_text(text: &mut Text) -> Counts {
+pub fn redact_text(text: &mut Text) -> RedactionCounts {
     let mut redactor = Redactor::default();
     redactor.text(text);
     redactor.counts()
@@ -58,7 +58,7 @@ pub fn redact_text(text: &mut Text) -> Counts {
 
 /// Redacts a structured value: strings under the name of a credential are replaced, and all other
 /// strings, including the names of members, are redacted as text.
-pub fn redact_json(value: &mut Json) -> Counts {
+pub fn redact_json(value: &mut Json) -> RedactionCounts {
     let mut redactor = Redactor::default();
     redactor.json(value);
     redactor.counts()

@@ -245,7 +245,7 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum ValueNotation {
     /// Between quotes, or as a value of its own.
     Quoted,
     /// Without quotes, right after its sign or alone on its line.
@@ -260,7 +260,7 @@ pub(super) enum Written {
 
 impl Secret {
     /// Returns whether a value that is assigned in a text is a credential.
-    pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
+    pub(super) fn looks_real(self, value: &[u8], written: ValueNotation) -> bool {
         self.subject.looks_real(value, written)
     }
 
@@ -270,7 +270,7 @@ impl Secret {
     /// credential. A placeholder for one does not count.
     pub(super) fn is_kept_in(self, value: &[u8]) -> bool {
         let is_one = self.certain && !value.is_empty() && !is_placeholder(value);
-        (is_one && !is_place(value)) || self.looks_real(value, Written::Quoted)
+        (is_one && !is_place(value)) || self.looks_real(value, ValueNotation::Quoted)
     }
 }
 
@@ -279,7 +279,7 @@ impl Secret {
     pub(super) fn is_said(self, value: &[u8]) -> bool {
         const ALGORITHMS: [&[u8]; 4] = [b"argon2", b"pbkdf2", b"sha", b"base"];
         if self.subject != Subject::Password {
-            return self.looks_real(value, Written::Spaced);
+            return self.looks_real(value, ValueNotation::Spaced);
         }
         let digits = value.iter().any(u8::is_ascii_digit);
         let letters = value.iter().any(u8::is_ascii_alphabetic);
@@ -288,7 +288,9 @@ impl Secret {
         });
         let mixed = value.len() >= 7 && digits && letters && !is_algorithm;
         let random = value.len() >= 8 && is_of_both_cases(value) && !is_named(value);
-        (mixed || random) && !value.starts_with(b"/") && self.looks_real(value, Written::Quoted)
+        (mixed || random)
+            && !value.starts_with(b"/")
+            && self.looks_real(value, ValueNotation::Quoted)
     }
 
     /// Returns whether a value has digits, small letters and capitals, as a password should.
@@ -296,7 +298,7 @@ impl Secret {
         value.len() >= 8
             && value.iter().any(u8::is_ascii_digit)
             && is_of_both_cases(value)
-            && self.looks_real(value, Written::Quoted)
+            && self.looks_real(value, ValueNotation::Quoted)
     }
 
     /// Returns whether a value that merely follows the name in prose is a credential.
@@ -308,7 +310,7 @@ impl Secret {
             }
             _ => value.len() >= 20 && digits >= 2,
         };
-        is_strong && !is_named(value) && self.looks_real(value, Written::Spaced)
+        is_strong && !is_named(value) && self.looks_real(value, ValueNotation::Spaced)
     }
 
     /// Returns whether a string with blanks that is assigned to a variable of a program's environment
@@ -378,7 +380,7 @@ pub(super) fn holds_random(name: &[u8], is_equation: bool, in_query: bool) -> bo
 impl Subject {
     /// Returns whether a value looks like a credential rather than a word, an identifier, an
     /// expression or a placeholder.
-    fn looks_real(self, value: &[u8], written: Written) -> bool {
+    fn looks_real(self, value: &[u8], written: ValueNotation) -> bool {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte >= 0x80;
         if is_stand_in(value) || !value.iter().all(is_plain) || is_place(value) {
             return false;
@@ -390,7 +392,7 @@ impl Subject {
             Self::Token | Self::Key => {
                 // A variable of a program's environment is hardly ever code.
                 let is_long = value.len() >= 20 && is_of_both_cases(value);
-                let digits_min = if written == Written::Shell || is_long {
+                let digits_min = if written == ValueNotation::Shell || is_long {
                     0
                 } else {
                     2
@@ -399,11 +401,11 @@ impl Subject {
             }
             Self::Login => value.iter().all(|byte| is_base64(*byte)) && is_pair(value),
             Self::Secret => match written {
-                Written::Shell => value.len() >= 6 && !is_variable(value),
-                Written::Quoted | Written::Bare | Written::Pair => {
+                ValueNotation::Shell => value.len() >= 6 && !is_variable(value),
+                ValueNotation::Quoted | ValueNotation::Bare | ValueNotation::Pair => {
                     value.len() >= 6 && digits >= 1 && letters && random
                 }
-                Written::Spaced => value.len() >= 8 && digits >= 2 && letters && random,
+                ValueNotation::Spaced => value.len() >= 8 && digits >= 2 && letters && random,
             },
             // Recipes are about cookies too.
             Self::Cookie => false,
@@ -413,15 +415,15 @@ impl Subject {
                 let number = digits == value.len();
                 let signed = letters && value.iter().any(|byte| is_sign(*byte));
                 match written {
-                    Written::Shell => value.len() >= 5,
-                    Written::Pair => value.len() >= 4,
-                    Written::Quoted | Written::Bare => {
+                    ValueNotation::Shell => value.len() >= 5,
+                    ValueNotation::Pair => value.len() >= 4,
+                    ValueNotation::Quoted | ValueNotation::Bare => {
                         let is_random = random && value.len() >= 8 && is_of_both_cases(value);
                         value.len() >= 6
                             && (mixed || number || signed || is_random)
                             && !is_several_words(value)
                     }
-                    Written::Spaced => {
+                    ValueNotation::Spaced => {
                         let is_random = random && value.len() >= 10 && is_of_both_cases(value);
                         value.len() >= 8
                             && (digits >= 2 && letters || is_random)
@@ -635,15 +637,27 @@ mod tests {
     fn a_real_secret_looks_random() {
         let real =
             |subject: Subject, value: &str, written| subject.looks_real(value.as_bytes(), written);
-        assert!(real(Subject::Token, "a1b2c3d4e5f6a7b8", Written::Spaced));
-        assert!(real(Subject::Password, "hunter22", Written::Spaced));
-        assert!(real(Subject::Password, "hunter2", Written::Bare));
-        assert!(real(Subject::Password, "P@ssword1", Written::Quoted));
-        assert!(real(Subject::Password, "correcthorse", Written::Shell));
-        assert!(real(Subject::Password, "monkey", Written::Shell));
-        assert!(!real(Subject::Password, "DB_PASSWORD", Written::Shell));
-        assert!(!real(Subject::Password, "dbPassword", Written::Shell));
-        assert!(real(Subject::Secret, "s3cr3t!", Written::Quoted));
+        assert!(real(
+            Subject::Token,
+            "a1b2c3d4e5f6a7b8",
+            ValueNotation::Spaced
+        ));
+        assert!(real(Subject::Password, "hunter22", ValueNotation::Spaced));
+        assert!(real(Subject::Password, "hunter2", ValueNotation::Bare));
+        assert!(real(Subject::Password, "P@ssword1", ValueNotation::Quoted));
+        assert!(real(
+            Subject::Password,
+            "correcthorse",
+            ValueNotation::Shell
+        ));
+        assert!(real(Subject::Password, "monkey", ValueNotation::Shell));
+        assert!(!real(
+            Subject::Password,
+            "DB_PASSWORD",
+            ValueNotation::Shell
+        ));
+        assert!(!real(Subject::Password, "dbPassword", ValueNotation::Shell));
+        assert!(real(Subject::Secret, "s3cr3t!", ValueNotation::Quoted));
         for value in [
             "get_access_token",
             "self.settings.token",
@@ -652,7 +666,7 @@ mod tests {
             "https://a1b2c3d4e5f6a7b8",
             "",
         ] {
-            assert!(!real(Subject::Token, value, Written::Bare), "{value}");
+            assert!(!real(Subject::Token, value, ValueNotation::Bare), "{value}");
         }
         for value in [
             "password",
@@ -664,7 +678,10 @@ mod tests {
             "a b c d 1 2",
             "/run/secrets/db1",
         ] {
-            assert!(!real(Subject::Password, value, Written::Quoted), "{value}");
+            assert!(
+                !real(Subject::Password, value, ValueNotation::Quoted),
+                "{value}"
+            );
         }
     }
 }

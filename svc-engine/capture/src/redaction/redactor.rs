@@ -5,8 +5,8 @@ use svc_model::json::{Json, Object, Text};
 
 use super::clean::CleanTexts;
 use super::configured::Secrets;
-use super::counts::{Counts, Reason};
-use super::known::Known;
+use super::counts::{Reason, RedactionCounts};
+use super::known::KnownSecrets;
 use super::looks::{is_random, is_reference};
 use super::name::{self, Secret};
 use super::rewrite::{is_marked, replaced, rewritten};
@@ -19,8 +19,8 @@ use super::{MARKER, header};
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     secrets: Secrets,
-    known: Known,
-    counts: Counts,
+    known: KnownSecrets,
+    counts: RedactionCounts,
 }
 
 impl Redactor {
@@ -33,7 +33,7 @@ impl Redactor {
     }
 
     /// Returns the number of replacements so far, by reason.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RedactionCounts {
         self.counts
     }
 
@@ -275,7 +275,7 @@ mod tests {
         Json::parse(text.replace('#', MARKER).as_bytes()).unwrap()
     }
 
-    fn check(value: &str, expected: &str) -> Counts {
+    fn check(value: &str, expected: &str) -> RedactionCounts {
         let mut value = json(value);
         let mut redactor = Redactor::default();
         redactor.json(&mut value);

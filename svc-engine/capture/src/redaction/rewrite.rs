@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::MARKER;
 use super::anchor::{self, Anchor, Kind};
-use super::counts::{Counts, Reason};
+use super::counts::{Reason, RedactionCounts};
 use super::{assignment, command, family, header, login, member, private_key};
 
 /// The shortest text with a credential: `"apikey":"`, cut off before its value.
@@ -59,7 +59,7 @@ pub(super) fn is_marked(value: &[u8]) -> bool {
 }
 
 /// Returns the text with its credentials replaced; `None` if it contains none.
-pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
+pub(super) fn rewritten(text: &[u8], counts: &mut RedactionCounts) -> Option<Vec<u8>> {
     let mut rewritten: Option<Vec<u8>> = None;
     for _ in 0..ROUNDS_MAX {
         let text = rewritten.as_deref().unwrap_or(text);
@@ -73,7 +73,7 @@ pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
 }
 
 /// Returns the places to replace, in order. A place that overlaps an earlier one is left out.
-fn places(text: &[u8], counts: &mut Counts) -> Vec<Range<usize>> {
+fn places(text: &[u8], counts: &mut RedactionCounts) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
     if text.len() < TEXT_BYTES_MIN {
         return places;
@@ -111,16 +111,16 @@ mod tests {
 
     /// Checks how a text is redacted. In `expected`, `#` stands for the marker.
     fn check(text: &str, expected: &str, reason: &[(Reason, usize)]) {
-        let mut counts = Counts::default();
+        let mut counts = RedactionCounts::default();
         let redacted = rewritten(text.as_bytes(), &mut counts);
         let redacted = redacted.map_or(text.to_owned(), |bytes| String::from_utf8(bytes).unwrap());
         assert_eq!(redacted, expected.replace('#', MARKER), "{text}");
-        let mut expected_counts = Counts::default();
+        let mut expected_counts = RedactionCounts::default();
         for (reason, replaced) in reason {
             expected_counts.add(*reason, *replaced);
         }
         assert_eq!(counts, expected_counts, "{text}");
-        let again = rewritten(redacted.as_bytes(), &mut Counts::default());
+        let again = rewritten(redacted.as_bytes(), &mut RedactionCounts::default());
         assert_eq!(again, None, "redacted again: {text}");
     }
 

@@ -8,19 +8,19 @@ use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::plan::{Calls, Noted, Plan, within};
+use super::plan::{NotedSessions, Plan, RankedCalls, within};
 use super::reach::Sums;
 use super::similarity::{Sets, Vocabulary};
 use super::texts::Texts;
 use super::{
-    AssessedCommit, AttributionError, CommitFiles, FILE_TOKENS_MAX, Push, Reach, ReachKey, Tied,
-    VOCABULARY_MAX,
+    AssessedCommit, AttributionError, CallReach, CommitFiles, CommitTies, FILE_TOKENS_MAX, Push,
+    ReachKey, VOCABULARY_MAX,
 };
 
 /// The second step: which commits are read, and the files of each.
 #[derive(Clone, Debug)]
 pub struct Commits {
-    pub(super) calls: Calls,
+    pub(super) calls: RankedCalls,
     /// In the order of their pushes; within a push, oldest first.
     pub(super) pushed: Vec<PushedCommit>,
     places: BTreeMap<Lifetime, BTreeMap<CommitSha, usize>>,
@@ -40,14 +40,14 @@ pub(super) struct PushedCommit {
     /// The numbers of the Sessions that notes on it name.
     pub(super) sessions: BTreeSet<u32>,
     /// The calls within its reach, if that was asked for.
-    pub(super) reach: Option<Reach>,
-    pub(super) tied: Arc<Tied>,
-    pub(super) state: State,
+    pub(super) reach: Option<CallReach>,
+    pub(super) tied: Arc<CommitTies>,
+    pub(super) state: CommitState,
 }
 
 /// How much is known about a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CommitState {
     /// Its diff is needed.
     Wanted,
     /// Its files were added.
@@ -89,7 +89,7 @@ impl Commits {
                     pushed_at: push.captured_at,
                     reach: None,
                     tied: Arc::default(),
-                    state: State::Wanted,
+                    state: CommitState::Wanted,
                 });
             }
         }
@@ -109,7 +109,7 @@ impl Commits {
     pub fn recall(
         &mut self,
         key: &ReachKey,
-        mut remembered: impl FnMut(&Lifetime, &CommitSha, Reach) -> Option<Arc<Tied>>,
+        mut remembered: impl FnMut(&Lifetime, &CommitSha, CallReach) -> Option<Arc<CommitTies>>,
     ) {
         let calls = &self.calls;
         let sums = Sums::new(calls, key);
@@ -122,7 +122,7 @@ impl Commits {
             commit.reach = Some(reach);
             if let Some(tied) = remembered(&commit.repository, &commit.commit_sha, reach) {
                 commit.tied = tied;
-                commit.state = State::Recalled;
+                commit.state = CommitState::Recalled;
             }
         }
     }
@@ -133,7 +133,7 @@ impl Commits {
         let open = self
             .pushed
             .iter()
-            .filter(|commit| commit.state == State::Wanted);
+            .filter(|commit| commit.state == CommitState::Wanted);
         for commit in open {
             wanted
                 .entry(&commit.repository)
@@ -163,10 +163,10 @@ impl Commits {
             return Ok(());
         };
         let commit = &mut self.pushed[place];
-        if commit.state != State::Wanted {
+        if commit.state != CommitState::Wanted {
             return Ok(());
         }
-        commit.state = State::Read;
+        commit.state = CommitState::Read;
         let skipped = &mut commit.tied_mut().skipped;
         let malformed = AttributionSkip::MalformedDiffSection;
         let unsupported = AttributionSkip::UnsupportedDiffSection;
@@ -199,7 +199,7 @@ impl Commits {
         let unread = self
             .pushed
             .iter()
-            .filter(|commit| commit.state == State::Wanted);
+            .filter(|commit| commit.state == CommitState::Wanted);
         let unread = unread.count();
         let reason = AttributionSkip::CommitDiffUnavailable;
         self.skipped.add(reason, unread as u64);
@@ -209,12 +209,12 @@ impl Commits {
 
 impl PushedCommit {
     /// Returns what it has been tied to so far, to be changed.
-    pub(super) fn tied_mut(&mut self) -> &mut Tied {
+    pub(super) fn tied_mut(&mut self) -> &mut CommitTies {
         Arc::make_mut(&mut self.tied)
     }
 
     /// Returns what the result says about it.
-    pub(super) fn assessed(self, calls: &Calls) -> AssessedCommit {
+    pub(super) fn assessed(self, calls: &RankedCalls) -> AssessedCommit {
         let week = calls.within_week(self.pushed_at);
         let of_session = |session: &u32| &calls.of_session[*session as usize];
         let is_plausible = !calls.near(self.pushed_at).is_empty()
@@ -224,7 +224,7 @@ impl PushedCommit {
                 .any(|session| !within(of_session(session), &week).is_empty());
         let source = self.tied.source();
         let is_hidden = |reason| self.tied.skipped.get(reason) > 0;
-        let is_whole = self.state != State::Wanted
+        let is_whole = self.state != CommitState::Wanted
             && self.tied.notes_hidden == 0
             && !is_hidden(AttributionSkip::ContentErased)
             && !is_hidden(AttributionSkip::MalformedDiffSection);
@@ -241,7 +241,11 @@ impl PushedCommit {
 }
 
 /// Takes out the Sessions that notes on a commit name.
-fn sessions(noted: &mut Noted, repository: &Lifetime, commit_sha: &CommitSha) -> BTreeSet<u32> {
+fn sessions(
+    noted: &mut NotedSessions,
+    repository: &Lifetime,
+    commit_sha: &CommitSha,
+) -> BTreeSet<u32> {
     noted
         .get_mut(repository)
         .and_then(|commits| commits.remove(commit_sha))

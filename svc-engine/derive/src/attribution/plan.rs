@@ -17,8 +17,8 @@ const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 /// The first step: which pushes some call could have led to.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(super) calls: Calls,
-    pub(super) noted: Noted,
+    pub(super) calls: RankedCalls,
+    pub(super) noted: NotedSessions,
     /// Pushes that some call could have led to, in order.
     pushes: Vec<(Lifetime, Push)>,
     pub(super) skipped: Counts<AttributionSkip>,
@@ -26,14 +26,14 @@ pub struct Plan {
 
 /// Calls in order of precedence, where the earlier wins, and grouped by Session.
 #[derive(Clone, Debug)]
-pub(super) struct Calls {
+pub(super) struct RankedCalls {
     pub(super) all: Vec<Call>,
     /// The indices of each Session's calls, ascending. Every Session here has at least one.
     pub(super) of_session: Vec<Vec<u32>>,
 }
 
 /// The Sessions that notes on each commit name, by number. Only Sessions with calls are kept.
-pub(super) type Noted = BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<u32>>>;
+pub(super) type NotedSessions = BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<u32>>>;
 
 impl Plan {
     /// Takes what is known without reading a repository or a text. Calls observed after `as_of` are
@@ -44,8 +44,8 @@ impl Plan {
             mut pushes,
             notes,
         } = inputs;
-        let (calls, sessions) = Calls::new(calls, as_of);
-        let mut noted = Noted::new();
+        let (calls, sessions) = RankedCalls::new(calls, as_of);
+        let mut noted = NotedSessions::new();
         for note in notes {
             if let Some(session) = sessions.get(&note.session_id) {
                 noted
@@ -122,7 +122,7 @@ impl Plan {
     }
 }
 
-impl Calls {
+impl RankedCalls {
     fn new(mut calls: Vec<Call>, as_of: Instant) -> (Self, HashMap<SessionId, u32, RandomState>) {
         calls.retain(|call| call.observed_at <= as_of);
         calls.sort_by_key(|call| (call.observed_at, call.inference_call_id));
@@ -177,7 +177,7 @@ enum NotedCalls<'c> {
 
 impl<'c> NotedCalls<'c> {
     fn new(
-        calls: &'c Calls,
+        calls: &'c RankedCalls,
         noted: Option<&BTreeMap<CommitSha, BTreeSet<u32>>>,
         questions: usize,
     ) -> Self {

@@ -14,14 +14,14 @@ use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 
-use super::plan::{Calls, within};
+use super::plan::{RankedCalls, within};
 use super::{Call, Similarity};
 
 /// The calls within reach of a commit, as a sum with one number per call. Two different sets
 /// collide with a chance of 2⁻¹²⁸, even if the calls are chosen by an attacker who does not know
 /// the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Reach(u128);
+pub struct CallReach(u128);
 
 /// The secret key from which one process derives these numbers.
 #[derive(Clone, Debug, Default)]
@@ -40,14 +40,14 @@ impl ReachKey {
 
 /// Prefix sums over all calls, and over the calls of each Session.
 pub(super) struct Sums<'c> {
-    calls: &'c Calls,
+    calls: &'c RankedCalls,
     key: &'c ReachKey,
     all: Vec<u128>,
     of_session: Vec<Vec<u128>>,
 }
 
 impl<'c> Sums<'c> {
-    pub(super) fn new(calls: &'c Calls, key: &'c ReachKey) -> Self {
+    pub(super) fn new(calls: &'c RankedCalls, key: &'c ReachKey) -> Self {
         let numbers: Vec<u128> = calls.all.iter().map(|call| key.call(call)).collect();
         let of_session = calls.of_session.iter().map(|places| {
             let numbers = places.iter().map(|place| numbers[*place as usize]);
@@ -68,7 +68,7 @@ impl<'c> Sums<'c> {
         near: &Range<u32>,
         week: &Range<u32>,
         sessions: impl Iterator<Item = &'s u32>,
-    ) -> Reach {
+    ) -> CallReach {
         let near = between(&self.all, near.start as usize..near.end as usize);
         let noted = sessions.map(|session| {
             let session = *session as usize;
@@ -76,7 +76,7 @@ impl<'c> Sums<'c> {
             between(&self.of_session[session], places)
         });
         let noted = noted.fold(0, u128::wrapping_add);
-        Reach(self.key.number((near, noted)))
+        CallReach(self.key.number((near, noted)))
     }
 }
 
@@ -95,7 +95,7 @@ fn between(sums: &[u128], places: Range<usize>) -> u128 {
 
 /// What a commit was tied to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tied {
+pub struct CommitTies {
     /// Its files that are tied to a call.
     pub(super) files: Vec<TiedFile>,
     /// Reasons for its other files and sections.
@@ -114,7 +114,7 @@ pub(super) struct TiedFile {
     pub(super) source: AttributionSource,
 }
 
-impl Tied {
+impl CommitTies {
     /// Returns what led to its rows: a note if any file has one, otherwise a guess; `None` without
     /// rows.
     pub(super) fn source(&self) -> Option<AttributionSource> {
@@ -145,7 +145,7 @@ pub struct TiedCommit {
     /// The commit.
     pub commit_sha: CommitSha,
     /// The calls that were within its reach.
-    pub reach: Reach,
+    pub reach: CallReach,
     /// What it was tied to.
-    pub tied: Arc<Tied>,
+    pub tied: Arc<CommitTies>,
 }

@@ -206,13 +206,13 @@ pub(super) fn rank(calls: &mut Sets, files: &mut Sets, vocabulary: usize) {
 
 /// A similar call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Match {
+pub(super) struct SimilarCall {
     pub(super) similarity: Similarity,
     /// The index of the call among all calls.
     pub(super) call: u32,
 }
 
-impl Match {
+impl SimilarCall {
     /// Returns whether this match wins: the more similar one does, and on a tie the earlier call.
     fn is_better(self, than: Option<Self>) -> bool {
         than.is_none_or(|than| {
@@ -360,8 +360,8 @@ impl Pool {
         files: &Sets,
         file: usize,
         places: &Range<u32>,
-        before: Option<Match>,
-    ) -> Option<Match> {
+        before: Option<SimilarCall>,
+    ) -> Option<SimilarCall> {
         let file = files.sets[file];
         let mut search = Search {
             calls,
@@ -459,12 +459,12 @@ struct Search<'s> {
     places: &'s Range<u32>,
     /// A match less similar than this cannot win.
     floor: Similarity,
-    best: Option<Match>,
+    best: Option<SimilarCall>,
     looks: u64,
 }
 
 impl Search<'_> {
-    fn found(&mut self, found: Match) {
+    fn found(&mut self, found: SimilarCall) {
         if found.similarity >= self.floor && found.is_better(self.best) {
             self.floor = found.similarity;
             self.best = Some(found);
@@ -472,9 +472,9 @@ impl Search<'_> {
     }
 
     /// Returns how many tokens a set of this size must share, and how many it can.
-    fn bound(&self, size: u32, left: u32) -> Bound {
+    fn bound(&self, size: u32, left: u32) -> TokenBound {
         let sizes = self.file.size + size;
-        Bound {
+        TokenBound {
             sizes,
             floor: self.floor,
             needed: self.floor.common_of(sizes).max(1),
@@ -483,9 +483,9 @@ impl Search<'_> {
     }
 
     /// Returns whether a group whose first call is `first` could win.
-    fn is_open(&self, bound: &Bound, first: u32) -> bool {
+    fn is_open(&self, bound: &TokenBound, first: u32) -> bool {
         bound.needed <= bound.most
-            && Match {
+            && SimilarCall {
                 similarity: Similarity::of(bound.most, bound.sizes),
                 // The first call may lie before the wanted places, and a later one in them.
                 call: first,
@@ -493,7 +493,7 @@ impl Search<'_> {
             .is_better(self.best)
     }
 
-    fn look(&mut self, group: &Group, head: &Head, members: &[u32], bound: &Bound) {
+    fn look(&mut self, group: &Group, head: &Head, members: &[u32], bound: &TokenBound) {
         self.looks += 1;
         let most = (self.file.length + head.length - apart(&self.file.sketch, &head.sketch)) / 2;
         let most = most.min(bound.most);
@@ -505,7 +505,7 @@ impl Search<'_> {
         let Some(call) = members.get(first).filter(|place| **place < self.places.end) else {
             return;
         };
-        let match_of = |common| Match {
+        let match_of = |common| SimilarCall {
             similarity: Similarity::of(common, bound.sizes),
             call: *call,
         };
@@ -520,7 +520,7 @@ impl Search<'_> {
 }
 
 /// How many tokens a set must share with a file to win, and how many it can share.
-struct Bound {
+struct TokenBound {
     /// The sum of both sizes.
     sizes: u32,
     /// The floor for which this holds.

@@ -26,7 +26,7 @@ struct World {
 #[derive(Default)]
 struct Remembered {
     key: ReachKey,
-    tied: HashMap<(Lifetime, CommitSha, Reach), Arc<Tied>>,
+    tied: HashMap<(Lifetime, CommitSha, CallReach), Arc<CommitTies>>,
 }
 
 fn lifetime(number: u32) -> Lifetime {

@@ -11,10 +11,10 @@ use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::time::Instant;
 
-use super::commits::{Commits, File, PushedCommit, State};
-use super::plan::{Calls, within};
+use super::commits::{CommitState, Commits, File, PushedCommit};
+use super::plan::{RankedCalls, within};
 use super::reach::TiedFile;
-use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
+use super::similarity::{Pool, Sets, SimilarCall, Vocabulary, rank};
 use super::{
     Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, CodeTokens, GUESS_FLOOR,
     GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TiedCommit,
@@ -29,7 +29,7 @@ const FILES_OF_RUN_MIN: usize = 1_024;
 /// The last step: what the calls wrote.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    calls: Calls,
+    calls: RankedCalls,
     commits: Vec<PushedCommit>,
     files: Vec<File>,
     file_tokens: Sets,
@@ -55,9 +55,9 @@ impl Texts {
         } = commits;
         let mut with_files: Vec<usize> = files.iter().map(|file| file.commit).collect();
         with_files.dedup();
-        let mut near = Marks::new(calls.all.len());
-        let of_session = |calls: &[u32]| Marks::new(calls.len());
-        let mut noted: Vec<Marks> = calls
+        let mut near = MarkedIndices::new(calls.all.len());
+        let of_session = |calls: &[u32]| MarkedIndices::new(calls.len());
+        let mut noted: Vec<MarkedIndices> = calls
             .of_session
             .iter()
             .map(|places| of_session(places))
@@ -189,7 +189,7 @@ impl Texts {
         files: &[usize],
         check: &(dyn Fn() -> Result<(), Passed> + Sync),
         looks_max: u64,
-    ) -> Result<Vec<Option<(AttributionSource, Match)>>, AttributionError> {
+    ) -> Result<Vec<Option<(AttributionSource, SimilarCall)>>, AttributionError> {
         let looks = AtomicU64::new(0);
         let of_run = |files: &&[usize]| {
             let mut join = Join {
@@ -249,7 +249,7 @@ impl Texts {
                 attributions.skipped.add(skip, count);
             }
             attributions.notes_hidden += commit.tied.notes_hidden;
-            if commit.state == State::Read
+            if commit.state == CommitState::Read
                 && let Some(reach) = commit.reach
             {
                 attributions.tied.push(TiedCommit {
@@ -266,13 +266,13 @@ impl Texts {
 }
 
 /// Returns whether any of these calls could have led to a commit.
-fn is_within_reach(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
+fn is_within_reach(places: &BTreeSet<u32>, calls: &RankedCalls, commit: &PushedCommit) -> bool {
     let mut near = places.range(calls.near(commit.pushed_at));
     near.next().is_some() || is_noted(places, calls, commit)
 }
 
 /// Returns whether a note ties any of these calls to a commit.
-fn is_noted(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
+fn is_noted(places: &BTreeSet<u32>, calls: &RankedCalls, commit: &PushedCommit) -> bool {
     if places.is_empty() || commit.sessions.is_empty() {
         return false;
     }
@@ -289,7 +289,7 @@ fn is_noted(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> boo
 
 /// Finds the call for one file after another, in the order of their pushes.
 struct Join<'j> {
-    calls: &'j Calls,
+    calls: &'j RankedCalls,
     call_tokens: &'j Sets,
     file_tokens: &'j Sets,
     /// The calls of each noted Session.
@@ -314,7 +314,7 @@ impl Join<'_> {
         &mut self,
         commit: &PushedCommit,
         file: usize,
-    ) -> Result<Option<(AttributionSource, Match)>, Passed> {
+    ) -> Result<Option<(AttributionSource, SimilarCall)>, Passed> {
         if let Some(found) = self.noted(commit, file)? {
             return Ok(Some((AttributionSource::GitNotes, found)));
         }
@@ -322,7 +322,7 @@ impl Join<'_> {
         Ok(found.map(|found| (AttributionSource::Jaccard, found)))
     }
 
-    fn noted(&mut self, commit: &PushedCommit, file: usize) -> Result<Option<Match>, Passed> {
+    fn noted(&mut self, commit: &PushedCommit, file: usize) -> Result<Option<SimilarCall>, Passed> {
         let week = self.calls.within_week(commit.pushed_at);
         let mut best = None;
         for session in &commit.sessions {
@@ -344,7 +344,11 @@ impl Join<'_> {
         Ok(best)
     }
 
-    fn guessed(&mut self, commit: &PushedCommit, file: usize) -> Result<Option<Match>, Passed> {
+    fn guessed(
+        &mut self,
+        commit: &PushedCommit,
+        file: usize,
+    ) -> Result<Option<SimilarCall>, Passed> {
         let near = self.calls.near(commit.pushed_at);
         if near.is_empty() {
             return Ok(None);
@@ -369,9 +373,9 @@ impl Join<'_> {
 
 /// A set of marked indices, built from ranges.
 #[derive(Clone, Debug)]
-struct Marks(Vec<i64>);
+struct MarkedIndices(Vec<i64>);
 
-impl Marks {
+impl MarkedIndices {
     fn new(places: usize) -> Self {
         Self(vec![0; places + 1])
     }

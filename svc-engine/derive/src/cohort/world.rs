@@ -13,12 +13,12 @@ use svc_model::query::AttributionSource;
 use svc_model::reports::{LifecycleReport, ModelReport, ScoringSkip};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
-use super::{CohortCall, Evidence};
+use super::{CohortCall, CohortEvidence};
 use crate::attribution::{Attribution, Similarity};
 use crate::ci::{CiAttempt, CiResolution};
 use crate::decision::{CallOwner, Decision, Decisions};
 use crate::fate::EditFate;
-use crate::lifecycle::{self, FileScores, JoinedFile};
+use crate::lifecycle::{self, FileScores, LifecycleFile};
 use crate::model_report;
 use crate::observed::{ObservedCommit, ObservedEdges};
 use crate::repository::Repositories;
@@ -36,8 +36,8 @@ pub(crate) struct World {
     pub(crate) attempts: Vec<CiAttempt>,
     pub(crate) claims: Vec<RepositoryClaim>,
     pub(crate) since_days: Option<u64>,
-    pub(crate) models: model_report::OtherParts,
-    pub(crate) lifecycle: lifecycle::OtherParts,
+    pub(crate) models: model_report::ModelParts,
+    pub(crate) lifecycle: lifecycle::LifecycleParts,
     pub(crate) quarantine_revision: u64,
 }
 
@@ -152,7 +152,7 @@ impl World {
     pub(crate) fn join(&mut self, call: u128, scores: Option<(f64, f64)>) {
         let session_id = self.session_of(id(call));
         self.lifecycle.merges.candidates += 1;
-        self.lifecycle.merges.joined.push(JoinedFile {
+        self.lifecycle.merges.joined.push(LifecycleFile {
             inference_call_id: id(call),
             session_id,
             scores: scores.map(|(head, merge)| FileScores { head, merge }),
@@ -178,12 +178,12 @@ impl World {
             .map_or_else(|| session("elsewhere"), |known| known.session_id.clone())
     }
 
-    fn derive<R>(&self, report: impl FnOnce(&Evidence<'_>) -> R) -> R {
+    fn derive<R>(&self, report: impl FnOnce(&CohortEvidence<'_>) -> R) -> R {
         let org_id = OrgId::new("acme").unwrap();
         let repositories = Repositories::new(self.claims.clone()).unwrap();
         let decisions = Decisions::attach(self.decisions.clone(), &self.owners);
         let ci = CiResolution::new(&self.attempts);
-        report(&Evidence {
+        report(&CohortEvidence {
             org_id: &org_id,
             quarantine_revision: self.quarantine_revision,
             repositories: &repositories,

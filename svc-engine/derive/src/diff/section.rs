@@ -7,21 +7,21 @@ const NO_FILE: &[u8] = b"/dev/null";
 
 /// One section while its lines are being read.
 #[derive(Debug)]
-pub(super) struct Parsing(Result<Section, DiffSkip>);
+pub(super) struct SectionParser(Result<Section, DiffSkip>);
 
 /// What is known about a section so far.
 #[derive(Debug, Default)]
 struct Section {
     /// The two paths in the first line, still quoted.
     head: Vec<u8>,
-    change: Option<Change>,
+    change: Option<LineChange>,
     renamed_from: Option<Vec<u8>>,
     renamed_to: Option<Vec<u8>>,
     /// The values of `---` and `+++`.
     before: Side,
     after: Side,
     hunk: Option<Hunk>,
-    added: Added,
+    added: AddedText,
 }
 
 /// What a section says about its file before or after the commit.
@@ -34,7 +34,7 @@ enum Side {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum LineChange {
     Added,
     Deleted,
 }
@@ -51,14 +51,14 @@ struct Hunk {
 }
 
 #[derive(Debug, Default)]
-struct Added {
+struct AddedText {
     text: String,
     has_lines: bool,
     /// Whether the last line ended with a CR that was treated as part of its line break.
     cut: bool,
 }
 
-impl Parsing {
+impl SectionParser {
     /// Begins at a line that starts with `diff `.
     pub(super) fn begin(line: &[u8]) -> Self {
         Self(match line.strip_prefix(b"diff --git ") {
@@ -113,11 +113,11 @@ impl Section {
             "old mode" | "new mode" => mode(value)?,
             "new file mode" => {
                 mode(value)?;
-                self.change(Change::Added)?;
+                self.change(LineChange::Added)?;
             }
             "deleted file mode" => {
                 mode(value)?;
-                self.change(Change::Deleted)?;
+                self.change(LineChange::Deleted)?;
             }
             "index" if value.rsplit(|byte| *byte == b' ').next() == Some(GITLINK) => {
                 return Err(DiffSkip::Unsupported);
@@ -135,7 +135,7 @@ impl Section {
         Ok(())
     }
 
-    fn change(&mut self, change: Change) -> Result<(), DiffSkip> {
+    fn change(&mut self, change: LineChange) -> Result<(), DiffSkip> {
         match self.change.replace(change) {
             None => Ok(()),
             Some(_) => Err(DiffSkip::Malformed),
@@ -156,8 +156,8 @@ impl Section {
             (None, false) => FileChange::Modified,
             (None, true) => FileChange::Renamed { from: text(&old) },
             (Some(_), true) => return malformed,
-            (Some(Change::Added), false) => FileChange::Added,
-            (Some(Change::Deleted), false) => FileChange::Deleted,
+            (Some(LineChange::Added), false) => FileChange::Added,
+            (Some(LineChange::Deleted), false) => FileChange::Deleted,
         };
         // Exactly the side that the change implies has no file.
         let has_hunks = self.hunk.is_some();
@@ -273,7 +273,7 @@ impl Hunk {
         self.old_left == 0 && self.new_left == 0
     }
 
-    fn line(&mut self, line: &[u8], added: &mut Added) -> Result<(), DiffSkip> {
+    fn line(&mut self, line: &[u8], added: &mut AddedText) -> Result<(), DiffSkip> {
         let (kind, content) = line.split_first().ok_or(DiffSkip::Malformed)?;
         let (old, new) = match kind {
             b' ' => (1, 1),
@@ -294,7 +294,7 @@ impl Hunk {
     }
 }
 
-impl Added {
+impl AddedText {
     fn line(&mut self, line: &[u8]) {
         let whole = line.strip_suffix(b"\r");
         self.cut = whole.is_some();

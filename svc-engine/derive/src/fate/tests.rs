@@ -128,7 +128,7 @@ fn external_lines_add_up_along_the_edits_of_a_file() {
         counted(3, "b", 2, None),
         other_file,
     ];
-    let total = |added, removed| Some(External { added, removed });
+    let total = |added, removed| Some(ExternalLines { added, removed });
     assert_eq!(
         external_totals(&edits.each_ref()),
         [total(2, 0), None, None, total(7, 7)]

@@ -8,9 +8,9 @@ use svc_model::reports::{
     UnsupportedCapture,
 };
 
-use super::{JoinedFile, examples};
+use super::{LifecycleFile, examples};
 use crate::ci::Verdict;
-use crate::cohort::{Cohort, Evidence, Work};
+use crate::cohort::{CallEvidence, Cohort, CohortEvidence};
 use crate::statistics::Proportion;
 
 /// What CI says about a call, over the commits at which its Session was observed.
@@ -29,7 +29,7 @@ enum CallCi {
 }
 
 impl CallCi {
-    fn of(work: &Work<'_>, cohort: &Cohort<'_>) -> Self {
+    fn of(work: &CallEvidence<'_>, cohort: &Cohort<'_>) -> Self {
         let known: Vec<_> = work
             .observed()
             .filter_map(|commit| cohort.commits[commit].ci)
@@ -51,22 +51,22 @@ impl CallCi {
 
 /// Derives the panel.
 pub(super) fn derive(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     cohort: &Cohort<'_>,
-    joined: &[JoinedFile],
+    joined: &[LifecycleFile],
 ) -> AcceptedWork {
     let members: HashSet<FactId> = joined.iter().map(|file| file.inference_call_id).collect();
-    let accepted: Vec<&Work<'_>> = cohort
+    let accepted: Vec<&CallEvidence<'_>> = cohort
         .calls
         .iter()
         .filter(|work| work.is_accepted())
         .collect();
-    let attributed: Vec<&Work<'_>> = accepted
+    let attributed: Vec<&CallEvidence<'_>> = accepted
         .iter()
         .copied()
         .filter(|work| work.observed().next().is_some())
         .collect();
-    let joined: Vec<(&Work<'_>, CallCi)> = attributed
+    let joined: Vec<(&CallEvidence<'_>, CallCi)> = attributed
         .iter()
         .filter(|work| members.contains(&work.call.inference_call_id))
         .map(|work| (*work, CallCi::of(work, cohort)))

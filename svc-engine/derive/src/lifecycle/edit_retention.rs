@@ -3,13 +3,13 @@
 use svc_model::reports::{Counts, Coverage, EditRetention, Fate, Population, UnsupportedCapture};
 
 use super::examples;
-use crate::cohort::Evidence;
-use crate::fate::{self, External};
+use crate::cohort::CohortEvidence;
+use crate::fate::{self, ExternalLines};
 use crate::statistics::Proportion;
 
 /// The panel, and the numbers that other panels need.
 #[derive(Debug)]
-pub(super) struct Retention {
+pub(super) struct RetentionPanel {
     pub(super) panel: EditRetention,
     /// Edits that were modified or deleted, out of those with a Fate.
     pub(super) changed: Proportion,
@@ -19,14 +19,14 @@ pub(super) struct Retention {
 }
 
 /// Derives the panel.
-pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
+pub(super) fn derive(evidence: &CohortEvidence<'_>) -> RetentionPanel {
     let edits = fate::ordered(evidence.edits);
     let fates = edits.len() as u64;
     let observations = fates + evidence.erased_edits;
     let of = |fate: Fate| edits.iter().filter(move |edit| edit.fate == fate);
     let count = |fate: Fate| of(fate).count() as u64;
-    let known: Vec<External> = edits.iter().filter_map(|edit| edit.external()).collect();
-    let lines = |of: fn(&External) -> i64| {
+    let known: Vec<ExternalLines> = edits.iter().filter_map(|edit| edit.external()).collect();
+    let lines = |of: fn(&ExternalLines) -> i64| {
         known
             .iter()
             .map(|external| u64::try_from(of(external)).unwrap_or(0))
@@ -35,7 +35,7 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
     let touched = known.iter().filter(|external| external.any()).count();
     let example =
         |population, fate| examples::of(population, of(fate).map(|edit| &edit.session_id));
-    Retention {
+    RetentionPanel {
         changed: Proportion::new(count(Fate::PartiallyModified) + count(Fate::Deleted), fates),
         external: Proportion::new(touched as u64, known.len() as u64),
         panel: EditRetention {

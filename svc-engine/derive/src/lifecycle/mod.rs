@@ -18,11 +18,11 @@ use svc_model::reports::{
 
 pub use examples::EXAMPLE_SESSIONS_MAX;
 
-use super::cohort::{Cohort, Evidence};
+use super::cohort::{Cohort, CohortEvidence};
 use super::observed::ObservedEdges;
 use super::policy::Policy;
 use super::session_status::SessionStatuses;
-use edit_retention::Retention;
+use edit_retention::RetentionPanel;
 
 /// What merged pull requests say about the attributed files at observed commits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub struct MergeEvidence {
     /// The number of attributed files at observed commits.
     pub candidates: u64,
     /// Those in exactly one merged pull request.
-    pub joined: Vec<JoinedFile>,
+    pub joined: Vec<LifecycleFile>,
     /// Why the others are in none, one reason each.
     pub membership: Counts<MembershipSkip>,
     /// What has no score, by reason.
@@ -39,7 +39,7 @@ pub struct MergeEvidence {
 
 /// An attributed file in exactly one merged pull request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JoinedFile {
+pub struct LifecycleFile {
     /// The call.
     pub inference_call_id: FactId,
     /// Its Session.
@@ -59,7 +59,7 @@ pub struct FileScores {
 
 /// The parts of a lifecycle report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OtherParts {
+pub struct LifecycleParts {
     /// What merged pull requests say.
     pub merges: MergeEvidence,
     /// How many retry linkages the cohort's Sessions have.
@@ -71,17 +71,17 @@ pub struct OtherParts {
 /// What is derived from a cohort independently of merges.
 #[derive(Debug)]
 pub struct BeforeMerges<'e> {
-    evidence: Evidence<'e>,
+    evidence: CohortEvidence<'e>,
     cohort: Cohort<'e>,
     statuses: SessionStatuses,
     strata: Vec<Stratum>,
     stratum_skips: Counts<StratumSkip>,
-    edit_retention: Retention,
+    edit_retention: RetentionPanel,
 }
 
 impl<'e> BeforeMerges<'e> {
     /// Derives it. `observed` has the edges of the evidence.
-    pub fn new(evidence: Evidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
+    pub fn new(evidence: CohortEvidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
         let cohort = Cohort::new(&evidence, observed);
         let (strata, stratum_skips) = strata::derive(&evidence, &cohort);
         Self {
@@ -96,7 +96,7 @@ impl<'e> BeforeMerges<'e> {
 
     /// Derives the report. The caller adds lost mirrors, which are only known after mirrors were
     /// read.
-    pub fn finish(self, others: OtherParts) -> LifecycleReport {
+    pub fn finish(self, others: LifecycleParts) -> LifecycleReport {
         let Self {
             evidence,
             cohort,

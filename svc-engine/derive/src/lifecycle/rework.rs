@@ -2,18 +2,18 @@
 
 use svc_model::reports::{ReworkComponent, ReworkGrain, ReworkName, SessionStatus};
 
-use super::edit_retention::Retention;
+use super::edit_retention::RetentionPanel;
 use crate::ci::Verdict;
-use crate::cohort::{Cohort, Evidence};
+use crate::cohort::{Cohort, CohortEvidence};
 use crate::session_status::SessionStatuses;
 use crate::statistics::Proportion;
 
 /// Derives the six components.
 pub(super) fn derive(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     cohort: &Cohort<'_>,
     statuses: &SessionStatuses,
-    edits: &Retention,
+    edits: &RetentionPanel,
     retry_linkages: u64,
 ) -> Vec<ReworkComponent> {
     let decisions = &evidence.decisions.all;

@@ -7,19 +7,19 @@ use svc_engine_fact::Lifetime;
 use svc_model::reports::{Counts, Dimension, Stratum, StratumSkip};
 
 use crate::ci::CiRun;
-use crate::cohort::{Cohort, Evidence, Work};
+use crate::cohort::{CallEvidence, Cohort, CohortEvidence};
 
 /// A value of a dimension, in display order: by the name of the dimension, and values without a
 /// repository first.
-type Key<'e> = (Dimension, Option<&'e Lifetime>, Cow<'e, str>);
+type StratumKey<'e> = (Dimension, Option<&'e Lifetime>, Cow<'e, str>);
 
 /// Counts the accepted calls with each value. A call with no value, or with several, in a dimension
 /// is counted under a reason instead, so each is counted once per dimension.
 pub(super) fn derive(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     cohort: &Cohort<'_>,
 ) -> (Vec<Stratum>, Counts<StratumSkip>) {
-    let mut strata: BTreeMap<Key<'_>, u64> = BTreeMap::new();
+    let mut strata: BTreeMap<StratumKey<'_>, u64> = BTreeMap::new();
     let mut skips = Counts::default();
     for work in cohort.calls.iter().filter(|work| work.is_accepted()) {
         for placed in places(work, cohort) {
@@ -53,7 +53,10 @@ pub(super) fn derive(
 }
 
 /// Returns where a call is counted in each dimension.
-fn places<'e>(work: &Work<'e>, cohort: &Cohort<'e>) -> [Result<Key<'e>, StratumSkip>; 4] {
+fn places<'e>(
+    work: &CallEvidence<'e>,
+    cohort: &Cohort<'e>,
+) -> [Result<StratumKey<'e>, StratumSkip>; 4] {
     let harness = only(
         work.decisions.iter().map(|decision| decision.agent_harness),
         PartialEq::eq,

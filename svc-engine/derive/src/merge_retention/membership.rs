@@ -8,7 +8,7 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{Counts, MembershipSkip, ScoringSkip};
 use svc_model::repository::CommitSha;
 
-use super::scoring::{Joined, JoinedFile};
+use super::scoring::{FileScoring, JoinedFile};
 use super::{Inputs, Merge, MergeRetention, ObservedEdge, Revision};
 use crate::attribution::Attribution;
 
@@ -50,7 +50,7 @@ struct PullRequest {
 
 /// Whether a commit belongs to a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
+enum Membership {
     Yes,
     No,
     Unchecked,
@@ -171,7 +171,7 @@ impl Candidates {
         mut self,
         reached: &dyn Fn(&Lifetime, &CommitSha) -> ReachedFrom<'r>,
         check: &dyn Fn() -> Result<(), Passed>,
-    ) -> Result<Joined, Passed> {
+    ) -> Result<FileScoring, Passed> {
         let mut result = MergeRetention {
             candidates: self.files.len() as u64,
             skipped: std::mem::take(&mut self.skipped),
@@ -204,7 +204,7 @@ impl Candidates {
                 Err(skip) => result.membership.add(skip, 1),
             }
         }
-        Ok(Joined::new(result, joined))
+        Ok(FileScoring::new(result, joined))
     }
 
     /// Returns the pull request that a commit belongs to, and those that could not be checked.
@@ -220,9 +220,9 @@ impl Candidates {
         let mut holding = Vec::new();
         for pull_request in self.merges.get(repository).into_iter().flatten() {
             match pull_request.holds(named, reached_from) {
-                Held::Yes => holding.push(&pull_request.merge),
-                Held::No => {}
-                Held::Unchecked => {
+                Membership::Yes => holding.push(&pull_request.merge),
+                Membership::No => {}
+                Membership::Unchecked => {
                     unchecked.insert(pull_request.merge.pr_number);
                 }
             }
@@ -242,25 +242,25 @@ impl Candidates {
 
 impl PullRequest {
     /// `named` are the pull requests that CI names for the commit.
-    fn holds(&self, named: Option<&BTreeSet<i64>>, reached_from: &ReachedFrom<'_>) -> Held {
+    fn holds(&self, named: Option<&BTreeSet<i64>>, reached_from: &ReachedFrom<'_>) -> Membership {
         if named.is_some_and(|numbers| numbers.contains(&self.merge.pr_number)) {
-            return Held::Yes;
+            return Membership::Yes;
         }
         // It is unknown whose head this is, so no mirror's answer counts.
         if self.merge.head_repository.is_err() {
-            return Held::Unchecked;
+            return Membership::Unchecked;
         }
-        let mut held = Held::No;
+        let mut held = Membership::No;
         for head in &self.heads {
             match reached_from(head) {
                 // Most commits belong to another pull request, so the base need not be asked about.
                 Some(false) => {}
                 Some(true) => match reached_from(&self.merge.base_sha) {
                     Some(true) => {}
-                    Some(false) => return Held::Yes,
-                    None => held = Held::Unchecked,
+                    Some(false) => return Membership::Yes,
+                    None => held = Membership::Unchecked,
                 },
-                None => held = Held::Unchecked,
+                None => held = Membership::Unchecked,
             }
         }
         held

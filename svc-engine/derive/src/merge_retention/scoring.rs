@@ -108,7 +108,7 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
 
 /// How much of the added text is left in a file at a commit, or why that is unknown.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Left {
+pub enum TextRetention {
     /// The share that is left, from 0 to 1.
     Share {
         /// Its path.
@@ -120,7 +120,7 @@ pub enum Left {
     Odd(ScoringSkip, ScoringSkip),
 }
 
-impl Left {
+impl TextRetention {
     /// Returns the same result for a file at another path.
     #[must_use]
     pub fn at(self, path: String) -> Self {
@@ -132,20 +132,26 @@ impl Left {
 }
 
 /// Returns how much of the added text is left. Takes time proportional to both texts.
-pub fn left(added: &str, file: &FileAt) -> Left {
+pub fn left(added: &str, file: &FileAt) -> TextRetention {
     match file {
-        FileAt::Text { path, text } => Left::Share {
+        FileAt::Text { path, text } => TextRetention::Share {
             path: path.clone(),
             share: containment(added, text),
         },
-        FileAt::PathUnresolved => Left::Odd(
+        FileAt::PathUnresolved => TextRetention::Odd(
             ScoringSkip::HeadPathUnresolved,
             ScoringSkip::MergePathUnresolved,
         ),
-        FileAt::Absent => Left::Odd(ScoringSkip::HeadFileAbsent, ScoringSkip::MergeFileAbsent),
-        FileAt::Binary => Left::Odd(ScoringSkip::BinaryFile, ScoringSkip::BinaryFile),
-        FileAt::Oversized => Left::Odd(ScoringSkip::FileOversized, ScoringSkip::FileOversized),
-        FileAt::ReadFailed => Left::Odd(ScoringSkip::FileReadFailed, ScoringSkip::FileReadFailed),
+        FileAt::Absent => {
+            TextRetention::Odd(ScoringSkip::HeadFileAbsent, ScoringSkip::MergeFileAbsent)
+        }
+        FileAt::Binary => TextRetention::Odd(ScoringSkip::BinaryFile, ScoringSkip::BinaryFile),
+        FileAt::Oversized => {
+            TextRetention::Odd(ScoringSkip::FileOversized, ScoringSkip::FileOversized)
+        }
+        FileAt::ReadFailed => {
+            TextRetention::Odd(ScoringSkip::FileReadFailed, ScoringSkip::FileReadFailed)
+        }
     }
 }
 
@@ -155,7 +161,7 @@ pub fn left(added: &str, file: &FileAt) -> Left {
 ///
 /// The first reason why that is unknown: paths before what is at them, the head before the merge,
 /// NUL before size.
-pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
+pub fn score(head: TextRetention, merge: TextRetention) -> Result<Scores, ScoringSkip> {
     const ORDER: [ScoringSkip; 7] = [
         ScoringSkip::HeadPathUnresolved,
         ScoringSkip::MergePathUnresolved,
@@ -167,11 +173,11 @@ pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
     ];
     let reasons = match (head, merge) {
         (
-            Left::Share {
+            TextRetention::Share {
                 path: head_path,
                 share: head,
             },
-            Left::Share {
+            TextRetention::Share {
                 path: merge_path,
                 share: merge,
             },
@@ -183,9 +189,9 @@ pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
                 merge,
             });
         }
-        (Left::Odd(head, _), Left::Odd(_, merge)) => [Some(head), Some(merge)],
-        (Left::Odd(head, _), Left::Share { .. }) => [Some(head), None],
-        (Left::Share { .. }, Left::Odd(_, merge)) => [None, Some(merge)],
+        (TextRetention::Odd(head, _), TextRetention::Odd(_, merge)) => [Some(head), Some(merge)],
+        (TextRetention::Odd(head, _), TextRetention::Share { .. }) => [Some(head), None],
+        (TextRetention::Share { .. }, TextRetention::Odd(_, merge)) => [None, Some(merge)],
     };
     let first = ORDER
         .into_iter()
@@ -195,7 +201,7 @@ pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
 
 /// Files of merged pull requests while they are being scored.
 #[derive(Clone, Debug)]
-pub struct Joined {
+pub struct FileScoring {
     result: MergeRetention,
     /// In the order of rows; `None` once scored or skipped.
     files: Vec<Option<JoinedFile>>,
@@ -203,10 +209,10 @@ pub struct Joined {
     read: BTreeSet<(Lifetime, CommitSha)>,
 }
 
-impl Joined {
+impl FileScoring {
     pub(super) fn new(mut result: MergeRetention, mut files: Vec<JoinedFile>) -> Self {
         files.sort_by(order);
-        let joined = files.iter().map(|file| lifecycle::JoinedFile {
+        let joined = files.iter().map(|file| lifecycle::LifecycleFile {
             inference_call_id: file.attribution.inference_call_id,
             session_id: file.attribution.session_id.clone(),
             scores: None,

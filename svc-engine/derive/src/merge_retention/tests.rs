@@ -404,7 +404,7 @@ fn the_source_text_needs_exactly_one_section_of_the_file() {
 }
 
 /// Joined files of several pull requests.
-fn several() -> Joined {
+fn several() -> FileScoring {
     let mut inputs = one_file(vec![merge(6, 10), merge(5, 11)]);
     inputs.attributions = vec![
         file(1, "b.py"),
@@ -479,7 +479,7 @@ fn rows_are_summed_up_in_a_fixed_order() {
     let evidence = result.evidence();
     assert_eq!((evidence.candidates, evidence.joined.len()), (4, 4));
     let scored =
-        |file: &lifecycle::JoinedFile| file.scores.map(|scores| (scores.head, scores.merge));
+        |file: &lifecycle::LifecycleFile| file.scores.map(|scores| (scores.head, scores.merge));
     let scores: Vec<_> = evidence.joined.iter().map(scored).collect();
     assert_eq!(scores, [Some((0.5, 1.0)), None, None, Some((1.0, 1.0))]);
 }

@@ -3,7 +3,7 @@
 use svc_model::reports::SignalFunnel;
 
 use super::rows::Model;
-use crate::cohort::{Cohort, Work};
+use crate::cohort::{CallEvidence, Cohort};
 use crate::statistics::Proportion;
 
 /// Counts the calls of a model that reach each signal.
@@ -12,23 +12,24 @@ pub(super) fn derive(
     cohort: &Cohort<'_>,
     since_days: Option<u64>,
 ) -> SignalFunnel {
-    let attributed: Vec<&Work<'_>> = model
+    let attributed: Vec<&CallEvidence<'_>> = model
         .calls
         .iter()
         .copied()
         .filter(|work| !work.edges.is_empty())
         .collect();
-    let has_evidence = |work: &Work<'_>| {
+    let has_evidence = |work: &CallEvidence<'_>| {
         work.observed()
             .any(|commit| cohort.commits[commit].evidence().is_some())
     };
-    let has_verdict = |work: &Work<'_>| {
+    let has_verdict = |work: &CallEvidence<'_>| {
         work.observed()
             .filter_map(|commit| cohort.commits[commit].ci)
             .any(|ci| ci.verdict.is_some())
     };
-    let is_decided = |work: &Work<'_>| work.decisions.iter().any(|decision| decision.explicit);
-    let retained = |is_retained: &dyn Fn(&Work<'_>) -> bool| {
+    let is_decided =
+        |work: &CallEvidence<'_>| work.decisions.iter().any(|decision| decision.explicit);
+    let retained = |is_retained: &dyn Fn(&CallEvidence<'_>) -> bool| {
         let count = attributed.iter().filter(|work| is_retained(work)).count();
         Proportion::new(count as u64, attributed.len() as u64)
     };

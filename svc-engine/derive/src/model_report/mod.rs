@@ -15,7 +15,7 @@ use svc_model::reports::{
 
 pub use pairs::MODEL_PAIRS_MAX;
 
-use super::cohort::{Cohort, Evidence};
+use super::cohort::{Cohort, CohortEvidence};
 use super::fate;
 use super::observed::ObservedEdges;
 use super::policy::Policy;
@@ -24,7 +24,7 @@ use rows::Model;
 
 /// The parts of a model report that are not derived from its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OtherParts {
+pub struct ModelParts {
     /// The shares of the organization's commits that notes tie to calls.
     pub shares: Vec<AttributionShareRow>,
     /// Signs that notes are no longer written.
@@ -58,7 +58,7 @@ pub struct CohortPart(ModelReport);
 /// If there are more than [`MODEL_PAIRS_MAX`] pairs of models with cases in the same repository:
 /// the reply would be too large.
 pub fn derive(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     since_days: Option<u64>,
 ) -> Result<CohortPart, ModelReportError> {
     let observed = ObservedEdges::new(evidence.observations);
@@ -92,7 +92,7 @@ pub fn derive(
 
 impl CohortPart {
     /// Returns the whole report.
-    pub fn finish(self, others: OtherParts) -> ModelReport {
+    pub fn finish(self, others: ModelParts) -> ModelReport {
         ModelReport {
             repository_skipped: others.repository_skipped,
             attribution_share: others.shares,

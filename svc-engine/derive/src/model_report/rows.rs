@@ -11,8 +11,8 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{CompletionSkip, Counts, Fate, ModelRow, OutcomeGrain};
 
 use crate::ci::{CommitCi, Verdict};
-use crate::cohort::{Cohort, Evidence, Work};
-use crate::fate::{External, external_totals, ordered};
+use crate::cohort::{CallEvidence, Cohort, CohortEvidence};
+use crate::fate::{ExternalLines, external_totals, ordered};
 use crate::policy::Policy;
 use crate::statistics::{Proportion, real};
 
@@ -23,7 +23,7 @@ const UNNAMED: &str = "unnamed";
 #[derive(Debug, Default)]
 pub(super) struct Model<'e> {
     pub(super) name: &'e str,
-    pub(super) calls: Vec<&'e Work<'e>>,
+    pub(super) calls: Vec<&'e CallEvidence<'e>>,
     /// Calls with an Attribution, out of those for which this is known.
     pub(super) attributed: Proportion,
     /// The other calls, by reason.
@@ -44,15 +44,15 @@ pub(super) struct Model<'e> {
 
 impl<'e> Model<'e> {
     /// Counts for each model, by name.
-    pub(super) fn all(evidence: &Evidence<'e>, cohort: &'e Cohort<'e>) -> Vec<Self> {
-        let calls: Vec<(&str, Vec<&Work<'_>>)> = cohort.models().into_iter().collect();
+    pub(super) fn all(evidence: &CohortEvidence<'e>, cohort: &'e Cohort<'e>) -> Vec<Self> {
+        let calls: Vec<(&str, Vec<&CallEvidence<'_>>)> = cohort.models().into_iter().collect();
         let one = |(name, calls): &(&'e str, Vec<_>)| Ok(Self::one(name, calls.clone(), cohort));
         let Ok::<_, Infallible>(mut models) = at_once(&calls, one);
         add_fates(&mut models, evidence);
         models
     }
 
-    fn one(name: &'e str, calls: Vec<&'e Work<'e>>, cohort: &'e Cohort<'e>) -> Self {
+    fn one(name: &'e str, calls: Vec<&'e CallEvidence<'e>>, cohort: &'e Cohort<'e>) -> Self {
         let mut model = Self {
             name,
             ..Self::default()
@@ -164,7 +164,7 @@ fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
 }
 
 /// Adds the Fates of edits to the models whose calls have a decision about them.
-fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
+fn add_fates<'e>(models: &mut [Model<'e>], evidence: &CohortEvidence<'e>) {
     let mut decided: HashMap<_, (usize, bool), RandomState> = HashMap::default();
     for (place, model) in models.iter().enumerate() {
         for decision in model.calls.iter().flat_map(|work| &work.decisions) {
@@ -186,7 +186,7 @@ fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
         if *is_explicit_accept {
             model.explicit_accept_fates.add(edit.fate, 1);
         }
-        if total.is_some_and(External::any) {
+        if total.is_some_and(ExternalLines::any) {
             model.fates_with_external_changes.add(edit.fate, 1);
         }
     }

@@ -12,7 +12,7 @@ use svc_model::reports::{
 use super::ModelReportError;
 use super::pairs::{self, Pairs};
 use super::rows::Model;
-use crate::cohort::Evidence;
+use crate::cohort::CohortEvidence;
 use crate::statistics::{Proportion, Stratum, mantel_haenszel, pool};
 
 /// How many repositories two models must share before they are compared in each.
@@ -20,7 +20,7 @@ const SHARED_REPOSITORIES_MIN: usize = 2;
 
 /// Stratifies both rates.
 pub(super) fn derive(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     models: &[Model<'_>],
 ) -> Result<Vec<Stratification>, ModelReportError> {
     Ok(vec![
@@ -30,7 +30,7 @@ pub(super) fn derive(
 }
 
 fn of_ci(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     models: &[Model<'_>],
 ) -> Result<Stratification, ModelReportError> {
     let unobserved: BTreeSet<_> = models.iter().flat_map(|model| &model.unobserved).collect();
@@ -103,7 +103,7 @@ const fn reason(status: StratificationStatus) -> &'static str {
 }
 
 fn comparisons(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     models: &[Model<'_>],
     pairs: &Pairs<'_>,
     checked: usize,
@@ -175,7 +175,7 @@ fn adjusted(models: &[Model<'_>], pairs: &Pairs<'_>, checked: usize) -> Vec<Adju
 }
 
 fn shrunk(
-    evidence: &Evidence<'_>,
+    evidence: &CohortEvidence<'_>,
     models: &[Model<'_>],
     repositories: &BTreeSet<&Lifetime>,
 ) -> Vec<ShrunkRates> {

@@ -11,7 +11,7 @@ use super::*;
 use crate::attribution::{Attribution, Similarity};
 use crate::cohort::world::assert_same;
 use crate::decision::{CallOwner, Decision};
-use crate::lifecycle::JoinedFile;
+use crate::lifecycle::LifecycleFile;
 use crate::merge_retention::{Merge, Scores};
 
 fn file(call: u128, path: &str) -> Attribution {
@@ -30,8 +30,8 @@ fn file(call: u128, path: &str) -> Attribution {
     }
 }
 
-fn joined(call: u128) -> JoinedFile {
-    JoinedFile {
+fn joined(call: u128) -> LifecycleFile {
+    LifecycleFile {
         inference_call_id: id(call),
         session_id: SessionId::new("s").unwrap(),
         scores: None,
@@ -98,7 +98,7 @@ fn a_report_shows_the_scores_of_all_files_and_of_accepted_files() {
         (AttributionSkip::NoMatch, 3),
         (AttributionSkip::MalformedDiffSection, 1),
     ]);
-    let others = OtherParts {
+    let others = RetentionParts {
         org_id: &org_id,
         quarantine_revision: 2,
         attribution_skips: &skips,

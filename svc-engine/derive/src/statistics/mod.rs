@@ -17,7 +17,7 @@ pub use comparison::{
 };
 pub use distribution::{Summary, Threshold, quantile, summarize};
 pub use normal::{Z_80, Z_95, Z_975, phi};
-pub use pooling::{Adjusted, Pooling, Shrunk, Stratum, mantel_haenszel, pool};
+pub use pooling::{AdjustedRate, PooledRate, Pooling, Stratum, mantel_haenszel, pool};
 pub use proportion::{Proportion, cases_for_margin};
 
 /// Returns a count as an `f64`. This is exact up to 2^53, and counts of facts are far below.

@@ -17,7 +17,7 @@ pub struct Stratum {
 
 /// The difference between two sides, adjusted for the strata.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Adjusted {
+pub struct AdjustedRate {
     /// The weighted mean of the differences within the strata.
     pub delta: f64,
     /// The sum of the weights; greater than zero.
@@ -25,7 +25,7 @@ pub struct Adjusted {
 }
 
 /// Returns the Mantel-Haenszel risk difference; `None` if no stratum has cases on both sides.
-pub fn mantel_haenszel(strata: &[Stratum]) -> Option<Adjusted> {
+pub fn mantel_haenszel(strata: &[Stratum]) -> Option<AdjustedRate> {
     let (mut weighted, mut weight_sum) = (0.0, 0.0);
     for Stratum { left, right } in strata {
         let (Some(left_rate), Some(right_rate)) = (left.rate(), right.rate()) else {
@@ -36,7 +36,7 @@ pub fn mantel_haenszel(strata: &[Stratum]) -> Option<Adjusted> {
         weighted += weight * (left_rate - right_rate);
         weight_sum += weight;
     }
-    (weight_sum > 0.0).then(|| Adjusted {
+    (weight_sum > 0.0).then(|| AdjustedRate {
         delta: weighted / weight_sum,
         weight_sum,
     })
@@ -53,7 +53,7 @@ pub struct Pooling {
 
 /// The rate of one cell, shrunk to the mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shrunk {
+pub struct PooledRate {
     /// The shrunk rate, between the cell's own and the mean.
     pub rate: f64,
     /// The weight of the cell's own rate in it.
@@ -97,16 +97,16 @@ pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
 
 impl Pooling {
     /// Returns the shrunk rate of a cell. A cell without cases gets the mean.
-    pub fn shrink(self, cell: Proportion) -> Shrunk {
+    pub fn shrink(self, cell: Proportion) -> PooledRate {
         let Some(rate) = cell.rate() else {
-            return Shrunk {
+            return PooledRate {
                 rate: self.grand_mean,
                 weight: 0.0,
             };
         };
         let n = real(cell.denominator);
         let weight = n / (n + self.strength);
-        Shrunk {
+        PooledRate {
             rate: weight * rate + (1.0 - weight) * self.grand_mean,
             weight,
         }

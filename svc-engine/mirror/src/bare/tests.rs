@@ -40,7 +40,7 @@ impl Mirrored {
         Mirror::at(&self.git, self.root.path().join("m"))
     }
 
-    fn lock(&self) -> Locked {
+    fn lock(&self) -> MirrorLock {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();
         let folder = MirrorFolder::new(self.root.path(), org_id);
         let lifetime = Lifetime::parse("own/name").unwrap();

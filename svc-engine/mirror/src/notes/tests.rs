@@ -29,9 +29,9 @@ fn notes_are_found_at_every_depth_of_folders() {
     repository.push();
     mirrored.fetch(&repository).unwrap();
     let tip = mirrored.mirror().notes_tips(&[SVC], &long()).unwrap()[0].unwrap();
-    let mut expected: Vec<Noted> = commits
+    let mut expected: Vec<TreeNote> = commits
         .iter()
-        .map(|commit| Noted {
+        .map(|commit| TreeNote {
             commit: id(commit),
             note: id(&blob),
         })

@@ -84,7 +84,7 @@ fn a_program_and_its_children_are_killed_at_the_deadline() {
     let (group, result) = group_of(script, &allowance);
     assert!(matches!(
         result,
-        Err(ProcessError::Stopped(Stopped::Passed(Passed::Time)))
+        Err(ProcessError::Stopped(StopReason::Passed(Passed::Time)))
     ));
     assert!(is_gone(group));
     assert!(start.elapsed() < Duration::from_secs(20));
@@ -97,7 +97,7 @@ fn a_program_that_will_not_end_is_killed() {
     let (group, result) = group_of(script, &allowance);
     assert!(matches!(
         result,
-        Err(ProcessError::Stopped(Stopped::Passed(Passed::Time)))
+        Err(ProcessError::Stopped(StopReason::Passed(Passed::Time)))
     ));
     assert!(is_gone(group));
 }
@@ -108,7 +108,7 @@ fn a_program_that_closes_its_output_and_keeps_running_is_killed() {
     let (group, result) = group_of("echo $PPID; exec >&- 2>&-; exec sleep 600", &allowance);
     assert!(matches!(
         result,
-        Err(ProcessError::Stopped(Stopped::Passed(Passed::Time)))
+        Err(ProcessError::Stopped(StopReason::Passed(Passed::Time)))
     ));
     assert!(is_gone(group));
 }
@@ -126,7 +126,7 @@ fn work_that_is_cancelled_ends_at_once() {
         let (group, result) = group_of("echo $PPID; exec sleep 600", &allowance);
         assert!(matches!(
             result,
-            Err(ProcessError::Stopped(Stopped::Passed(Passed::Cancelled)))
+            Err(ProcessError::Stopped(StopReason::Passed(Passed::Cancelled)))
         ));
         assert!(is_gone(group));
     });
@@ -238,7 +238,7 @@ fn a_conversation_lasts_until_the_program_ends() {
     assert!(
         matches!(
             ended,
-            Err(ProcessError::Stopped(Stopped::Passed(Passed::Time)))
+            Err(ProcessError::Stopped(StopReason::Passed(Passed::Time)))
         ),
         "{ended:?}"
     );

@@ -30,7 +30,7 @@ pub struct Ancestry {
 
 /// The tips of the question that reach one of its commits.
 #[derive(Clone, Debug)]
-pub struct Reached<'a> {
+pub struct ReachingTips<'a> {
     ancestry: &'a Ancestry,
     /// For each walk, the tips that reach the commit. `None` where no tip does.
     walks: Vec<Option<&'a Tips>>,
@@ -55,15 +55,15 @@ impl Ancestry {
 
     /// Returns what reaches a commit of the question. The commit is looked up once, however many
     /// tips are asked about.
-    pub fn of(&self, commit: &CommitSha) -> Reached<'_> {
-        Reached {
+    pub fn of(&self, commit: &CommitSha) -> ReachingTips<'_> {
+        ReachingTips {
             ancestry: self,
             walks: self.walks.iter().map(|walk| walk.get(commit)).collect(),
         }
     }
 }
 
-impl Reached<'_> {
+impl ReachingTips<'_> {
     /// Returns whether the commit is the tip or one of its ancestors, or `None` if the mirror lacks
     /// the tip. A commit that the mirror lacks is not an ancestor of one that it has.
     pub fn from(&self, tip: &CommitSha) -> Option<bool> {
@@ -125,20 +125,20 @@ impl MirrorReader {
             });
         match (found, walked) {
             // Git fails if its answer is not read to the end.
-            (Some(Walk::Found(reached)), Err(error)) if error.is_failure() => Ok(reached),
-            (Some(Walk::Declined(decline)), Err(error)) if error.is_failure() => {
+            (Some(WalkEnd::Found(reached)), Err(error)) if error.is_failure() => Ok(reached),
+            (Some(WalkEnd::Declined(decline)), Err(error)) if error.is_failure() => {
                 Err(ReadError::Declined(decline))
             }
             (_, Err(error)) => Err(error.into()),
-            (Some(Walk::Found(reached) | Walk::Ended(reached)), Ok(())) => Ok(reached),
-            (Some(Walk::Declined(decline)), Ok(())) => Err(ReadError::Declined(decline)),
+            (Some(WalkEnd::Found(reached) | WalkEnd::Ended(reached)), Ok(())) => Ok(reached),
+            (Some(WalkEnd::Declined(decline)), Ok(())) => Err(ReadError::Declined(decline)),
             (None, Ok(())) => Ok(HashMap::new()),
         }
     }
 }
 
 /// How a walk through a history ended.
-enum Walk {
+enum WalkEnd {
     /// Every wanted commit was found, so the rest was not read.
     Found(HashMap<ObjectId, Tips>),
     /// The history was read to its end.
@@ -153,7 +153,7 @@ fn walk(
     output: &mut dyn BufRead,
     tips: &HashMap<ObjectId, usize>,
     wanted: &HashSet<ObjectId>,
-) -> io::Result<Walk> {
+) -> io::Result<WalkEnd> {
     let words = tips.len().div_ceil(64);
     let mut edge: HashMap<ObjectId, Tips> = HashMap::new();
     let mut reached = HashMap::new();
@@ -162,14 +162,14 @@ fn walk(
         line.clear();
         let length = output.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
         if length == 0 {
-            return Ok(Walk::Ended(reached));
+            return Ok(WalkEnd::Ended(reached));
         }
         if line.pop() != Some(b'\n') {
-            return Ok(Walk::Declined(ReadDecline::Malformed));
+            return Ok(WalkEnd::Declined(ReadDecline::Malformed));
         }
         let mut ids = line.split(|byte| *byte == b' ').map(ObjectId::parse);
         let Some(Some(commit)) = ids.next() else {
-            return Ok(Walk::Declined(ReadDecline::Malformed));
+            return Ok(WalkEnd::Declined(ReadDecline::Malformed));
         };
         let mut bits = edge.remove(&commit).unwrap_or_else(|| vec![0; words]);
         if let Some(tip) = tips.get(&commit) {
@@ -184,9 +184,9 @@ fn walk(
         if wanted.contains(&commit) {
             reached.insert(commit, bits);
             if reached.len() == wanted.len() {
-                return Ok(Walk::Found(reached));
+                return Ok(WalkEnd::Found(reached));
             }
         }
     }
-    Ok(Walk::Declined(ReadDecline::TooManyCommits))
+    Ok(WalkEnd::Declined(ReadDecline::TooManyCommits))
 }

@@ -3,7 +3,7 @@ use std::io::{self, BufRead};
 use svc_model::repository::CommitSha;
 
 use super::diff::Comparison;
-use super::renames::{Next, begins, next, text};
+use super::renames::{NextFile, begins, next, text};
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::object_id::ObjectId;
 
@@ -28,7 +28,7 @@ pub enum ChangeKind {
 /// A file that differs between a commit and its first parent. A moved file appears twice, as
 /// removed and as new.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedFile {
     /// What happened to the file.
     pub kind: ChangeKind,
     /// The ids of its content before and after; all zeros where there is none.
@@ -50,7 +50,7 @@ impl MirrorReader {
     pub fn changes(
         &mut self,
         commits: &[CommitSha],
-        mut each: impl FnMut(usize, Result<Option<Vec<Change>>, ReadError>),
+        mut each: impl FnMut(usize, Result<Option<Vec<ChangedFile>>, ReadError>),
     ) -> Result<(), ReadError> {
         self.compare_each(Comparison::Changes, commits, read, |place, changes| {
             each(place, changes.map(Option::flatten));
@@ -63,17 +63,17 @@ impl MirrorReader {
 fn read(
     output: &mut dyn BufRead,
     head: &[u8],
-) -> io::Result<Result<Option<Vec<Change>>, ReadDecline>> {
+) -> io::Result<Result<Option<Vec<ChangedFile>>, ReadDecline>> {
     if !begins(output, head)? {
         return Ok(Err(ReadDecline::Malformed));
     }
     let mut changes = Vec::new();
     for files in 1.. {
         let fields = match next(output)? {
-            Next::File(_) if files > FILES_MAX => return Ok(Err(ReadDecline::TooManyFiles)),
-            Next::File(fields) => fields,
-            Next::Odd => return Ok(Err(ReadDecline::Malformed)),
-            Next::End => break,
+            NextFile::File(_) if files > FILES_MAX => return Ok(Err(ReadDecline::TooManyFiles)),
+            NextFile::File(fields) => fields,
+            NextFile::Odd => return Ok(Err(ReadDecline::Malformed)),
+            NextFile::End => break,
         };
         let Some((kind, contents)) = parse(&fields) else {
             return Ok(Err(ReadDecline::Malformed));
@@ -83,7 +83,7 @@ fn read(
         };
         // One more than may be returned shows that there are more.
         if files <= RETURNED_MAX + 1 {
-            changes.push(Change {
+            changes.push(ChangedFile {
                 kind,
                 contents,
                 path,

@@ -2,7 +2,7 @@ use svc_model::repository::CommitSha;
 
 /// A commit, as its object describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct CommitObject {
     /// The id of its tree.
     pub tree: CommitSha,
     /// Its parents, in order. The first commit of a history has none.
@@ -16,7 +16,7 @@ pub struct Commit {
     pub message: Vec<u8>,
 }
 
-impl Commit {
+impl CommitObject {
     /// Parses a commit object.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (headers, message) = match find(text, b"\n\n") {
@@ -72,7 +72,7 @@ mod tests {
     fn commits_written_by_old_programs_are_parsed() {
         let tree = "a".repeat(40);
         let parent = "b".repeat(40);
-        let read = |text: String| Commit::parse(text.as_bytes());
+        let read = |text: String| CommitObject::parse(text.as_bytes());
         let whole = read(format!(
             "tree {tree}\nparent {parent}\nparent {tree}\nauthor A > B <a@x> 12 +0100\n\
              committer <c@x> -5 +051800\ngpgsig -----BEGIN\n parent no\n\nfirst\n\nsecond\r\n"

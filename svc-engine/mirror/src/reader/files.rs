@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use svc_model::repository::CommitSha;
 
-use super::objects::Found;
+use super::objects::ObjectLookup;
 use super::tree::{self, EntryKind};
-use super::{Kind, MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
+use super::{MirrorReader, ObjectKind, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::object_id::ObjectId;
 
 /// The maximum entries of a folder that is searched for a file.
@@ -95,7 +95,7 @@ impl MirrorReader {
             |place, folder| {
                 let names = &mut names[place];
                 let decline = match folder {
-                    Found::Object(Kind::Tree, bytes) => {
+                    ObjectLookup::Object(ObjectKind::Tree, bytes) => {
                         let read =
                             tree::each(bytes, ids[place], FOLDER_ENTRIES_MAX, |kind, name, id| {
                                 // If a name appears twice, the first one counts.
@@ -112,11 +112,13 @@ impl MirrorReader {
                             });
                         read.err().map(ReadError::Declined)
                     }
-                    Found::Absent | Found::Object(..) => {
+                    ObjectLookup::Absent | ObjectLookup::Object(..) => {
                         Some(ReadError::Declined(ReadDecline::Malformed))
                     }
-                    Found::Start(..) => Some(ReadError::Declined(ReadDecline::TooManyEntries)),
-                    Found::Unread(error) => Some(error),
+                    ObjectLookup::Start(..) => {
+                        Some(ReadError::Declined(ReadDecline::TooManyEntries))
+                    }
+                    ObjectLookup::Unread(error) => Some(error),
                 };
                 if let Some(error) = decline {
                     let text = error.to_string();
@@ -150,9 +152,10 @@ impl MirrorReader {
             each(
                 place,
                 match found {
-                    Found::Object(Kind::Blob, bytes) | Found::Start(Kind::Blob, bytes) => Ok(bytes),
-                    Found::Unread(error) => Err(error),
-                    Found::Absent | Found::Object(..) | Found::Start(..) => {
+                    ObjectLookup::Object(ObjectKind::Blob, bytes)
+                    | ObjectLookup::Start(ObjectKind::Blob, bytes) => Ok(bytes),
+                    ObjectLookup::Unread(error) => Err(error),
+                    ObjectLookup::Absent | ObjectLookup::Object(..) | ObjectLookup::Start(..) => {
                         Err(ReadError::Declined(ReadDecline::Malformed))
                     }
                 },

@@ -1,21 +1,21 @@
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 
-use super::{CAT_FILE, Kind, MirrorReader, ReadError, read_header, why};
+use super::{CAT_FILE, MirrorReader, ObjectKind, ReadError, read_header, why};
 use crate::object_id::ObjectId;
 
 /// What an id refers to.
 #[derive(Debug)]
-pub(super) enum Found<'b> {
+pub(super) enum ObjectLookup<'b> {
     /// Nothing.
     Absent,
     /// An object that git could not read.
     Unread(ReadError),
     /// The beginning of an object that is larger than requested. It is one byte longer than the
     /// limit.
-    Start(Kind, &'b [u8]),
+    Start(ObjectKind, &'b [u8]),
     /// An object of this kind with these bytes.
-    Object(Kind, &'b [u8]),
+    Object(ObjectKind, &'b [u8]),
 }
 
 impl MirrorReader {
@@ -29,7 +29,7 @@ impl MirrorReader {
         &mut self,
         ids: &[ObjectId],
         bytes_max: u64,
-        mut each: impl FnMut(usize, Found<'_>),
+        mut each: impl FnMut(usize, ObjectLookup<'_>),
     ) -> Result<(), ReadError> {
         let question = |id: &ObjectId| format!("contents {id}\0").into_bytes();
         let questions: Vec<Vec<u8>> = ids.iter().map(question).collect();
@@ -42,14 +42,14 @@ impl MirrorReader {
                 let name = questions[next + at].strip_prefix(b"contents ");
                 let name = name.and_then(|name| name.strip_suffix(b"\0"));
                 let Some(header) = read_header(output, name.unwrap_or_default())? else {
-                    each(next + at, Found::Absent);
+                    each(next + at, ObjectLookup::Absent);
                     return Ok(ControlFlow::Continue(()));
                 };
                 if header.bytes > bytes_max {
                     is_whole = false;
                     buffer.clear();
                     output.take(bytes_max + 1).read_to_end(&mut buffer)?;
-                    each(next + at, Found::Start(header.kind, &buffer));
+                    each(next + at, ObjectLookup::Start(header.kind, &buffer));
                     // The rest is not read.
                     return Ok(ControlFlow::Break(()));
                 }
@@ -59,7 +59,7 @@ impl MirrorReader {
                 if buffer.pop() != Some(b'\n') || buffer.len() as u64 != header.bytes {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                each(next + at, Found::Object(header.kind, &buffer));
+                each(next + at, ObjectLookup::Object(header.kind, &buffer));
                 Ok(ControlFlow::Continue(()))
             });
             match answered {
@@ -71,7 +71,7 @@ impl MirrorReader {
                 }
                 Err((at, cause)) => {
                     let error = why(CAT_FILE, cause).of_one()?;
-                    each(next + at, Found::Unread(error));
+                    each(next + at, ObjectLookup::Unread(error));
                     next += at + 1;
                 }
             }

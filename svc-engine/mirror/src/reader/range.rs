@@ -4,8 +4,10 @@ use std::io::{self, Read as _};
 
 use svc_model::repository::CommitSha;
 
-use super::objects::Found;
-use super::{COMMIT_BYTES_MAX, Commit, Kind, MirrorReader, ReadDecline, ReadError, read_header};
+use super::objects::ObjectLookup;
+use super::{
+    COMMIT_BYTES_MAX, CommitObject, MirrorReader, ObjectKind, ReadDecline, ReadError, read_header,
+};
 use crate::bare::Mirror;
 use crate::object_id::ObjectId;
 use crate::observe::PUSH_COMMITS_MAX;
@@ -28,7 +30,7 @@ pub struct PushRange<'p> {
 
 /// The commits that a push brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Brought {
+pub struct PushedCommits {
     /// The commits, the oldest first.
     pub commits: Vec<CommitSha>,
     /// Whether the answer stays the same, whatever the mirror receives later.
@@ -37,7 +39,7 @@ pub struct Brought {
 
 /// The place of a commit in the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct HistoryLink {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
     committed_at: Option<i64>,
@@ -50,8 +52,8 @@ impl PushRange<'_> {
     }
 }
 
-impl Link {
-    fn of(commit: &Commit) -> Self {
+impl HistoryLink {
+    fn of(commit: &CommitObject) -> Self {
         Self {
             tree: ObjectId::of(&commit.tree),
             parents: commit.parents.iter().map(ObjectId::of).collect(),
@@ -62,8 +64,8 @@ impl Link {
 
 /// A commit that a walk has met.
 #[derive(Clone, Debug)]
-struct Met {
-    link: Link,
+struct WalkedCommit {
+    link: HistoryLink,
     /// Whether the older end reaches it.
     is_before: bool,
     is_passed: bool,
@@ -77,7 +79,7 @@ impl MirrorReader {
     /// # Errors
     ///
     /// See [`ReadError`] and [`MirrorReader::commit`].
-    pub fn pushed(&mut self, push: PushRange<'_>) -> Result<Brought, ReadError> {
+    pub fn pushed(&mut self, push: PushRange<'_>) -> Result<PushedCommits, ReadError> {
         let (before, after) = (ObjectId::of(push.before), ObjectId::of(push.after));
         let is_range =
             push.is_range() && self.link(before)?.is_some() && self.link(after)?.is_some();
@@ -93,7 +95,7 @@ impl MirrorReader {
         if range.is_empty() {
             range.push(after);
         }
-        Ok(Brought {
+        Ok(PushedCommits {
             commits: range.into_iter().map(ObjectId::commit).collect(),
             is_final: is_range || !push.is_range(),
         })
@@ -134,10 +136,10 @@ impl MirrorReader {
         ids.retain(|id| !self.links.contains_key(id));
         let mut learnt = Vec::with_capacity(ids.len());
         self.objects(&ids, COMMIT_BYTES_MAX, |place, found| {
-            if let Found::Object(Kind::Commit, text) = found
-                && let Some(commit) = Commit::parse(text)
+            if let ObjectLookup::Object(ObjectKind::Commit, text) = found
+                && let Some(commit) = CommitObject::parse(text)
             {
-                learnt.push((ids[place], Link::of(&commit)));
+                learnt.push((ids[place], HistoryLink::of(&commit)));
             }
         })?;
         for (id, link) in learnt {
@@ -159,7 +161,7 @@ impl MirrorReader {
         self.links.contains_key(&id)
     }
 
-    fn remember(&mut self, id: ObjectId, link: Link) {
+    fn remember(&mut self, id: ObjectId, link: HistoryLink) {
         if self.links.len() == LINKS_MAX {
             self.links.clear();
         }
@@ -174,7 +176,7 @@ impl MirrorReader {
         before: ObjectId,
         after: ObjectId,
     ) -> Result<Option<Vec<ObjectId>>, ReadError> {
-        let mut met: HashMap<ObjectId, Met> = HashMap::new();
+        let mut met: HashMap<ObjectId, WalkedCommit> = HashMap::new();
         // Ordered by time, and within the same time by when the walk met them.
         let mut waiting = BinaryHeap::new();
         let mut passed: Vec<(i64, ObjectId)> = Vec::new();
@@ -192,7 +194,7 @@ impl MirrorReader {
             };
             waiting.push((moment, Reverse(met.len()), id));
             open += usize::from(!is_before);
-            let state = Met {
+            let state = WalkedCommit {
                 link,
                 is_before,
                 is_passed: false,
@@ -233,7 +235,7 @@ impl MirrorReader {
                 }
                 waiting.push((earlier, Reverse(met.len()), parent));
                 open += usize::from(!is_before);
-                let state = Met {
+                let state = WalkedCommit {
                     link,
                     is_before,
                     is_passed: false,
@@ -247,7 +249,7 @@ impl MirrorReader {
     }
 
     /// Returns the place of a commit in the history; `None` if the mirror lacks the commit.
-    pub(super) fn link(&mut self, id: ObjectId) -> Result<Option<Link>, ReadError> {
+    pub(super) fn link(&mut self, id: ObjectId) -> Result<Option<HistoryLink>, ReadError> {
         if let Some(link) = self.links.get(&id) {
             return Ok(Some(link.clone()));
         }
@@ -266,7 +268,7 @@ impl MirrorReader {
             if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            Ok(Some((header.kind == Kind::Commit).then_some(bytes)))
+            Ok(Some((header.kind == ObjectKind::Commit).then_some(bytes)))
         })?;
         let Some(text) = answer else {
             self.objects = None;
@@ -275,8 +277,9 @@ impl MirrorReader {
         let Some(text) = text else {
             return Ok(None);
         };
-        let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
-        let link = Link::of(&commit);
+        let commit =
+            CommitObject::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
+        let link = HistoryLink::of(&commit);
         self.remember(id, link.clone());
         Ok(Some(link))
     }
@@ -284,7 +287,7 @@ impl MirrorReader {
 
 /// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many
 /// of them were waiting.
-fn mark(met: &mut HashMap<ObjectId, Met>, id: ObjectId) -> usize {
+fn mark(met: &mut HashMap<ObjectId, WalkedCommit>, id: ObjectId) -> usize {
     let mut marked = vec![id];
     let mut waited = 0;
     while let Some(id) = marked.pop() {

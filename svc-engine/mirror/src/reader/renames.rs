@@ -68,12 +68,12 @@ fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>
     let mut renames = Vec::new();
     loop {
         match next(output)? {
-            Next::End => return Ok(Ok(renames)),
-            Next::Odd => return Ok(Err(ReadDecline::Malformed)),
-            Next::File(_) if renames.len() == RENAMES_MAX => {
+            NextFile::End => return Ok(Ok(renames)),
+            NextFile::Odd => return Ok(Err(ReadDecline::Malformed)),
+            NextFile::File(_) if renames.len() == RENAMES_MAX => {
                 return Ok(Err(ReadDecline::TooManyFiles));
             }
-            Next::File(_) => {}
+            NextFile::File(_) => {}
         }
         let (from, to) = (text(output, PATH_BYTES_MAX)?, text(output, PATH_BYTES_MAX)?);
         let (Some(from), Some(to)) = (from, to) else {
@@ -98,7 +98,7 @@ pub(super) fn begins(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<bool>
 
 /// What comes next in an answer.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextFile {
     /// A file: what precedes its paths, without the colon.
     File(Vec<u8>),
     /// The line that ends the answer.
@@ -108,20 +108,20 @@ pub(super) enum Next {
 }
 
 /// Reads what precedes the paths of the next file.
-pub(super) fn next(output: &mut dyn BufRead) -> io::Result<Next> {
+pub(super) fn next(output: &mut dyn BufRead) -> io::Result<NextFile> {
     let mut first = [0];
     output.read_exact(&mut first)?;
     if first == *b":" {
-        return Ok(text(output, HEAD_BYTES_MAX)?.map_or(Next::Odd, Next::File));
+        return Ok(text(output, HEAD_BYTES_MAX)?.map_or(NextFile::Odd, NextFile::File));
     }
     if first[0] == END[0] {
         let mut rest = vec![0; END.len() - 1];
         output.read_exact(&mut rest)?;
         if rest == END[1..] {
-            return Ok(Next::End);
+            return Ok(NextFile::End);
         }
     }
-    Ok(Next::Odd)
+    Ok(NextFile::Odd)
 }
 
 /// Reads up to the next NUL and returns what precedes it, or `None` if that is longer than

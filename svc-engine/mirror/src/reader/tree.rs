@@ -44,9 +44,9 @@ pub(super) fn each(
     Ok(())
 }
 
-type Entry<'t> = (EntryKind, &'t [u8], ObjectId);
+type TreeEntry<'t> = (EntryKind, &'t [u8], ObjectId);
 
-fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(Entry<'_>, &[u8])> {
+fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(TreeEntry<'_>, &[u8])> {
     let end = tree.iter().position(|byte| *byte == 0)?;
     let (head, rest) = (&tree[..end], &tree[end + 1..]);
     let space = head.iter().position(|byte| *byte == b' ')?;

@@ -12,11 +12,11 @@ use super::{OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE, later};
 use crate::allowance::Allowance;
 use crate::bare::Mirror;
 use crate::failure::{MirrorFailure, Setback};
-use crate::folder::Locked;
+use crate::folder::MirrorLock;
 use crate::gate;
-use crate::heads::{Asked, Heads, HeadsError, MERGES_MAX};
+use crate::heads::{HeadCounts, Heads, HeadsError, MERGES_MAX};
 use crate::object_id::ObjectId;
-use crate::observe::{Known, Observed, Sighting, observe};
+use crate::observe::{NotedCommit, NotesInputs, NotesObservation, observe};
 use crate::progress::Progress;
 use crate::remote::{Remote, RemoteError};
 use crate::retry;
@@ -91,7 +91,7 @@ impl Attempt<'_> {
             &mirror,
             &config.notes,
             config.budget,
-            Known {
+            NotesInputs {
                 pushes: &pushes,
                 progress: &Progress::parse(&self.job.notes),
                 deferred: &jobs.deferred_notes(lifetime)?,
@@ -124,7 +124,7 @@ impl Attempt<'_> {
         mirror: &Mirror<'_>,
         remote: &Remote,
         like: ObjectId,
-        lock: &Locked,
+        lock: &MirrorLock,
     ) -> Result<(), Setback> {
         let Refresher { config, folder, .. } = self.refresher;
         let lifetime = &self.job.lifetime;
@@ -150,7 +150,7 @@ impl Attempt<'_> {
         mirror: &Mirror<'_>,
         newest: &WaitingPush,
         remote: &Remote,
-        lock: &Locked,
+        lock: &MirrorLock,
     ) -> Result<(), HeadsError> {
         let store = &self.refresher.store;
         let heads = Heads::of(&mirror.path);
@@ -160,15 +160,15 @@ impl Attempt<'_> {
             return Ok(());
         }
         let allowance = self.allowance.within(HEADS_MAX);
-        let mut asked = Asked::default();
+        let mut asked = HeadCounts::default();
         let done = heads.fetch(mirror, &merges, remote, lock, &allowance, &mut asked);
-        let Asked {
+        let HeadCounts {
             fetched,
             absent,
             failed,
         } = asked;
         // Logged even if the last head was given up, because the others are not looked for again.
-        if asked != Asked::default() {
+        if asked != HeadCounts::default() {
             tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
         }
         done
@@ -230,7 +230,7 @@ impl Attempt<'_> {
     fn store(
         &self,
         pushes: &[WaitingPush],
-        observed: &Observed,
+        observed: &NotesObservation,
     ) -> Result<RefreshOutcome, Trouble> {
         let Refresher {
             store,
@@ -318,10 +318,10 @@ impl Attempt<'_> {
     fn observations(
         &self,
         pushes: &[WaitingPush],
-        observed: &Observed,
+        observed: &NotesObservation,
         captured_at: Instant,
     ) -> Vec<Append> {
-        let fact = |sighting: &Sighting| {
+        let fact = |sighting: &NotedCommit| {
             // A note that no waiting push brought was found because of the newest push.
             let place = sighting.push.unwrap_or(pushes.len() - 1);
             let push = &pushes.get(place)?.push;

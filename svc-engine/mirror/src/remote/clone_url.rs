@@ -10,7 +10,7 @@ use svc_model::repository::RepositoryHost;
 
 /// Why a clone URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CloneUrlRefusal {
     /// The scheme is not http, https, git or ssh, or the text is not a URL.
     #[error("the scheme is not http, https, git or ssh")]
     Scheme,
@@ -86,12 +86,12 @@ pub(super) struct CloneUrl {
 }
 
 impl CloneUrl {
-    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
-        let (scheme, rest) = text.split_once("://").ok_or(Refusal::Scheme)?;
+    pub(super) fn parse(text: &str) -> Result<Self, CloneUrlRefusal> {
+        let (scheme, rest) = text.split_once("://").ok_or(CloneUrlRefusal::Scheme)?;
         let scheme = Scheme::ALL
             .into_iter()
             .find(|known| known.as_str().eq_ignore_ascii_case(scheme))
-            .ok_or(Refusal::Scheme)?;
+            .ok_or(CloneUrlRefusal::Scheme)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let authority = authority
@@ -100,7 +100,7 @@ impl CloneUrl {
         let (host, port) = split_port(authority)?;
         let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'?' | b'#');
         if !path.starts_with('/') || !path.bytes().all(plain) {
-            return Err(Refusal::Shape);
+            return Err(CloneUrlRefusal::Shape);
         }
         Ok(Self {
             scheme,
@@ -126,10 +126,10 @@ impl CloneUrl {
     }
 }
 
-fn split_port(authority: &str) -> Result<(Host, Option<u16>), Refusal> {
+fn split_port(authority: &str) -> Result<(Host, Option<u16>), CloneUrlRefusal> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (address, after) = rest.split_once(']').ok_or(Refusal::Host)?;
-        let address: Ipv6Addr = address.parse().map_err(|_| Refusal::Host)?;
+        let (address, after) = rest.split_once(']').ok_or(CloneUrlRefusal::Host)?;
+        let address: Ipv6Addr = address.parse().map_err(|_| CloneUrlRefusal::Host)?;
         (Host::Address(address.into()), after.strip_prefix(':'))
     } else {
         let (host, port) = match authority.split_once(':') {
@@ -138,7 +138,7 @@ fn split_port(authority: &str) -> Result<(Host, Option<u16>), Refusal> {
         };
         let host = match host.parse::<Ipv4Addr>() {
             Ok(address) => Host::Address(address.into()),
-            Err(_) => Host::Name(RepositoryHost::new(host).ok_or(Refusal::Host)?),
+            Err(_) => Host::Name(RepositoryHost::new(host).ok_or(CloneUrlRefusal::Host)?),
         };
         (host, port)
     };
@@ -148,7 +148,7 @@ fn split_port(authority: &str) -> Result<(Host, Option<u16>), Refusal> {
             port.parse()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or(Refusal::Shape)?,
+                .ok_or(CloneUrlRefusal::Shape)?,
         ),
     };
     Ok((host, port))

@@ -21,12 +21,12 @@ const VERDICTS_MAX: usize = 4_096;
 /// its snapshot shows that nothing has changed since.
 #[derive(Debug)]
 pub struct SeenGrants {
-    tokens: Mutex<Tokens>,
-    verdicts: Cache<(TokenName, SessionId), Verdict>,
+    tokens: Mutex<SeenTokens>,
+    verdicts: Cache<(TokenName, SessionId), ReachVerdict>,
 }
 
 #[derive(Debug, Default)]
-struct Tokens {
+struct SeenTokens {
     revocations: BTreeMap<TokenName, SeenRevocation>,
     /// Without those of tokens whose revocation was seen.
     grants: BTreeMap<TokenName, Arc<TokenGrants>>,
@@ -42,7 +42,7 @@ pub(super) struct SeenRevocation {
 
 /// Whether the rules of a token reach a Session, and the mark under which this was decided.
 #[derive(Clone, Debug)]
-struct Verdict {
+struct ReachVerdict {
     mark: GrantMark,
     is_reached: bool,
 }
@@ -124,12 +124,12 @@ impl SeenGrants {
         mark: GrantMark,
         is_reached: bool,
     ) {
-        let verdict = Verdict { mark, is_reached };
+        let verdict = ReachVerdict { mark, is_reached };
         let key = (token.clone(), session_id.clone());
         self.verdicts.insert(key, verdict);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tokens> {
+    fn lock(&self) -> MutexGuard<'_, SeenTokens> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use svc_engine_derive::attribution::{CodeTokens, CommitFiles, FileTokens, is_code};
 use svc_engine_derive::diff::{CommitDiff, FileChange};
-use svc_engine_mirror::{Change, ChangeKind, ObjectId};
+use svc_engine_mirror::{ChangeKind, ChangedFile, ObjectId};
 
 /// The contents of a file before and after.
 type Contents = (ObjectId, ObjectId);
@@ -32,12 +32,17 @@ pub(super) struct Additions(HashMap<Contents, Addition, RandomState>);
 
 impl Additions {
     /// Learns what a diff adds, given the changes that it shows.
-    pub(super) fn learn(&mut self, changes: &[Change], diff: &CommitDiff, files: &CommitFiles) {
+    pub(super) fn learn(
+        &mut self,
+        changes: &[ChangedFile],
+        diff: &CommitDiff,
+        files: &CommitFiles,
+    ) {
         // It is unknown which sections could not be read.
         if diff.malformed + diff.unsupported > 0 {
             return;
         }
-        let changes: HashMap<&[u8], &Change> = changes
+        let changes: HashMap<&[u8], &ChangedFile> = changes
             .iter()
             .map(|change| (&*change.path, change))
             .collect();
@@ -68,7 +73,7 @@ impl Additions {
     }
 
     /// Returns the files of a commit, if what it adds to each is known.
-    pub(super) fn of(&self, changes: &[Change]) -> Option<CommitFiles> {
+    pub(super) fn of(&self, changes: &[ChangedFile]) -> Option<CommitFiles> {
         let mut files = CommitFiles::default();
         for change in changes {
             let added = self.0.get(&change.contents)?;
@@ -91,7 +96,7 @@ impl Additions {
 
 /// Splits the indices of commits: those with a change that no earlier commit has, or whose changes
 /// are unknown; and the rest.
-pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn split(commits: &[Option<Vec<ChangedFile>>]) -> (Vec<usize>, Vec<usize>) {
     let mut seen: HashSet<Contents, RandomState> = HashSet::default();
     (0..commits.len()).partition(|place| match &commits[*place] {
         None => true,
@@ -106,7 +111,7 @@ pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>)
 }
 
 /// Returns whether any of these files may be a renamed version of another.
-fn may_move(changes: &[Change]) -> bool {
+fn may_move(changes: &[ChangedFile]) -> bool {
     let any = |kind| changes.iter().any(|change| change.kind == kind);
     any(ChangeKind::Added) && any(ChangeKind::Deleted)
 }
@@ -121,8 +126,8 @@ mod tests {
         ObjectId::of(&CommitSha::new(&digit.to_string().repeat(40)).unwrap())
     }
 
-    fn change(kind: ChangeKind, before: char, after: char, path: &str) -> Change {
-        Change {
+    fn change(kind: ChangeKind, before: char, after: char, path: &str) -> ChangedFile {
+        ChangedFile {
             kind,
             contents: (content(before), content(after)),
             path: path.into(),
@@ -141,7 +146,7 @@ mod tests {
         diff
     }
 
-    fn learnt(change: &Change, diff: &CommitDiff) -> Additions {
+    fn learnt(change: &ChangedFile, diff: &CommitDiff) -> Additions {
         let mut additions = Additions::default();
         let changes = std::slice::from_ref(change);
         additions.learn(changes, diff, &CommitFiles::of(diff));

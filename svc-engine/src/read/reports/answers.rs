@@ -13,7 +13,7 @@ use svc_model::problem::ReportBound;
 use super::halves::look_up;
 use super::memory::ReportMemory;
 use crate::error::Error;
-use crate::read::content::Content;
+use crate::read::content::MessageContent;
 
 /// How many calls' answers are read at once.
 const CALLS_AT_ONCE: usize = 2_048;
@@ -94,7 +94,7 @@ impl<'a> Answers<'a> {
         }
         let read = look_up(snapshot, &missing, |snapshot, missing, take| {
             snapshot.content(missing, |content_id, bytes| {
-                let message = Content::decode(bytes)?.message;
+                let message = MessageContent::decode(bytes)?.message;
                 let tokens = Arc::new(CodeTokens::of_output(std::slice::from_ref(&message)));
                 self.memory.answers.insert(content_id, Arc::clone(&tokens));
                 take((content_id, tokens))

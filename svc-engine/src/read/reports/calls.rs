@@ -17,7 +17,7 @@ use svc_model::time::Instant;
 
 use super::memory::Bytes;
 use super::population::up_to;
-use super::unchanged::{State, Unchanged};
+use super::unchanged::{StoreState, Unchanged};
 use crate::error::Error;
 
 /// Maximum length in hours of a remembered range. A longer one covers all history.
@@ -56,7 +56,7 @@ impl Calls {
 #[derive(Clone, Debug)]
 pub(super) struct KnownHour {
     /// A state of the store in which these were the visible ones.
-    seen: Arc<State>,
+    seen: Arc<StoreState>,
     /// How many calls were stored, visible or not.
     stored: u64,
     calls: Arc<[CohortCall]>,

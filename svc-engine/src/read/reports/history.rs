@@ -8,7 +8,7 @@ use svc_engine_derive::attribution::{self, CommitFiles, Commits};
 use svc_engine_derive::diff::CommitDiff;
 use svc_engine_fact::threads::at_once;
 use svc_engine_fact::{Lifetime, Push};
-use svc_engine_mirror::{Change, DiffQuestion, ObjectId, PushRange};
+use svc_engine_mirror::{ChangedFile, DiffQuestion, ObjectId, PushRange};
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
@@ -32,7 +32,7 @@ const PIECES_AT_ONCE: usize = 4;
 const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// A commit in a repository.
-pub(super) type Place = (Lifetime, CommitSha);
+pub(super) type RepositoryCommit = (Lifetime, CommitSha);
 
 /// The commits that a push brought; `None` if unreadable.
 type CommitRange = Option<Arc<[CommitSha]>>;
@@ -54,9 +54,9 @@ pub(super) struct History<'h> {
     /// The commits of each push that was asked for; `None` without a mirror, or if unreadable.
     ranges: HashMap<FactId, CommitRange>,
     /// The commits whose diffs may be needed again.
-    wanted_again: HashSet<Place>,
+    wanted_again: HashSet<RepositoryCommit>,
     /// Diffs of these commits, while there is room.
-    kept: HashMap<Place, Arc<CommitDiff>>,
+    kept: HashMap<RepositoryCommit, Arc<CommitDiff>>,
     kept_bytes: AtomicUsize,
 }
 
@@ -77,7 +77,7 @@ impl<'h> History<'h> {
     }
 
     /// Announces commits whose diffs will be needed again.
-    pub(super) fn want_again(&mut self, places: impl Iterator<Item = Place>) {
+    pub(super) fn want_again(&mut self, places: impl Iterator<Item = RepositoryCommit>) {
         self.wanted_again.extend(places);
     }
 
@@ -86,7 +86,7 @@ impl<'h> History<'h> {
     }
 
     /// Returns the diff of a commit, if it was kept.
-    pub(super) fn kept(&self, place: &Place) -> Option<&Arc<CommitDiff>> {
+    pub(super) fn kept(&self, place: &RepositoryCommit) -> Option<&Arc<CommitDiff>> {
         self.kept.get(place)
     }
 
@@ -280,7 +280,7 @@ impl<'h> History<'h> {
     fn changes_of(
         mirror: &mut OpenMirror,
         commits: &[CommitSha],
-    ) -> Result<Vec<Option<Vec<Change>>>, Error> {
+    ) -> Result<Vec<Option<Vec<ChangedFile>>>, Error> {
         let mut changes = vec![None; commits.len()];
         if commits.len() > 1 {
             mirror.read(|reader| {

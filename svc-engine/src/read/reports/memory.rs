@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use svc_engine_derive::attribution::{CodeTokens, CommitFiles, Reach, ReachKey, Tied};
+use svc_engine_derive::attribution::{CallReach, CodeTokens, CommitFiles, CommitTies, ReachKey};
 use svc_engine_derive::merge_retention::Scores;
 use svc_engine_fact::Lifetime;
 use svc_engine_mirror::{Ancestry, ObjectId};
@@ -25,7 +25,7 @@ use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::calls::KnownHour;
-use super::history::Place;
+use super::history::RepositoryCommit;
 use super::outcomes::RememberedOutcomes;
 use super::session_facts::WholeSession;
 use super::unchanged::KnownOwners;
@@ -34,29 +34,29 @@ use super::unchanged::KnownOwners;
 #[derive(Debug)]
 pub struct ReportMemory {
     /// The commits that pushes brought.
-    pub(super) ranges: Kept<Range, Arc<[CommitSha]>>,
+    pub(super) ranges: MeteredCache<Range, Arc<[CommitSha]>>,
     /// What commits add to code files.
-    pub(super) files: Kept<Place, Arc<CommitFiles>>,
+    pub(super) files: MeteredCache<RepositoryCommit, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
-    pub(super) answers: Kept<i64, Arc<CodeTokens>>,
+    pub(super) answers: MeteredCache<i64, Arc<CodeTokens>>,
     /// What commits were tied to, given the calls within their reach.
-    pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
-    /// The key that each [`Reach`] is computed with.
+    pub(super) tied: MeteredCache<(RepositoryCommit, CallReach), Arc<CommitTies>>,
+    /// The key that each [`CallReach`] is computed with.
     pub(super) reach_key: ReachKey,
     /// Which commits can be reached from which.
-    pub(super) ancestries: Kept<Asked, Arc<Ancestry>>,
+    pub(super) ancestries: MeteredCache<AncestryKey, Arc<Ancestry>>,
     /// How much of files was left when they were merged.
-    pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
+    pub(super) scores: MeteredCache<ScoredFile, Arc<ScoredCommit>>,
     /// The share of an edit that was left, by observation.
-    pub(super) shares: Kept<FactId, f64>,
+    pub(super) shares: MeteredCache<FactId, f64>,
     /// The decisions, edits and commits of Sessions, with the state in which they are valid.
-    pub(super) sessions: Kept<SessionId, WholeSession>,
+    pub(super) sessions: MeteredCache<SessionId, WholeSession>,
     /// What CI says about commits, with the state in which it is valid.
     pub(super) outcomes: RememberedOutcomes,
     /// The calls observed in an hour, with the state in which they are valid.
-    pub(super) calls: Kept<i64, KnownHour>,
+    pub(super) calls: MeteredCache<i64, KnownHour>,
     /// The owners of decisions' call ids as of a moment, with the state in which they are valid.
-    pub(super) owners: Kept<Instant, KnownOwners>,
+    pub(super) owners: MeteredCache<Instant, KnownOwners>,
 }
 
 /// The move of a branch by a push.
@@ -70,7 +70,7 @@ pub(super) struct Range {
 
 /// A question about the ancestry of commits, and the mirror that it was put to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct AncestryKey {
     pub(super) mirror: Lifetime,
     /// The digest of the commits and the tips.
     pub(super) question: [u8; 32],
@@ -111,19 +111,19 @@ impl ReportMemory {
     pub fn new(bytes: u64) -> Self {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
-            ranges: Kept::new(part(1), 512),
-            files: Kept::new(part(7), 4_096),
-            answers: Kept::new(part(5), 1_024),
-            tied: Kept::new(part(4), 1_024),
+            ranges: MeteredCache::new(part(1), 512),
+            files: MeteredCache::new(part(7), 4_096),
+            answers: MeteredCache::new(part(5), 1_024),
+            tied: MeteredCache::new(part(4), 1_024),
             reach_key: ReachKey::default(),
-            ancestries: Kept::new(part(1), 65_536),
-            scores: Kept::new(part(2), 384),
-            shares: Kept::new(part(1), 64),
-            sessions: Kept::new(part(4), 4_096),
+            ancestries: MeteredCache::new(part(1), 65_536),
+            scores: MeteredCache::new(part(2), 384),
+            shares: MeteredCache::new(part(1), 64),
+            sessions: MeteredCache::new(part(4), 4_096),
             outcomes: RememberedOutcomes::new(part(3)),
             // Sized as one piece, so that all calls of a cohort fit.
-            calls: Kept::new(part(3), part(1)),
-            owners: Kept::new(part(1), part(1)),
+            calls: MeteredCache::new(part(3), part(1)),
+            owners: MeteredCache::new(part(1), part(1)),
         }
     }
 
@@ -168,9 +168,9 @@ impl Bytes for Arc<CodeTokens> {
     }
 }
 
-impl Bytes for Arc<Tied> {
+impl Bytes for Arc<CommitTies> {
     fn bytes(&self) -> u64 {
-        256 + Tied::bytes(self) as u64
+        256 + CommitTies::bytes(self) as u64
     }
 }
 
@@ -202,14 +202,14 @@ impl<K, V: Bytes> Weighter<K, V> for Weight {
 }
 
 /// The entries of one kind.
-pub(super) struct Kept<K, V> {
+pub(super) struct MeteredCache<K, V> {
     cache: Cache<K, V, Weight>,
     bytes_max: u64,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
+impl<K: Eq + Hash + Clone, V: Bytes + Clone> MeteredCache<K, V> {
     /// Returns an empty cache of `bytes_max` bytes, for entries of about `bytes_of_one` bytes.
     pub(super) fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
         let count = usize::try_from(bytes_max / bytes_of_one.max(1)).unwrap_or(usize::MAX);
@@ -259,9 +259,9 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
     }
 }
 
-impl<K, V> fmt::Debug for Kept<K, V> {
+impl<K, V> fmt::Debug for MeteredCache<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept")
+        f.debug_struct("MeteredCache")
             .field("bytes_max", &self.bytes_max)
             .finish_non_exhaustive()
     }
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_memory_is_bounded_and_its_use_is_counted() {
-        let kept: Kept<u64, f64> = Kept::new(64 * 100, 64);
+        let kept: MeteredCache<u64, f64> = MeteredCache::new(64 * 100, 64);
         assert_eq!(kept.get(&1), None);
         for number in 0..10_000 {
             kept.insert(number, 0.5);

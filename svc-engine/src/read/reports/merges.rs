@@ -19,7 +19,7 @@ use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryName};
 
 use super::history::History;
-use super::memory::Asked;
+use super::memory::AncestryKey;
 use super::population::up_to;
 use super::resolving::Resolving;
 use super::scoring::score_all;
@@ -261,7 +261,7 @@ fn ancestry(
     let digest = digest(question);
     let mut answers = Vec::new();
     for repository in [repository].into_iter().chain(&question.head_repositories) {
-        let asked = Asked {
+        let asked = AncestryKey {
             mirror: repository.clone(),
             question: digest,
         };

@@ -51,8 +51,8 @@ pub use self::past::{abandonment, attribution_share, merge_retention};
 use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
 use svc_engine_derive::attribution::{self, Attributions, Inputs, Note};
-use svc_engine_derive::cohort::{self, Evidence};
-use svc_engine_derive::declined::Declined;
+use svc_engine_derive::cohort::{self, CohortEvidence};
+use svc_engine_derive::declined::DeclinedFacts;
 use svc_engine_derive::observed::{ObservedCommit, ObservedEdges};
 use svc_engine_derive::repository::Repositories;
 use svc_engine_derive::{lifecycle, model_report};
@@ -62,7 +62,7 @@ use svc_engine_store::{CohortCall, Snapshot};
 
 use self::resolving::Resolving;
 use crate::error::Error;
-use crate::read::answer::{Admission, Answer, Reading};
+use crate::read::answer::{AdmissionKind, Answer, ReadContext};
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
@@ -118,7 +118,7 @@ pub fn model_report(
     let mut preloaded = shares.declined_observations;
     preloaded.extend(share::declined_of(&cohort.observations));
     let preload = preloaded.into_values().map(|decline| (decline, 1));
-    Ok(derived.finish(model_report::OtherParts {
+    Ok(derived.finish(model_report::ModelParts {
         shares: shares.rows,
         alerts: shares.alerts,
         shares_skipped: shares.skipped,
@@ -177,7 +177,7 @@ pub fn lifecycle_report(
             || lifecycle::BeforeMerges::new(*evidence, &observed),
             || merges::derive(inputs, &reader.history, &deadline),
         );
-        Ok::<_, Error>(before.finish(lifecycle::OtherParts {
+        Ok::<_, Error>(before.finish(lifecycle::LifecycleParts {
             merges: merges?.evidence(),
             retry_linkages,
             repository_skipped,
@@ -202,7 +202,7 @@ struct CohortFacts {
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
     /// What is left out because its repository cannot be determined.
-    declined: Declined,
+    declined: DeclinedFacts,
     ci: CohortCi,
 }
 
@@ -298,7 +298,7 @@ impl<'g> Gathered<'g> {
             &attributed,
             observed,
         )?;
-        let declined = Declined {
+        let declined = DeclinedFacts {
             pushes,
             observations: (share::declined_of(&observations).into_values())
                 .map(|decline| (decline, 1))
@@ -344,14 +344,14 @@ impl Reader<'_> {
 
 impl CohortFacts {
     /// Derives a report from these facts.
-    fn derived<T>(&self, of: &DerivedOf, derive: impl FnOnce(&Evidence<'_>) -> T) -> T {
+    fn derived<T>(&self, of: &DerivedOf, derive: impl FnOnce(&CohortEvidence<'_>) -> T) -> T {
         let calls: Vec<cohort::CohortCall> = self
             .population
             .calls
             .iter()
             .map(|call| self.population.counted(call))
             .collect();
-        derive(&Evidence {
+        derive(&CohortEvidence {
             org_id: &of.org_id,
             quarantine_revision: of.quarantine_revision,
             repositories: &of.repositories,
@@ -461,10 +461,10 @@ fn just_after(moment: Instant) -> Instant {
 }
 
 impl Answer for ModelOutcomesReport {
-    const ADMISSION: Admission = Admission::Report;
+    const ADMISSION: AdmissionKind = AdmissionKind::Report;
 
     fn answer(
-        reading: &mut Reading<'_, '_>,
+        reading: &mut ReadContext<'_, '_>,
         mut request: Self::Request,
     ) -> Result<Self::Reply, Error> {
         request.scope.as_of = reading.bound(request.scope.as_of)?;
@@ -475,10 +475,10 @@ impl Answer for ModelOutcomesReport {
 }
 
 impl Answer for AcceptedWorkLifecycleReport {
-    const ADMISSION: Admission = Admission::Report;
+    const ADMISSION: AdmissionKind = AdmissionKind::Report;
 
     fn answer(
-        reading: &mut Reading<'_, '_>,
+        reading: &mut ReadContext<'_, '_>,
         mut request: Self::Request,
     ) -> Result<Self::Reply, Error> {
         request.scope.as_of = reading.bound(request.scope.as_of)?;

@@ -17,7 +17,7 @@ use svc_model::repository::{CommitSha, RepositoryHost, RepositoryProvider};
 use svc_model::time::Instant;
 
 use super::halves::look_up;
-use super::memory::{Bytes, Kept, MemoryUse};
+use super::memory::{Bytes, MemoryUse, MeteredCache};
 
 /// What distinguishes runs.
 type RunKey<'o> = (
@@ -27,7 +27,7 @@ type RunKey<'o> = (
 );
 
 /// What is known about each of some commits.
-type Known = Vec<Option<Arc<CommitOutcomes>>>;
+type KnownOutcomes = Vec<Option<Arc<CommitOutcomes>>>;
 
 /// All visible outcomes at a commit, and those of the same runs at other commits.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Bytes for Arc<CommitOutcomes> {
 /// The remembered outcomes at commits.
 #[derive(Debug)]
 pub(super) struct RememberedOutcomes {
-    commits: Kept<CommitSha, Arc<CommitOutcomes>>,
+    commits: MeteredCache<CommitSha, Arc<CommitOutcomes>>,
     /// The state in which all of them are valid.
     end: Mutex<OutcomesEnd>,
 }
@@ -54,7 +54,7 @@ pub(super) struct RememberedOutcomes {
 impl RememberedOutcomes {
     pub(super) fn new(bytes_max: u64) -> Self {
         Self {
-            commits: Kept::new(bytes_max, 2_048),
+            commits: MeteredCache::new(bytes_max, 2_048),
             end: Mutex::default(),
         }
     }
@@ -69,7 +69,7 @@ impl RememberedOutcomes {
         &self,
         snapshot: &mut Snapshot<'_>,
         commits: &[&CommitSha],
-    ) -> Result<(OutcomesEnd, Known), StoreError> {
+    ) -> Result<(OutcomesEnd, KnownOutcomes), StoreError> {
         let end = snapshot.outcomes_end()?;
         let earlier = self.end().clone();
         let changed = if earlier == end {

@@ -1,7 +1,7 @@
 //! Reports that only an operator requests, usually over all history.
 
 use svc_engine_derive::decision::distinct;
-use svc_engine_derive::place::Place;
+use svc_engine_derive::place::RepositoryLabel;
 use svc_engine_derive::retention_report;
 use svc_engine_derive::session_status::SessionStatuses;
 use svc_engine_store::{CohortDecision, Snapshot};
@@ -117,7 +117,7 @@ pub fn merge_retention(
         candidate_edges: Counts::default(),
     };
     let unchecked = retention.unchecked.iter().map(|(repository, numbers)| {
-        let place = Place::of(gathered.reader.resolving.repositories(), repository);
+        let place = RepositoryLabel::of(gathered.reader.resolving.repositories(), repository);
         UncheckedPullRequests {
             repo: place.repo,
             repository_identity: place.identity,
@@ -127,7 +127,7 @@ pub fn merge_retention(
     let unchecked: Vec<UncheckedPullRequests> = unchecked.collect();
     Ok(retention_report::report(
         &retention,
-        retention_report::OtherParts {
+        retention_report::RetentionParts {
             org_id: snapshot.org_id(),
             quarantine_revision: snapshot.quarantine_revision()?,
             attribution_skips: &attribution_skips,

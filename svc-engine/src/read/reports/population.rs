@@ -10,7 +10,7 @@ use svc_engine_derive::cohort;
 use svc_engine_derive::decision::{CallOwner, Decision, Decisions};
 use svc_engine_derive::fate::EditFate;
 use svc_engine_fact::Push;
-use svc_engine_store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
+use svc_engine_store::{CohortCall, CohortDecision, ObservationRow, Snapshot, StoreError};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_FACTS_MAX};
@@ -54,7 +54,7 @@ pub(super) struct Population {
     /// How many further edits there are whose texts were erased.
     pub(super) erased_edits: u64,
     /// The links of the Sessions to commits.
-    pub(super) observed: Vec<ObservedCommit>,
+    pub(super) observed: Vec<ObservationRow>,
     /// The number of retry linkages, if known.
     retries: Option<usize>,
 }
@@ -205,7 +205,7 @@ pub(super) fn observed(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
     boundary: Instant,
-) -> Result<Vec<ObservedCommit>, Error> {
+) -> Result<Vec<ObservationRow>, Error> {
     let mut observed = Vec::new();
     let take = up_to(&mut observed, REPORT_FACTS_MAX);
     snapshot.commits_of_sessions(sessions, boundary, take)?;

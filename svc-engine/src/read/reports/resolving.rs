@@ -5,19 +5,19 @@ use std::sync::Arc;
 use svc_engine_derive::observed;
 use svc_engine_derive::repository::{Mention, Repositories};
 use svc_engine_fact::{Lifetime, Push};
-use svc_engine_store::{ObservedCommit, OutcomePlace, Snapshot};
+use svc_engine_store::{ObservationRow, OutcomePlace, Snapshot};
 use svc_model::problem::{Decline, ReportBound};
 use svc_model::repository::RepositoryDecline;
 use svc_model::time::Instant;
 
 use crate::error::Error;
-use crate::read::repository::{Touched, of_observation, of_push, touch};
+use crate::read::repository::{TouchedRepositories, of_observation, of_push, touch};
 
 /// The names and identities that a report touches, and what facts say about them. Touching more of
 /// them later does not change earlier answers.
 #[derive(Debug, Default)]
 pub(super) struct Resolving {
-    touched: Touched,
+    touched: TouchedRepositories,
     repositories: Arc<Repositories>,
 }
 
@@ -30,7 +30,7 @@ impl Resolving {
         self.touch(of_push(push));
     }
 
-    pub(super) fn touch_observed(&mut self, observed: &ObservedCommit) {
+    pub(super) fn touch_observed(&mut self, observed: &ObservationRow) {
         touch(&mut self.touched, observed);
     }
 
@@ -66,7 +66,7 @@ impl Resolving {
         self.of(of_push(push))
     }
 
-    pub(super) fn observed(&self, observed: &ObservedCommit) -> observed::ObservedCommit {
+    pub(super) fn observed(&self, observed: &ObservationRow) -> observed::ObservedCommit {
         observed::ObservedCommit {
             observation_id: observed.observation_id,
             session_id: observed.session_id.clone(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use svc_engine_derive::diff::CommitDiff;
 use svc_engine_derive::merge_retention::{
-    FILE_BYTES_MAX, FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score,
-    source_text,
+    FILE_BYTES_MAX, FileAt, FileScoring, JoinedFile, Scores, TextRetention, file_text, left,
+    renamed_to, score, source_text,
 };
 use svc_engine_fact::Lifetime;
 use svc_engine_fact::threads::at_once;
@@ -36,7 +36,7 @@ struct Scored {
 }
 
 /// Scores every file, a few repositories at a time.
-pub(super) fn score_all(joined: &mut Joined, history: &History<'_>) -> Result<(), Error> {
+pub(super) fn score_all(joined: &mut FileScoring, history: &History<'_>) -> Result<(), Error> {
     let mut pieces: Vec<(&Lifetime, Vec<Placed<'_>>)> = Vec::new();
     for (place, file) in joined.files() {
         let repository = &file.attribution.repository;
@@ -300,9 +300,10 @@ impl<'s> Scoring<'s> {
         &self,
         compared: &[Compared<'_>],
         found: &HashMap<Wanted<'_>, FoundAt>,
-    ) -> Result<Vec<[Left; 2]>, Error> {
+    ) -> Result<Vec<[TextRetention; 2]>, Error> {
         let unread = || left("", &FileAt::ReadFailed);
-        let mut lefts: Vec<[Left; 2]> = compared.iter().map(|_| [unread(), unread()]).collect();
+        let mut lefts: Vec<[TextRetention; 2]> =
+            compared.iter().map(|_| [unread(), unread()]).collect();
         let mut users: BTreeMap<(&Lifetime, ObjectId), Users> = BTreeMap::new();
         for (at, file) in compared.iter().enumerate() {
             for (side, wanted) in [file.head, file.merge].into_iter().enumerate() {
@@ -339,7 +340,7 @@ impl<'s> Scoring<'s> {
                                 FileAt::ReadFailed
                             }
                         };
-                        let mut known: Option<(&str, Left)> = None;
+                        let mut known: Option<(&str, TextRetention)> = None;
                         for (at, side) in &contents[place].1 {
                             let compared = &compared[*at];
                             let wanted = [compared.head, compared.merge][*side];

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use svc_engine_derive::decision::Decision;
 use svc_engine_store::{
-    CohortDecision, CohortEdit, CohortRetry, ObservedCommit, Snapshot, StoreError,
+    CohortDecision, CohortEdit, CohortRetry, ObservationRow, Snapshot, StoreError,
 };
 use svc_model::id::SessionId;
 use svc_model::limit::REPORT_FACTS_MAX;
@@ -21,7 +21,7 @@ use svc_model::time::Instant;
 use super::halves::look_up;
 use super::memory::Bytes;
 use super::population::{decided, up_to};
-use super::unchanged::{State, Unchanged};
+use super::unchanged::{StoreState, Unchanged};
 use crate::error::Error;
 
 /// The facts of Sessions, up to a boundary.
@@ -30,7 +30,7 @@ pub(super) struct SessionFacts {
     /// Including those whose texts were erased.
     pub(super) edits: Vec<CohortEdit>,
     /// The links to commits.
-    pub(super) observed: Vec<ObservedCommit>,
+    pub(super) observed: Vec<ObservationRow>,
     /// The number of retry linkages, unless there are more than a report takes.
     pub(super) retries: Option<usize>,
 }
@@ -40,7 +40,7 @@ pub(super) struct SessionFacts {
 pub(super) struct WholeSession {
     state: SessionState,
     /// A state of the store in which they were valid.
-    seen: Arc<State>,
+    seen: Arc<StoreState>,
     facts: Arc<Facts>,
 }
 
@@ -57,7 +57,7 @@ struct Facts {
     /// With the times of their capture.
     decisions: Vec<(Instant, Decision)>,
     edits: Vec<CohortEdit>,
-    observed: Vec<ObservedCommit>,
+    observed: Vec<ObservationRow>,
     /// When retry linkages were captured; `None` if there are too many.
     retries: Option<Vec<Instant>>,
 }
@@ -199,7 +199,7 @@ impl Facts {
 fn states(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
-    state: &State,
+    state: &StoreState,
 ) -> Result<HashMap<String, SessionState, RandomState>, StoreError> {
     let marks = look_up(snapshot, sessions, |snapshot, sessions, take| {
         let marks = snapshot.marks_of_sessions(sessions)?;
@@ -229,7 +229,7 @@ fn whole(
             let mut edits: Vec<CohortEdit> = Vec::new();
             let take = up_to(&mut edits, REPORT_FACTS_MAX);
             snapshot.edits_of_sessions(sessions, boundary, take)?;
-            let mut observed: Vec<ObservedCommit> = Vec::new();
+            let mut observed: Vec<ObservationRow> = Vec::new();
             let take = up_to(&mut observed, REPORT_FACTS_MAX);
             snapshot.commits_of_sessions(sessions, boundary, take)?;
             let mut retries: Vec<CohortRetry> = Vec::new();

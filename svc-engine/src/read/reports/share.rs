@@ -14,7 +14,7 @@ use svc_engine_derive::attribution_share::{
 };
 use svc_engine_derive::observed::ObservedCommit;
 use svc_engine_derive::repository::Mention;
-use svc_engine_derive::share_report::{Renderer, Report};
+use svc_engine_derive::share_report::{Renderer, ShareParts};
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CohortCall, Snapshot};
 use svc_model::id::{FactId, SessionId};
@@ -122,7 +122,7 @@ pub(super) fn report(
     let baselines = (windows.known.values().chain(windows.declined.values()))
         .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
     let Some(from) = baselines.min() else {
-        return render(snapshot, reader, Report::of_nothing(cases_min));
+        return render(snapshot, reader, ShareParts::of_nothing(cases_min));
     };
     let mut pushes = Vec::new();
     let mut declined: Counts<AttributionSkip> = Counts::default();
@@ -165,7 +165,7 @@ pub(super) fn report(
     for (reason, count) in unseen(&earlier).iter().chain(declined.iter()) {
         attribution_skips.add(reason, count);
     }
-    let report = Report {
+    let report = ShareParts {
         alerts: &alerts(&current, &baseline, cases_min),
         current: &current,
         baseline: &baseline,
@@ -226,7 +226,7 @@ fn mention((name, identity): &Mentioned) -> Mention<'_> {
 fn render(
     snapshot: &mut Snapshot<'_>,
     reader: &Reader<'_>,
-    report: Report<'_>,
+    report: ShareParts<'_>,
 ) -> Result<AttributionShareReport, Error> {
     let renderer = Renderer {
         org_id: snapshot.org_id(),

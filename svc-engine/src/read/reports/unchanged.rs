@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use svc_engine_derive::decision::CallOwner;
-use svc_engine_store::{ErasureEnd, Snapshot, StoreError, Written};
+use svc_engine_store::{ErasureEnd, Snapshot, StoreError, WriterCommits};
 use svc_model::time::Instant;
 
 use super::memory::{Bytes, ReportMemory};
@@ -14,14 +14,14 @@ use crate::error::Error;
 /// Changes with every commit of a transaction, and with every row of the quarantine and erasure
 /// logs.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct State {
-    written: Written,
+pub(super) struct StoreState {
+    written: WriterCommits,
     /// The end of the quarantine log.
     pub(super) quarantine: Option<Arc<str>>,
     erasure: ErasureEnd,
 }
 
-impl State {
+impl StoreState {
     /// Returns whether facts may have been stored since an earlier state, but nothing else was
     /// changed.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
@@ -34,13 +34,13 @@ impl State {
 /// The state of a snapshot, and what is known in it.
 pub(super) struct Unchanged<'m> {
     pub(super) memory: &'m ReportMemory,
-    pub(super) state: Arc<State>,
+    pub(super) state: Arc<StoreState>,
 }
 
 /// The owners of ids among the calls observed by a moment.
 #[derive(Clone, Debug)]
 pub(super) struct KnownOwners {
-    state: Arc<State>,
+    state: Arc<StoreState>,
     ids: Arc<[Arc<str>]>,
     owners: Arc<Vec<CallOwner>>,
 }
@@ -57,7 +57,7 @@ impl<'m> Unchanged<'m> {
         snapshot: &mut Snapshot<'_>,
         memory: &'m ReportMemory,
     ) -> Result<Self, StoreError> {
-        let state = State {
+        let state = StoreState {
             quarantine: snapshot.quarantine_log_end()?.map(Arc::from),
             written: snapshot.written()?,
             erasure: snapshot.revisions()?.erasure,

@@ -12,7 +12,7 @@ use svc_engine_fact::testing::builders::text;
 use svc_engine_fact::{InferenceCall, Lifetime, PullRequestMerge};
 use svc_engine_mirror::testing::git::{Repository, git};
 use svc_engine_mirror::{MirrorFolder, MirrorReading};
-use svc_engine_store::{Erased, ErasureOrder, ErasureSubject};
+use svc_engine_store::{ErasedContent, ErasureOrder, ErasureSubject};
 use svc_model::limit::REPORT_CALL_IDS_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
@@ -94,7 +94,7 @@ impl Stage {
     }
 
     /// Erases the content of a Session.
-    pub(super) fn erase(&self, session: &str) -> Erased {
+    pub(super) fn erase(&self, session: &str) -> ErasedContent {
         let deadline = Deadline::after(Duration::from_mins(1));
         let subject = ErasureSubject::Session(SessionId::new(session).unwrap());
         let order = ErasureOrder {

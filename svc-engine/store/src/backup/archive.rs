@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::block::{BlockReader, BlockWriter, Next, Written};
+use super::block::{BlockReader, BlockWriter, NextRows, WrittenFile};
 use crate::sql::value::Value;
 
 /// An archive: folders, and pieces of files in order.
@@ -27,7 +27,7 @@ impl ArchiveWriter {
     }
 
     /// Ends the archive and returns what was written.
-    pub fn finish(self) -> io::Result<Written> {
+    pub fn finish(self) -> io::Result<WrittenFile> {
         self.0.finish()
     }
 }
@@ -37,14 +37,14 @@ impl ArchiveWriter {
 pub fn read_archive(
     path: &Path,
     mut each: impl FnMut(&str, Option<&[u8]>) -> io::Result<()>,
-) -> io::Result<Option<Written>> {
+) -> io::Result<Option<WrittenFile>> {
     let mut reader = BlockReader::open(path)?;
     let (mut values, mut rows) = (Vec::new(), 0);
     loop {
         match reader.next()? {
-            Next::Damaged(_) => return Ok(None),
-            Next::End => break,
-            Next::Rows(mut block) => {
+            NextRows::Damaged(_) => return Ok(None),
+            NextRows::End => break,
+            NextRows::Rows(mut block) => {
                 while block.row(2, &mut values).is_some() {
                     rows += 1;
                     each(values[0].as_str().unwrap_or_default(), values[1].as_blob())?;
@@ -56,7 +56,7 @@ pub fn read_archive(
         }
     }
     let (bytes, sha256) = reader.finish()?;
-    Ok(Some(Written {
+    Ok(Some(WrittenFile {
         rows,
         bytes,
         sha256,

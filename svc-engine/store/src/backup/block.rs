@@ -29,7 +29,7 @@ const BYTES: u8 = 4;
 
 /// The size and digest of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// The number of rows.
     pub rows: u64,
     /// The size of the file in bytes.
@@ -126,14 +126,14 @@ impl BlockWriter {
     }
 
     /// Completes the file and syncs it to disk.
-    pub(crate) fn finish(mut self) -> io::Result<Written> {
+    pub(crate) fn finish(mut self) -> io::Result<WrittenFile> {
         self.block()?;
         let file = self
             .file
             .into_inner()
             .map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
-        Ok(Written {
+        Ok(WrittenFile {
             rows: self.rows,
             bytes: self.bytes,
             sha256: hexadecimal(&self.digest.finalize()),
@@ -162,7 +162,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// The next part of a file.
-pub(crate) enum Next {
+pub(crate) enum NextRows {
     /// Rows.
     Rows(Block),
     /// Rows that cannot be read, with their number if it is known.
@@ -198,25 +198,25 @@ impl BlockReader {
     }
 
     /// Reads the next block. A damaged block is skipped if its length is known.
-    pub(crate) fn next(&mut self) -> io::Result<Next> {
+    pub(crate) fn next(&mut self) -> io::Result<NextRows> {
         if self.is_over {
-            return Ok(Next::End);
+            return Ok(NextRows::End);
         }
         if self.bytes == 0 {
             let magic = self.take(MAGIC.len())?;
             if magic != MAGIC {
                 self.is_over = true;
-                return Ok(Next::Damaged(None));
+                return Ok(NextRows::Damaged(None));
             }
         }
         let head_bytes = self.take(HEAD_BYTES)?;
         if head_bytes.is_empty() {
             self.is_over = true;
-            return Ok(Next::End);
+            return Ok(NextRows::End);
         }
         let Ok(head) = <[u8; HEAD_BYTES]>::try_from(head_bytes.as_slice()) else {
             self.is_over = true;
-            return Ok(Next::Damaged(None));
+            return Ok(NextRows::Damaged(None));
         };
         let number = |place: usize| {
             let mut number = [0; 4];
@@ -226,7 +226,7 @@ impl BlockReader {
         let (stored, plain, rows) = (number(0), number(1), number(2));
         if stored > BLOCK_BYTES_MAX || plain > BLOCK_BYTES_MAX {
             self.is_over = true;
-            return Ok(Next::Damaged(None));
+            return Ok(NextRows::Damaged(None));
         }
         let expected = self.take(32)?;
         let bytes = self.take(stored as usize)?;
@@ -235,16 +235,16 @@ impl BlockReader {
         }
         let digest = Sha256::new_with_prefix(head).chain_update(&bytes);
         if digest.finalize().as_slice() != expected {
-            return Ok(Next::Damaged((!self.is_over).then_some(rows)));
+            return Ok(NextRows::Damaged((!self.is_over).then_some(rows)));
         }
         // No more memory is taken than the head says, whatever is said in the frame.
         Ok(match zstd::bulk::decompress(&bytes, plain as usize) {
-            Ok(rows_of) if rows_of.len() == plain as usize => Next::Rows(Block {
+            Ok(rows_of) if rows_of.len() == plain as usize => NextRows::Rows(Block {
                 plain: rows_of,
                 place: 0,
                 left: rows,
             }),
-            Ok(_) | Err(_) => Next::Damaged(Some(rows)),
+            Ok(_) | Err(_) => NextRows::Damaged(Some(rows)),
         })
     }
 
@@ -333,7 +333,7 @@ mod tests {
             .collect()
     }
 
-    fn written(path: &Path) -> Written {
+    fn written(path: &Path) -> WrittenFile {
         let mut writer = BlockWriter::create(path).unwrap();
         for row in rows() {
             writer.row(&row).unwrap();
@@ -347,14 +347,14 @@ mod tests {
         let (mut found, mut damages, mut values) = (Vec::new(), 0, Vec::new());
         loop {
             match reader.next().unwrap() {
-                Next::Rows(mut block) => {
+                NextRows::Rows(mut block) => {
                     while block.row(5, &mut values).is_some() {
                         found.push(format!("{values:?}"));
                     }
                     assert!(block.is_read());
                 }
-                Next::Damaged(_) => damages += 1,
-                Next::End => break,
+                NextRows::Damaged(_) => damages += 1,
+                NextRows::End => break,
             }
         }
         (found, damages, reader.finish().unwrap().1)
@@ -387,7 +387,7 @@ mod tests {
                 .finalize();
             std::fs::write(&path, [MAGIC, &head, &digest, &stored].concat()).unwrap();
             let next = BlockReader::open(&path).unwrap().next().unwrap();
-            assert_eq!(matches!(next, Next::Rows(_)), is_read, "{plain}");
+            assert_eq!(matches!(next, NextRows::Rows(_)), is_read, "{plain}");
         }
     }
 

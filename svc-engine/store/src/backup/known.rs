@@ -10,9 +10,9 @@ use super::finding::{Damage, Findings};
 use crate::table::session_claims::{self, ClaimKind};
 
 /// Identifies a row that others refer to.
-pub(crate) type Key = u128;
+pub(crate) type RowKey = u128;
 
-pub(crate) fn key(parts: &[&str]) -> Key {
+pub(crate) fn key(parts: &[&str]) -> RowKey {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
@@ -26,12 +26,12 @@ pub(crate) fn key(parts: &[&str]) -> Key {
 
 /// The marks of erased content that were read so far.
 #[derive(Default)]
-pub(crate) struct Marks {
+pub(crate) struct ErasureMarks {
     /// The kind and id of each marked fact, and whether the fact was found.
-    pub(crate) facts: HashMap<Key, (FactTable, String, bool)>,
+    pub(crate) facts: HashMap<RowKey, (FactTable, String, bool)>,
 }
 
-impl Marks {
+impl ErasureMarks {
     /// Returns whether the content of a fact was erased. Notes that the fact was found.
     pub(crate) fn meet(&mut self, org_id: &str, kind: FactTable, fact_id: &str) -> bool {
         if self.facts.is_empty() {
@@ -43,7 +43,7 @@ impl Marks {
 }
 
 /// Identifies what facts say of a Session: its number, and the kind and the value.
-pub(crate) type SessionClaimKey = (i64, Key);
+pub(crate) type SessionClaimKey = (i64, RowKey);
 
 /// What is known of a call.
 pub(crate) struct KnownCall {
@@ -61,14 +61,14 @@ pub(crate) struct KnownCall {
 
 /// Counts the facts of one kind in an organization.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Counted {
+pub(crate) struct FactTotals {
     pub(crate) total: u64,
     pub(crate) quarantined: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct OrganizationCounts {
-    pub(crate) facts: [Counted; FactTable::ALL.len()],
+    pub(crate) facts: [FactTotals; FactTable::ALL.len()],
     pub(crate) sessions: u64,
     pub(crate) quarantined_ahead: u64,
     /// The last moment at which a fact was captured, and one such fact.
@@ -77,47 +77,47 @@ pub(crate) struct OrganizationCounts {
 
 /// What has been read so far.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownRows {
     pub(crate) organizations: BTreeMap<String, OrganizationCounts>,
     /// The latest log row about each fact.
-    pub(crate) quarantine: HashMap<Key, Word>,
+    pub(crate) quarantine: HashMap<RowKey, QuarantineState>,
     pub(crate) epochs: HashSet<i64>,
     /// The ids and sizes of contents, in order.
     pub(crate) contents: Vec<(i64, u32)>,
     /// The number of each Session.
-    pub(crate) sessions: HashMap<Key, i64>,
+    pub(crate) sessions: HashMap<RowKey, i64>,
     /// The organization of each Session, by the Session's number.
-    pub(crate) organizations_of_sessions: HashMap<i64, Key>,
+    pub(crate) organizations_of_sessions: HashMap<i64, RowKey>,
     /// What facts say of repositories.
-    pub(crate) claims: HashSet<Key>,
+    pub(crate) claims: HashSet<RowKey>,
     /// What facts say of Sessions, by number.
     pub(crate) session_claims: HashSet<SessionClaimKey>,
     /// The same in the rows of Sessions.
     pub(crate) claims_in_rows: HashSet<SessionClaimKey>,
     /// The calls, in the order of their ids.
     pub(crate) calls: Vec<KnownCall>,
-    pub(crate) pushes: HashSet<Key>,
-    pub(crate) marks: Marks,
+    pub(crate) pushes: HashSet<RowKey>,
+    pub(crate) marks: ErasureMarks,
     /// The tables with rows that cannot be read.
-    pub(crate) lost: BTreeMap<String, Lost>,
+    pub(crate) lost: BTreeMap<String, LostRows>,
 }
 
 /// The rows of a table that cannot be read.
 #[derive(Default)]
-pub(crate) struct Lost {
+pub(crate) struct LostRows {
     /// The first column of each row, if that can be read.
     ids: HashSet<String>,
     /// Whether there are rows whose first column cannot be read either.
     has_unnamed: bool,
 }
 
-pub(crate) struct Word {
+pub(crate) struct QuarantineState {
     pub(crate) org_id: String,
     pub(crate) is_quarantined: bool,
     pub(crate) is_met: bool,
 }
 
-impl Known {
+impl KnownRows {
     /// Notes a row that cannot be read, with its first column if that can be read.
     pub(crate) fn lose(&mut self, table: &str, id: Option<&str>) {
         let lost = self.lost.entry(table.to_owned()).or_default();

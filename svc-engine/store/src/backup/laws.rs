@@ -14,7 +14,7 @@ use svc_model::id::OrgId;
 use svc_model::quarantine::QuarantineAction;
 
 use super::finding::{Damage, Findings};
-use super::known::{Word, key};
+use super::known::{QuarantineState, key};
 use super::scan::{Laws, moment};
 use super::{CellKind, erasure_laws};
 use crate::pack::column::Columns;
@@ -68,7 +68,7 @@ impl Laws<'_, '_, '_> {
             let fact_id = quarantine::read_logged(row, 3)?;
             let action = QuarantineAction::from_wire(&row.text(4)?)
                 .ok_or(corrupt("quarantine_log", "action"))?;
-            let word = Word {
+            let word = QuarantineState {
                 is_quarantined: action == QuarantineAction::Quarantine,
                 is_met: false,
                 org_id,

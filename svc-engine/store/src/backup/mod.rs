@@ -30,13 +30,13 @@ use svc_model::time::Instant;
 
 pub use self::archive::{ArchiveWriter, read_archive};
 use self::block::BlockWriter;
-pub use self::block::Written;
+pub use self::block::WrittenFile;
 pub use self::block::hexadecimal;
 pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
-pub use self::put::{Loaded, Loading};
+pub use self::put::{LoadRequest, LoadResult};
 use self::shape::shapes;
 pub use self::shape::{CellKind, ColumnShape};
-pub use self::undone::{Decisions, Undone, UndoneDecision};
+pub use self::undone::{OperatorDecisions, Undone, UndoneDecision};
 pub use self::verify::{verify_store, verify_tables};
 use crate::read::organizations;
 use crate::sql::check::opened;
@@ -137,7 +137,7 @@ pub struct TableFile {
 
 /// What was copied from a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct DatabaseCopy {
     /// The revision of the schema.
     pub schema_revision: i64,
     /// Its organizations.
@@ -167,7 +167,11 @@ const TABLES: &str = "tables";
 /// # Errors
 ///
 /// If the schema is not at head, the store or the folder cannot be used, or the deadline passes.
-pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<Taken, CopyError> {
+pub fn take(
+    url: &DatabaseUrl,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<DatabaseCopy, CopyError> {
     let mut connection = opened(url)?;
     connection.begin_read(&watch.deadline)?;
     let (mut organizations, mut mirrors) = (Vec::new(), Vec::new());
@@ -220,7 +224,7 @@ pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<T
         });
     }
     connection.end_read()?;
-    Ok(Taken {
+    Ok(DatabaseCopy {
         schema_revision: SchemaState::head(),
         organizations,
         tables,

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::block::{Block, BlockReader, Next};
-use super::shape::{Shape, shapes};
+use super::block::{Block, BlockReader, NextRows};
+use super::shape::{TableShape, shapes};
 use super::{CopyError, TableFile, Watch};
 use crate::sql::connection::Connection;
 use crate::sql::driver::Compaction;
@@ -25,7 +25,7 @@ const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// A backup to load.
 #[derive(Debug)]
-pub struct Loading<'b> {
+pub struct LoadRequest<'b> {
     /// The folder of the backup.
     pub folder: &'b Path,
     /// Its tables.
@@ -38,7 +38,7 @@ pub struct Loading<'b> {
 
 /// The result of loading a backup.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadResult {
     /// Where the replaced SQLite file is now.
     pub replaced: Option<PathBuf>,
     /// What was erased again.
@@ -47,7 +47,7 @@ pub struct Loaded {
     pub compaction: Result<Compaction, StoreError>,
 }
 
-impl Loading<'_> {
+impl LoadRequest<'_> {
     /// Loads the tables of a backup and erases again what had been erased, all of it or nothing.
     ///
     /// SQLite: into a new file beside the database, which takes its place at the end. PostgreSQL:
@@ -57,14 +57,18 @@ impl Loading<'_> {
     ///
     /// If the database has rows and may not be replaced, a file is damaged, or the store cannot be
     /// used.
-    pub fn load(&self, url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+    pub fn load(&self, url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<LoadResult, CopyError> {
         match url {
             DatabaseUrl::Sqlite(path) => self.load_beside(path, watch),
             DatabaseUrl::Postgres(_) => self.load_in_place(url, watch),
         }
     }
 
-    fn load_in_place(&self, url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+    fn load_in_place(
+        &self,
+        url: &DatabaseUrl,
+        watch: &mut Watch<'_>,
+    ) -> Result<LoadResult, CopyError> {
         let mut connection = Connection::open(url)?;
         migrate::upgrade(&mut connection)?;
         match migrate::state(&mut connection)? {
@@ -93,19 +97,19 @@ impl Loading<'_> {
             connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
         }
         self.load_tables(&mut connection, &shapes, watch)?;
-        for sql in shapes.iter().filter_map(Shape::drawing) {
+        for sql in shapes.iter().filter_map(TableShape::drawing) {
             connection.execute(&sql, &[])?;
         }
         let erased_again = self.erase_again(&mut connection, watch)?;
         connection.commit()?;
-        Ok(Loaded {
+        Ok(LoadResult {
             replaced: None,
             compaction: compacted(&mut connection, &erased_again),
             erased_again,
         })
     }
 
-    fn load_beside(&self, path: &Path, watch: &mut Watch<'_>) -> Result<Loaded, CopyError> {
+    fn load_beside(&self, path: &Path, watch: &mut Watch<'_>) -> Result<LoadResult, CopyError> {
         let is_there = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
         if is_there && !self.replace {
             return Err(CopyError::NotEmpty {
@@ -123,7 +127,7 @@ impl Loading<'_> {
             Err(_) => path.to_owned(),
         };
         // From here on, dropping this removes the new file unless it was placed.
-        let beside = Beside {
+        let beside = NewDatabaseFile {
             new: named_beside(&path, &format!(".restoring-{}", std::process::id())),
             path,
             is_there,
@@ -144,7 +148,7 @@ impl Loading<'_> {
         connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         let compaction = compacted(&mut connection, &erased_again)?;
         drop(connection);
-        Ok(Loaded {
+        Ok(LoadResult {
             replaced: beside.place()?,
             erased_again,
             compaction: Ok(compaction),
@@ -164,7 +168,7 @@ impl Loading<'_> {
     fn load_tables(
         &self,
         connection: &mut Connection,
-        shapes: &[Shape],
+        shapes: &[TableShape],
         watch: &mut Watch<'_>,
     ) -> Result<(), CopyError> {
         let differ = |what: &str| CopyError::OtherTables {
@@ -182,7 +186,7 @@ impl Loading<'_> {
             if shape.columns != table.columns {
                 return Err(differ(&table.table));
             }
-            let mut reading = Reading::open(self.folder, table)?;
+            let mut reading = TableRows::open(self.folder, table)?;
             let mut damaged = None;
             let loaded = connection.load(&table.table, &shape.names(), &mut |values| match reading
                 .next(values, watch)
@@ -221,7 +225,7 @@ fn named_beside(path: &Path, end: &str) -> PathBuf {
 
 /// A new SQLite file, beside the database that it is to replace.
 #[derive(Debug)]
-struct Beside {
+struct NewDatabaseFile {
     new: PathBuf,
     path: PathBuf,
     /// Whether there is a database to replace.
@@ -229,7 +233,7 @@ struct Beside {
     is_placed: bool,
 }
 
-impl Beside {
+impl NewDatabaseFile {
     fn place(mut self) -> Result<Option<PathBuf>, CopyError> {
         // The last connection that may write copies the log back into the file and removes the log.
         drop(Connection::open(&DatabaseUrl::sqlite(&self.new))?);
@@ -263,7 +267,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for NewDatabaseFile {
     fn drop(&mut self) {
         if self.is_placed {
             return;
@@ -275,14 +279,14 @@ impl Drop for Beside {
 }
 
 /// The rows of a table in a backup, up to the first damage.
-struct Reading<'t> {
+struct TableRows<'t> {
     table: &'t TableFile,
     reader: BlockReader,
     block: Option<Block>,
     rows: u64,
 }
 
-impl<'t> Reading<'t> {
+impl<'t> TableRows<'t> {
     fn open(folder: &Path, table: &'t TableFile) -> Result<Self, CopyError> {
         let damaged = |_| CopyError::Damaged {
             file: table.file.clone(),
@@ -319,9 +323,9 @@ impl<'t> Reading<'t> {
                 }
             }
             match self.reader.next()? {
-                Next::Rows(block) => self.block = Some(block),
-                Next::Damaged(_) => return Err(self.damaged()),
-                Next::End => return Ok(false),
+                NextRows::Rows(block) => self.block = Some(block),
+                NextRows::Damaged(_) => return Err(self.damaged()),
+                NextRows::End => return Ok(false),
             }
         }
     }

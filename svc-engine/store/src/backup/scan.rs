@@ -4,7 +4,7 @@ use svc_model::time::Instant;
 
 use super::Watch;
 use super::finding::{Damage, Finding, Findings, error_text, is_of_one_row};
-use super::known::Known;
+use super::known::KnownRows;
 use super::shape::CellKind;
 use super::source::Source;
 use crate::sql::driver::EachRow;
@@ -16,7 +16,7 @@ pub(crate) struct Laws<'s, 'w, 'p> {
     pub(crate) source: &'s mut dyn Source,
     watch: &'w mut Watch<'p>,
     pub(crate) found: Findings,
-    pub(crate) known: Known,
+    pub(crate) known: KnownRows,
 }
 
 impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
@@ -29,7 +29,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             source,
             watch,
             found,
-            known: Known::default(),
+            known: KnownRows::default(),
         }
     }
 
@@ -39,7 +39,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         &mut self,
         table: &str,
         columns: &[&str],
-        mut each: impl FnMut(&Row<'_>, &mut Known, &mut Findings) -> Result<(), StoreError>,
+        mut each: impl FnMut(&Row<'_>, &mut KnownRows, &mut Findings) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let Self {
             source,

@@ -45,7 +45,7 @@ pub struct ColumnShape {
 
 /// A table: its columns, the order of its rows, and the numbers that the database draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct TableShape {
     pub(crate) table: String,
     pub(crate) columns: Vec<ColumnShape>,
     key: Vec<String>,
@@ -72,15 +72,15 @@ const COLUMNS: Sql = Sql {
 };
 
 /// Returns the tables of a database, sorted by name.
-pub(crate) fn shapes(connection: &mut Connection) -> Result<Vec<Shape>, StoreError> {
-    let mut shapes: Vec<Shape> = Vec::new();
+pub(crate) fn shapes(connection: &mut Connection) -> Result<Vec<TableShape>, StoreError> {
+    let mut shapes: Vec<TableShape> = Vec::new();
     let mut keys: Vec<(i64, String)> = Vec::new();
     let sql = connection.text(COLUMNS);
     connection.each(sql, &[], |row| {
         let (table, name) = (row.text(0)?, row.text(1)?);
         if shapes.last().is_none_or(|shape| shape.table != table) {
             finish(&mut shapes, &mut keys);
-            shapes.push(Shape {
+            shapes.push(TableShape {
                 table,
                 columns: Vec::new(),
                 key: Vec::new(),
@@ -103,7 +103,7 @@ pub(crate) fn shapes(connection: &mut Connection) -> Result<Vec<Shape>, StoreErr
     Ok(shapes)
 }
 
-fn finish(shapes: &mut [Shape], keys: &mut Vec<(i64, String)>) {
+fn finish(shapes: &mut [TableShape], keys: &mut Vec<(i64, String)>) {
     keys.sort();
     let key: Vec<String> = keys.drain(..).map(|(_, name)| name).collect();
     if let Some(shape) = shapes.last_mut() {
@@ -115,7 +115,7 @@ fn finish(shapes: &mut [Shape], keys: &mut Vec<(i64, String)>) {
     }
 }
 
-impl Shape {
+impl TableShape {
     /// Returns the statement that selects some columns of every row, in the order of the key.
     pub(crate) fn selection(&self, columns: &[&str]) -> String {
         [

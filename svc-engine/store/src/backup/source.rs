@@ -5,9 +5,9 @@ use std::path::Path;
 use svc_engine_fact::deadline::Deadline;
 
 use super::TableFile;
-use super::block::{BlockReader, Next};
+use super::block::{BlockReader, NextRows};
 use super::finding::{Damage, Findings, error_text, is_of_rows};
-use super::shape::{ColumnShape, Shape};
+use super::shape::{ColumnShape, TableShape};
 use crate::sql::connection::Connection;
 use crate::sql::driver::EachRow;
 use crate::sql::error::{StoreError, corrupt};
@@ -33,13 +33,13 @@ pub(crate) trait Source {
 }
 
 /// A database, read in one snapshot.
-pub(crate) struct Live {
+pub(crate) struct LiveDatabase {
     pub(crate) connection: Connection,
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<TableShape>,
     pub(crate) deadline: Deadline,
 }
 
-impl Source for Live {
+impl Source for LiveDatabase {
     fn each(
         &mut self,
         table: &str,
@@ -76,12 +76,12 @@ impl Source for Live {
 }
 
 /// The tables of a backup.
-pub(crate) struct Kept<'k> {
+pub(crate) struct BackupTables<'k> {
     pub(crate) folder: &'k Path,
     pub(crate) tables: &'k [TableFile],
 }
 
-impl Source for Kept<'_> {
+impl Source for BackupTables<'_> {
     fn each(
         &mut self,
         table: &str,
@@ -111,8 +111,8 @@ impl Source for Kept<'_> {
         let mut last = None;
         loop {
             match reader.next()? {
-                Next::End => break,
-                Next::Damaged(lost) => {
+                NextRows::End => break,
+                NextRows::Damaged(lost) => {
                     let after = last.as_deref().map_or_else(
                         || "the first rows".to_owned(),
                         |last| format!("rows after {last}"),
@@ -120,7 +120,7 @@ impl Source for Kept<'_> {
                     let lost = lost.map_or_else(|| after.clone(), |lost| format!("{lost} {after}"));
                     findings.add(table, last.as_deref(), Damage::RowsUnreadable, lost);
                 }
-                Next::Rows(mut block) => {
+                NextRows::Rows(mut block) => {
                     while block.row(kept.columns.len(), &mut values).is_some() {
                         rows += 1;
                         some.clear();

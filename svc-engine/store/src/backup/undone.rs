@@ -15,10 +15,10 @@ use crate::write::quarantine::{LogEntry, QuarantineAction};
 /// The decisions of operators that are in force in a store: for each fact, whether it is hidden;
 /// what tokens may read; which tokens are revoked.
 #[derive(Debug, Default)]
-pub struct Decisions(Vec<OfOrganization>);
+pub struct OperatorDecisions(Vec<OrganizationDecisions>);
 
 #[derive(Debug)]
-struct OfOrganization {
+struct OrganizationDecisions {
     org_id: OrgId,
     /// The latest row of the log about each fact, by the kind and id of the fact.
     facts: BTreeMap<(String, String), LogEntry>,
@@ -49,7 +49,7 @@ pub enum Undone {
     GrantBack(GrantRow),
 }
 
-impl Decisions {
+impl OperatorDecisions {
     /// Reads the decisions that are in force in a store.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Decisions {
                 .map(|row| ((row.fact_table.clone(), row.fact_id.clone()), row));
             let grants = snapshot.grant_rows(None, false, u64::MAX, None)?;
             let grants = grants.into_iter().map(|row| (row.grant_id.clone(), row));
-            decisions.push(OfOrganization {
+            decisions.push(OrganizationDecisions {
                 facts: facts.collect(),
                 grants: grants.collect(),
                 org_id,

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::finding::{Damage, Findings, error_text, is_of_rows};
 use super::scan::Laws;
 use super::shape::shapes;
-use super::source::{Kept, Live};
+use super::source::{BackupTables, LiveDatabase};
 use super::{TableFile, Watch};
 use crate::sql::check::opened;
 use crate::sql::error::StoreError;
@@ -36,7 +36,7 @@ pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings
             Err(error) => return Err(error),
         }
     }
-    let mut source = Live {
+    let mut source = LiveDatabase {
         shapes: shapes(&mut connection)?,
         connection,
         deadline: watch.deadline.clone(),
@@ -54,6 +54,6 @@ pub fn verify_tables(
     tables: &[TableFile],
     watch: &mut Watch<'_>,
 ) -> Result<Findings, StoreError> {
-    let mut source = Kept { folder, tables };
+    let mut source = BackupTables { folder, tables };
     Laws::new(&mut source, watch, Findings::default()).run()
 }

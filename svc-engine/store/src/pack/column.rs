@@ -52,7 +52,7 @@ pub(crate) trait Column: Sized {
 }
 
 /// A different form of a member in its column.
-pub(crate) trait Form<T> {
+pub(crate) trait ColumnForm<T> {
     fn write(value: T, row: &mut Vec<Value<'static>>);
     fn read(columns: &mut Columns<'_>) -> Result<T, StoreError>;
 }
@@ -237,9 +237,9 @@ impl Document for Text {
 }
 
 /// A value that may be large, compressed if that saves space.
-pub(crate) struct Packed;
+pub(crate) struct PackedColumn;
 
-impl<T: Document> Form<T> for Packed {
+impl<T: Document> ColumnForm<T> for PackedColumn {
     fn write(value: T, row: &mut Vec<Value<'static>>) {
         row.push(Value::OwnBlob(packing::cell(value.document())));
     }
@@ -252,7 +252,7 @@ impl<T: Document> Form<T> for Packed {
 /// An absent number is stored as 0, so that a unique index includes it. A present one is never 0.
 pub(crate) struct OrZero;
 
-impl Form<Option<i64>> for OrZero {
+impl ColumnForm<Option<i64>> for OrZero {
     fn write(value: Option<i64>, row: &mut Vec<Value<'static>>) {
         row.push(value.unwrap_or(0).into());
     }

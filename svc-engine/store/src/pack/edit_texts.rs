@@ -8,7 +8,7 @@ use memchr::memmem;
 use svc_engine_fact::EditTexts;
 use svc_model::json::Text;
 
-use super::column::{Column, Columns, Document as _, Form as _, Packed};
+use super::column::{Column, ColumnForm as _, Columns, Document as _, PackedColumn};
 use super::number;
 use super::packing::{NO_CELL, cell, of_cell};
 use crate::sql::error::StoreError;
@@ -24,14 +24,14 @@ pub enum HeldText {
 }
 
 /// What the file's column holds.
-enum Observed {
+enum FileColumn {
     /// The text of the file.
     Own(Text),
     /// The text around the applied one, and after how many of its bytes the applied text stands.
     Around(String, usize),
 }
 
-impl Observed {
+impl FileColumn {
     /// Returns the file's column for these texts.
     fn column(texts: &EditTexts) -> Vec<u8> {
         let own = || cell(texts.observed_file.document());
@@ -85,15 +85,15 @@ impl Column for EditTexts {
     const WIDTH: usize = 2;
 
     fn write(self, row: &mut Vec<Value<'static>>) {
-        let observed = Observed::column(&self);
-        Packed::write(self.applied, row);
+        let observed = FileColumn::column(&self);
+        PackedColumn::write(self.applied, row);
         row.push(Value::OwnBlob(observed));
     }
 
     fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
-        let applied = Packed::read(columns)?;
+        let applied = PackedColumn::read(columns)?;
         let observed_file = columns.bytes(|bytes| {
-            let observed = Observed::read(bytes)?;
+            let observed = FileColumn::read(bytes)?;
             Ok(observed.and_then(|observed| observed.text(&applied)))
         })?;
         Ok(Self {
@@ -113,7 +113,7 @@ impl HeldText {
         Ok(match observed {
             None => Self::Whole,
             Some(observed_file) => Self::Texts(EditTexts {
-                applied: Packed::read(columns)?,
+                applied: PackedColumn::read(columns)?,
                 observed_file,
             }),
         })
@@ -134,11 +134,11 @@ mod tests {
     }
 
     fn stored(texts: &EditTexts) -> Vec<u8> {
-        Observed::column(texts)
+        FileColumn::column(texts)
     }
 
     fn read(bytes: &[u8], applied: &Text) -> Option<Text> {
-        Observed::read(bytes).unwrap()?.text(applied)
+        FileColumn::read(bytes).unwrap()?.text(applied)
     }
 
     proptest! {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(read(&within, &Text::from("!")), None, "beyond the end");
         let broken = Text::from_wtf8(b"\xed\xa0\xbd".to_vec()).unwrap();
         assert_eq!(read(&whole, &broken), None);
-        assert!(Observed::read(&whole[..3]).is_err(), "cut off");
-        assert!(Observed::read(&whole[..1]).is_err(), "half a mark");
+        assert!(FileColumn::read(&whole[..3]).is_err(), "cut off");
+        assert!(FileColumn::read(&whole[..1]).is_err(), "half a mark");
     }
 }

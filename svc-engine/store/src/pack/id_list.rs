@@ -23,19 +23,19 @@ pub(crate) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
 /// Reads what [`write_ids`] wrote.
 pub(crate) fn read_ids(bytes: &[u8]) -> Result<Vec<i64>, StoreError> {
     let mut ids = Vec::with_capacity(bytes.len());
-    for id in Reading::of(bytes) {
+    for id in IdReader::of(bytes) {
         ids.push(id.ok_or(corrupt("inference_calls", "its list of contents"))?);
     }
     Ok(ids)
 }
 
 /// Reads one id after another; `None` where the bytes are malformed.
-struct Reading<'b> {
+struct IdReader<'b> {
     rest: &'b [u8],
     previous: i64,
 }
 
-impl<'b> Reading<'b> {
+impl<'b> IdReader<'b> {
     const fn of(bytes: &'b [u8]) -> Self {
         Self {
             rest: bytes,
@@ -44,7 +44,7 @@ impl<'b> Reading<'b> {
     }
 }
 
-impl Iterator for Reading<'_> {
+impl Iterator for IdReader<'_> {
     type Item = Option<i64>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -68,14 +68,14 @@ pub struct IdList(Box<[u8]>);
 
 impl IdList {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        let is_whole = Reading::of(bytes).all(|id| id.is_some());
+        let is_whole = IdReader::of(bytes).all(|id| id.is_some());
         let list = is_whole.then(|| Self(bytes.into()));
         list.ok_or(corrupt("inference_calls", "its list of contents"))
     }
 
     /// Returns the ids, in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> {
-        Reading::of(&self.0).flatten()
+        IdReader::of(&self.0).flatten()
     }
 }
 

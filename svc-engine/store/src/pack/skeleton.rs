@@ -15,7 +15,7 @@ use svc_model::json::Json;
 
 use super::content_key::{ContentRef, Scope};
 use super::number;
-use super::repetition::{Form, Ids, Place, Repetition};
+use super::repetition::{CallIds, RepeatedValue, Repetition, RepetitionForm};
 
 /// Stands for a content. Its index among the contents of the payload follows.
 const CONTENT: u8 = 0;
@@ -29,7 +29,7 @@ const SESSION_ID: u8 = 3;
 const MODEL_CALL_ID: u8 = 4;
 /// From here on, a mark stands for a part in one of the forms. The index of the part follows.
 const PART: u8 = 8;
-const MARKS_END: u8 = PART + Form::COUNT;
+const MARKS_END: u8 = PART + RepetitionForm::COUNT;
 
 /// A segment of fewer canonical bytes stays in the skeleton if it repeats everywhere.
 const EVERYWHERE_FROM: usize = 256;
@@ -42,7 +42,7 @@ const OWN_TEMPLATE_FROM: usize = 512;
 pub(crate) struct Skeleton<'r, 'm> {
     /// Refers to a content.
     reference: &'r dyn Fn(Scope, &[u8]) -> ContentRef,
-    ids: Ids<'m>,
+    ids: CallIds<'m>,
     input: &'m [Message],
     /// What the answer contains, which repeats outside the segments.
     repeated: Repetition<'m>,
@@ -62,7 +62,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
     /// `output` are the messages that capture made of it.
     pub(crate) fn of(
         reference: &'r dyn Fn(Scope, &[u8]) -> ContentRef,
-        ids: Ids<'m>,
+        ids: CallIds<'m>,
         raw: &'m RawPayload,
         input: &'m [Message],
         output: &'m [Message],
@@ -182,9 +182,9 @@ fn write(value: &Json, repeated: &mut Repetition<'_>, out: &mut Vec<u8>) {
         Json::String(_) | Json::Array(_) | Json::Object(_) => repeated.find(value),
     };
     match (place, value) {
-        (Some(Place::SessionId), _) => out.push(SESSION_ID),
-        (Some(Place::ModelCallId), _) => out.push(MODEL_CALL_ID),
-        (Some(Place::Part(form, part)), _) => {
+        (Some(RepeatedValue::SessionId), _) => out.push(SESSION_ID),
+        (Some(RepeatedValue::ModelCallId), _) => out.push(MODEL_CALL_ID),
+        (Some(RepeatedValue::Part(form, part)), _) => {
             out.push(PART + form.number());
             number::write(part as u64, out);
         }
@@ -257,7 +257,7 @@ fn read_place(bytes: &mut &[u8]) -> Option<usize> {
 #[derive(Debug)]
 pub(crate) struct Pieces<'m> {
     pub(crate) contents: Vec<Arc<Vec<u8>>>,
-    pub(crate) ids: Ids<'m>,
+    pub(crate) ids: CallIds<'m>,
     pub(crate) input: &'m [Message],
     pub(crate) output: &'m [Message],
 }
@@ -302,11 +302,11 @@ fn fill(
         let mark = rest[at];
         rest = &rest[at + 1..];
         match mark {
-            SESSION_ID => repeated.write(Place::SessionId, raw)?,
-            MODEL_CALL_ID => repeated.write(Place::ModelCallId, raw)?,
+            SESSION_ID => repeated.write(RepeatedValue::SessionId, raw)?,
+            MODEL_CALL_ID => repeated.write(RepeatedValue::ModelCallId, raw)?,
             PART..MARKS_END => {
-                let form = Form::from_number(mark - PART)?;
-                repeated.write(Place::Part(form, read_place(&mut rest)?), raw)?;
+                let form = RepetitionForm::from_number(mark - PART)?;
+                repeated.write(RepeatedValue::Part(form, read_place(&mut rest)?), raw)?;
             }
             mark => other(mark, &mut rest, raw)?,
         }
@@ -325,7 +325,7 @@ mod tests {
     use crate::write::content::References;
     use crate::write::known_contents::KnownContents;
 
-    const IDS: Ids<'_> = Ids {
+    const IDS: CallIds<'_> = CallIds {
         session_id: "session-1",
         model_call_id: Some("chatcmpl-1"),
     };
@@ -526,7 +526,7 @@ mod tests {
     fn malformed_skeletons_never_panic() {
         let pieces = Pieces {
             contents: vec![Arc::new(vec![PART, 9])],
-            ids: Ids::default(),
+            ids: CallIds::default(),
             input: &[],
             output: &[],
         };
@@ -540,7 +540,7 @@ mod tests {
             &[5],
             &[PART, 0],
             &[
-                PART + Form::COUNT - 1,
+                PART + RepetitionForm::COUNT - 1,
                 0xff,
                 0xff,
                 0xff,

@@ -37,9 +37,9 @@ impl Spelling {
         Self::position(text, |spelling, sink| spelling.object(document, sink))
     }
 
-    fn position(text: &[u8], put: impl Fn(Self, &mut Expected<'_>) -> bool) -> Option<usize> {
+    fn position(text: &[u8], put: impl Fn(Self, &mut ExpectedText<'_>) -> bool) -> Option<usize> {
         Self::ALL.into_iter().position(|spelling| {
-            let mut expected = Expected(text);
+            let mut expected = ExpectedText(text);
             put(spelling, &mut expected) && expected.0.is_empty()
         })
     }
@@ -141,9 +141,9 @@ impl Sink for Vec<u8> {
 }
 
 /// The rest of the expected text. A different text is noticed at its first piece.
-struct Expected<'t>(&'t [u8]);
+struct ExpectedText<'t>(&'t [u8]);
 
-impl Sink for Expected<'_> {
+impl Sink for ExpectedText<'_> {
     fn take(&mut self, piece: &[u8]) -> bool {
         self.0.strip_prefix(piece).is_some_and(|rest| {
             self.0 = rest;

@@ -12,7 +12,7 @@ use svc_model::time::Instant;
 use super::snapshot::Snapshot;
 use crate::pack::id_list::IdList;
 use crate::pack::model_call_id::ModelCallId;
-use crate::pack::repetition::Ids;
+use crate::pack::repetition::CallIds;
 use crate::pack::skeleton::Pieces;
 use crate::pack::{column, id_list, packing};
 use crate::sql::error::{StoreError, corrupt};
@@ -290,7 +290,7 @@ impl RawRow {
             .collect();
         Pieces {
             contents: contents?,
-            ids: Ids {
+            ids: CallIds {
                 session_id: &self.session_id,
                 model_call_id: self.model_call_id.as_deref(),
             },

@@ -35,12 +35,12 @@ pub struct CohortCall {
     /// The model.
     pub model: Option<String>,
     /// What it answered.
-    pub answer: Answer,
+    pub answer: CallAnswer,
 }
 
 /// The contents of a call's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallAnswer {
     /// Canonical bytes of its output messages.
     pub byte_count: u64,
     /// The content ids of its output messages, in order.
@@ -56,7 +56,7 @@ impl CohortCall {
             session_id: columns.next()?,
             observed_at: columns.next()?,
             model: columns.next()?,
-            answer: Answer {
+            answer: CallAnswer {
                 byte_count: row.count(4)?,
                 contents: row.with_blob(5, id_list::read_ids)??.into(),
             },

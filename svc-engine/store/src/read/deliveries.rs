@@ -16,7 +16,7 @@ use crate::table::record::Record as _;
 
 /// A link between a Session and a commit, with what its push says of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObservedCommit {
+pub struct ObservationRow {
     /// The id of the fact.
     pub observation_id: FactId,
     /// The Session.
@@ -33,7 +33,7 @@ pub struct ObservedCommit {
     pub captured_at: (Instant, Option<Instant>),
 }
 
-impl ObservedCommit {
+impl ObservationRow {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let mut columns = Columns::of(row, "session_commit_observations", &COLUMNS);
         Ok(Self {
@@ -222,7 +222,7 @@ impl Snapshot<'_> {
         session_id: &SessionId,
         boundary: Instant,
         rows_max: u64,
-    ) -> Result<Vec<ObservedCommit>, StoreError> {
+    ) -> Result<Vec<ObservationRow>, StoreError> {
         self.observed(OF_SESSION, session_id.as_str().into(), boundary, rows_max)
     }
 
@@ -232,7 +232,7 @@ impl Snapshot<'_> {
         commit_sha: &CommitSha,
         boundary: Instant,
         rows_max: u64,
-    ) -> Result<Vec<ObservedCommit>, StoreError> {
+    ) -> Result<Vec<ObservationRow>, StoreError> {
         self.observed(OF_COMMIT, commit_sha.as_str().into(), boundary, rows_max)
     }
 
@@ -243,7 +243,7 @@ impl Snapshot<'_> {
         push_id: FactId,
         boundary: Instant,
         rows_max: u64,
-    ) -> Result<Vec<ObservedCommit>, StoreError> {
+    ) -> Result<Vec<ObservationRow>, StoreError> {
         self.observed(OF_PUSH, push_id.into(), boundary, rows_max)
     }
 
@@ -335,14 +335,14 @@ impl Snapshot<'_> {
         key: Value<'_>,
         boundary: Instant,
         rows_max: u64,
-    ) -> Result<Vec<ObservedCommit>, StoreError> {
+    ) -> Result<Vec<ObservationRow>, StoreError> {
         let keys = [
             self.org_id.as_str().into(),
             key,
             boundary.microseconds().into(),
             i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
         ];
-        self.connection()?.all(sql, &keys, ObservedCommit::read)
+        self.connection()?.all(sql, &keys, ObservationRow::read)
     }
 
     /// Returns the visible pushes that left a branch of a repository at one of these commits,

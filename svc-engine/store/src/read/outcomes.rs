@@ -12,7 +12,7 @@ use svc_model::time::Instant;
 
 use super::deliveries::{OfCommits, identity_keys};
 use super::snapshot::Snapshot;
-use crate::pack::column::{Columns, Form as _, OrZero};
+use crate::pack::column::{ColumnForm as _, Columns, OrZero};
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
 use crate::table::ci;

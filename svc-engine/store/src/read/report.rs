@@ -16,9 +16,9 @@ use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryNam
 use svc_model::time::Instant;
 
 use super::cohort::{CohortCall, calls};
-use super::deliveries::{ObservedCommit, observed};
+use super::deliveries::{ObservationRow, observed};
 use super::snapshot::Snapshot;
-use crate::pack::column::{Columns, Form as _, OrZero};
+use crate::pack::column::{ColumnForm as _, Columns, OrZero};
 use crate::sql::connection::Lookup;
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
@@ -94,18 +94,18 @@ pub struct OutcomeWorkflow {
 
 /// The shared values of the outcomes that were read so far.
 #[derive(Default)]
-struct Interned {
-    places: Alike<OutcomePlace>,
-    workflows: Alike<OutcomeWorkflow>,
+struct InternedOutcomes {
+    places: SharedValues<OutcomePlace>,
+    workflows: SharedValues<OutcomeWorkflow>,
 }
 
 /// The values of some columns, by their bytes.
-struct Alike<T> {
+struct SharedValues<T> {
     known: HashMap<Vec<u8>, Arc<T>, RandomState>,
     key: Vec<u8>,
 }
 
-impl<T> Default for Alike<T> {
+impl<T> Default for SharedValues<T> {
     fn default() -> Self {
         Self {
             known: HashMap::default(),
@@ -114,7 +114,7 @@ impl<T> Default for Alike<T> {
     }
 }
 
-impl<T> Alike<T> {
+impl<T> SharedValues<T> {
     /// Returns the value of some text columns. It is read only if it is not known yet.
     fn read(
         &mut self,
@@ -198,7 +198,7 @@ const PLACE: Range<usize> = 4..10;
 const WORKFLOW: Range<usize> = 10..13;
 
 impl CohortOutcome {
-    fn read(row: &Row<'_>, interned: &mut Interned) -> Result<Self, StoreError> {
+    fn read(row: &Row<'_>, interned: &mut InternedOutcomes) -> Result<Self, StoreError> {
         let columns_from = |place| Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS).behind(place);
         let mut columns = columns_from(0);
         let mut last = columns_from(WORKFLOW.end);
@@ -337,7 +337,7 @@ impl Snapshot<'_> {
         &mut self,
         sessions: &[SessionId],
         boundary: Instant,
-        mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
+        mut each: impl FnMut(ObservationRow) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = sessions
@@ -346,7 +346,7 @@ impl Snapshot<'_> {
             .collect();
         self.connection()?
             .lookup_many(&OBSERVED_OF_SESSIONS, &shared, &keys, |row| {
-                each(ObservedCommit::read(row)?)
+                each(ObservationRow::read(row)?)
             })
     }
 
@@ -356,7 +356,7 @@ impl Snapshot<'_> {
         &mut self,
         commits: &[&CommitSha],
         boundary: Instant,
-        mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
+        mut each: impl FnMut(ObservationRow) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = commits
@@ -365,7 +365,7 @@ impl Snapshot<'_> {
             .collect();
         self.connection()?
             .lookup_many(&OBSERVED_OF_COMMITS, &shared, &keys, |row| {
-                each(ObservedCommit::read(row)?)
+                each(ObservationRow::read(row)?)
             })
     }
 
@@ -382,7 +382,7 @@ impl Snapshot<'_> {
             .iter()
             .map(|commit| commit.as_str().into())
             .collect();
-        let mut interned = Interned::default();
+        let mut interned = InternedOutcomes::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
                 each(CohortOutcome::read(row, &mut interned)?)
@@ -417,7 +417,7 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
-        let mut interned = Interned::default();
+        let mut interned = InternedOutcomes::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_RUNS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);

@@ -18,7 +18,7 @@ use crate::sql::connection::Lookup;
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
 use crate::table::kind;
-use crate::table::record::{Place, Table};
+use crate::table::record::{NamingColumns, Table};
 
 /// Where facts name their repository, except for rename receipts, which always have an identity.
 const OF_REPOSITORIES: [FactTable; 5] = [
@@ -40,7 +40,7 @@ const COLUMNS: [&str; 6] = [
 ];
 
 /// Returns every place where facts name repositories, with the table of the facts.
-fn places() -> impl Iterator<Item = (&'static Table, &'static Place)> {
+fn places() -> impl Iterator<Item = (&'static Table, &'static NamingColumns)> {
     kind::tables().flat_map(|table| table.names.iter().map(move |place| (table, place)))
 }
 
@@ -70,7 +70,7 @@ fn is_given_up(source: &str) -> bool {
 
 /// Returns the statement for when the latest visible fact that proves a claim `c` was received,
 /// up to $2.
-fn proof(place: &Place, table: &Table) -> String {
+fn proof(place: &NamingColumns, table: &Table) -> String {
     let [provider, host, id] = place.repository;
     let only = place
         .only
@@ -130,7 +130,7 @@ impl Snapshot<'_> {
         boundary: Instant,
         claims_max: usize,
     ) -> Result<Vec<RepositoryClaim>, StoreError> {
-        let mut proven = Proven::default();
+        let mut proven = ProvenNames::default();
         let rows_max = (claims_max + 1).saturating_mul(place_count());
         let shared = [
             self.org_id.as_str().into(),
@@ -205,9 +205,9 @@ fn naming(table: FactTable) -> String {
 
 /// What the claims that were selected so far prove.
 #[derive(Default)]
-struct Proven(BTreeMap<(RepositoryName, RepositoryIdentity), Option<Instant>>);
+struct ProvenNames(BTreeMap<(RepositoryName, RepositoryIdentity), Option<Instant>>);
 
-impl Proven {
+impl ProvenNames {
     /// Adds a claim of a wanted repository.
     fn add(
         &mut self,

@@ -15,11 +15,11 @@ pub(crate) const APART_MICROSECONDS_MAX: i64 = 60 * SECOND;
 pub struct ClockFault {
     /// How far it is ahead; negative if it is behind.
     ahead_microseconds: i64,
-    against: Against,
+    against: ClockReference,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Against {
+enum ClockReference {
     Database,
     Itself,
 }
@@ -29,7 +29,7 @@ impl ClockFault {
     pub(crate) const fn of_itself(ahead_microseconds: i64) -> Self {
         Self {
             ahead_microseconds,
-            against: Against::Itself,
+            against: ClockReference::Itself,
         }
     }
 }
@@ -38,22 +38,22 @@ impl fmt::Display for ClockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.ahead_microseconds.unsigned_abs() / SECOND.unsigned_abs();
         match (self.against, self.ahead_microseconds > 0) {
-            (Against::Database, true) => {
+            (ClockReference::Database, true) => {
                 write!(
                     f,
                     "this clock is {seconds} s ahead of the database server's"
                 )
             }
-            (Against::Database, false) => {
+            (ClockReference::Database, false) => {
                 write!(f, "this clock is {seconds} s behind the database server's")
             }
-            (Against::Itself, true) => {
+            (ClockReference::Itself, true) => {
                 write!(
                     f,
                     "this clock was set {seconds} s forward while the service ran"
                 )
             }
-            (Against::Itself, false) => {
+            (ClockReference::Itself, false) => {
                 write!(
                     f,
                     "this clock was set {seconds} s back while the service ran"
@@ -74,6 +74,6 @@ pub(crate) fn compare(now: Instant, database: Option<Instant>) -> Result<(), Clo
     }
     Err(ClockFault {
         ahead_microseconds,
-        against: Against::Database,
+        against: ClockReference::Database,
     })
 }

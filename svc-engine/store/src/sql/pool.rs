@@ -18,12 +18,12 @@ pub(crate) struct Pool {
     url: DatabaseUrl,
     /// The SQLite file. It must not change.
     file: Option<File>,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct PoolState {
     idle: Vec<Connection>,
     /// How many more connections may be taken.
     left: usize,
@@ -46,7 +46,7 @@ impl Pool {
         Self {
             url,
             file,
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 idle: Vec::new(),
                 left: connections_max.max(1),
             }),
@@ -118,7 +118,7 @@ impl Pool {
         self.state().idle.pop()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -18,7 +18,7 @@ use svc_engine_fact::private;
 
 use super::driver::{Compaction, EachRow, STATEMENTS_MAX};
 use super::error::{Obstacle, StoreError};
-use super::turn::{Turn, Writing};
+use super::turn::{Turn, WritingTurn};
 use super::value::{Row, Value};
 
 /// What tells files of this service from those of others: "svc1".
@@ -41,7 +41,7 @@ pub(crate) struct SqliteConnection {
     deadline: Arc<Stop>,
     /// The turn that a writing connection shares with the thread that copies the log back.
     turn: Option<Turn>,
-    writing: Option<Writing>,
+    writing: Option<WritingTurn>,
 }
 
 impl SqliteConnection {

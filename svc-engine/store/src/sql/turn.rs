@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Whose turn it is: the writer's, or the checkpoint's.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turn(Arc<Shared>);
+pub(crate) struct Turn(Arc<TurnState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TurnState {
     taken: Mutex<bool>,
     given_back: Condvar,
     /// Whether the checkpoint waits for its turn. The writer then lets it go first.
@@ -17,24 +17,24 @@ struct Shared {
 
 /// A turn, given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Writing(Turn);
+pub(crate) struct WritingTurn(Turn);
 
 impl Turn {
     /// Waits for the writer's turn.
-    pub(crate) fn write(&self) -> Writing {
+    pub(crate) fn write(&self) -> WritingTurn {
         self.take(|shared| shared.copying_waits.load(Ordering::Relaxed));
-        Writing(self.clone())
+        WritingTurn(self.clone())
     }
 
     /// Waits for the checkpoint's turn, before the writer's next one.
-    pub(crate) fn copy(&self) -> Writing {
+    pub(crate) fn copy(&self) -> WritingTurn {
         self.0.copying_waits.store(true, Ordering::Relaxed);
         self.take(|_| false);
         self.0.copying_waits.store(false, Ordering::Relaxed);
-        Writing(self.clone())
+        WritingTurn(self.clone())
     }
 
-    fn take(&self, lets_go_first: impl Fn(&Shared) -> bool) {
+    fn take(&self, lets_go_first: impl Fn(&TurnState) -> bool) {
         let shared = &*self.0;
         let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken || lets_go_first(shared) {
@@ -45,7 +45,7 @@ impl Turn {
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingTurn {
     fn drop(&mut self) {
         let shared = &*self.0.0;
         *shared.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;

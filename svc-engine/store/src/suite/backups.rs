@@ -10,7 +10,7 @@ use svc_model::ingest::CiResult;
 
 use super::*;
 use crate::backup::{
-    CopyError, Damage, Finding, Findings, Loading, TableFile, Watch, take, verify_store,
+    CopyError, Damage, Finding, Findings, LoadRequest, TableFile, Watch, take, verify_store,
     verify_tables,
 };
 
@@ -36,7 +36,7 @@ pub(super) fn put(
     replace: bool,
     watch: &mut Watch<'_>,
 ) -> Result<Option<PathBuf>, CopyError> {
-    let loading = Loading {
+    let loading = LoadRequest {
         folder,
         tables,
         replace,

@@ -9,7 +9,7 @@ use svc_model::id::UserId;
 
 use super::backups::put;
 use super::*;
-use crate::backup::{Loading, Watch, take, verify_store};
+use crate::backup::{LoadRequest, Watch, take, verify_store};
 
 const LONG: &str =
     "what is said in every call of a Session, again and again, so that it is kept once";
@@ -32,7 +32,7 @@ fn deadline() -> Deadline {
     Deadline::after(Duration::from_mins(1))
 }
 
-fn try_erase(database: &TestStore, plan: ErasurePlan) -> Result<Erased, StoreError> {
+fn try_erase(database: &TestStore, plan: ErasurePlan) -> Result<ErasedContent, StoreError> {
     let order = erasure_order(&of_session("s"));
     database
         .ledger("acme")
@@ -430,7 +430,7 @@ fn a_restore_repeats_later_erasures_or_changes_nothing(
     };
     let logs = (log("acme"), log("other"));
     let erasures = KeptErasures::of(database.url(), &deadline()).unwrap();
-    let loading = Loading {
+    let loading = LoadRequest {
         folder: &folder,
         tables: &taken.tables,
         replace: true,

@@ -93,7 +93,7 @@ fn delivery(store: &Store, number: u128) -> Delivery {
         facts: vec![Append::InferenceCall(Box::new(
             store.encode(call(number).build(), at(0)),
         ))],
-        counted: Some(Counted::new(CaptureSource::Gateway, at(7))),
+        counted: Some(DeliveryCounts::new(CaptureSource::Gateway, at(7))),
         ..Delivery::default()
     }
 }

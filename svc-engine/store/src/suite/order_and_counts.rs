@@ -335,7 +335,7 @@ fn deliveries_are_counted_in_the_transaction_that_stores_them(
     let one = database.open("acme");
     let other = database.open("acme");
     let deliver = |store: &Store, numbers: &[u128]| {
-        let mut counted = Counted::new(CaptureSource::Gateway, at(7));
+        let mut counted = DeliveryCounts::new(CaptureSource::Gateway, at(7));
         counted.source().skipped.insert("no_session".to_owned(), 2);
         let facts = numbers.iter().map(|number| {
             let call = call(*number).build();

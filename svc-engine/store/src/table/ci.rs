@@ -5,8 +5,8 @@ use svc_model::json::Text;
 use svc_model::query::RunUrl;
 
 use super::event::Event;
-use super::record::{Fact, Key, Place, table};
-use crate::pack::column::{OrZero, Packed};
+use super::record::{Fact, NamingColumns, NaturalKey, table};
+use crate::pack::column::{OrZero, PackedColumn};
 use crate::pack::identity;
 use crate::sql::value::Value;
 
@@ -34,7 +34,7 @@ table! {
     "pr_number" = pr_number,
     "signed" = signed,
     "captured_at_us" = captured_at,
-    "raw" = raw as Packed,
+    "raw" = raw as PackedColumn,
     derived "run_url_hash" = run_url_hash,
 }
 
@@ -62,7 +62,7 @@ macro_rules! by_result {
 impl Fact for CiOutcome {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = by_result!(
+    const NAMES: &'static [NamingColumns] = by_result!(
         "passed",
         "failed",
         "error",
@@ -73,12 +73,12 @@ impl Fact for CiOutcome {
         "unknown"
     );
     // A run belongs to one forge: the same run with another repository is a conflict.
-    const KEYS: &'static [Key] = &[
-        Key::with(
+    const KEYS: &'static [NaturalKey] = &[
+        NaturalKey::with(
             "repository_id",
             "provider, run_id, run_attempt, repository_provider, repository_host, signed",
         ),
-        Key::without("repository_id", "provider, run_id, run_attempt, signed"),
+        NaturalKey::without("repository_id", "provider, run_id, run_attempt, signed"),
     ];
     const IDENTITY: &'static str = "repository_id, repo, commit_sha, workflow_id, workflow_path";
     const SIGNED: bool = true;

@@ -7,7 +7,7 @@ use svc_model::query::TimelineEvent;
 
 use super::event::{Event, file_path};
 use super::record::{Fact, table};
-use crate::pack::column::{Columns, Packed};
+use crate::pack::column::{Columns, PackedColumn};
 use crate::sql::error::StoreError;
 use crate::sql::value::Value;
 
@@ -27,7 +27,7 @@ table! {
     "observation_delay_ms" = observation_delay_ms,
     "occurred_at_us" = occurred_at,
     "captured_at_us" = captured_at,
-    "raw" = raw as Packed,
+    "raw" = raw as PackedColumn,
     derived "identity" = identity,
 }
 

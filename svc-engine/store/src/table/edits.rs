@@ -6,7 +6,7 @@ use svc_model::query::TimelineEvent;
 
 use super::event::{Event, file_path};
 use super::record::{Fact, table};
-use crate::pack::column::{Columns, Packed};
+use crate::pack::column::{Columns, PackedColumn};
 use crate::sql::error::StoreError;
 
 table! {
@@ -22,7 +22,7 @@ table! {
     "external_lines_removed" = external_lines_removed,
     "occurred_at_us" = occurred_at,
     "captured_at_us" = captured_at,
-    "raw" = raw as Packed,
+    "raw" = raw as PackedColumn,
 }
 
 impl Fact for EditObservation {
@@ -68,10 +68,10 @@ table! {
     "agent_harness" = agent_harness,
     "call_id" = call_id,
     "file_path" = file_path,
-    "proposed" = proposed as Packed,
+    "proposed" = proposed as PackedColumn,
     "occurred_at_us" = occurred_at,
     "captured_at_us" = captured_at,
-    "raw" = raw as Packed,
+    "raw" = raw as PackedColumn,
 }
 
 impl Fact for RejectedEdit {

@@ -3,7 +3,7 @@
 use svc_engine_fact::SessionCommitObservation;
 
 use super::event::Event;
-use super::record::{Fact, Place, table};
+use super::record::{Fact, NamingColumns, table};
 
 table! {
     SessionCommitObservation in "session_commit_observations",
@@ -20,5 +20,5 @@ table! {
 impl Fact for SessionCommitObservation {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = &[Place::of_repository("observations")];
+    const NAMES: &'static [NamingColumns] = &[NamingColumns::of_repository("observations")];
 }

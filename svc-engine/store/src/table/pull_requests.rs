@@ -3,7 +3,7 @@
 use svc_engine_fact::{PullRequest, PullRequestMerge, PullRequestRevision};
 
 use super::event::Event;
-use super::record::{Fact, Key, Place, table};
+use super::record::{Fact, NamingColumns, NaturalKey, table};
 use crate::pack::column::structure;
 
 structure!(PullRequest: 14,
@@ -25,16 +25,16 @@ table! {
 impl Fact for PullRequestRevision {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = &[
-        Place::of_repository("revisions"),
-        Place::of_head("revision_heads"),
+    const NAMES: &'static [NamingColumns] = &[
+        NamingColumns::of_repository("revisions"),
+        NamingColumns::of_head("revision_heads"),
     ];
-    const KEYS: &'static [Key] = &[
-        Key::with(
+    const KEYS: &'static [NaturalKey] = &[
+        NaturalKey::with(
             "repository_id",
             "repository_provider, repository_host, repository_id, pr_number, head_sha, base_sha",
         ),
-        Key::without(
+        NaturalKey::without(
             "repository_id",
             "provider, repo, pr_number, head_sha, base_sha",
         ),
@@ -58,16 +58,16 @@ table! {
 impl Fact for PullRequestMerge {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = &[
-        Place::of_repository("merges"),
-        Place::of_head("merge_heads"),
+    const NAMES: &'static [NamingColumns] = &[
+        NamingColumns::of_repository("merges"),
+        NamingColumns::of_head("merge_heads"),
     ];
-    const KEYS: &'static [Key] = &[
-        Key::with(
+    const KEYS: &'static [NaturalKey] = &[
+        NaturalKey::with(
             "repository_id",
             "repository_provider, repository_host, repository_id, pr_number",
         ),
-        Key::without("repository_id", "provider, repo, pr_number"),
+        NaturalKey::without("repository_id", "provider, repo, pr_number"),
     ];
     const IDENTITY: &'static str = "head_repository_provider, head_repository_host, \
         head_repository_id, head_repo, head_sha, base_sha, merge_commit_sha";

@@ -3,7 +3,7 @@
 use svc_engine_fact::Push;
 
 use super::event::Event;
-use super::record::{Fact, Key, Place, table};
+use super::record::{Fact, NamingColumns, NaturalKey, table};
 
 table! {
     Push in "pushes",
@@ -22,12 +22,12 @@ table! {
 impl Fact for Push {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = &[Place::of_repository("pushes")];
-    const KEYS: &'static [Key] = &[
-        Key::with(
+    const NAMES: &'static [NamingColumns] = &[NamingColumns::of_repository("pushes")];
+    const KEYS: &'static [NaturalKey] = &[
+        NaturalKey::with(
             "repository_id",
             "repository_provider, repository_host, repository_id, ref, before_sha, after_sha",
         ),
-        Key::without("repository_id", "repo, ref, before_sha, after_sha"),
+        NaturalKey::without("repository_id", "repo, ref, before_sha, after_sha"),
     ];
 }

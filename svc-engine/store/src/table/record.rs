@@ -27,7 +27,7 @@ pub(crate) struct Table {
     /// expression, so that no index is used for the organization alone.
     pub(crate) select: &'static str,
     /// Where its facts name repositories.
-    pub(crate) names: &'static [Place],
+    pub(crate) names: &'static [NamingColumns],
     /// Its columns of captured content, which an erasure empties.
     pub(crate) content: &'static [&'static str],
     /// How its facts are read as events of their Session, if they are.
@@ -84,7 +84,7 @@ pub(crate) trait Record: Sized {
 
 /// Where facts of one kind name a repository.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NamingColumns {
     /// The claim's word for this place.
     pub(crate) source: &'static str,
     /// The columns of the name and of the identity.
@@ -96,7 +96,7 @@ pub(crate) struct Place {
     pub(crate) is_given_up: bool,
 }
 
-impl Place {
+impl NamingColumns {
     /// Returns the place of the name of a fact's repository.
     pub(crate) const fn of_repository(source: &'static str) -> Self {
         Self::named(source, "repo")
@@ -145,14 +145,14 @@ impl Place {
 /// A natural key. It covers the facts that have, or lack, a value in one column. Among these, an
 /// organization has at most one fact with the same values in the other columns.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct NaturalKey {
     pub(crate) column: &'static str,
     pub(crate) given: bool,
     /// Separated by `, `.
     pub(crate) others: &'static str,
 }
 
-impl Key {
+impl NaturalKey {
     /// Returns the key of the facts that have a value in `column`.
     pub(crate) const fn with(column: &'static str, others: &'static str) -> Self {
         Self {
@@ -191,10 +191,10 @@ impl Key {
 /// A kind of fact with one row per fact, and how to tell its redeliveries from conflicts.
 pub(crate) trait Fact: Record {
     /// Its natural keys. For a fact without one, nobody needs to know which fact existed before.
-    const KEYS: &'static [Key] = &[];
+    const KEYS: &'static [NaturalKey] = &[];
 
     /// Where its facts name repositories.
-    const NAMES: &'static [Place] = &[];
+    const NAMES: &'static [NamingColumns] = &[];
 
     /// The columns besides a key that must be equal in a redelivery, separated by `, `.
     const IDENTITY: &'static str = "";

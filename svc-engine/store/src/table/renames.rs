@@ -3,7 +3,7 @@
 use svc_engine_fact::RepositoryRename;
 
 use super::event::Event;
-use super::record::{Fact, Key, Place, table};
+use super::record::{Fact, NamingColumns, NaturalKey, table};
 
 table! {
     RepositoryRename in "repository_renames",
@@ -19,11 +19,11 @@ table! {
 impl Fact for RepositoryRename {
     const CONTENT: &'static [&'static str] = &[];
     const EVENT: Option<&'static Event> = None;
-    const NAMES: &'static [Place] = &[
-        Place::given_up("renames_from", "old_repo"),
-        Place::named("renames_to", "new_repo"),
+    const NAMES: &'static [NamingColumns] = &[
+        NamingColumns::given_up("renames_from", "old_repo"),
+        NamingColumns::named("renames_to", "new_repo"),
     ];
-    const KEYS: &'static [Key] = &[Key::with(
+    const KEYS: &'static [NaturalKey] = &[NaturalKey::with(
         "source_event_id",
         "repository_provider, repository_host, source_event_id",
     )];

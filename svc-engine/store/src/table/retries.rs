@@ -6,7 +6,7 @@ use svc_model::query::{RetryTool, TimelineEvent};
 
 use super::event::{Event, file_path};
 use super::record::{Fact, table};
-use crate::pack::column::{Columns, Packed};
+use crate::pack::column::{Columns, PackedColumn};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
 
@@ -22,7 +22,7 @@ table! {
     "accepted_call_id" = accepted_call_id,
     "occurred_at_us" = occurred_at,
     "captured_at_us" = captured_at,
-    "raw" = raw as Packed,
+    "raw" = raw as PackedColumn,
     derived "identity" = identity,
 }
 

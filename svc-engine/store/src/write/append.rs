@@ -158,12 +158,12 @@ pub struct Delivery {
     /// The mirrors to refresh because of the facts, or of pushes that are already stored.
     pub refreshes: Vec<RefreshRequest>,
     /// What to count besides the facts, for a delivery from a source.
-    pub counted: Option<Counted>,
+    pub counted: Option<DeliveryCounts>,
 }
 
 /// What to count for a delivery besides its facts.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct DeliveryCounts {
     /// Its source.
     pub source: CaptureSource,
     /// When it arrived.
@@ -172,7 +172,7 @@ pub struct Counted {
     pub totals: CaptureTotals,
 }
 
-impl Counted {
+impl DeliveryCounts {
     /// Returns the counts of a delivery, with nothing skipped or rejected yet.
     pub fn new(source: CaptureSource, at: Instant) -> Self {
         Self {
@@ -234,7 +234,7 @@ impl Delivery {
 pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
-    counted: Option<Counted>,
+    counted: Option<DeliveryCounts>,
 }
 
 impl PreparedDelivery {

@@ -21,19 +21,19 @@ const EVENLY_MICROSECONDS: i64 = 600 * SECOND;
 #[derive(Debug)]
 pub(crate) struct ClockCheck {
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<ClockState>,
 }
 
 /// Differences between the clock and the time that passed, in microseconds.
 #[derive(Debug, Default)]
-struct State {
+struct ClockState {
     believed: Option<i64>,
-    set: Option<Set>,
+    set: Option<ClockSetting>,
 }
 
 /// That the clock was set.
 #[derive(Clone, Copy, Debug)]
-struct Set {
+struct ClockSetting {
     difference: i64,
     /// The time that had passed when this was seen first.
     since: i64,
@@ -75,21 +75,21 @@ impl ClockCheck {
         let believed = *state.believed.get_or_insert(difference);
         if is_near(believed) {
             // Small corrections add up.
-            *state = State {
+            *state = ClockState {
                 believed: Some(difference),
                 set: None,
             };
             return Some(Ok(()));
         }
         let set = state.set.filter(|set| is_near(set.difference));
-        let set = set.unwrap_or(Set {
+        let set = set.unwrap_or(ClockSetting {
             difference,
             since: passed,
         });
         let fault = ClockFault::of_itself(difference - believed);
         if passed - set.since >= EVENLY_MICROSECONDS {
             tracing::warn!(%fault, "store.clock_believed_again");
-            *state = State {
+            *state = ClockState {
                 believed: Some(difference),
                 set: None,
             };

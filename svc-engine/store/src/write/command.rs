@@ -31,13 +31,13 @@ pub(crate) trait Work: Send {
     fn answer(self: Box<Self>, failure: Option<StoreError>);
 }
 
-struct Asked<T, F> {
+struct AnsweredWork<T, F> {
     work: F,
     result: Option<T>,
     answer: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F> Work for Asked<T, F>
+impl<T, F> Work for AnsweredWork<T, F>
 where
     T: Send,
     F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send,
@@ -108,7 +108,7 @@ pub(crate) fn working<T: Send + 'static>(
     work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> (Command, oneshot::Receiver<Result<T, StoreError>>) {
     let (answer, answered) = oneshot::channel();
-    let work = Box::new(Asked {
+    let work = Box::new(AnsweredWork {
         work,
         result: None,
         answer,

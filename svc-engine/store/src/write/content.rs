@@ -21,7 +21,7 @@ use crate::pack::content_key::{
 #[cfg(any(test, feature = "testing"))]
 use crate::pack::packing;
 use crate::pack::packing::Packed;
-use crate::pack::repetition::Ids;
+use crate::pack::repetition::CallIds;
 use crate::pack::skeleton::Skeleton;
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::{StoreError, corrupt};
@@ -80,7 +80,7 @@ impl Encoder {
         let references = References::of(&self.0, call.session_id.as_str());
         let input = references.side(&call.input_messages, &mut buffer);
         let output = references.side(&call.output_messages, &mut buffer);
-        let ids = Ids {
+        let ids = CallIds {
             session_id: call.session_id.as_str(),
             model_call_id: call.model_call_id.as_deref(),
         };

@@ -9,18 +9,18 @@ use super::redelivery;
 use crate::sql::connection::Connection;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
-use crate::table::record::{Fact, Key, Table};
+use crate::table::record::{Fact, NaturalKey, Table};
 use crate::table::row::NewRow;
 
 /// Returns whether this key applies to a row.
-fn is_of(key: &Key, table: &Table, row: &NewRow) -> bool {
+fn is_of(key: &NaturalKey, table: &Table, row: &NewRow) -> bool {
     row.given(table, key.column) == key.given
 }
 
 /// Finds the retained fact and compares it with the fact to be inserted. If given, it has
 /// another value in one column.
 fn retained(
-    key: &Key,
+    key: &NaturalKey,
     connection: &mut Connection,
     table: &'static Table,
     row: &NewRow,
@@ -121,7 +121,7 @@ impl Difference {
 pub(crate) fn counterpart(
     connection: &mut Connection,
     table: &'static Table,
-    keys: &[Key],
+    keys: &[NaturalKey],
     row: &NewRow,
     but: (&str, &Value<'static>),
 ) -> Result<Option<Difference>, StoreError> {
@@ -137,7 +137,7 @@ pub(crate) fn judge(
     connection: &mut Connection,
     differences: &mut Vec<Difference>,
     table: &'static Table,
-    keys: &[Key],
+    keys: &[NaturalKey],
     identity: &str,
     row: &NewRow,
 ) -> Result<Outcome, StoreError> {

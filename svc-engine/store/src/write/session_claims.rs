@@ -54,13 +54,13 @@ pub(crate) struct KnownSessionClaim {
 
 /// A claim to look for. Its hash equals that of the known claim.
 #[derive(Hash)]
-struct Sought<'a> {
+struct SoughtClaim<'a> {
     session_id: &'a str,
     kind: ClaimKind,
     value: &'a str,
 }
 
-impl Equivalent<KnownSessionClaim> for Sought<'_> {
+impl Equivalent<KnownSessionClaim> for SoughtClaim<'_> {
     fn equivalent(&self, known: &KnownSessionClaim) -> bool {
         self.kind == known.kind
             && self.session_id == &*known.session_id
@@ -93,7 +93,7 @@ pub(crate) fn write(
     known: &KnownSessionClaims,
 ) -> Result<Vec<KnownSessionClaim>, StoreError> {
     let is_known = |claim: &SessionClaim<'_>| {
-        let sought = Sought {
+        let sought = SoughtClaim {
             session_id: claim.session_id,
             kind: claim.kind,
             value: claim.value,

@@ -42,12 +42,12 @@ pub(crate) fn insert(
             let beside = if run_id.is_some_and(|run_id| runs.contains(run_id)) {
                 beside(connection, differences, signed, row)?
             } else {
-                Beside::Nothing
+                CounterpartOutcome::Nothing
             };
             match beside {
-                Beside::Settled(outcome) => outcomes[place] = Some(outcome),
-                Beside::Nothing => inserting.push((place, false)),
-                Beside::Differing => inserting.push((place, true)),
+                CounterpartOutcome::Settled(outcome) => outcomes[place] = Some(outcome),
+                CounterpartOutcome::Nothing => inserting.push((place, false)),
+                CounterpartOutcome::Differing => inserting.push((place, true)),
             }
         }
         let new: Vec<&NewRow> = inserting.iter().map(|(place, _)| rows[*place]).collect();
@@ -94,7 +94,7 @@ fn runs_with<'r>(
 }
 
 /// What is stored of a run beside a row: an outcome that is signed if the row is not, or the reverse.
-enum Beside {
+enum CounterpartOutcome {
     /// Nothing that matters, or the row's own key is taken.
     Nothing,
     /// One that differs, and that the row supersedes.
@@ -109,7 +109,7 @@ fn beside(
     differences: &mut Vec<Difference>,
     signed: i64,
     row: &NewRow,
-) -> Result<Beside, StoreError> {
+) -> Result<CounterpartOutcome, StoreError> {
     let (table, keys) = (CiOutcome::TABLE, CiOutcome::KEYS);
     let mut stored = |signed: i64| {
         redelivery::counterpart(
@@ -121,10 +121,10 @@ fn beside(
         )
     };
     if stored(signed)?.is_some() {
-        return Ok(Beside::Nothing);
+        return Ok(CounterpartOutcome::Nothing);
     }
     let Some(difference) = stored(1 - signed)? else {
-        return Ok(Beside::Nothing);
+        return Ok(CounterpartOutcome::Nothing);
     };
     let is_conflict = difference.is_conflict(table, CiOutcome::IDENTITY, row);
     let differs = is_conflict || difference.columns().contains(&"result");
@@ -134,9 +134,11 @@ fn beside(
         differences.push(difference);
     }
     Ok(match (signed, differs) {
-        (1, true) => Beside::Differing,
-        (_, false) => Beside::Settled(Outcome::Redelivered(fact_id)),
-        _ if is_conflict => Beside::Settled(Outcome::Conflict(Code::RepositoryIdentityConflict)),
-        _ => Beside::Settled(Outcome::Overruled(fact_id)),
+        (1, true) => CounterpartOutcome::Differing,
+        (_, false) => CounterpartOutcome::Settled(Outcome::Redelivered(fact_id)),
+        _ if is_conflict => {
+            CounterpartOutcome::Settled(Outcome::Conflict(Code::RepositoryIdentityConflict))
+        }
+        _ => CounterpartOutcome::Settled(Outcome::Overruled(fact_id)),
     })
 }

@@ -9,10 +9,10 @@ use svc_model::capture::CaptureTotals;
 
 /// These counts, shared by those who deliver and the writer.
 #[derive(Debug, Default)]
-pub(crate) struct Uncounted(Mutex<Waiting>);
+pub(crate) struct Uncounted(Mutex<WaitingCounts>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingCounts {
     totals: CaptureTotals,
     /// What the writer has taken and not yet written.
     taken: CaptureTotals,
@@ -57,7 +57,7 @@ impl Uncounted {
     }
 
     /// Adding cannot fail half-way, so a panic elsewhere does not corrupt the counts.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -143,9 +143,9 @@ impl Epoch {
 /// this value, and no value recurs, even after the database was set back: no writer continues under
 /// an epoch of a lost state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written(Vec<(i64, i64)>);
+pub struct WriterCommits(Vec<(i64, i64)>);
 
-impl Written {
+impl WriterCommits {
     /// Returns whether the store continued from an earlier state. If it was set back to before that
     /// state, some transaction is missing for good.
     pub fn follows(&self, earlier: &Self) -> bool {
@@ -158,9 +158,11 @@ impl Written {
 
 impl Snapshot<'_> {
     /// Returns how many transactions each writer has committed.
-    pub fn written(&mut self) -> Result<Written, StoreError> {
+    pub fn written(&mut self) -> Result<WriterCommits, StoreError> {
         let read = |row: &Row<'_>| Ok((row.integer(0)?, row.integer(1)?));
-        self.connection()?.all(WRITTEN, &[], read).map(Written)
+        self.connection()?
+            .all(WRITTEN, &[], read)
+            .map(WriterCommits)
     }
 }
 
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_state_follows_another_if_it_lacks_none_of_its_transactions() {
-        let state = |writers: &[(i64, i64)]| Written(writers.to_vec());
+        let state = |writers: &[(i64, i64)]| WriterCommits(writers.to_vec());
         let earlier = state(&[(3, 5), (9, 1)]);
         for later in [
             &[(3, 5), (9, 1)][..],

@@ -8,7 +8,7 @@ use svc_view::NO_COMMIT;
 
 use super::period::until_field;
 use super::{past, sessions};
-use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::layout::{Column, Field, InputKind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
 use crate::console::plot::{self, Share};
 use crate::console::text::{ago, counts, whole, words};
@@ -32,7 +32,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             label: "Status",
             name: "status",
             value: visit.given("status").unwrap_or_default(),
-            kind: Kind::One(&STATUSES),
+            kind: InputKind::One(&STATUSES),
         },
         past::field(&visit),
         until_field(&visit),

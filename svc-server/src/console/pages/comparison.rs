@@ -11,9 +11,9 @@ use svc_view::{CONSOLE, LOOK_ONCE, NOT_SHOWN, interval, known, least_difference}
 
 use super::caveat;
 use super::period::{self, Period, until_field};
-use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::layout::{Column, Field, InputKind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
-use crate::console::plot::{self, Difference, Share};
+use crate::console::plot::{self, RateDifference, Share};
 use crate::console::text::{NONE, inert, whole};
 use crate::console::visit::{Visit, invalid};
 
@@ -28,7 +28,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .map(|(_, outcomes)| &outcomes.report.rows[..]);
     let form = form(&visit, rows.unwrap_or_default());
     let shown = outcomes.and_then(|(period, outcomes)| {
-        let asked = Asked::read(&visit)?;
+        let asked = ComparisonQuery::read(&visit)?;
         Ok(html! {
             (period.describe(&outcomes.scope))
             (caveat)
@@ -48,13 +48,13 @@ async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
 }
 
 /// The models to compare, and how much worse the second may be.
-struct Asked<'v> {
+struct ComparisonQuery<'v> {
     model_a: Option<&'v str>,
     model_b: Option<&'v str>,
     margin: Option<f64>,
 }
 
-impl<'v> Asked<'v> {
+impl<'v> ComparisonQuery<'v> {
     fn read(visit: &'v Visit) -> Result<Self, Problem> {
         let (model_a, model_b) = (visit.given("model_a"), visit.given("model_b"));
         if model_a.is_some() && model_a == model_b {
@@ -85,19 +85,19 @@ fn form(visit: &Visit, rows: &[ModelRow]) -> Markup {
             label: "Model A",
             name: "model_a",
             value: visit.given("model_a").unwrap_or_default(),
-            kind: Kind::One(&choices_a),
+            kind: InputKind::One(&choices_a),
         },
         Field {
             label: "Model B",
             name: "model_b",
             value: visit.given("model_b").unwrap_or_default(),
-            kind: Kind::One(&choices_b),
+            kind: InputKind::One(&choices_b),
         },
         Field {
             label: "B may be worse by",
             name: "margin",
             value: visit.given("margin").unwrap_or_default(),
-            kind: Kind::Known(&margins),
+            kind: InputKind::Known(&margins),
         },
         period::days_field(visit),
         until_field(visit),
@@ -123,7 +123,7 @@ impl Models {
     }
 }
 
-fn shown(asked: &Asked<'_>, report: &ModelReport) -> Markup {
+fn shown(asked: &ComparisonQuery<'_>, report: &ModelReport) -> Markup {
     let (rows, why) = (&report.rows[..], report.unobservable());
     let (Some(a), Some(b)) = (asked.model_a, asked.model_b) else {
         return choose(rows);
@@ -192,9 +192,9 @@ fn rates(
 
 fn differences(compared: &Comparison, why: Option<Unobservable>) -> Markup {
     let tests = known([&compared.ci_pass_rate, &compared.attribution_rate], why);
-    let drawn: Vec<Difference> = tests
+    let drawn: Vec<RateDifference> = tests
         .clone()
-        .map(|(metric, test)| Difference {
+        .map(|(metric, test)| RateDifference {
             label: metric.to_owned(),
             at: test.difference,
             interval: test.interval(),
@@ -282,9 +282,9 @@ fn likely(compared: &Comparison, why: Option<Unobservable>) -> Markup {
 fn worse_by(tests: &ModelNonInferiority, why: Option<Unobservable>) -> Markup {
     let margin = tests.ci_pass_rate.margin;
     let tests = known([&tests.ci_pass_rate, &tests.attribution_rate], why);
-    let drawn: Vec<Difference> = tests
+    let drawn: Vec<RateDifference> = tests
         .clone()
-        .map(|(metric, test)| Difference {
+        .map(|(metric, test)| RateDifference {
             label: metric.to_owned(),
             at: test.point_estimate,
             interval: test.lower_bound().zip(test.point_estimate),

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 use svc_view::{CONSOLE, product};
 
 use super::repository;
-use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::layout::{Column, Field, InputKind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, ago, any, day, inert, line, words};
 use crate::console::visit::Visit;
@@ -79,17 +79,17 @@ fn form(visit: &Visit, known: &[String], defaults: &[(&str, String)]) -> Markup 
         kind,
     };
     let fields = [
-        field("Repository", "repo", Kind::Known(known)),
-        field("From", "captured_after", Kind::Date),
-        field("Before", "captured_before", Kind::Date),
+        field("Repository", "repo", InputKind::Known(known)),
+        field("From", "captured_after", InputKind::Date),
+        field("Before", "captured_before", InputKind::Date),
         Field {
             label: "Result",
             name: "result",
             value: result,
-            kind: Kind::One(&results),
+            kind: InputKind::One(&results),
         },
-        field("Workflow", "workflow_name", Kind::Text),
-        field("Pull request", "pr_number", Kind::Text),
+        field("Workflow", "workflow_name", InputKind::Text),
+        field("Pull request", "pr_number", InputKind::Text),
     ];
     narrowing("/console/failures", "Choose runs of CI", &fields)
 }

@@ -5,7 +5,7 @@ use svc_engine::read::Extent;
 use svc_model::problem::Problem;
 
 use super::period::until;
-use crate::console::layout::{Field, Kind};
+use crate::console::layout::{Field, InputKind};
 use crate::console::text::moment;
 use crate::console::visit::{Visit, invalid};
 
@@ -28,7 +28,7 @@ pub(super) fn field(visit: &Visit) -> Field<'_> {
         label: "Calls of",
         name: "days",
         value: visit.given("days").unwrap_or(DAYS_DEFAULT),
-        kind: Kind::One(&DAYS),
+        kind: InputKind::One(&DAYS),
     }
 }
 

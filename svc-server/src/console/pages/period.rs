@@ -7,7 +7,7 @@ use svc_model::problem::{Problem, QueryFault};
 use svc_model::reports::{ReportRequest, ReportScope};
 use svc_model::time::Instant;
 
-use crate::console::layout::{Field, Kind, narrowing};
+use crate::console::layout::{Field, InputKind, narrowing};
 use crate::console::text::{day, moment};
 use crate::console::visit::{Visit, invalid, is_date};
 
@@ -91,7 +91,7 @@ pub(super) fn days_field(visit: &Visit) -> Field<'_> {
         label: "Calls of",
         name: "days",
         value: visit.given("days").unwrap_or("31"),
-        kind: Kind::One(&DAYS),
+        kind: InputKind::One(&DAYS),
     }
 }
 
@@ -101,6 +101,6 @@ pub(super) fn until_field(visit: &Visit) -> Field<'_> {
         label: "Until the end of",
         name: "until",
         value: visit.given("until").unwrap_or_default(),
-        kind: Kind::Date,
+        kind: InputKind::Date,
     }
 }

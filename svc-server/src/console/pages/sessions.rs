@@ -11,7 +11,7 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 use svc_view::CONSOLE;
 
-use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::layout::{Column, Field, InputKind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
 use crate::console::text::{ago, inert};
 use crate::console::visit::Visit;
@@ -43,12 +43,12 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         kind,
     };
     let fields = [
-        field("From", "captured_after", Kind::Date),
-        field("Before", "captured_before", Kind::Date),
-        field("User", "user_id", Kind::Text),
-        field("Model", "model", Kind::Text),
-        field("Agent", "agent_harness", Kind::One(&agents)),
-        field("Repository", "repo", Kind::Text),
+        field("From", "captured_after", InputKind::Date),
+        field("Before", "captured_before", InputKind::Date),
+        field("User", "user_id", InputKind::Text),
+        field("Model", "model", InputKind::Text),
+        field("Agent", "agent_harness", InputKind::One(&agents)),
+        field("Repository", "repo", InputKind::Text),
     ];
     let form = narrowing("/console/sessions", "Filter the Sessions", &fields);
     let ask = visit.ask_given::<SessionsQuery>(&[]);

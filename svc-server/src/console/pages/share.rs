@@ -8,7 +8,7 @@ use svc_model::reports::{AttributionAlert, AttributionShareReport, AttributionSh
 
 use super::period::{until, until_field};
 use super::{caveat, repository};
-use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::layout::{Column, Field, InputKind, Page, Section, narrowing, note, table};
 use crate::console::plot::{self, Share};
 use crate::console::text::{counts, inert, moment, whole, words};
 use crate::console::visit::Visit;
@@ -29,7 +29,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             label: "Interval to each side",
             name: "margin",
             value: margin,
-            kind: Kind::One(&MARGINS),
+            kind: InputKind::One(&MARGINS),
         },
         until_field(&visit),
     ];

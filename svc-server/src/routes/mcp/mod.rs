@@ -27,7 +27,7 @@ use super::Routes;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Sender};
-use crate::host::{Host, Origin};
+use crate::host::{Host, PageOrigin};
 use crate::settings::McpSettings;
 use crate::{body, observe, places, problem};
 
@@ -75,7 +75,7 @@ async fn answer(
     let place = parts
         .extensions
         .remove()
-        .unwrap_or_else(places::Place::detached);
+        .unwrap_or_else(places::ConnectionPlace::detached);
     let sender = Sender::of(ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
     let mut sender = sender.confirmed(&app.engine).await;
     if let Some(caller) = sender.caller() {
@@ -178,7 +178,7 @@ fn error(status: StatusCode, code: i32, why: &str) -> Response {
 /// Returns whether a request comes from a page of the host that it names.
 fn is_of_its_host(headers: &HeaderMap) -> bool {
     let host = Host::of(headers);
-    Origin::of(headers).is_some_and(|origin| host.is_some_and(|host| origin.is_of(&host)))
+    PageOrigin::of(headers).is_some_and(|origin| host.is_some_and(|host| origin.is_of(&host)))
 }
 
 /// Returns whether a request declares its body as JSON.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use svc_mcp::Refusal;
+use svc_mcp::ToolRefusal;
 use svc_model::problem::Problem;
 
 use crate::problem::{code, message, status};
 
 /// Turns a problem into a refusal for an agent.
-pub(super) fn refusal(problem: &Problem) -> Refusal {
-    Refusal {
+pub(super) fn refusal(problem: &Problem) -> ToolRefusal {
+    ToolRefusal {
         code: code(problem).to_owned(),
         status: Some(status(problem).as_u16()),
         message: message(problem),

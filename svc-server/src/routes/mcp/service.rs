@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use svc_mcp::{Ask, Refusal, Service};
+use svc_mcp::{Ask, Service, ToolRefusal};
 use svc_model::endpoint::Selected;
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
@@ -14,7 +14,7 @@ use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::dispatch::{Exchange, Handle, check_caller};
-use crate::memory::Held;
+use crate::memory::ReservedBytes;
 use crate::reply;
 
 /// Calls the routes for one caller, as the caller would over HTTP.
@@ -24,7 +24,7 @@ pub(super) struct Asker {
     /// The span of the HTTP request, for everything that is logged.
     span: Span,
     /// The memory reserved for replies until the answer is written.
-    held: Mutex<Vec<Held>>,
+    held: Mutex<Vec<ReservedBytes>>,
 }
 
 impl Asker {
@@ -54,14 +54,14 @@ impl Asker {
 }
 
 impl<E: Handle> Ask<E> for Asker {
-    async fn ask(&self, request: E::Request) -> Result<Bytes, Refusal> {
+    async fn ask(&self, request: E::Request) -> Result<Bytes, ToolRefusal> {
         let answer = self.put::<E>(request).instrument(self.span.clone());
         answer.await.map_err(|problem| refusal(&problem))
     }
 }
 
 impl Service for Asker {
-    async fn authority(&self) -> Result<Authority, Refusal> {
+    async fn authority(&self) -> Result<Authority, ToolRefusal> {
         Ok(self.caller.authority)
     }
 

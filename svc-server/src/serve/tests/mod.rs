@@ -51,7 +51,7 @@ fn patient() -> Limits {
 
 struct Server {
     runtime: Runtime,
-    running: Option<Running>,
+    running: Option<RunningServer>,
     address: SocketAddr,
     _folder: TempDir,
 }

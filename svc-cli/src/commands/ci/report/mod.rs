@@ -21,7 +21,7 @@ use svc_model::problem::Code;
 use self::environment::Environment;
 use self::flags::Flags;
 use self::outcome::outcome;
-use crate::commands::sending::Kept;
+use crate::commands::sending::ServiceOutbox;
 use crate::commands::{revision, service};
 use crate::credentials::Role;
 use crate::error::CommandError;
@@ -52,7 +52,7 @@ pub(crate) struct Report {
 
 /// A report, for programs.
 #[derive(Debug, Serialize)]
-struct Reported {
+struct ReportResult {
     delivered: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     fact_id: Option<FactId>,
@@ -79,7 +79,7 @@ struct Failure {
 }
 
 /// Why a report was not delivered.
-struct Undelivered {
+struct UndeliveredReport {
     error: CommandError,
     /// Whether the failure has nothing to do with the report itself, so that it may be delivered
     /// later.
@@ -109,7 +109,7 @@ impl Report {
                         "{set_aside} kept deliveries were not sent but set aside: svc outbox status"
                     ));
                 }
-                let reported = Reported::of(&request, Some(&receipt), None);
+                let reported = ReportResult::of(&request, Some(&receipt), None);
                 if let Some(stored) = &receipt.stored_result {
                     output.warning(&format!(
                         "this run is already stored with the result {stored}, which stands; to \
@@ -130,7 +130,7 @@ impl Report {
                     Some(kept) => Some(kept),
                     None => None,
                 };
-                let mut reported = Reported::of(&request, None, Some(&error));
+                let mut reported = ReportResult::of(&request, None, Some(&error));
                 match &kept {
                     Some(Ok(_)) => {
                         reported.kept = Some(true);
@@ -159,15 +159,15 @@ impl Report {
     }
 
     fn keep(&self, request: &VendorCIRequest) -> Result<KeptReport, CommandError> {
-        let kept = Kept::of(&self.service)?;
+        let kept = ServiceOutbox::of(&self.service)?;
         let id = kept.keep(request.clone())?;
         Ok(KeptReport { kept, id })
     }
 
-    fn send(&self, request: &VendorCIRequest) -> Result<IngestResult, Undelivered> {
+    fn send(&self, request: &VendorCIRequest) -> Result<IngestResult, UndeliveredReport> {
         let client = service::client_for(&self.service, Role::Capture).map_err(|error| {
             let no_token = error.code() == "no_token";
-            Undelivered {
+            UndeliveredReport {
                 error,
                 out_of_reach: no_token,
                 no_token,
@@ -193,7 +193,7 @@ impl Report {
                 }
             })
         });
-        sent.map_err(|error| Undelivered {
+        sent.map_err(|error| UndeliveredReport {
             error,
             out_of_reach,
             no_token: false,
@@ -203,7 +203,7 @@ impl Report {
 
 /// A report on disk.
 struct KeptReport {
-    kept: Kept,
+    kept: ServiceOutbox,
     id: DeliveryId,
 }
 
@@ -230,7 +230,7 @@ impl KeptReport {
     }
 }
 
-impl Reported {
+impl ReportResult {
     fn of(
         request: &VendorCIRequest,
         receipt: Option<&IngestResult>,
@@ -254,8 +254,8 @@ impl Reported {
     }
 }
 
-fn render(reported: &Reported) -> String {
-    let Reported {
+fn render(reported: &ReportResult) -> String {
+    let ReportResult {
         provider, result, ..
     } = reported;
     let run = escape(&reported.run_id);
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_report_is_one_line() {
-        let reported = |stored| Reported {
+        let reported = |stored| ReportResult {
             delivered: true,
             fact_id: Some(FactId::new(Uuid::from_u128(1))),
             stored: Some(stored),

@@ -12,7 +12,7 @@ use svc_model::repository::{
 
 use super::environment::Environment;
 use super::flags::Flags;
-use super::system::{Field, RunDetails, Scope, System};
+use super::system::{Field, RunDetails, RunScope, System};
 use crate::error::CommandError;
 
 /// Returns the outcome.
@@ -26,12 +26,12 @@ pub(super) fn outcome(
 ) -> Result<VendorCIRequest, CommandError> {
     let system = system(flags, environment)?;
     let scope = if flags.whole_run {
-        Scope::Run
+        RunScope::Run
     } else {
-        Scope::Job
+        RunScope::Job
     };
     let details = system.read(environment, scope).completed(environment);
-    let mut fields = Fields {
+    let mut fields = RunFields {
         details: &details,
         mistakes: Vec::new(),
     };
@@ -124,7 +124,7 @@ fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandErr
 }
 
 /// Reads fields and collects errors.
-struct Fields<'d> {
+struct RunFields<'d> {
     details: &'d RunDetails,
     mistakes: Vec<String>,
 }
@@ -147,7 +147,7 @@ const fn shown(field: Field) -> (&'static str, &'static str) {
     }
 }
 
-impl Fields<'_> {
+impl RunFields<'_> {
     fn missing(&mut self, field: Field) {
         let (what, flag) = shown(field);
         let looked_at = match self.details.of(field).looked_at {

@@ -2,14 +2,14 @@
 
 /// A clone URL without any credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CloneUrl {
+pub(super) struct RepositoryUrl {
     /// The host, without the port.
     pub(super) host: String,
     /// The path, without slashes at its ends and without `.git`: `owner/name`, or longer.
     pub(super) path: String,
 }
 
-impl CloneUrl {
+impl RepositoryUrl {
     /// Parses `scheme://user@host:port/path` or `user@host:path`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (authority, path) = match text.split_once("://") {
@@ -67,11 +67,11 @@ mod tests {
                 "group/sub/shop",
             ),
         ] {
-            let expected = CloneUrl {
+            let expected = RepositoryUrl {
                 host: host.to_owned(),
                 path: path.to_owned(),
             };
-            assert_eq!(CloneUrl::parse(text), Some(expected), "{text}");
+            assert_eq!(RepositoryUrl::parse(text), Some(expected), "{text}");
         }
         for wrong in [
             "",
@@ -81,7 +81,7 @@ mod tests {
             "https://host",
             "https:///a/b",
         ] {
-            assert_eq!(CloneUrl::parse(wrong), None, "{wrong}");
+            assert_eq!(RepositoryUrl::parse(wrong), None, "{wrong}");
         }
     }
 

@@ -36,7 +36,7 @@ const EVE: Author = author("eve", AgentHarness::Pi, "qwen3-coder", "vllm");
 
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ChangeFate {
     /// Its pull request was merged with a merge commit.
     Merged,
     /// It became one commit.
@@ -75,7 +75,7 @@ pub(super) struct Change {
     pub(super) code: &'static str,
     pub(super) tests: &'static str,
     pub(super) author: Author,
-    pub(super) way: Way,
+    pub(super) way: ChangeFate,
     pub(super) oddity: Oddity,
 }
 
@@ -119,7 +119,7 @@ impl Change {
     /// Returns the path of the code on the main branch.
     pub(super) fn merged_path(&self) -> String {
         match self.way {
-            Way::SquashedElsewhere => format!("orders/outgoing/{}.py", self.name),
+            ChangeFate::SquashedElsewhere => format!("orders/outgoing/{}.py", self.name),
             _ => self.code_path(),
         }
     }

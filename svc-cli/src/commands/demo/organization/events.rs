@@ -7,7 +7,7 @@ use svc_model::ingest::event::{
 };
 
 use super::Timeline;
-use super::change::{CHANGES, Change, Oddity, Way};
+use super::change::{CHANGES, Change, ChangeFate, Oddity};
 use super::repository::session_id;
 use super::sessions::{CODE, TESTS, hasty, write_id};
 
@@ -87,7 +87,7 @@ fn left(change: &Change, kind: &str) -> EventKind {
         change.code
     };
     let observed = match (kind, change.way) {
-        (_, Way::Abandoned) => String::new(),
+        (_, ChangeFate::Abandoned) => String::new(),
         (TESTS, _) => change.tests.to_owned(),
         _ => change.committed(),
     };

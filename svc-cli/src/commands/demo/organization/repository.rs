@@ -12,7 +12,7 @@ use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::Timeline;
-use super::change::{CHANGES, Change, Oddity, Way};
+use super::change::{CHANGES, Change, ChangeFate, Oddity};
 use crate::error::CommandError;
 
 /// The commits of the repository.
@@ -38,7 +38,7 @@ pub(super) struct ChangeCommits {
 
 /// The numbers under which git's importer knows the commits of a change.
 #[derive(Clone, Copy, Debug)]
-struct Marks {
+struct ImportMarks {
     code: usize,
     tests: usize,
     merge: Option<(usize, usize)>,
@@ -124,9 +124,9 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
     );
     stream.file("orders/__init__.py", "\"\"\"Orders.\"\"\"\n");
     let mut main = base;
-    let mut marks: Vec<Option<Marks>> = Vec::new();
+    let mut marks: Vec<Option<ImportMarks>> = Vec::new();
     for (number, change) in CHANGES.iter().enumerate() {
-        if change.way == Way::Abandoned {
+        if change.way == ChangeFate::Abandoned {
             marks.push(None);
             continue;
         }
@@ -156,7 +156,7 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
             noted += 2;
             Some(stream.notes((user, at(27)), &notes))
         };
-        marks.push(Some(Marks {
+        marks.push(Some(ImportMarks {
             code,
             tests,
             merge: merge.map(|merge| (before, merge)),
@@ -191,9 +191,11 @@ fn merge(
     let signed = (change.author.user, at);
     let title = format!("{} (#{})", change.title, super::pr_number(number));
     let end = match change.way {
-        Way::Merged => stream.commit("main", signed, &title, &[main, tests]),
-        Way::Squashed | Way::SquashedElsewhere => stream.commit("main", signed, &title, &[main]),
-        Way::Rebased => {
+        ChangeFate::Merged => stream.commit("main", signed, &title, &[main, tests]),
+        ChangeFate::Squashed | ChangeFate::SquashedElsewhere => {
+            stream.commit("main", signed, &title, &[main])
+        }
+        ChangeFate::Rebased => {
             let code = stream.commit("main", signed, change.title, &[main]);
             stream.file(&change.code_path(), &change.committed());
             let message = format!("Test {}", change.name);
@@ -201,7 +203,7 @@ fn merge(
             stream.file(&change.tests_path(), change.tests);
             return Some(tests);
         }
-        Way::Open | Way::Abandoned => return None,
+        ChangeFate::Open | ChangeFate::Abandoned => return None,
     };
     stream.file(&change.merged_path(), &change.committed());
     stream.file(&change.tests_path(), change.tests);

@@ -8,10 +8,10 @@ use super::said::Said;
 use super::{delivery, kind, scalar, segments, session, user};
 use crate::Receipt;
 use crate::gateway::call_id::{aliases, derived_id, further_id};
-use crate::gateway::{Captured, GatewayError, Notes, redact};
+use crate::gateway::{Captured, GatewayError, PayloadNotes, redact};
 use crate::messages::Normaliser;
 use crate::messages::identity::name;
-use crate::redaction::Counts;
+use crate::redaction::RedactionCounts;
 
 /// Turns a delivery of LiteLLM into an inference call. Its messages take their memory from
 /// `memory`.
@@ -19,7 +19,7 @@ pub(super) fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
     memory: &NodeBudget,
-) -> Result<(Captured, Notes), GatewayError> {
+) -> Result<(Captured, PayloadNotes), GatewayError> {
     let payload = request
         .payload
         .as_object()
@@ -30,7 +30,7 @@ pub(super) fn capture(
             reason,
             model_call_id,
         };
-        Ok((skipped, Notes::default()))
+        Ok((skipped, PayloadNotes::default()))
     };
     if !kind::is_inference(payload) {
         return skipped(SkipReason::NotAnInferenceCall);
@@ -116,10 +116,12 @@ pub(super) fn capture(
             segments,
         },
     };
-    let redactions = receipt.redactor().map_or_else(Counts::default, |redactor| {
-        redact::redact(&mut call, &normaliser.origins, redactor)
-    });
-    let notes = Notes {
+    let redactions = receipt
+        .redactor()
+        .map_or_else(RedactionCounts::default, |redactor| {
+            redact::redact(&mut call, &normaliser.origins, redactor)
+        });
+    let notes = PayloadNotes {
         degradation: normaliser.degradation,
         redactions,
     };
@@ -231,7 +233,7 @@ mod tests {
             call.output_messages[0].finish_reason,
             Some("tool_calls".into())
         );
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, PayloadNotes::default());
     }
 
     #[test]
@@ -250,7 +252,7 @@ mod tests {
             (Vec::new(), Vec::new())
         );
         assert!(call.call_aliases.is_empty());
-        assert_eq!(notes, Notes::default());
+        assert_eq!(notes, PayloadNotes::default());
     }
 
     #[test]
@@ -302,7 +304,7 @@ mod tests {
                 reason: SkipReason::NoSession,
                 model_call_id,
             };
-            let expected = Ok((skipped, Notes::default()));
+            let expected = Ok((skipped, PayloadNotes::default()));
             assert_eq!(
                 deliver(request(json(payload)), Redaction::On),
                 expected,
@@ -447,7 +449,7 @@ mod tests {
             panic!("there is a session")
         };
         assert_eq!(call.raw.payload, payload);
-        assert_eq!(notes.redactions, Counts::default());
+        assert_eq!(notes.redactions, RedactionCounts::default());
         assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
     }
 
@@ -457,7 +459,7 @@ mod tests {
             (Captured::Call(call), notes) => {
                 assert_eq!(
                     notes.redactions,
-                    Counts::default(),
+                    RedactionCounts::default(),
                     "it contains no credential"
                 );
                 format!(

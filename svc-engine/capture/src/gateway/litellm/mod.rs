@@ -14,7 +14,7 @@ use svc_model::ingest::{Capture, GatewayIngestRequest};
 use svc_model::json::{NodeBudget, Object};
 use svc_model::time::Instant;
 
-use super::{Adapter, Captured, GatewayError, Notes};
+use super::{Adapter, Captured, GatewayError, PayloadNotes};
 use crate::Receipt;
 
 /// LiteLLM, and programs that describe their calls as it does.
@@ -27,7 +27,7 @@ impl Adapter for LiteLlm {
         request: GatewayIngestRequest,
         receipt: Receipt<'_>,
         memory: &NodeBudget,
-    ) -> Result<(Captured, Notes), GatewayError> {
+    ) -> Result<(Captured, PayloadNotes), GatewayError> {
         call::capture(request, receipt, memory)
     }
 

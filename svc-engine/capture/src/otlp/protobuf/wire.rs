@@ -7,13 +7,13 @@ const GROUP_DEPTH_MAX: usize = 100;
 
 /// One field of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'m> {
+pub(super) struct WireField<'m> {
     pub(super) number: u32,
-    content: Content<'m>,
+    content: FieldContent<'m>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Content<'m> {
+enum FieldContent<'m> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'m [u8]),
@@ -22,17 +22,17 @@ enum Content<'m> {
     Fixed32(u32),
 }
 
-impl<'m> Field<'m> {
+impl<'m> WireField<'m> {
     pub(super) fn bytes(&self) -> Result<&'m [u8], LogsError> {
         match self.content {
-            Content::Bytes(bytes) => Ok(bytes),
+            FieldContent::Bytes(bytes) => Ok(bytes),
             _ => Err(LogsError::Malformed),
         }
     }
 
     pub(super) fn varint(&self) -> Result<u64, LogsError> {
         match self.content {
-            Content::Varint(value) => Ok(value),
+            FieldContent::Varint(value) => Ok(value),
             _ => Err(LogsError::Malformed),
         }
     }
@@ -49,38 +49,38 @@ impl<'m> Field<'m> {
 
     pub(super) fn fixed_64(&self) -> Result<u64, LogsError> {
         match self.content {
-            Content::Fixed64(value) => Ok(value),
+            FieldContent::Fixed64(value) => Ok(value),
             _ => Err(LogsError::Malformed),
         }
     }
 
     pub(super) fn fixed_32(&self) -> Result<u32, LogsError> {
         match self.content {
-            Content::Fixed32(value) => Ok(value),
+            FieldContent::Fixed32(value) => Ok(value),
             _ => Err(LogsError::Malformed),
         }
     }
 }
 
 /// Returns the fields of a message. No field follows an error.
-pub(super) fn fields(message: &[u8]) -> Fields<'_> {
-    Fields { rest: message }
+pub(super) fn fields(message: &[u8]) -> WireFields<'_> {
+    WireFields { rest: message }
 }
 
-pub(super) struct Fields<'m> {
+pub(super) struct WireFields<'m> {
     rest: &'m [u8],
 }
 
-impl<'m> Iterator for Fields<'m> {
-    type Item = Result<Field<'m>, LogsError>;
+impl<'m> Iterator for WireFields<'m> {
+    type Item = Result<WireField<'m>, LogsError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
         }
         let field = self.field(GROUP_DEPTH_MAX).and_then(|field| match field {
-            Read::Field(field) => Some(field),
-            Read::EndOfGroup(_) => None,
+            FieldOrEnd::Field(field) => Some(field),
+            FieldOrEnd::EndOfGroup(_) => None,
         });
         if field.is_none() {
             self.rest = &[];
@@ -89,44 +89,44 @@ impl<'m> Iterator for Fields<'m> {
     }
 }
 
-enum Read<'m> {
-    Field(Field<'m>),
+enum FieldOrEnd<'m> {
+    Field(WireField<'m>),
     EndOfGroup(u32),
 }
 
-impl<'m> Fields<'m> {
+impl<'m> WireFields<'m> {
     /// Reads a field; `None` if the bytes are invalid.
-    fn field(&mut self, depth: usize) -> Option<Read<'m>> {
+    fn field(&mut self, depth: usize) -> Option<FieldOrEnd<'m>> {
         let key = u32::try_from(self.varint()?).ok()?;
         let number = key >> 3;
         if number == 0 {
             return None;
         }
         let content = match key & 7 {
-            0 => Content::Varint(self.varint()?),
-            1 => Content::Fixed64(u64::from_le_bytes(self.chunk()?)),
+            0 => FieldContent::Varint(self.varint()?),
+            1 => FieldContent::Fixed64(u64::from_le_bytes(self.chunk()?)),
             2 => {
                 let length = usize::try_from(self.varint()?).ok()?;
                 let (bytes, rest) = self.rest.split_at_checked(length)?;
                 self.rest = rest;
-                Content::Bytes(bytes)
+                FieldContent::Bytes(bytes)
             }
             3 => {
                 self.group(number, depth)?;
-                Content::Group
+                FieldContent::Group
             }
-            4 => return Some(Read::EndOfGroup(number)),
-            5 => Content::Fixed32(u32::from_le_bytes(self.chunk()?)),
+            4 => return Some(FieldOrEnd::EndOfGroup(number)),
+            5 => FieldContent::Fixed32(u32::from_le_bytes(self.chunk()?)),
             _ => return None,
         };
-        Some(Read::Field(Field { number, content }))
+        Some(FieldOrEnd::Field(WireField { number, content }))
     }
 
     /// Skips a group to its end.
     fn group(&mut self, number: u32, depth: usize) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         loop {
-            if let Read::EndOfGroup(ended) = self.field(depth)? {
+            if let FieldOrEnd::EndOfGroup(ended) = self.field(depth)? {
                 return (ended == number).then_some(());
             }
         }
@@ -160,7 +160,7 @@ impl<'m> Fields<'m> {
 mod tests {
     use super::*;
 
-    fn read(message: &[u8]) -> Result<Vec<Field<'_>>, LogsError> {
+    fn read(message: &[u8]) -> Result<Vec<WireField<'_>>, LogsError> {
         fields(message).collect()
     }
 

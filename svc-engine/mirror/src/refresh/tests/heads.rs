@@ -5,7 +5,7 @@ use svc_engine_fact::testing::builders::merge;
 
 use super::*;
 use crate::bare::Mirror;
-use crate::heads::{Asked, Heads, HeadsError};
+use crate::heads::{HeadCounts, Heads, HeadsError};
 use crate::testing::git::git;
 
 impl Service {
@@ -31,7 +31,7 @@ impl Service {
         &self,
         merges: &[PullRequestMerge],
         deadline: Deadline,
-    ) -> (Asked, Result<(), HeadsError>) {
+    ) -> (HeadCounts, Result<(), HeadsError>) {
         let Refresher {
             config,
             folder,
@@ -44,7 +44,7 @@ impl Service {
         let lock = folder.lock(&lifetime, &allowance).unwrap();
         let mirror = Mirror::at(git, self.mirror());
         let heads = Heads::of(&mirror.path);
-        let mut asked = Asked::default();
+        let mut asked = HeadCounts::default();
         let done = heads.fetch(&mirror, merges, &remote, &lock, &allowance, &mut asked);
         (asked, done)
     }
@@ -260,5 +260,5 @@ fn a_head_that_arrived_before_its_fetch_was_killed_is_kept_and_reported() {
     assert_eq!(git(&service.mirror(), &name, ""), unshown);
     let (again, done) = service.ask(&merges, minute());
     done.unwrap();
-    assert_eq!(again, Asked::default(), "it is reported once");
+    assert_eq!(again, HeadCounts::default(), "it is reported once");
 }

@@ -8,9 +8,9 @@ use svc_model::id::{FactId, OrgId};
 use uuid::Uuid;
 
 use super::apply::{erase_within, log_alone};
-use super::plan::{ErasurePlan, Reached};
-use super::select::{Call, Other, unerased_of};
-use super::{Erased, ErasureOrder};
+use super::plan::{ErasurePlan, StoreProgress};
+use super::select::{ErasedCall, OtherFact, unerased_of};
+use super::{ErasedContent, ErasureOrder};
 use crate::read::organizations::organizations;
 use crate::sql::connection::Connection;
 use crate::sql::error::{StoreError, corrupt};
@@ -24,13 +24,13 @@ const LOGGED: &str = "SELECT /* every row */ erasure_id, CAST(COUNT(*) AS BIGINT
 
 /// The erasures of all organizations of a store.
 #[derive(Debug, Default)]
-pub struct KeptErasures(Vec<OfOrganization>);
+pub struct KeptErasures(Vec<OrganizationErasures>);
 
 #[derive(Debug)]
-struct OfOrganization {
+struct OrganizationErasures {
     org_id: OrgId,
     /// The rows of the log, oldest first, and what was erased.
-    orders: Vec<(ErasureOrder, Erased)>,
+    orders: Vec<(ErasureOrder, ErasedContent)>,
     /// The index in `orders` of the row that erased a fact.
     facts: BTreeMap<(FactTable, FactId), usize>,
 }
@@ -52,7 +52,7 @@ impl KeptErasures {
     /// If the store cannot be read.
     pub fn of(url: &DatabaseUrl, deadline: &Deadline) -> Result<Self, StoreError> {
         let organizations = organizations(url, deadline)?.into_iter();
-        let kept = organizations.map(|org_id| OfOrganization::read(url, org_id, deadline));
+        let kept = organizations.map(|org_id| OrganizationErasures::read(url, org_id, deadline));
         Ok(Self(kept.collect::<Result<_, StoreError>>()?))
     }
 
@@ -81,7 +81,7 @@ impl KeptErasures {
     }
 }
 
-impl OfOrganization {
+impl OrganizationErasures {
     fn read(url: &DatabaseUrl, org_id: OrgId, deadline: &Deadline) -> Result<Self, StoreError> {
         let ledger = Ledger::open(url, org_id.clone())?;
         let mut snapshot = ledger.snapshot_until(deadline)?;
@@ -124,10 +124,10 @@ impl OfOrganization {
         erased: &mut ErasedAgain,
     ) -> Result<(), StoreError> {
         let selected = unerased_of(connection, &self.org_id, &self.facts)?;
-        let reached = Reached::read(connection)?;
+        let reached = StoreProgress::read(connection)?;
         // One plan for all of them, because a plan reads every call.
         let mut plan = ErasurePlan::new(connection, selected, reached)?;
-        let mut of_orders: Vec<(Vec<Call>, Vec<Other>)> = Vec::new();
+        let mut of_orders: Vec<(Vec<ErasedCall>, Vec<OtherFact>)> = Vec::new();
         of_orders.resize_with(self.orders.len(), Default::default);
         let (calls, others) = plan.take();
         for call in calls {

@@ -9,8 +9,8 @@ use svc_model::id::{FactId, OrgId, SessionId, UserId};
 
 use super::log::COLUMNS;
 use super::plan::{ERASURES, ErasurePlan, needs_of};
-use super::select::{Call, Other, Selected, emptying};
-use super::{Erased, ErasureOrder, ErasureSubject};
+use super::select::{ErasedCall, OtherFact, SelectedFacts, emptying};
+use super::{ErasedContent, ErasureOrder, ErasureSubject};
 use crate::pack::id_list::write_ids;
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::{StoreError, corrupt};
@@ -61,17 +61,20 @@ const MARK: Insert = Insert {
 
 /// The facts of one transaction.
 enum Batch<'p> {
-    Calls(&'p [Call]),
-    Others(&'p [Other]),
+    Calls(&'p [ErasedCall]),
+    Others(&'p [OtherFact]),
 }
 
-fn batches<'p>(calls: &'p [Call], others: &'p [Other]) -> impl Iterator<Item = Batch<'p>> {
+fn batches<'p>(
+    calls: &'p [ErasedCall],
+    others: &'p [OtherFact],
+) -> impl Iterator<Item = Batch<'p>> {
     let calls = calls.chunks(FACTS_AT_ONCE).map(Batch::Calls);
     calls.chain(others.chunks(FACTS_AT_ONCE).map(Batch::Others))
 }
 
 /// A fact to mark: its kind, its id, the index of its Session, and how many bytes it had.
-type Marked = (FactTable, FactId, u32, u64);
+type FactMark = (FactTable, FactId, u32, u64);
 
 impl Ledger {
     /// Erases what is planned, in transactions of bounded size, each with its own row in the log.
@@ -87,9 +90,9 @@ impl Ledger {
         mut plan: ErasurePlan,
         order: &ErasureOrder,
         deadline: &Deadline,
-        progress: &mut dyn FnMut(&Erased),
-    ) -> Result<Erased, StoreError> {
-        let mut erased = Erased::default();
+        progress: &mut dyn FnMut(&ErasedContent),
+    ) -> Result<ErasedContent, StoreError> {
+        let mut erased = ErasedContent::default();
         if plan.is_empty() {
             return Ok(erased);
         }
@@ -138,10 +141,10 @@ pub(crate) fn erase_within(
     connection: &mut Connection,
     org_id: &OrgId,
     plan: &mut ErasurePlan,
-    (calls, others): (&[Call], &[Other]),
-    (order, before): (&ErasureOrder, &Erased),
-) -> Result<Erased, StoreError> {
-    let mut erased = Erased::default();
+    (calls, others): (&[ErasedCall], &[OtherFact]),
+    (order, before): (&ErasureOrder, &ErasedContent),
+) -> Result<ErasedContent, StoreError> {
+    let mut erased = ErasedContent::default();
     for batch in batches(calls, others) {
         let written = transaction::within(connection, org_id, Moments::default(), |transaction| {
             erase(transaction, plan, &batch, order, Some(before))
@@ -158,7 +161,7 @@ pub(crate) fn log_alone(
     connection: &mut Connection,
     org_id: &OrgId,
     order: &ErasureOrder,
-    before: &Erased,
+    before: &ErasedContent,
 ) -> Result<(), StoreError> {
     let logged = transaction::within(connection, org_id, Moments::default(), |transaction| {
         append(transaction, order, before)
@@ -167,17 +170,17 @@ pub(crate) fn log_alone(
 }
 
 /// How many of the erased calls needed each content.
-type Released = HashMap<i64, u32>;
+type ContentUses = HashMap<i64, u32>;
 
 impl ErasurePlan {
     /// Takes the facts to erase.
-    pub(crate) fn take(&mut self) -> (Vec<Call>, Vec<Other>) {
-        let Selected { calls, others, .. } = &mut self.selected;
+    pub(crate) fn take(&mut self) -> (Vec<ErasedCall>, Vec<OtherFact>) {
+        let SelectedFacts { calls, others, .. } = &mut self.selected;
         (std::mem::take(calls), std::mem::take(others))
     }
 
     /// Notes that a transaction of this plan was carried out.
-    fn settle(&mut self, released: Released) {
+    fn settle(&mut self, released: ContentUses) {
         self.erasures += 1;
         for (content_id, count) in released {
             if let Some(references) = self.references.get_mut(&content_id) {
@@ -192,8 +195,8 @@ fn erase(
     plan: &mut ErasurePlan,
     batch: &Batch<'_>,
     order: &ErasureOrder,
-    before: Option<&Erased>,
-) -> Result<(Erased, Released), StoreError> {
+    before: Option<&ErasedContent>,
+) -> Result<(ErasedContent, ContentUses), StoreError> {
     transaction.keep_others_out()?;
     let connection = &mut *transaction.connection;
     let erasures = connection.first(ERASURES, &[], |row| row.integer(0))?;
@@ -202,8 +205,8 @@ fn erase(
     }
     plan.catch_up(connection)?;
     connection.execute(COUNT_ERASURE, &[])?;
-    let mut erased = Erased::default();
-    let mut released = Released::new();
+    let mut erased = ErasedContent::default();
+    let mut released = ContentUses::new();
     let marked = match batch {
         Batch::Calls(calls) => erase_calls(transaction, plan, calls, &mut erased, &mut released)?,
         Batch::Others(others) => erase_others(transaction, others, &mut erased)?,
@@ -220,10 +223,10 @@ fn erase(
 fn erase_calls(
     transaction: &mut Transaction<'_>,
     plan: &ErasurePlan,
-    calls: &[Call],
-    erased: &mut Erased,
-    released: &mut Released,
-) -> Result<Vec<Marked>, StoreError> {
+    calls: &[ErasedCall],
+    erased: &mut ErasedContent,
+    released: &mut ContentUses,
+) -> Result<Vec<FactMark>, StoreError> {
     let connection = &mut *transaction.connection;
     for contents in needs_of(connection, calls)?.into_values() {
         for content_id in contents {
@@ -268,9 +271,9 @@ fn erase_calls(
 /// Empties facts of other kinds.
 fn erase_others(
     transaction: &mut Transaction<'_>,
-    others: &[Other],
-    erased: &mut Erased,
-) -> Result<Vec<Marked>, StoreError> {
+    others: &[OtherFact],
+    erased: &mut ErasedContent,
+) -> Result<Vec<FactMark>, StoreError> {
     let mut of_kind: BTreeMap<FactTable, Vec<Value<'static>>> = BTreeMap::new();
     for other in others {
         of_kind.entry(other.kind).or_default().push(other.id.into());
@@ -285,7 +288,7 @@ fn erase_others(
         let connection = &mut *transaction.connection;
         connection.lookup(&lookup, &values, ids, |_| Ok(()))?;
     }
-    let marked = |other: &Other| (other.kind, other.id, other.session, other.bytes);
+    let marked = |other: &OtherFact| (other.kind, other.id, other.session, other.bytes);
     Ok(others.iter().map(marked).collect())
 }
 
@@ -293,7 +296,7 @@ fn erase_others(
 fn append(
     transaction: &mut Transaction<'_>,
     order: &ErasureOrder,
-    erased: &Erased,
+    erased: &ErasedContent,
 ) -> Result<u64, StoreError> {
     let (session_id, user_id, older_than) = match &order.subject {
         ErasureSubject::Session(session_id) => (Some(session_id), None, None),
@@ -331,7 +334,7 @@ fn append(
 fn mark(
     transaction: &mut Transaction<'_>,
     plan: &ErasurePlan,
-    marked: &[Marked],
+    marked: &[FactMark],
     order: &ErasureOrder,
     revision: u64,
 ) -> Result<(), StoreError> {

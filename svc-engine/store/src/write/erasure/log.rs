@@ -7,7 +7,7 @@ use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::time::Instant;
 
-use super::{Erased, ErasedFacts, ErasureSubject};
+use super::{ErasedContent, ErasedFacts, ErasureSubject};
 use crate::pack::column::Columns;
 use crate::read::snapshot::Snapshot;
 use crate::sql::connection::Lookup;
@@ -25,7 +25,7 @@ pub struct ErasureRow {
     /// Which facts the erasure covers.
     pub subject: ErasureSubject,
     /// What was erased.
-    pub erased: Erased,
+    pub erased: ErasedContent,
     /// The reason.
     pub reason: String,
     /// When it was erased.
@@ -84,7 +84,7 @@ fn read(row: &Row<'_>) -> Result<ErasureRow, StoreError> {
     for kind in kind::with_content() {
         facts.count(kind, count()?);
     }
-    let erased = Erased {
+    let erased = ErasedContent {
         facts,
         contents: count()?,
         stored_bytes: count()?,

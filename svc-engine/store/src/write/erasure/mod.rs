@@ -117,7 +117,7 @@ pub struct ErasureForecast {
 
 /// What was erased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Erased {
+pub struct ErasedContent {
     /// The facts whose content was erased.
     pub facts: ErasedFacts,
     /// The distinct messages and pieces of payloads that were deleted.
@@ -126,7 +126,7 @@ pub struct Erased {
     pub stored_bytes: u64,
 }
 
-impl Erased {
+impl ErasedContent {
     /// Adds the counts of another erasure.
     pub fn add(&mut self, other: &Self) {
         self.facts.add(&other.facts);

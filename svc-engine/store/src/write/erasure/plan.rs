@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use svc_engine_fact::deadline::Deadline;
 use svc_model::facts::FactTable;
 
-use super::select::Selected;
+use super::select::SelectedFacts;
 use super::{ErasedFacts, ErasureForecast, ErasureSubject};
 use crate::pack::id_list;
 use crate::sql::connection::{Connection, Lookup, Sql};
@@ -59,7 +59,7 @@ const KEEP_OUT: Sql = Sql {
 /// The facts to erase, and which of their contents nothing else needs.
 #[derive(Debug)]
 pub struct ErasurePlan {
-    pub(crate) selected: Selected,
+    pub(crate) selected: SelectedFacts,
     /// How many of the calls that are still to be erased need each content.
     pub(crate) references: HashMap<i64, u32>,
     /// The contents that other calls need.
@@ -74,15 +74,15 @@ pub struct ErasurePlan {
 }
 
 /// The contents that each call needs, without duplicates.
-pub(crate) type Needs = HashMap<i64, Vec<i64>>;
+pub(crate) type ContentNeeds = HashMap<i64, Vec<i64>>;
 
 /// Returns the contents that calls need, by the number of the call.
 pub(crate) fn needs_of(
     connection: &mut Connection,
-    calls: &[super::select::Call],
-) -> Result<Needs, StoreError> {
+    calls: &[super::select::ErasedCall],
+) -> Result<ContentNeeds, StoreError> {
     let keys: Vec<Value<'_>> = calls.iter().map(|call| call.id.into()).collect();
-    let mut needs = Needs::with_capacity(calls.len());
+    let mut needs = ContentNeeds::with_capacity(calls.len());
     connection.lookup(&CALLS_OF, &[], &keys, |row| {
         let mut contents = id_list::read_ids(&row.blob(1)?)?;
         contents.extend(id_list::read_ids(&row.blob(2)?)?);
@@ -104,14 +104,14 @@ pub(crate) fn needs_of(
 
 /// How far a store had come when others were kept from writing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reached {
+pub(crate) struct StoreProgress {
     /// The number of the last call.
     seen: i64,
     /// How often content had been erased.
     erasures: i64,
 }
 
-impl Reached {
+impl StoreProgress {
     /// Reads it. Nobody else may write meanwhile.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self, StoreError> {
         let mut number = |sql| {
@@ -140,8 +140,8 @@ impl ErasurePlan {
     /// Plans to erase the facts that the connection's transaction selected, without a forecast.
     pub(crate) fn new(
         connection: &mut Connection,
-        selected: Selected,
-        Reached { seen, erasures }: Reached,
+        selected: SelectedFacts,
+        StoreProgress { seen, erasures }: StoreProgress,
     ) -> Result<Self, StoreError> {
         let mut plan = Self {
             selected,
@@ -275,7 +275,7 @@ impl Ledger {
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;
         let connection = snapshot.connection()?;
-        ErasurePlan::new(connection, selected, Reached::default())?.foresee(connection)
+        ErasurePlan::new(connection, selected, StoreProgress::default())?.foresee(connection)
     }
 
     /// Plans an erasure for [`Ledger::erase`].
@@ -291,7 +291,7 @@ impl Ledger {
         // Calls that are committed after this transaction have greater numbers than the last call.
         let reached = self.write(|transaction| {
             transaction.keep_others_out()?;
-            Reached::read(transaction.connection)
+            StoreProgress::read(transaction.connection)
         })?;
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;

@@ -55,16 +55,16 @@ pub(crate) fn erased_cell(column: &str) -> Vec<u8> {
 
 /// An Inference call whose content is to be erased.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct ErasedCall {
     pub(crate) number: i64,
     pub(crate) id: FactId,
-    /// The index of its Session in [`Selected::sessions`].
+    /// The index of its Session in [`SelectedFacts::sessions`].
     pub(crate) session: u32,
 }
 
 /// Another fact whose content is to be erased.
 #[derive(Clone, Debug)]
-pub(crate) struct Other {
+pub(crate) struct OtherFact {
     pub(crate) kind: FactTable,
     pub(crate) id: FactId,
     pub(crate) session: u32,
@@ -73,15 +73,15 @@ pub(crate) struct Other {
 
 /// The facts of an erasure, in the order in which they were selected.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Selected {
+pub(crate) struct SelectedFacts {
     /// The Sessions, each once.
     pub(crate) sessions: Vec<String>,
     places: HashMap<String, u32>,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) others: Vec<Other>,
+    pub(crate) calls: Vec<ErasedCall>,
+    pub(crate) others: Vec<OtherFact>,
 }
 
-impl Selected {
+impl SelectedFacts {
     fn session(&mut self, session_id: String) -> u32 {
         if let Some(place) = self.places.get(&session_id) {
             return *place;
@@ -94,7 +94,7 @@ impl Selected {
 
     /// Adds the call in a row of [`CALLS`].
     fn add_call(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
-        let call = Call {
+        let call = ErasedCall {
             id: row.fact_id(0)?,
             session: self.session(row.text(1)?),
             number: row.integer(3)?,
@@ -105,7 +105,7 @@ impl Selected {
 
     /// Adds the fact in a row of [`selection`].
     fn add_other(&mut self, kind: FactTable, row: &Row<'_>) -> Result<(), StoreError> {
-        let other = Other {
+        let other = OtherFact {
             kind,
             id: row.fact_id(0)?,
             session: self.session(row.text(1)?),
@@ -153,7 +153,7 @@ fn unerased(
 
 /// Which facts of a Session are selected.
 #[derive(Clone, Copy)]
-enum Of<'u> {
+enum UserFilter<'u> {
     Everybody,
     /// The facts that name this user or no user.
     UserOrNobody(&'u str),
@@ -161,7 +161,7 @@ enum Of<'u> {
     User(&'u str),
 }
 
-impl Of<'_> {
+impl UserFilter<'_> {
     fn holds(self, named: Option<&str>) -> bool {
         match (self, named) {
             (Self::Everybody, _) | (Self::UserOrNobody(_), None) => true,
@@ -176,18 +176,18 @@ impl Snapshot<'_> {
     pub(crate) fn selected_for_erasure(
         &mut self,
         subject: &ErasureSubject,
-    ) -> Result<Selected, StoreError> {
-        let mut selected = Selected::default();
+    ) -> Result<SelectedFacts, StoreError> {
+        let mut selected = SelectedFacts::default();
         match subject {
             ErasureSubject::Session(session_id) => {
-                self.select_of_session(session_id.as_str(), Of::Everybody, &mut selected)?;
+                self.select_of_session(session_id.as_str(), UserFilter::Everybody, &mut selected)?;
             }
             ErasureSubject::User(user_id) => {
                 for session_id in self.sessions_that_name(user_id)? {
                     let of = if self.names_nobody_else(&session_id, user_id)? {
-                        Of::UserOrNobody(user_id.as_str())
+                        UserFilter::UserOrNobody(user_id.as_str())
                     } else {
-                        Of::User(user_id.as_str())
+                        UserFilter::User(user_id.as_str())
                     };
                     self.select_of_session(&session_id, of, &mut selected)?;
                 }
@@ -196,7 +196,7 @@ impl Snapshot<'_> {
                 let key = Value::Integer(moment.microseconds());
                 let every_row = "/* every row */ ";
                 let older = |_: &str| OLDER.to_owned();
-                self.select(older, &key, every_row, Of::Everybody, &mut selected)?;
+                self.select(older, &key, every_row, UserFilter::Everybody, &mut selected)?;
             }
         }
         Ok(selected)
@@ -205,8 +205,8 @@ impl Snapshot<'_> {
     fn select_of_session(
         &mut self,
         session_id: &str,
-        of: Of<'_>,
-        selected: &mut Selected,
+        of: UserFilter<'_>,
+        selected: &mut SelectedFacts,
     ) -> Result<(), StoreError> {
         let condition = |table: &str| format!("WHERE {}", sessions::of_session(table, "$1", "$2"));
         self.select(condition, &Value::Text(session_id), "", of, selected)
@@ -217,8 +217,8 @@ impl Snapshot<'_> {
         condition: impl Fn(&str) -> String,
         key: &Value<'_>,
         every_row: &str,
-        of: Of<'_>,
-        selected: &mut Selected,
+        of: UserFilter<'_>,
+        selected: &mut SelectedFacts,
     ) -> Result<(), StoreError> {
         let keys = [self.org_id.as_str().into(), key.clone()];
         let is_meant =
@@ -274,8 +274,8 @@ pub(crate) fn unerased_of<T>(
     connection: &mut Connection,
     org_id: &OrgId,
     facts: &BTreeMap<(FactTable, FactId), T>,
-) -> Result<Selected, StoreError> {
-    let mut selected = Selected::default();
+) -> Result<SelectedFacts, StoreError> {
+    let mut selected = SelectedFacts::default();
     let shared = [org_id.as_str().into()];
     let ids = |wanted: FactTable| {
         let of_kind = facts.keys().filter(move |(kind, _)| *kind == wanted);

@@ -18,7 +18,7 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 pub use self::mark::{GrantCandidates, GrantMark};
-pub use self::reach::Reached;
+pub use self::reach::ReachedSessions;
 
 /// What a grant reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]

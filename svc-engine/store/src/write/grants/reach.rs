@@ -23,7 +23,7 @@ use crate::table::sessions::{self, exists};
 
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachedSessions {
     /// The Sessions, sorted.
     pub sessions: Vec<SessionId>,
     /// Whether a rule has more rows than may be looked at.
@@ -266,8 +266,8 @@ impl Snapshot<'_> {
         &mut self,
         rules: &[&GrantRule],
         among: &[SessionId],
-    ) -> Result<Reached, StoreError> {
-        let mut reached = Reached::default();
+    ) -> Result<ReachedSessions, StoreError> {
+        let mut reached = ReachedSessions::default();
         if rules.is_empty() {
             return Ok(reached);
         }

@@ -242,10 +242,10 @@ impl MirrorJobs {
 }
 
 /// A due job: its repository, the number of failures in a row, and its notes.
-type Found = (Lifetime, u64, String);
+type DueJob = (Lifetime, u64, String);
 
 /// Reads the key of a job, and the rest if it can be read.
-fn read_job(row: &Row<'_>) -> Result<(String, Result<Found, StoreError>), StoreError> {
+fn read_job(row: &Row<'_>) -> Result<(String, Result<DueJob, StoreError>), StoreError> {
     let mirror = row.text(0)?;
     let lifetime = Lifetime::parse(&mirror);
     let job = || {
@@ -280,7 +280,7 @@ fn set_aside(
 
 fn take(
     transaction: &mut Transaction<'_>,
-    (lifetime, attempts, notes): Found,
+    (lifetime, attempts, notes): DueJob,
     now: Instant,
     lease_until: Instant,
     holder: Uuid,

@@ -70,7 +70,7 @@ pub(crate) fn request(
 }
 
 /// A push that its mirror must look at.
-struct Delivery {
+struct DuePush {
     mirror: String,
     push_id: FactId,
     repo: String,
@@ -79,7 +79,7 @@ struct Delivery {
     due_at: Instant,
 }
 
-impl Delivery {
+impl DuePush {
     fn write(&self, connection: &mut Connection, org_id: &OrgId) -> Result<(), StoreError> {
         let (org_id, mirror) = (org_id.as_str(), self.mirror.as_str());
         let delivery = [
@@ -107,7 +107,7 @@ fn find(
     connection: &mut Connection,
     org_id: &OrgId,
     RefreshRequest { push, due_at }: &RefreshRequest,
-) -> Result<Option<Delivery>, StoreError> {
+) -> Result<Option<DuePush>, StoreError> {
     let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
     let select = if let Some(repository) = &push.repository {
         keys.extend(identity_keys(repository));
@@ -130,7 +130,7 @@ fn find(
     };
     let lifetime = Lifetime::of(push.repository.as_ref(), &name);
     let delivered = RepositoryName::new(&push.repo).unwrap_or(name);
-    Ok(Some(Delivery {
+    Ok(Some(DuePush {
         mirror: lifetime.to_string(),
         push_id,
         repo: delivered.into(),
@@ -181,7 +181,7 @@ pub(crate) fn make_due(
         connection.execute(DUE, &job)?;
         return Ok(true);
     }
-    let delivery = Delivery {
+    let delivery = DuePush {
         mirror,
         push_id,
         repo,

@@ -1,9 +1,9 @@
 //! Buildkite.
 
 use super::super::environment::Environment;
-use super::field::{Table, always, job, rows, run};
+use super::field::{SystemFields, always, job, rows, run};
 
-pub(super) const SYSTEM: Table = Table {
+pub(super) const SYSTEM: SystemFields = SystemFields {
     known_by: "BUILDKITE",
     words: &["passed", "failed", "canceled", "skipped", "not_run"],
     rows: rows! {
@@ -46,10 +46,10 @@ fn status(environment: &Environment) -> Option<String> {
 mod tests {
     use super::super::Field::*;
     use super::super::testing::known;
-    use super::super::{RunDetails, Scope, System};
+    use super::super::{RunDetails, RunScope, System};
     use super::*;
 
-    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+    fn read(environment: &Environment, scope: RunScope) -> RunDetails {
         System::Buildkite.read(environment, scope)
     }
 
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_job_is_read_from_its_variables() {
         assert_eq!(
-            known(&read(&Environment::of(JOB), Scope::Job)),
+            known(&read(&Environment::of(JOB), RunScope::Job)),
             [
                 (RunId, "e44f9784"),
                 (Repo, "acme/shop"),
@@ -89,7 +89,7 @@ mod tests {
                 (Status, "failed"),
             ]
         );
-        let run = read(&Environment::of(JOB), Scope::Run);
+        let run = read(&Environment::of(JOB), RunScope::Run);
         assert_eq!(run.text(RunId), "4735ba57");
         assert_eq!(run.text(WorkflowName), "shop");
         assert_eq!(run.of(Status).value, None);
@@ -103,9 +103,9 @@ mod tests {
             (("BUILDKITE_JOB_CANCELLED", "true"), "canceled"),
         ] {
             let environment = Environment::of(&[JOB, &[more]].concat());
-            assert_eq!(read(&environment, Scope::Job).text(Status), word);
+            assert_eq!(read(&environment, RunScope::Job).text(Status), word);
         }
         let tag = Environment::of(&[JOB, &[("BUILDKITE_TAG", "v1")]].concat());
-        assert_eq!(read(&tag, Scope::Job).text(Branch), "");
+        assert_eq!(read(&tag, RunScope::Job).text(Branch), "");
     }
 }

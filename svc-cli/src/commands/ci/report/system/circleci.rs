@@ -1,10 +1,10 @@
 //! CircleCI.
 
 use super::super::environment::Environment;
-use super::super::repository::CloneUrl;
-use super::field::{Table, always, job, joined, rows, run};
+use super::super::repository::RepositoryUrl;
+use super::field::{SystemFields, always, job, joined, rows, run};
 
-pub(super) const SYSTEM: Table = Table {
+pub(super) const SYSTEM: SystemFields = SystemFields {
     known_by: "CIRCLECI",
     words: &["success", "failed", "error", "canceled", "unauthorized"],
     rows: rows! {
@@ -35,17 +35,17 @@ fn repo(environment: &Environment) -> Option<String> {
         ["CIRCLE_PROJECT_USERNAME", "CIRCLE_PROJECT_REPONAME"],
     );
     let url = environment.get("CIRCLE_REPOSITORY_URL");
-    named.or_else(|| Some(CloneUrl::parse(url?)?.path))
+    named.or_else(|| Some(RepositoryUrl::parse(url?)?.path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Field::*;
     use super::super::testing::known;
-    use super::super::{RunDetails, Scope, System};
+    use super::super::{RunDetails, RunScope, System};
     use super::*;
 
-    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+    fn read(environment: &Environment, scope: RunScope) -> RunDetails {
         System::CircleCi.read(environment, scope)
     }
 
@@ -68,7 +68,7 @@ mod tests {
     fn a_job_and_its_workflow_are_read_from_its_variables() {
         let read = |scope| read(&Environment::of(JOB), scope);
         assert_eq!(
-            known(&read(Scope::Job)),
+            known(&read(RunScope::Job)),
             [
                 (RunId, "7a1d93f0"),
                 (Repo, "acme/shop"),
@@ -79,7 +79,7 @@ mod tests {
                 (RunUrl, "https://circleci.com/gh/acme/shop/33"),
             ]
         );
-        let run = read(Scope::Run);
+        let run = read(RunScope::Run);
         assert_eq!(run.text(RunId), "1c6e0a5c");
         assert_eq!(run.of(WorkflowName).value, None);
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn parallel_executions_are_separate_runs() {
         let more = [("CIRCLE_NODE_TOTAL", "4"), ("CIRCLE_NODE_INDEX", "3")];
-        let read = read(&Environment::of(&[JOB, &more].concat()), Scope::Job);
+        let read = read(&Environment::of(&[JOB, &more].concat()), RunScope::Job);
         assert_eq!(read.text(RunId), "7a1d93f0/3");
     }
 
@@ -100,7 +100,7 @@ mod tests {
             ),
             ("CIRCLE_TAG", "v1"),
         ]);
-        let read = read(&environment, Scope::Job);
+        let read = read(&environment, RunScope::Job);
         assert_eq!(read.text(Repo), "group/sub/shop");
         assert_eq!(read.text(Branch), "");
     }

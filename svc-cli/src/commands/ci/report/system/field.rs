@@ -1,7 +1,7 @@
 //! The fields of a run, and the tables of where each is found in the variables of a job.
 
 use super::super::environment::Environment;
-use super::super::repository::{CloneUrl, host};
+use super::super::repository::{RepositoryUrl, host};
 
 /// A field of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub(in super::super) enum Field {
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Scope {
+pub(in super::super) enum RunScope {
     /// The job that sends it.
     Job,
     /// The whole run that the job belongs to.
@@ -32,12 +32,12 @@ pub(in super::super) enum Scope {
 
 /// How a field is read from the variables that are looked at.
 #[derive(Clone, Copy)]
-pub(super) enum Read {
+pub(super) enum FieldRule {
     /// It is the first variable that is set.
     First,
     /// All variables, joined by slashes.
     Joined,
-    /// As [`Read::First`], but the last variable is a tag, which is on no branch.
+    /// As [`FieldRule::First`], but the last variable is a tag, which is on no branch.
     BranchOrTag,
     /// The path in the first variable that is set, which is a clone URL.
     Path,
@@ -55,23 +55,23 @@ pub(super) enum Read {
 
 /// Where a field is found.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct FieldSource {
     pub(super) field: Field,
     /// Whether it is found there. Of several rows of a field that apply, the last one counts.
-    pub(super) when: fn(&Environment, Scope) -> bool,
+    pub(super) when: fn(&Environment, RunScope) -> bool,
     /// The variables, as an error lists them. A remark after them is none that can be set.
     pub(super) looked_at: &'static str,
-    pub(super) read: Read,
+    pub(super) read: FieldRule,
 }
 
 /// What is known of a system.
-pub(super) struct Table {
+pub(super) struct SystemFields {
     /// The variable that identifies it.
     pub(super) known_by: &'static str,
     /// Its words for results.
     pub(super) words: &'static [&'static str],
     /// Where each field is found.
-    pub(super) rows: &'static [Row],
+    pub(super) rows: &'static [FieldSource],
 }
 
 /// Rows of the form `CONDITION FIELD = READ, "VARIABLES";`.
@@ -89,42 +89,42 @@ macro_rules! rows {
 pub(super) use rows;
 
 /// The condition of a row that always applies.
-pub(super) const fn always(_: &Environment, _: Scope) -> bool {
+pub(super) const fn always(_: &Environment, _: RunScope) -> bool {
     true
 }
 
 /// The condition of a row for reports about a job.
-pub(super) fn job(_: &Environment, scope: Scope) -> bool {
-    scope == Scope::Job
+pub(super) fn job(_: &Environment, scope: RunScope) -> bool {
+    scope == RunScope::Job
 }
 
 /// The condition of a row for reports about a run.
-pub(super) fn run(_: &Environment, scope: Scope) -> bool {
-    scope == Scope::Run
+pub(super) fn run(_: &Environment, scope: RunScope) -> bool {
+    scope == RunScope::Run
 }
 
-impl Row {
+impl FieldSource {
     /// Reads the field.
     pub(super) fn value(&self, environment: &Environment) -> Option<String> {
         let variables = || self.looked_at.split(", ");
-        let clone_url = || CloneUrl::parse(&environment.first(variables())?);
+        let clone_url = || RepositoryUrl::parse(&environment.first(variables())?);
         match self.read {
-            Read::First => environment.first(variables()),
-            Read::Joined => joined(environment, variables()),
-            Read::BranchOrTag => {
+            FieldRule::First => environment.first(variables()),
+            FieldRule::Joined => joined(environment, variables()),
+            FieldRule::BranchOrTag => {
                 let (branches, tag) = self.looked_at.rsplit_once(", ")?;
                 let branch = environment.first(branches.split(", "));
                 branch.or_else(|| environment.get(tag).map(|_| String::new()))
             }
-            Read::Path => clone_url().map(|url| url.path),
-            Read::Host => clone_url().map(|url| url.host),
-            Read::Server => host(&environment.first(variables())?),
-            Read::Event => {
+            FieldRule::Path => clone_url().map(|url| url.path),
+            FieldRule::Host => clone_url().map(|url| url.host),
+            FieldRule::Server => host(&environment.first(variables())?),
+            FieldRule::Event => {
                 let (path, variable) = self.looked_at.split_once(" of ")?;
                 environment.at(path, variable)
             }
-            Read::Nowhere => None,
-            Read::With(rule) => rule(environment),
+            FieldRule::Nowhere => None,
+            FieldRule::With(rule) => rule(environment),
         }
     }
 }

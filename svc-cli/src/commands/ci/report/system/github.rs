@@ -6,9 +6,9 @@
 //! as the webhook would, so each is a redelivery of the other.
 
 use super::super::environment::Environment;
-use super::field::{Scope, Table, always, job, joined, rows, run};
+use super::field::{RunScope, SystemFields, always, job, joined, rows, run};
 
-pub(super) const SYSTEM: Table = Table {
+pub(super) const SYSTEM: SystemFields = SystemFields {
     known_by: "GITHUB_ACTIONS",
     words: &[
         "success",
@@ -54,11 +54,11 @@ pub(super) const SYSTEM: Table = Table {
 
 const EVENT: &str = "GITHUB_EVENT_PATH";
 
-fn ended_run(environment: &Environment, _: Scope) -> bool {
+fn ended_run(environment: &Environment, _: RunScope) -> bool {
     environment.get("GITHUB_EVENT_NAME") == Some("workflow_run")
 }
 
-fn pull_request(environment: &Environment, _: Scope) -> bool {
+fn pull_request(environment: &Environment, _: RunScope) -> bool {
     let reference = environment.get("GITHUB_REF").unwrap_or_default();
     environment.get("GITHUB_HEAD_REF").is_some() || reference.starts_with("refs/pull/")
 }
@@ -109,7 +109,7 @@ mod tests {
     use super::super::{RunDetails, System};
     use super::*;
 
-    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+    fn read(environment: &Environment, scope: RunScope) -> RunDetails {
         System::GithubActions.read(environment, scope)
     }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_job_is_read_from_the_variables_of_a_step() {
         assert_eq!(
-            known(&read(&with(&[]), Scope::Job)),
+            known(&read(&with(&[]), RunScope::Job)),
             [
                 (RunId, "1658821493/test"),
                 (RunAttempt, "2"),
@@ -157,7 +157,7 @@ mod tests {
                 ),
             ]
         );
-        let run = read(&with(&[]), Scope::Run);
+        let run = read(&with(&[]), RunScope::Run);
         assert_eq!(run.text(RunId), "1658821493");
         assert_eq!(run.of(WorkflowId).value, None, "a step is not details");
     }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_tag_is_not_a_branch() {
         let environment = with(&[("GITHUB_REF_TYPE", "tag"), ("GITHUB_REF_NAME", "v1")]);
-        assert_eq!(read(&environment, Scope::Job).text(Branch), "");
+        assert_eq!(read(&environment, RunScope::Job).text(Branch), "");
     }
 
     #[test]
@@ -181,11 +181,11 @@ mod tests {
             ("GITHUB_REF_NAME", "7/merge"),
             ("GITHUB_HEAD_REF", "fix"),
         ];
-        let without = read(&with(&pull_request), Scope::Job);
+        let without = read(&with(&pull_request), RunScope::Job);
         assert_eq!(without.of(Commit).value, None);
         assert_eq!(without.text(Branch), "fix");
         let event = [("GITHUB_EVENT_PATH", path.to_str().unwrap())];
-        let read = read(&with(&[&pull_request[..3], &event].concat()), Scope::Job);
+        let read = read(&with(&[&pull_request[..3], &event].concat()), RunScope::Job);
         assert_eq!(read.text(Commit), head);
         assert_eq!(read.text(Branch), "fix");
     }
@@ -207,7 +207,7 @@ mod tests {
             ("GITHUB_EVENT_PATH", path.to_str().unwrap()),
             ("GITHUB_WORKFLOW", "Report"),
         ]);
-        for scope in [Scope::Job, Scope::Run] {
+        for scope in [RunScope::Job, RunScope::Run] {
             assert_eq!(
                 known(&read(&environment, scope)),
                 [

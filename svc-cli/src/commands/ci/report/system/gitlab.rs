@@ -3,9 +3,9 @@
 //! GitLab does not number attempts. Its job ids only grow, so the id of the reporting job serves as
 //! the attempt: after a retry, the last report counts.
 
-use super::field::{Table, always, job, rows, run};
+use super::field::{SystemFields, always, job, rows, run};
 
-pub(super) const SYSTEM: Table = Table {
+pub(super) const SYSTEM: SystemFields = SystemFields {
     known_by: "GITLAB_CI",
     words: &["success", "failed", "canceled", "skipped", "manual"],
     rows: rows! {
@@ -32,9 +32,9 @@ mod tests {
     use super::super::super::environment::Environment;
     use super::super::Field::*;
     use super::super::testing::known;
-    use super::super::{RunDetails, Scope, System};
+    use super::super::{RunDetails, RunScope, System};
 
-    fn read(environment: &Environment, scope: Scope) -> RunDetails {
+    fn read(environment: &Environment, scope: RunScope) -> RunDetails {
         System::GitlabCi.read(environment, scope)
     }
 
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn a_job_is_read_from_its_variables() {
         assert_eq!(
-            known(&read(&with(&[]), Scope::Job)),
+            known(&read(&with(&[]), RunScope::Job)),
             [
                 (RunId, "500/test 1/3"),
                 (RunAttempt, "9001"),
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_last_job_describes_its_pipeline_but_not_the_result() {
         assert_eq!(
-            known(&read(&with(&[]), Scope::Run)),
+            known(&read(&with(&[]), RunScope::Run)),
             [
                 (RunId, "500"),
                 (RunAttempt, "9001"),
@@ -103,10 +103,10 @@ mod tests {
             ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "fix"),
             ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &source),
         ]);
-        let details = read(&merge_request, Scope::Job);
+        let details = read(&merge_request, RunScope::Job);
         assert_eq!(details.text(Branch), "fix");
         assert_eq!(details.text(Commit), source);
         let tag = with(&[("CI_COMMIT_BRANCH", ""), ("CI_COMMIT_TAG", "v1")]);
-        assert_eq!(read(&tag, Scope::Job).text(Branch), "");
+        assert_eq!(read(&tag, RunScope::Job).text(Branch), "");
     }
 }

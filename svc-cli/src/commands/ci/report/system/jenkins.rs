@@ -3,12 +3,12 @@
 //! A build has no jobs of its own, so a report is always about the build.
 
 use super::super::environment::Environment;
-use super::field::{Table, always, rows};
+use super::field::{SystemFields, always, rows};
 
 /// The word of the Git plugin for a checkout of a commit.
 const DETACHED: &str = "detached";
 
-pub(super) const SYSTEM: Table = Table {
+pub(super) const SYSTEM: SystemFields = SystemFields {
     known_by: "JENKINS_URL",
     words: &["SUCCESS", "FAILURE", "UNSTABLE", "ABORTED", "NOT_BUILT"],
     rows: rows! {
@@ -57,11 +57,11 @@ fn pipeline(environment: &Environment) -> Option<String> {
 mod tests {
     use super::super::Field::*;
     use super::super::testing::known;
-    use super::super::{RunDetails, Scope, System};
+    use super::super::{RunDetails, RunScope, System};
     use super::*;
 
     fn read(environment: &Environment) -> RunDetails {
-        System::Jenkins.read(environment, Scope::Job)
+        System::Jenkins.read(environment, RunScope::Job)
     }
 
     const BUILD: &[(&str, &str)] = &[

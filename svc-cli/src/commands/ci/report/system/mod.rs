@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use svc_model::ingest::{CiProvider, CiResult};
 
-use self::field::Table;
+use self::field::SystemFields;
 use super::environment::Environment;
 
-pub(super) use self::field::{Field, Scope};
+pub(super) use self::field::{Field, RunScope};
 
 /// A CI system whose variables are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,7 +42,7 @@ pub(super) enum System {
 
 /// A value, and the variables that were tried for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FieldValue {
     pub(super) value: Option<String>,
     /// Where the value was looked for, for the error message when there is none: variables, or
     /// members of an event.
@@ -51,12 +51,12 @@ pub(super) struct Found {
 
 /// What a system's variables say about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RunDetails(BTreeMap<Field, Found>);
+pub(super) struct RunDetails(BTreeMap<Field, FieldValue>);
 
 impl RunDetails {
     /// Returns a field.
-    pub(super) fn of(&self, field: Field) -> &Found {
-        const NOWHERE: &Found = &Found {
+    pub(super) fn of(&self, field: Field) -> &FieldValue {
+        const NOWHERE: &FieldValue = &FieldValue {
             value: None,
             looked_at: "",
         };
@@ -73,7 +73,7 @@ impl RunDetails {
             let found = self.0.entry(field).or_default();
             let value = environment.first([variable]);
             if value.is_some() {
-                *found = Found {
+                *found = FieldValue {
                     value,
                     looked_at: variable,
                 };
@@ -91,14 +91,14 @@ const REPOSITORY_ID: &str = "SVC_REPOSITORY_ID";
 const REPOSITORY_HOST: &str = "SVC_REPOSITORY_HOST";
 
 impl System {
-    const fn table(self) -> &'static Table {
+    const fn table(self) -> &'static SystemFields {
         match self {
             Self::GithubActions => &github::SYSTEM,
             Self::GitlabCi => &gitlab::SYSTEM,
             Self::Jenkins => &jenkins::SYSTEM,
             Self::CircleCi => &circleci::SYSTEM,
             Self::Buildkite => &buildkite::SYSTEM,
-            Self::Other => &Table {
+            Self::Other => &SystemFields {
                 known_by: "",
                 words: &[],
                 rows: &[],
@@ -146,13 +146,13 @@ impl System {
     }
 
     /// Reads the variables.
-    pub(super) fn read(self, environment: &Environment, scope: Scope) -> RunDetails {
+    pub(super) fn read(self, environment: &Environment, scope: RunScope) -> RunDetails {
         let rows = self.table().rows.iter();
         let rows = rows.filter(|row| (row.when)(environment, scope));
         let found = rows.map(|row| {
             let value = row.value(environment);
             let looked_at = row.looked_at;
-            (row.field, Found { value, looked_at })
+            (row.field, FieldValue { value, looked_at })
         });
         RunDetails(found.collect())
     }
