@@ -165,7 +165,7 @@ impl Client {
                 }
                 Err(failure) => failure,
             };
-            debug!(attempts, code = failure.kind.code(), "a call failed");
+            debug!(attempts, code = failure.kind.code(), "call.failed");
             let pause = self
                 .may_repeat::<E>(&failure.kind)
                 .then(|| self.retry.pause(attempts, failure.retry_after))

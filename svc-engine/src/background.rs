@@ -7,7 +7,7 @@
 //! request waits for it. Nothing derived here is kept, and a failure costs one log line.
 //!
 //! At most ten seconds a refresh, and at most sixteen refreshes waiting; the rest is logged as
-//! `attributions_not_derived`, with the reason.
+//! `attributions.not_derived`, with the reason.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -122,7 +122,7 @@ impl Background {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("background_panicked");
+            tracing::error!("background.panicked");
         }
     }
 }
@@ -155,7 +155,7 @@ impl<S: Sources> Worker<S> {
                 Task::Stop => {}
             }));
             if done.is_err() {
-                tracing::error!("background_task_panicked");
+                tracing::error!("background.task_panicked");
             }
         }
     }
@@ -205,11 +205,11 @@ impl<S: Sources> Worker<S> {
         };
         match look() {
             Ok(false) => {}
-            Ok(true) => tracing::debug!(mirror = %lifetime, "mirror_head_missing"),
+            Ok(true) => tracing::debug!(mirror = %lifetime, "mirror.head_missing"),
             Err(_) if self.cancellation.is_cancelled() => {}
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(mirror = %lifetime, error, "mirror_head_not_looked_for");
+                tracing::warn!(mirror = %lifetime, error, "mirror.head_not_looked_for");
             }
         }
     }
@@ -243,7 +243,7 @@ fn not_derived(pushes: &[Push], reason: &str) {
         repo = repo(pushes),
         pushes = pushes.len(),
         reason,
-        "attributions_not_derived"
+        "attributions.not_derived"
     );
 }
 

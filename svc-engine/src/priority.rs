@@ -14,7 +14,7 @@ pub(crate) fn give_way() {
         let own = rustix::process::getpriority_process(None).unwrap_or(0);
         // Without the permission, work continues at the usual priority.
         if let Err(error) = rustix::process::setpriority_process(None, own + STEPS) {
-            tracing::debug!(%error, "priority_kept");
+            tracing::debug!(%error, "background.priority_kept");
         }
     }
 }

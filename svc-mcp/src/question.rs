@@ -26,7 +26,7 @@ macro_rules! questions {
 
         impl Question {
             /// Asks the service and returns the body of the reply.
-            pub(crate) async fn put(self, service: &impl Service) -> Result<bytes::Bytes, $crate::refusal::Refusal> {
+            pub(crate) async fn put(self, service: &impl Service) -> Result<bytes::Bytes, $crate::refusal::ToolRefusal> {
                 match self {
                     $(Self::$endpoint(request) => $crate::question::Ask::<$endpoint>::ask(service, request).await,)+
                 }
@@ -50,7 +50,7 @@ macro_rules! questions {
             /// # Errors
             ///
             /// If the service cannot be reached or does not know the caller.
-            fn authority(&self) -> impl Future<Output = Result<svc_model::identity::Authority, $crate::refusal::Refusal>> + Send;
+            fn authority(&self) -> impl Future<Output = Result<svc_model::identity::Authority, $crate::refusal::ToolRefusal>> + Send;
 
             /// Returns whether the caller may search any Session. The operator's token searches
             /// only those in the settings, of which there may be none.

@@ -165,7 +165,7 @@ macro_rules! settings {
             name: $name.name,
             default: $default,
             description: concat!($($doc),+),
-            form: Form::$form,
+            form: SettingForm::$form,
             secret: $secret,
         }),+];
 

@@ -47,7 +47,7 @@ pub(crate) fn start(settings: &Settings) {
         LogFormat::Json => builder.json().map_event_format(JsonLine).try_init(),
     };
     if started.is_err() {
-        tracing::debug!("logging was already started");
+        tracing::debug!("logging.already_started");
     }
 }
 

@@ -64,7 +64,7 @@ fn every_log_event_of_a_request_has_its_request_id() {
         ["route", "client", "authority"].map(|name| text(event, &format!("span.{name}")))
     };
     let known = |text: &str| Some(text.to_owned());
-    for message in ["fact_stored", "request.answered"] {
+    for message in ["fact.stored", "request.answered"] {
         let found = find(message, "delivery-1");
         assert_eq!(
             found,

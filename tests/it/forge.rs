@@ -514,7 +514,7 @@ fn the_log_shows_the_result_of_a_delivery_but_none_of_its_content() {
     ];
     for (event, payload, reason) in odd {
         skipped(&server.send(&Webhook::new(event, &payload).to(ANY)), reason);
-        wanted.push(vec!["forge_delivery_skipped".to_owned(), reason.to_owned()]);
+        wanted.push(vec!["forge.delivery_skipped".to_owned(), reason.to_owned()]);
     }
     let mut unnamed = push('a', 'c');
     unnamed["repository"] = json!({"id": 0, "full_name": "private"});
@@ -607,5 +607,5 @@ fn what_the_forge_signs_answers_in_place_of_what_a_token_reported(backend: Backe
         let found = facts.and_then(|facts| dig(facts, "stored"));
         assert_eq!(found, Some(&Json::from(stored)), "{source}");
     }
-    assert_eq!(server.log().matches("ci_outcome_contradicted").count(), 2);
+    assert_eq!(server.log().matches("ci_outcome.contradicted").count(), 2);
 }

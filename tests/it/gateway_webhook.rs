@@ -116,7 +116,7 @@ fn calls_of(server: &Server, session: &str) -> Vec<Json> {
 fn a_redelivery_that_differs_is_logged_and_changes_nothing(backend: Backend) {
     let Some(server) = start(backend) else { return };
     let first = Call::new("one", "call");
-    let logged = || server.log().matches("redelivery_differs").count();
+    let logged = || server.log().matches("redelivery.differs").count();
     for _ in 0..2 {
         let reply = server.deliver("/ingest/gateway", first.body());
         assert_eq!(reply.status, 200, "{}", reply.text());

@@ -156,7 +156,7 @@ fn a_grant_takes_effect_at_once_and_until_it_ends(backend: Backend) {
     assert_eq!(rows[2]["removed_grant_id"], *one);
     assert_eq!(rows[2]["reason"], "the review is done");
     assert_eq!(rows[2]["scope"], json!({"session_id": "one"}));
-    assert!(server.log().contains("grant_changed"));
+    assert!(server.log().contains("grant.changed"));
     assert!(!server.log().contains(REVIEW), "no token is logged");
 }
 

@@ -1,4 +1,5 @@
-//! The order that no compiler keeps: which folder of the store may use which.
+//! The order that no compiler keeps: which folder of the store may use which, and how the events of
+//! the log are named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,5 +44,77 @@ fn a_folder_of_the_store_uses_only_itself_and_those_beneath() {
             }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The names of events that the interface gives.
+const KNOWN_EVENTS: [&str; 14] = [
+    "attributions_derived",
+    "ci_outcome_stored",
+    "fact_redacted",
+    "gateway_ingest_invalid_payload",
+    "gateway_ingest_skipped_no_session",
+    "inference_messages_degraded",
+    "otlp_logs_received",
+    "pull_request_merge_stored",
+    "pull_request_revision_stored",
+    "push_missing_repo",
+    "push_stored",
+    "repository_identity_declined",
+    "repository_rename_stored",
+    "session_commit_observations_captured",
+];
+
+/// Returns the messages of the events in some code: of each, the last string.
+fn messages(code: &str) -> Vec<&str> {
+    let levels = ["trace!(", "debug!(", "info!(", "warn!(", "error!("];
+    let starts = levels.iter().flat_map(|level| code.match_indices(level));
+    let own = |at: usize| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+    let events = starts.filter(|(at, _)| own(*at));
+    events.filter_map(|(at, level)| message(&code[at + level.len()..])).collect()
+}
+
+/// Returns the last string of the arguments that a text begins with.
+fn message(arguments: &str) -> Option<&str> {
+    let (mut depth, mut start, mut last, mut is_escaped) = (1, None, None, false);
+    for (at, byte) in arguments.bytes().enumerate() {
+        match (start, byte) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), b'\\') => is_escaped = true,
+            (Some(from), b'"') => (start, last) = (None, Some(&arguments[from..at])),
+            (None, b'"') => start = Some(at + 1),
+            (None, b'(') => depth += 1,
+            (None, b')') if depth == 1 => return last,
+            (None, b')') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a message is `object.event`, or a placeholder for one of the known names.
+fn is_event(message: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+    KNOWN_EVENTS.contains(&message)
+        || message == "{line}"
+        || message.split_once('.').is_some_and(|(object, event)| is_word(object) && is_word(event))
+}
+
+#[test]
+fn an_event_of_the_log_is_named_by_its_object_and_what_became_of_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut all, mut events, mut wrong) = (Vec::new(), 0, Vec::new());
+    for part in ["svc-client/src", "svc-engine", "svc-mcp/src", "svc-server/src"] {
+        files(&root.join(part), &mut all);
+    }
+    for file in all.iter().filter(|file| !file.ends_with("tests.rs")) {
+        for message in messages(&product(file)) {
+            events += 1;
+            if !is_event(message) {
+                wrong.push(format!("{message:?} in {}", file.display()));
+            }
+        }
+    }
+    assert!(events > 90, "{events}");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

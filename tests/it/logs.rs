@@ -386,7 +386,7 @@ fn an_operator_sees_why_records_were_not_stored() {
     matches(&exact(&wanted), found, "sources.logs").expect("the counts");
     let log = server.log();
     assert!(
-        log.contains("otlp_records_skipped") && log.contains("svc.rejected_edit:missing_session=1"),
+        log.contains("otlp.records_skipped") && log.contains("svc.rejected_edit:missing_session=1"),
         "{log}"
     );
     assert!(!log.contains("secret"), "{log}");

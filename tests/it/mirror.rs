@@ -290,7 +290,7 @@ fn a_reused_repository_name_is_not_followed(backend: Backend) {
         log.contains("repository_mirror_identity_unresolved"),
         "{log}"
     );
-    let failed = |line: &str| line.contains("mirror_refresh_failed");
+    let failed = |line: &str| line.contains("mirror.refresh_failed");
     let mut failures = log.lines().filter(|line| failed(line));
     assert!(
         failures.any(|line| line.contains("name_ambiguous") && line.contains("/8")),

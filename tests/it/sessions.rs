@@ -85,7 +85,7 @@ fn a_new_session_is_logged_once(backend: Backend) {
         server.deliver("/ingest/gateway", Call::new("begun", id).body());
     }
     let log = server.log();
-    let named = log.lines().filter(|line| line.contains("session_stored"));
+    let named = log.lines().filter(|line| line.contains("session.stored"));
     let named: Vec<&str> = named.collect();
     assert_eq!(named.len(), 1, "{log}");
     assert!(named[0].contains("begun"), "{}", named[0]);

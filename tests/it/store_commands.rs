@@ -189,7 +189,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
         );
     }
     assert!(
-        server.log().contains("quarantine_changed"),
+        server.log().contains("quarantine.changed"),
         "{}",
         server.log()
     );

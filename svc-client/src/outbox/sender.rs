@@ -196,13 +196,13 @@ impl Outbox {
             DeliveryLookup::Record(record) => record,
             DeliveryLookup::Nothing => return Ok(SendOutcome::Gone),
             DeliveryLookup::Damaged => {
-                warn!(delivery = %name.id, "the file of a delivery is damaged, and is set aside");
+                warn!(delivery = %name.id, "outbox.file_damaged");
                 self.set_aside(name, Reason::damaged()).await?;
                 return Ok(SendOutcome::Refused);
             }
         };
         if !self.shared.keys.believe(&record)? {
-            warn!(delivery = %name.id, "no key of this outbox signed a delivery, which is set aside");
+            warn!(delivery = %name.id, "outbox.delivery_unsigned");
             self.set_aside(name, Reason::unsigned()).await?;
             return Ok(SendOutcome::Refused);
         }
@@ -217,16 +217,16 @@ impl Outbox {
         let code = error.kind().code();
         match DeliveryVerdict::of(error.kind()) {
             DeliveryVerdict::Later => {
-                debug!(delivery = %name.id, code, "a delivery waits for a later attempt");
+                debug!(delivery = %name.id, code, "outbox.delivery_waits");
                 Ok(SendOutcome::Later(error))
             }
             DeliveryVerdict::Refused => {
-                warn!(delivery = %name.id, code, "the service refused a delivery, which is set aside");
+                warn!(delivery = %name.id, code, "outbox.delivery_refused");
                 self.set_aside(name, Reason::of(&error)).await?;
                 Ok(SendOutcome::Refused)
             }
             DeliveryVerdict::Stop => {
-                warn!(delivery = %name.id, code, "sending has stopped until a person acts");
+                warn!(delivery = %name.id, code, "outbox.sending_stopped");
                 let reason = Reason::of(&error);
                 self.on_folder(move |folder| folder.stop(&reason)).await?;
                 Ok(SendOutcome::Stop(error))

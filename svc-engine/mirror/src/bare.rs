@@ -192,7 +192,7 @@ impl<'g> Mirror<'g> {
     /// Removes what a killed program left behind.
     pub(super) fn sweep(&self) {
         if let Err(error) = unfinished::sweep(&self.path) {
-            tracing::debug!(error = &error as &dyn std::error::Error, "mirror_not_swept");
+            tracing::debug!(error = &error as &dyn std::error::Error, "mirror.not_swept");
         }
     }
 
@@ -201,7 +201,7 @@ impl<'g> Mirror<'g> {
         if let Err(error) = unfinished::end(&self.path) {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "mirror_not_finished"
+                "mirror.not_finished"
             );
         }
     }

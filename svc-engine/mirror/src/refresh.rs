@@ -266,7 +266,7 @@ impl Refresher {
             let renewed = self.jobs.renew(job, later(self.clock.now(), LEASE));
             // If another server takes the job, it repeats the work, and nothing is stored twice.
             if !renewed.is_ok_and(|renewed| renewed) {
-                tracing::warn!(mirror = %job.lifetime, "mirror_lease_not_renewed");
+                tracing::warn!(mirror = %job.lifetime, "mirror.lease_not_renewed");
             }
         }
     }

@@ -162,7 +162,7 @@ impl Mirrors {
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             if thread.join().is_err() {
-                tracing::error!("mirror_worker_panicked");
+                tracing::error!("mirror.worker_panicked");
             }
         }
     }
@@ -203,7 +203,7 @@ impl Worker {
             // A panic over one repository must not cost the others their worker.
             let next = catch_unwind(AssertUnwindSafe(|| self.work(&refresher)));
             match next.unwrap_or_else(|_| {
-                tracing::error!("mirror_job_panicked");
+                tracing::error!("mirror.job_panicked");
                 WorkerStep::Pause(TROUBLE_PAUSE)
             }) {
                 WorkerStep::Look => {}
@@ -220,7 +220,7 @@ impl Worker {
             let deadline = Deadline::after(PROBE_MAX).cancelled_by(&self.bell.cancellation);
             match Git::find(&deadline) {
                 Ok(git) => return Some(git),
-                Err(error) => tracing::error!(%error, "mirror_git_unusable"),
+                Err(error) => tracing::error!(%error, "mirror.git_unusable"),
             }
             self.pause(TROUBLE_PAUSE);
         }
@@ -251,7 +251,7 @@ impl Worker {
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "mirror_store_failed"
+                    "mirror.store_failed"
                 );
                 WorkerStep::Pause(TROUBLE_PAUSE)
             }

@@ -111,7 +111,7 @@ fn skip(engine: &Engine, source: CaptureSource, at: Instant, reason: SkipReason)
     tracing::info!(
         source = source.as_str(),
         reason = reason.as_str(),
-        "forge_delivery_skipped"
+        "forge.delivery_skipped"
     );
     super::skip(engine, source, at, reason)
 }

@@ -99,7 +99,7 @@ fn is_empty(call: &InferenceCall) -> bool {
     let is_empty = messages.all(|message| message.parts.is_empty());
     if is_empty {
         let call_id = call.model_call_id.as_deref();
-        tracing::info!(call_id, "gateway_ingest_without_content");
+        tracing::info!(call_id, "gateway.call_without_content");
     }
     is_empty
 }
@@ -112,7 +112,7 @@ fn log_skipped(provider: GatewayProvider, reason: SkipReason, call_id: Option<&s
         "{}",
         match reason {
             SkipReason::NoSession => "gateway_ingest_skipped_no_session",
-            _ => "gateway_ingest_skipped",
+            _ => "gateway.call_skipped",
         }
     );
 }

@@ -107,7 +107,7 @@ fn log_skipped(report: &LogsReport) {
             unknown_events,
             malformed,
             malformed_containers,
-            "otlp_records_skipped"
+            "otlp.records_skipped"
         );
     }
 }

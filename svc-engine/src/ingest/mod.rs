@@ -65,7 +65,7 @@ async fn store_one(
     let outcomes = engine.deliver(vec![fact], counted).await?;
     let outcome = outcomes.first().copied().ok_or(Error::NoOutcome)?;
     if let Outcome::Superseding(fact_id) | Outcome::Overruled(fact_id) = outcome {
-        tracing::info!(signed = %fact_id, "ci_outcome_contradicted");
+        tracing::info!(signed = %fact_id, "ci_outcome.contradicted");
     }
     match outcome {
         Outcome::Stored(fact_id) | Outcome::Superseding(fact_id) => Ok(logged(fact_id, true)),
@@ -75,7 +75,7 @@ async fn store_one(
             ..result(fact_id, false)
         }),
         Outcome::Conflict(code) => {
-            tracing::info!(code = code.as_str(), "ingest_identity_conflict");
+            tracing::info!(code = code.as_str(), "ingest.identity_conflict");
             Err(Error::Conflict(code))
         }
         Outcome::Known => Err(Error::NoOutcome),
@@ -83,7 +83,7 @@ async fn store_one(
 }
 
 fn logged(fact_id: FactId, stored: bool) -> IngestResult {
-    tracing::debug!(%fact_id, stored, "fact_stored");
+    tracing::debug!(%fact_id, stored, "fact.stored");
     result(fact_id, stored)
 }
 

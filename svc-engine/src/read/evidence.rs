@@ -281,14 +281,14 @@ fn source_bytes(
 macro_rules! answers {
     ($($endpoint:ident)+ => |$reading:ident, $request:ident| $answer:expr) => {
         $(impl Answer for $endpoint {
-            const ADMISSION: Admission = Admission::Slot;
+            const ADMISSION: AdmissionKind = AdmissionKind::Slot;
 
             fn session(request: &Self::Request) -> Option<&SessionId> {
                 Some(&request.session_id)
             }
 
             fn answer(
-                $reading: &mut Reading<'_, '_>,
+                $reading: &mut ReadContext<'_, '_>,
                 $request: Self::Request,
             ) -> Result<Self::Reply, Error> {
                 $answer

@@ -247,14 +247,14 @@ pub(super) fn narrowing(path: &str, label: &str, fields: &[Field<'_>]) -> Markup
                 div {
                     label for=(field.name) { (field.label) }
                     @match &field.kind {
-                        Kind::Text => { input type="text" id=(field.name) name=(field.name) value=(field.value) autocomplete="off" spellcheck="false"; }
-                        Kind::Known(known) => {
+                        InputKind::Text => { input type="text" id=(field.name) name=(field.name) value=(field.value) autocomplete="off" spellcheck="false"; }
+                        InputKind::Known(known) => {
                             @let list = format!("{}-known", field.name);
                             input type="text" id=(field.name) name=(field.name) value=(field.value) list=(list) autocomplete="off" spellcheck="false";
                             datalist id=(list) { @for value in *known { option value=(value) {} } }
                         }
-                        Kind::Date => { input type="date" id=(field.name) name=(field.name) value=(field.value); }
-                        Kind::One(values) => {
+                        InputKind::Date => { input type="date" id=(field.name) name=(field.name) value=(field.value); }
+                        InputKind::One(values) => {
                             select id=(field.name) name=(field.name) {
                                 @for (value, name) in *values {
                                     option value=(value) selected[*value == field.value] { (name) }

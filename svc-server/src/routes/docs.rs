@@ -32,12 +32,12 @@ const GZIP: &str = "gzip";
 
 macro_rules! asset {
     ($name:literal) => {
-        Content::Plain(include_bytes!(concat!("../../assets/", $name)))
+        EmbeddedFile::Plain(include_bytes!(concat!("../../assets/", $name)))
     };
 }
 macro_rules! of_swagger_ui {
     ($name:literal) => {
-        Content::Compressed(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")))
+        EmbeddedFile::Compressed(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")))
     };
 }
 

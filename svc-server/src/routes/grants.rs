@@ -30,7 +30,7 @@ fn recorded(exchange: &Exchange, client: &str, receipt: GrantReceipt) -> GrantRe
         grant_id = entry.grant_id,
         grant_revision = entry.grant_revision,
         unchanged = receipt.unchanged,
-        "grant_changed"
+        "grant.changed"
     );
     GrantReceipt {
         configured: Some(is_configured(&exchange.app, &entry.token)),

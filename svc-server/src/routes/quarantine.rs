@@ -35,7 +35,7 @@ async fn change(
         table = %receipt.table,
         fact_id = receipt.fact_id,
         quarantine_revision = receipt.quarantine_revision,
-        "quarantine_changed"
+        "quarantine.changed"
     );
     Ok(receipt)
 }

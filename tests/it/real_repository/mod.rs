@@ -131,9 +131,9 @@ fn every_number_of_a_real_repository_matches_the_count_by_hand(backend: Backend)
 
     // One line for each refresh, none of which failed. The head was requested by its id, and found.
     // It can be read before git has ended, which the line waits for.
-    for line in ["mirror_heads_fetched", "attributions_derived"] {
+    for line in ["mirror.heads_fetched", "attributions_derived"] {
         forge.eventually(line, || server.log().contains(line));
     }
     let log = server.log();
-    assert!(!log.contains("attributions_not_derived"), "{log}");
+    assert!(!log.contains("attributions.not_derived"), "{log}");
 }

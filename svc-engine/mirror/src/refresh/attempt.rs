@@ -101,7 +101,7 @@ impl Attempt<'_> {
         let outcome = self.store(&pushes, &observed)?;
         // The facts are stored, so the job is done whatever happens next.
         if let Err(error) = self.fetch_heads(&mirror, newest, &remote, &lock) {
-            tracing::warn!(mirror = %lifetime, detail = %error, "mirror_heads_not_fetched");
+            tracing::warn!(mirror = %lifetime, detail = %error, "mirror.heads_not_fetched");
         }
         let tidied = if is_new {
             mirror.pack_refs(&lock, self.allowance)
@@ -111,7 +111,7 @@ impl Attempt<'_> {
         match tidied {
             Ok(()) => mirror.finish(),
             Err(error) => {
-                tracing::debug!(mirror = %lifetime, error = %error, "mirror_not_tidied");
+                tracing::debug!(mirror = %lifetime, error = %error, "mirror.not_tidied");
             }
         }
         Ok(outcome)
@@ -137,7 +137,7 @@ impl Attempt<'_> {
         if error.is_stopped() || mirror.is_sound(like, self.allowance)? {
             return Err(error.into());
         }
-        tracing::warn!(mirror = %lifetime, detail = %error, "mirror_made_anew");
+        tracing::warn!(mirror = %lifetime, detail = %error, "mirror.made_anew");
         folder.remove(lifetime, lock, &self.allowance.within(LOCK_WAIT))?;
         mirror.prepare(lifetime, like, lock, self.allowance)?;
         let again = mirror.fetch(remote, &config.notes, lock, self.allowance);
@@ -169,7 +169,7 @@ impl Attempt<'_> {
         } = asked;
         // Logged even if the last head was given up, because the others are not looked for again.
         if asked != HeadCounts::default() {
-            tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
+            tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror.heads_fetched");
         }
         done
     }
@@ -198,7 +198,7 @@ impl Attempt<'_> {
         }
         if let (true, Some(reason)) = (admitted.is_empty(), reason) {
             let mirror = self.job.lifetime.to_string();
-            tracing::warn!(mirror, %reason, "mirror_refresh_failed");
+            tracing::warn!(mirror, %reason, "mirror.refresh_failed");
         }
         Ok(if admitted.is_empty() {
             Err(reason)
@@ -305,7 +305,7 @@ impl Attempt<'_> {
         }
         if let Some(reason) = remark {
             let ignored = observed.invalid;
-            tracing::warn!(repo, %reason, ignored, given_up, "mirror_notes_ignored");
+            tracing::warn!(repo, %reason, ignored, given_up, "mirror.notes_ignored");
         }
         Ok(RefreshOutcome::Refreshed {
             stored,
@@ -346,7 +346,7 @@ impl Attempt<'_> {
         let Refresher { jobs, clock, .. } = self.refresher;
         if !jobs.end(self.job, end, clock.now())? {
             // Another server has taken the job and will find the same.
-            tracing::warn!(mirror = %self.job.lifetime, "mirror_lease_lost");
+            tracing::warn!(mirror = %self.job.lifetime, "mirror.lease_lost");
         }
         Ok(())
     }
@@ -370,7 +370,7 @@ impl Attempt<'_> {
         tracing::warn!(
             mirror = %self.job.lifetime,
             error = &error as &dyn std::error::Error,
-            "mirror_store_failed"
+            "mirror.store_failed"
         );
         let setback = Setback::Failed(MirrorFailure::StoreFailed, error.to_string());
         self.set_back(setback).map_err(|_| error)
@@ -386,7 +386,7 @@ impl Attempt<'_> {
         let mirror = self.job.lifetime.to_string();
         match setback {
             Setback::Refused(reason, detail) => {
-                tracing::warn!(mirror, %reason, detail, "mirror_refresh_failed");
+                tracing::warn!(mirror, %reason, detail, "mirror.refresh_failed");
                 self.decline(Some(reason))?;
                 Ok(RefreshOutcome::Declined(reason, detail))
             }
@@ -398,7 +398,7 @@ impl Attempt<'_> {
                 let attempts = self.job.attempts + 1;
                 let wait = retry::wait(attempts, ids.fresh());
                 let retry_at = wait.map(|wait| later(now, wait));
-                tracing::warn!(mirror, %reason, detail, attempts, "mirror_refresh_failed");
+                tracing::warn!(mirror, %reason, detail, attempts, "mirror.refresh_failed");
                 self.end(JobEnd::Failed {
                     reason: reason.as_str(),
                     retry_at,
@@ -407,7 +407,7 @@ impl Attempt<'_> {
             }
             Setback::NoSpace => {
                 let reason = MirrorFailure::DiskReserve;
-                tracing::warn!(mirror, %reason, "mirror_refresh_failed");
+                tracing::warn!(mirror, %reason, "mirror.refresh_failed");
                 self.end(put_back(SPACE_PAUSE, Some(reason)))?;
                 Ok(RefreshOutcome::PutBack(Some(reason)))
             }

@@ -55,7 +55,7 @@ pub(crate) fn url_hash(url: &str) -> Value<'static> {
 /// result. Eight steps in it cost less than a second index.
 macro_rules! by_result {
     ($($result:literal),+) => {
-        &[$(Place::of_repository(concat!("ci_outcomes.", $result)).only("result", $result)),+]
+        &[$(NamingColumns::of_repository(concat!("ci_outcomes.", $result)).only("result", $result)),+]
     };
 }
 

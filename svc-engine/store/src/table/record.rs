@@ -295,13 +295,13 @@ macro_rules! table {
         $crate::pack::column::Column::write($member, $row)
     };
     (@write $member:expr, $row:ident, $form:ty) => {
-        <$form as $crate::pack::column::Form<_>>::write($member, $row)
+        <$form as $crate::pack::column::ColumnForm<_>>::write($member, $row)
     };
     (@read $columns:ident) => {
         $columns.next()?
     };
     (@read $columns:ident, $form:ty) => {
-        <$form as $crate::pack::column::Form<_>>::read($columns)?
+        <$form as $crate::pack::column::ColumnForm<_>>::read($columns)?
     };
 }
 pub(crate) use table;

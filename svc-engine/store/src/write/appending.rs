@@ -85,7 +85,7 @@ impl Afterwards {
     /// Logs the new Sessions, and the redeliveries that differ.
     pub(crate) fn log(&self) {
         for session_id in &self.new_sessions {
-            tracing::debug!(session_id, "session_stored");
+            tracing::debug!(session_id, "session.stored");
         }
         for difference in &self.differences {
             difference.log();

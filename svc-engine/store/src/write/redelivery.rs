@@ -111,7 +111,7 @@ impl Difference {
             table = self.table,
             fact_id = %self.fact_id,
             columns = self.columns.join(","),
-            "redelivery_differs"
+            "redelivery.differs"
         );
     }
 }

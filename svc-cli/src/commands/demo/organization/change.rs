@@ -88,7 +88,7 @@ macro_rules! changes {
             code: include_str!(concat!("files/", $name, ".py")),
             tests: include_str!(concat!("files/test_", $name, ".py")),
             author: $author,
-            way: Way::$way,
+            way: ChangeFate::$way,
             oddity: Oddity::$oddity,
         }),+];
     };

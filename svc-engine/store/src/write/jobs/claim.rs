@@ -267,7 +267,7 @@ fn set_aside(
 ) -> Result<(), StoreError> {
     tracing::error!(
         error = error as &dyn std::error::Error,
-        "mirror_job_set_aside"
+        "mirror.job_set_aside"
     );
     let values = [
         transaction.org_id.as_str().into(),

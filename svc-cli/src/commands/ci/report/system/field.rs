@@ -77,11 +77,11 @@ pub(super) struct SystemFields {
 /// Rows of the form `CONDITION FIELD = READ, "VARIABLES";`.
 macro_rules! rows {
     ($($when:ident $field:ident = $read:ident $(($rule:expr))?, $looked_at:literal;)+) => {
-        &[$($crate::commands::ci::report::system::field::Row {
+        &[$($crate::commands::ci::report::system::field::FieldSource {
             field: $crate::commands::ci::report::system::field::Field::$field,
             when: $when,
             looked_at: $looked_at,
-            read: $crate::commands::ci::report::system::field::Read::$read $(($rule))?,
+            read: $crate::commands::ci::report::system::field::FieldRule::$read $(($rule))?,
         }),+]
     };
 }
