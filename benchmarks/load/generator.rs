@@ -15,8 +15,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Failure;
-use crate::http::{expect_stored, reply_head};
-use crate::payload::{Request, SingleCall};
+use crate::http::{Request, expect_stored, reply_head};
+use crate::payload::SingleCall;
 use crate::session::SessionCalls;
 
 /// The endless requests of one connection.

@@ -9,7 +9,30 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::Failure;
-use crate::payload::{Request, head};
+
+/// A request: its HTTP head and body, in up to three pieces that are sent in one write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'bytes> {
+    /// The pieces, in order.
+    pub(crate) pieces: [&'bytes [u8]; 3],
+    /// Bytes of the body alone.
+    pub(crate) body_length: usize,
+}
+
+impl Request<'_> {
+    /// Bytes on the wire.
+    pub(crate) fn length(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+}
+
+/// Returns the head of a request on a connection that stays open.
+pub(crate) fn head(path: &str, bearer: &str, body_length: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {bearer}\r\n\
+         content-type: application/json\r\ncontent-length: {body_length}\r\n\r\n"
+    )
+}
 
 /// What the head of a reply says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use crate::Failure;
 use crate::conversation::Message;
 use crate::export::export;
-use crate::http::{expect_stored, expect_taken};
+use crate::http::{Request, expect_stored, expect_taken, head};
 use crate::template::{Shape, Source, Template, marker, uuid};
 use crate::text::Author;
 
@@ -43,22 +43,6 @@ impl ModelMap {
 /// Returns the session id in the calls of a session number.
 pub(crate) fn session_id(number: u64) -> String {
     uuid(number, SESSION_SALT)
-}
-
-/// A request: its HTTP head and body, in up to three pieces that are sent in one write.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'bytes> {
-    /// The pieces, in order.
-    pub(crate) pieces: [&'bytes [u8]; 3],
-    /// Bytes of the body alone.
-    pub(crate) body_length: usize,
-}
-
-impl Request<'_> {
-    /// Bytes on the wire.
-    pub(crate) fn length(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.len()).sum()
-    }
 }
 
 /// A call that is one template, as in the scenarios with small calls.
@@ -197,14 +181,6 @@ fn fixed(text: String) -> String {
     template.patch_session(0);
     template.patch_call(0);
     String::from_utf8(template.bytes().to_vec()).expect("texts are text")
-}
-
-/// Returns the head of a request on a connection that stays open.
-pub(crate) fn head(path: &str, bearer: &str, body_length: usize) -> String {
-    format!(
-        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {bearer}\r\n\
-         content-type: application/json\r\ncontent-length: {body_length}\r\n\r\n"
-    )
 }
 
 pub(crate) fn envelope(messages: &str, reply: &str, map: ModelMap, tools: &str) -> String {

@@ -1,7 +1,8 @@
 //! Request bodies for the calls of one session. Each sends everything that was said before it.
 
 use crate::conversation::{Conversation, Plan, scale_for};
-use crate::payload::{ModelMap, Request, envelope, head};
+use crate::http::{Request, head};
+use crate::payload::{ModelMap, envelope};
 use crate::template::Template;
 
 /// The calls of a growing session: one copy of the messages, of which each call sends a longer

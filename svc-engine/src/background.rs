@@ -17,10 +17,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use svc_engine_derive::attribution::Attributions;
-use svc_engine_fact::clock::Clock;
+use svc_engine_fact::clock::{Clock, later};
 use svc_engine_fact::deadline::{Cancellation, Deadline};
 use svc_engine_fact::{Lifetime, PullRequestMerge, Push};
-use svc_engine_mirror::{MirrorReading, OnRefreshed, later};
+use svc_engine_mirror::{MirrorReading, OnRefreshed};
 use svc_engine_store::{ErasureEnd, MirrorJobs, Store};
 use svc_model::query::AttributionSource;
 use svc_model::repository::RepositoryName;

@@ -11,6 +11,10 @@ use svc_model::problem::{Problem, QueryFault};
 
 use crate::refusal::ToolRefusal;
 
+/// The member of a page with the cursor of the next page, because some agents see only the structured
+/// content.
+pub(crate) const NEXT_OF_PAGE: &str = "next_cursor";
+
 /// The requested entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {

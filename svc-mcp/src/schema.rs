@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
 
-use crate::server::NEXT_OF_PAGE;
+use crate::page::NEXT_OF_PAGE;
 
 /// The published schema with a name.
 macro_rules! published {

@@ -21,6 +21,7 @@ use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
 use crate::arguments::{self, PagedQuestion};
+use crate::page::NEXT_OF_PAGE;
 use crate::refusal::ToolRefusal;
 use crate::resource::{self, ResourceAddress};
 use crate::structured::Structured;
@@ -45,8 +46,6 @@ const INEXACT_MORE: &str = "svc/inexact_more";
 const IGNORED: &str = "svc/ignored";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
-/// The member of a page with the same cursor, because some agents see only the structured content.
-pub(crate) const NEXT_OF_PAGE: &str = "next_cursor";
 
 /// The tools and resources of a service, for one caller.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::json::{Json, to_vec};
 
 use crate::conversation::{Conversation, Plan, Recorded, scale_for};
-use crate::http::{Client, expect_stored};
-use crate::payload::{ModelMap, Request, SingleCall};
+use crate::http::{Client, Request, expect_stored};
+use crate::payload::{ModelMap, SingleCall};
 use crate::report::{Goal, Report, Unit, grouped};
 use crate::scenario::load::{SMALL_BODY, SMALL_SESSION};
 use crate::scenario::{Bench, INGEST_TOKEN, ORGANIZATION};
@@ -94,7 +94,8 @@ fn recorded(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), 
         let mut calls = build(scale_for(RECORDED_BYTES, |scale| {
             build(scale).body_bytes() as f64
         }));
-        let weighed: [DiskGrowth; 2] = sessions(bench, backend, report, &mut calls, RECORDED_TURNS)?;
+        let weighed: [DiskGrowth; 2] =
+            sessions(bench, backend, report, &mut calls, RECORDED_TURNS)?;
         for (weighed, which) in weighed.into_iter().zip(WHICH) {
             let name = format!("{RECORDED_TURNS} of Claude Code{what}{which}");
             report.figure(

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::generator::{Numbers, SessionNumbers};
 use crate::http::Client;
-use crate::payload::{head, payload_line};
+use crate::http::head;
+use crate::payload::payload_line;
 use crate::process::Server;
 use crate::report::{Goal, Report, Unit, grouped, median};
 use crate::scenario::load::{self, SMALL_BODY, Traffic};

@@ -1,4 +1,3 @@
-use serde::{Deserialize, Serialize};
 use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
@@ -9,7 +8,7 @@ use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
 
 use super::name::DeliveryId;
-use super::record::{DeliveryRecord, RecordHeader};
+use super::record::{DeliveryRecord, DeliveryRoute, RecordHeader};
 use super::{OutboxError, status};
 use crate::reply::Success;
 use crate::{Client, Error};
@@ -78,16 +77,6 @@ impl From<&Event> for Delivery {
     fn from(event: &Event) -> Self {
         Self::Logs(event.into())
     }
-}
-
-/// The route of a body, as recorded in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum DeliveryRoute {
-    IngestGateway,
-    IngestCi,
-    Logs,
-    LogsInProtobuf,
 }
 
 impl Delivery {

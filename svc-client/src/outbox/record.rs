@@ -4,7 +4,6 @@ use svc_model::time::Instant;
 use svc_model::version::Version1;
 
 use super::OutboxError;
-use super::delivery::DeliveryRoute;
 
 /// The contents of a file: one line of JSON about the delivery, then its exact body.
 #[derive(Debug, PartialEq)]
@@ -24,6 +23,16 @@ pub(super) struct RecordHeader {
     /// What the keys of the outbox make of the rest of the header and the body, in hexadecimal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) signatures: Vec<String>,
+}
+
+/// The route of a body, as recorded in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum DeliveryRoute {
+    IngestGateway,
+    IngestCi,
+    Logs,
+    LogsInProtobuf,
 }
 
 impl DeliveryRecord {

@@ -82,7 +82,7 @@ mod tests {
     use svc_model::time::Instant;
     use svc_model::version::Version1;
 
-    use super::super::delivery::DeliveryRoute;
+    use super::super::record::DeliveryRoute;
     use super::*;
 
     fn keys(secrets: &[&str]) -> Keys {

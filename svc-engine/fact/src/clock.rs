@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use svc_model::time::Instant;
 use uuid::{NoContext, Timestamp, Uuid};
@@ -97,6 +98,12 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }
+}
+
+/// Returns the instant this long after `now`.
+pub fn later(now: Instant, wait: Duration) -> Instant {
+    let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
+    Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)
 }
 
 /// Generates fresh ids.

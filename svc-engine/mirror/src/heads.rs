@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use svc_engine_fact::PullRequestMerge;
+use svc_engine_fact::clock::later;
 use svc_engine_fact::deadline::Passed;
 use svc_engine_fact::private;
 use svc_engine_store::StoreError;
@@ -23,7 +24,6 @@ use super::bare::{Mirror, Object};
 use super::folder::MirrorLock;
 use super::git::GitError;
 use super::object_id::ObjectId;
-use super::refresh::later;
 use super::remote::Remote;
 
 /// The number of merges that one refresh checks, and of heads that it requests. The next refresh

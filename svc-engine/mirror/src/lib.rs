@@ -41,7 +41,6 @@ pub use reader::{
     ReadDecline, ReadError, Rename, WantedFile,
 };
 pub use reading::MirrorReading;
-pub use refresh::later;
 pub use refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, CloneUrlRefusal, Remotes, Resolve};
 pub use svc_engine_capture::notes::NotesRef;

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use svc_engine_capture::notes::NotesRef;
-use svc_engine_fact::clock::{Clock, Ids};
+use svc_engine_fact::clock::{Clock, Ids, later};
 use svc_engine_fact::deadline::{Cancellation, Deadline};
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{ClaimedJob, JobChoice, JobEnd, MirrorJobs, Store, StoreError};
@@ -303,12 +303,6 @@ impl Refresher {
             Err(Trouble::Setback(setback)) => attempt.set_back(setback),
         }
     }
-}
-
-/// Returns the instant this long after `now`.
-pub fn later(now: Instant, wait: Duration) -> Instant {
-    let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
-    Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)
 }
 
 #[cfg(test)]

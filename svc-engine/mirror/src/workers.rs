@@ -17,13 +17,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use svc_engine_fact::Push;
-use svc_engine_fact::clock::{Clock, Ids};
+use svc_engine_fact::clock::{Clock, Ids, later};
 use svc_engine_fact::deadline::{Cancellation, Deadline};
 use svc_engine_store::{ClaimedJob, JobChoice, MirrorJobs, RefreshRequest, Store, StoreError};
 
 use super::failure::MirrorFailure;
 use super::git::Git;
-use super::refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE, later};
+use super::refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE};
 
 /// The time limit for looking for git.
 const PROBE_MAX: Duration = Duration::from_secs(10);

@@ -16,8 +16,8 @@ use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::cursor::{CursorKey, FailuresScope, OutcomePosition};
-use super::repository::{TouchedRepositories, link, repository_of, retain_selected, select};
-use super::runs;
+use super::repository::{TouchedRepositories, repository_of, retain_selected, select};
+use super::runs::{self, record};
 use crate::error::Error;
 
 /// Returns the outcome of one run.
@@ -219,35 +219,6 @@ fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
     after.map_or(request.captured_before, |after| {
         after.min(request.captured_before)
     })
-}
-
-pub(super) fn record(
-    row: CiOutcomeRow,
-    repository: Option<&Lifetime>,
-    boundary: Instant,
-) -> CiOutcomeRecord {
-    let commit_query = link(&row.commit_sha, repository, boundary);
-    CiOutcomeRecord {
-        outcome_id: row.outcome_id,
-        provider: row.provider.into(),
-        run_id: row.run_id,
-        run_attempt: row.run_attempt,
-        repo: row.repo,
-        commit_sha: row.commit_sha,
-        branch: row.branch,
-        result: row.result.into(),
-        workflow_name: row.workflow_name,
-        workflow_id: row.workflow_id,
-        run_url: row.run_url,
-        provider_result: row.provider_result,
-        error_type: row.error_type,
-        reason: row.reason,
-        pr_number: row.pr_number,
-        captured_at: row.captured_at,
-        commit_query,
-        repository_identity: row.repository.map(Into::into),
-        superseded: row.superseded,
-    }
 }
 
 impl Answer for CiOutcomeQuery {

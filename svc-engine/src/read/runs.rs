@@ -7,13 +7,14 @@ use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::endpoint::CiRunsQuery;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{CI_DELIVERY_MAX, CI_RUN_OUTCOMES_MAX, CI_RUNS_MAX};
-use svc_model::query::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit};
+use svc_model::query::{
+    CiDelivery, CiOutcomeRecord, CiRun, CiRuns, CiRunsRequest, DeliveredCommit,
+};
 use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
-use super::ci::record;
-use super::repository::{repository_of, retain_selected};
+use super::repository::{link, repository_of, retain_selected};
 use crate::error::Error;
 
 /// A run, represented by its last attempt.
@@ -55,6 +56,36 @@ pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
         run.attempts.sort_unstable();
     }
     runs
+}
+
+/// Returns an outcome as answers give it.
+pub(super) fn record(
+    row: CiOutcomeRow,
+    repository: Option<&Lifetime>,
+    boundary: Instant,
+) -> CiOutcomeRecord {
+    let commit_query = link(&row.commit_sha, repository, boundary);
+    CiOutcomeRecord {
+        outcome_id: row.outcome_id,
+        provider: row.provider.into(),
+        run_id: row.run_id,
+        run_attempt: row.run_attempt,
+        repo: row.repo,
+        commit_sha: row.commit_sha,
+        branch: row.branch,
+        result: row.result.into(),
+        workflow_name: row.workflow_name,
+        workflow_id: row.workflow_id,
+        run_url: row.run_url,
+        provider_result: row.provider_result,
+        error_type: row.error_type,
+        reason: row.reason,
+        pr_number: row.pr_number,
+        captured_at: row.captured_at,
+        commit_query,
+        repository_identity: row.repository.map(Into::into),
+        superseded: row.superseded,
+    }
 }
 
 /// Returns the runs with a name, the latest capture first, and what was delivered with their

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::parse::{ParseError, ParseErrorKind};
+use super::error::{ParseError, ParseErrorKind};
 use super::text::{SURROGATE_LEN, leading_surrogate};
 
 /// Decodes UTF-8, UTF-16 or UTF-32, by byte order mark or by the NULs among the first four bytes,

@@ -194,7 +194,7 @@ fn text(length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::ParseErrorKind;
+    use super::super::error::ParseErrorKind;
     use super::*;
 
     /// Returns the bytes that are taken once a document has been read.

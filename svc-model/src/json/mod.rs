@@ -37,6 +37,7 @@ mod bridge;
 mod compact;
 mod de;
 mod encoding;
+mod error;
 mod escape;
 #[cfg(test)]
 mod laws;
@@ -54,10 +55,11 @@ mod write;
 
 pub use self::de::{from_slice, from_value, from_written, from_written_within};
 pub(crate) use self::encoding::in_utf8;
+pub use self::error::{ParseError, ParseErrorKind};
 pub use self::memory::{NodeBudget, OverBudget};
 pub use self::number::{INTEGER_DIGITS_MAX, Number};
 pub use self::object::Object;
-pub use self::parse::{DEPTH_MAX, ParseError, ParseErrorKind};
+pub use self::parse::DEPTH_MAX;
 pub use self::raw::RawJson;
 pub use self::ser::{WriteError, to_value, to_vec};
 pub use self::shape::{FromSliceError, PathSegment, ShapeError, ShapeErrorKind};

@@ -6,10 +6,11 @@ use std::io::Write as _;
 use serde::ser::{self, Serialize};
 
 use super::bridge::{EXACT_NUMBER, EXACT_TEXT};
+use super::error::ParseError;
 use super::escape;
 use super::memory::NodeBudget;
 use super::number::{self, Number};
-use super::parse::{DEPTH_MAX, ParseError};
+use super::parse::DEPTH_MAX;
 use super::raw::EXACT_RAW;
 use super::value::Json;
 

@@ -2,7 +2,7 @@
 
 use serde::de::{self, Expected, Unexpected};
 
-use super::parse::ParseError;
+use super::error::ParseError;
 use super::text::Text;
 
 /// Why bytes could not be read as a type.

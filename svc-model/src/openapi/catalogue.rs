@@ -8,16 +8,15 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::example::examples_of;
+use super::route::{Route, component_name, type_name};
 use super::variant::name_variants;
-use crate::endpoint::{self, Description};
+use crate::endpoint;
 use crate::export::ExportedFact;
 use crate::ingest::event::OwnLogRecord;
 use crate::note::CommitNote;
 use crate::problem::ProblemBody;
 use crate::reports::{AbandonmentReport, AttributionShareReport, MergeRetentionReport};
 
-/// The path of schemas in an OpenAPI document.
-pub(super) const COMPONENTS: &str = "#/components/schemas/";
 /// The path of referenced schemas in a standalone schema.
 const DEFINITIONS: &str = "#/$defs/";
 /// The folder of the schemas' identifiers, relative to the server that serves them. It contains their
@@ -37,19 +36,6 @@ pub(super) struct Catalogue {
     pub(super) components: Map<String, Value>,
     /// The payloads that are not bodies themselves, and the schemas that these refer to.
     payloads: Map<String, Value>,
-}
-
-/// One route with the schemas of its bodies.
-#[derive(Debug)]
-pub(super) struct Route {
-    /// The route.
-    pub(super) endpoint: Description,
-    /// The schema of the request body, if it has one.
-    pub(super) request: Option<Schema>,
-    /// The schema of the reply.
-    pub(super) reply: Schema,
-    /// The schemas of its parameters, in order.
-    pub(super) parameters: Vec<Schema>,
 }
 
 impl Catalogue {
@@ -151,15 +137,6 @@ impl Catalogue {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-}
-
-/// Returns the name of the type that a schema refers to, if it is a bare reference.
-pub(super) fn type_name(schema: &Schema) -> Option<&str> {
-    component_name(schema.get("$ref")?.as_str()?)
-}
-
-pub(super) fn component_name(reference: &str) -> Option<&str> {
-    reference.strip_prefix(COMPONENTS)
 }
 
 fn generator(direction: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator {
@@ -325,6 +302,7 @@ fn localize(schema: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::route::COMPONENTS;
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::component_name;
+use super::route::component_name;
 
 /// Keywords of JSON Schema that OpenAPI 3.0 does not have. They only restrict, so without them a schema
 /// accepts more, and the service still checks.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Route, type_name};
+use super::route::{Route, type_name};
 use crate::endpoint::Parameter;
 
 /// One request of the sequence, and its answer.

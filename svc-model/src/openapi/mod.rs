@@ -12,6 +12,7 @@
 //! direction in which it is sent. A type that is sent in both directions is published in the
 //! stricter form of the request, which holds for both.
 
+mod area;
 mod catalogue;
 mod document;
 mod downgrade;
@@ -19,6 +20,7 @@ mod example;
 mod operation;
 mod publication;
 mod refusal;
+mod route;
 mod variant;
 
 pub use self::publication::{documents, openapi_json};

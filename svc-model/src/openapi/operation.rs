@@ -3,15 +3,21 @@
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Catalogue, Route};
-use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
+use super::area::area_of;
+use super::catalogue::Catalogue;
 use super::example::Example;
 use super::refusal::DocumentedStatus;
+use super::route::Route;
 use crate::endpoint::{
     Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place,
 };
 use crate::ingest::PROTOBUF;
 use crate::problem::Problem;
+
+/// The name of the security scheme of tokens.
+pub(super) const SECURITY_SCHEME: &str = "bearer";
+/// The name of the security scheme of the forge.
+pub(super) const SIGNATURE_SCHEME: &str = "forgeSignature";
 
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {

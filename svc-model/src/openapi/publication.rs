@@ -10,9 +10,10 @@ use crate::endpoint::{
     IngestGatewayBatch, Logs, Selected,
 };
 
-use super::catalogue::{Catalogue, Route, type_name};
+use super::catalogue::Catalogue;
 use super::document::document;
 use super::downgrade::downgraded;
+use super::route::{Route, type_name};
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::{Catalogue, Route};
+use super::catalogue::Catalogue;
+use super::route::Route;
 use crate::endpoint::{Access, Explanation, Grant, Place};
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::{EVENT_HEADERS, UNNAMED_EVENT};

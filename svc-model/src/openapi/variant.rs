@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue::COMPONENTS;
+use super::route::COMPONENTS;
 
 /// Turns every alternative with a constant member into a component, and names that member as the
 /// discriminator.

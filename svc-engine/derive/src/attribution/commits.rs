@@ -11,7 +11,6 @@ use svc_model::time::Instant;
 use super::plan::{NotedSessions, Plan, RankedCalls, within};
 use super::reach::Sums;
 use super::similarity::{Sets, Vocabulary};
-use super::texts::Texts;
 use super::{
     AssessedCommit, AttributionError, CallReach, CommitFiles, CommitTies, FILE_TOKENS_MAX, Push,
     ReachKey, VOCABULARY_MAX,
@@ -192,18 +191,6 @@ impl Commits {
             }
         }
         Ok(())
-    }
-
-    /// Ends this step. Commits that were not added count as unreadable.
-    pub fn with_files(mut self) -> Texts {
-        let unread = self
-            .pushed
-            .iter()
-            .filter(|commit| commit.state == CommitState::Wanted);
-        let unread = unread.count();
-        let reason = AttributionSkip::CommitDiffUnavailable;
-        self.skipped.add(reason, unread as u64);
-        Texts::new(self)
     }
 }
 

@@ -42,8 +42,22 @@ pub struct Texts {
     skipped: Counts<AttributionSkip>,
 }
 
+impl Commits {
+    /// Ends this step. Commits that were not added count as unreadable.
+    pub fn with_files(mut self) -> Texts {
+        let unread = self
+            .pushed
+            .iter()
+            .filter(|commit| commit.state == CommitState::Wanted);
+        let unread = unread.count();
+        let reason = AttributionSkip::CommitDiffUnavailable;
+        self.skipped.add(reason, unread as u64);
+        Texts::new(self)
+    }
+}
+
 impl Texts {
-    pub(super) fn new(commits: Commits) -> Self {
+    fn new(commits: Commits) -> Self {
         let Commits {
             calls,
             pushed: commits,

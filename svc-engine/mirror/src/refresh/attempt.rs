@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use svc_engine_fact::clock::later;
 use svc_engine_fact::{Push, SessionCommitObservation};
 use svc_engine_store::{Append, ClaimedJob, JobEnd, Outcome, StoreError, WaitingPush};
 use svc_model::id::FactId;
 use svc_model::repository::{RepositoryDecline, RepositoryName};
 use svc_model::time::Instant;
 
-use super::{OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE, later};
+use super::{OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE};
 use crate::allowance::Allowance;
 use crate::bare::Mirror;
 use crate::failure::{MirrorFailure, Setback};
