@@ -69,9 +69,12 @@ const KNOWN_EVENTS: [&str; 14] = [
 fn messages(code: &str) -> Vec<&str> {
     let levels = ["trace!(", "debug!(", "info!(", "warn!(", "error!("];
     let starts = levels.iter().flat_map(|level| code.match_indices(level));
-    let own = |at: usize| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+    let own =
+        |at: usize| !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
     let events = starts.filter(|(at, _)| own(*at));
-    events.filter_map(|(at, level)| message(&code[at + level.len()..])).collect()
+    events
+        .filter_map(|(at, level)| message(&code[at + level.len()..]))
+        .collect()
 }
 
 /// Returns the last string of the arguments that a text begins with.
@@ -94,17 +97,26 @@ fn message(arguments: &str) -> Option<&str> {
 
 /// Whether a message is `object.event`, or a placeholder for one of the known names.
 fn is_event(message: &str) -> bool {
-    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'))
+    };
     KNOWN_EVENTS.contains(&message)
         || message == "{line}"
-        || message.split_once('.').is_some_and(|(object, event)| is_word(object) && is_word(event))
+        || message
+            .split_once('.')
+            .is_some_and(|(object, event)| is_word(object) && is_word(event))
 }
 
 #[test]
 fn an_event_of_the_log_is_named_by_its_object_and_what_became_of_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut all, mut events, mut wrong) = (Vec::new(), 0, Vec::new());
-    for part in ["svc-client/src", "svc-engine", "svc-mcp/src", "svc-server/src"] {
+    for part in [
+        "svc-client/src",
+        "svc-engine",
+        "svc-mcp/src",
+        "svc-server/src",
+    ] {
         files(&root.join(part), &mut all);
     }
     for file in all.iter().filter(|file| !file.ends_with("tests.rs")) {

@@ -527,7 +527,7 @@ pub fn verify_backup(
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
     match unconfirmed(folder, &manifest)? {
         UnconfirmedFiles::All => {
-            findings.add(SUMS, None, Damage::FileDamaged, "the file is absent")
+            findings.add(SUMS, None, Damage::FileDamaged, "the file is absent");
         }
         UnconfirmedFiles::Files(files) => {
             for file in files {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use svc_engine_derive::repository::{Mention, Names, Repositories, Selection};
 use svc_engine_fact::Lifetime;
-use svc_engine_store::{CiOutcomePage, CiOutcomeRow, Snapshot};
+use svc_engine_store::{CiOutcomePage, Snapshot};
 use svc_model::endpoint::{CiFailuresQuery, CiOutcomeQuery};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};

@@ -149,7 +149,7 @@ fn translate(
         for kind in logged.kinds().into_iter().flatten() {
             match kind {
                 RecordKind::ClaudeCodeResult => {
-                    claude_code::add(&mut translator.claude_code, logged)
+                    claude_code::add(&mut translator.claude_code, logged);
                 }
                 RecordKind::CodexResult => codex::add(&mut translator.codex, logged),
                 RecordKind::Event(event) => events.push((event, logged)),

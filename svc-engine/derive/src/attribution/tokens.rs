@@ -24,7 +24,7 @@ pub struct CodeTokens(Box<[u64]>);
 impl CodeTokens {
     /// Returns the tokens of a text.
     pub fn of_text(text: &str) -> Self {
-        let mut found = Fingerprints::default();
+        let mut found = TextFingerprints::default();
         found.text(text.as_bytes());
         found.finish()
     }
@@ -33,7 +33,7 @@ impl CodeTokens {
     /// of its tool calls, at any depth. Reasoning, tool results, numbers and member names do not
     /// count.
     pub fn of_output(messages: &[Message]) -> Self {
-        let mut found = Fingerprints::default();
+        let mut found = TextFingerprints::default();
         for part in messages.iter().flat_map(|message| &message.parts) {
             match part {
                 Part::Text { content } => found.text(content.as_bytes()),
@@ -53,7 +53,7 @@ impl CodeTokens {
 
     /// Returns the tokens of several texts together.
     pub fn union<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
-        let mut found = Fingerprints::default();
+        let mut found = TextFingerprints::default();
         for set in sets {
             found.fingerprints.extend_from_slice(&set.0);
         }
@@ -77,14 +77,14 @@ impl CodeTokens {
 }
 
 #[derive(Default)]
-struct Fingerprints {
+struct TextFingerprints {
     fingerprints: Vec<u64>,
     /// How many of them, from the first, are known to be distinct.
     distinct: usize,
     lower: Vec<u8>,
 }
 
-impl Fingerprints {
+impl TextFingerprints {
     fn text(&mut self, text: &[u8]) {
         let state = FixedState::default();
         // Lower-casing the whole text at once handles many bytes per step.

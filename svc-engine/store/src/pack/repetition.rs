@@ -144,17 +144,17 @@ impl<'m> Repetition<'m> {
             (RepetitionForm::Id, (Some(id), _)) => Text::from(id).write_escaped(out),
             (RepetitionForm::Text, (_, PartContent::Text(text))) => text.write_escaped(out),
             (RepetitionForm::Value, (_, PartContent::Arguments(arguments))) => {
-                arguments.write_canonical(out)
+                arguments.write_canonical(out);
             }
             (RepetitionForm::Value, (_, PartContent::Result(result))) => {
-                result.write_canonical(out)
+                result.write_canonical(out);
             }
             (RepetitionForm::Document(spelling), (_, content)) => {
                 let mut text = Vec::new();
                 let spelling = Spelling::ALL.get(spelling)?;
                 match content {
                     PartContent::Arguments(arguments) => {
-                        spelling.write_object(arguments, &mut text)
+                        spelling.write_object(arguments, &mut text);
                     }
                     PartContent::Result(result) => spelling.write(result, &mut text),
                     PartContent::Text(_) => return None,
