@@ -44,7 +44,7 @@ pub(crate) fn write<E: Endpoint>(reply: &E::Reply, bytes_max: usize) -> Result<V
     if matches!(written, Err(WriteError::Budget)) && bytes_max > SMALL_BYTES_MAX {
         written = tokio::task::block_in_place(|| json::to_vec(reply, bytes_max));
     }
-    written.map_err(|error| problem::of_write(error, E::OVERSIZE))
+    written.map_err(|error| problem::of_write(error, E::OVERSIZE.clone()))
 }
 
 /// Returns a reply as an answer. The memory of a large one is taken from the budget of all replies

@@ -46,7 +46,7 @@ impl EngineConfig {
             read_slots: READ_SLOTS_DEFAULT,
             scan: ScanBounds::default(),
             cache_bytes: 64 * 1024 * 1024,
-            report_cache_bytes: 112 * 1024 * 1024,
+            report_cache_bytes: 84 * 1024 * 1024,
             redaction: Redaction::On,
             secrets: Secrets::default(),
             cursor_key: None,

@@ -42,14 +42,11 @@ mod write;
 pub use self::pack::edit_texts::HeldText;
 pub use self::pack::id_list::IdList;
 pub use self::read::calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
-pub use self::read::cohort::{
-    CallAnswer, CohortCall, CohortDecision, CohortEdit, CohortRetry, HOUR_MICROSECONDS,
-};
+pub use self::read::cohort::{CallAnswer, CohortCall, CohortDecision, CohortEdit};
 pub use self::read::deliveries::{ObservationRow, PullRequestHead};
 pub use self::read::export::{StoredCall, StoredFact};
 pub use self::read::inferred::NamedCall;
 pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
-pub use self::read::outcomes_end::OutcomesEnd;
 pub use self::read::owners::OwnedId;
 pub use self::read::report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, UnsurePullRequest};
 pub use self::read::session_claims::SessionClaims;
@@ -85,4 +82,3 @@ pub use self::write::quarantine::{
     WhenAbsent,
 };
 pub use self::write::store::{Store, StoreConfig};
-pub use self::write::witness::WriterCommits;

@@ -30,7 +30,6 @@ endpoint! {
     SessionRequest => SessionInferenceCalls,
     "List the metadata of a Session's visible calls." {
         const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(bound(&[
             ("bound", Problem::SessionBound(SessionBound::Reconciliation)),
             ("size", Problem::ReplyTooLarge),
@@ -42,8 +41,6 @@ endpoint! {
     Compatibility: GET "/v1/facts/session/{session_id}/compatibility-evidence" as "compatibilityEvidence" for Access::Operator,
     SessionRequest => CompatibilityEvidence,
     "Return what an agent harness can compare with its own records of a Session." {
-        const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(bound(&[
             ("bound", Problem::SessionBound(SessionBound::Compatibility)),
             ("size", Problem::ReplyTooLarge),

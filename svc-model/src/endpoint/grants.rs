@@ -12,8 +12,6 @@ endpoint! {
     Grants: GET "/v1/grants" as "grants" for Access::Operator,
     GrantsRequest => GrantList,
     "List what the named retrieval tokens may read; with `history`, every change, by whom and why." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(FEWER_ROWS);
     }
 }
@@ -22,7 +20,7 @@ endpoint! {
     GrantExplain: GET "/v1/grants/explain" as "grantExplain" for Access::Operator,
     GrantExplanationRequest => GrantExplanation,
     "Explain which grants of a token reach a Session, and why the others do not." {
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
+        const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
         const CONFLICT: Option<Explanation> = Some(FEWER_ROWS);
     }
 }

@@ -132,8 +132,12 @@ pub trait Endpoint: Listed + 'static {
     /// Whether query parameters that resemble no declared one are ignored. Otherwise each undeclared
     /// one is refused.
     const IGNORES_OTHER_QUERY: bool = false;
-    /// The maximum size of a reply in bytes.
-    const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
+    /// The maximum size of a reply in bytes: that of evidence, or of queries for a route with an
+    /// answer of its own to a larger one.
+    const REPLY_BYTES_MAX: usize = match size(Self::CONFLICT) {
+        Some(_) => limit::QUERY_REPLY_BYTES_MAX,
+        None => limit::EVIDENCE_REPLY_BYTES_MAX,
+    };
     /// The answer to a body that cannot be read, with status 400.
     const UNREADABLE: Explanation = Explanation {
         description: "The body is not JSON.",
@@ -145,10 +149,14 @@ pub trait Endpoint: Listed + 'static {
     const FAULTS: Faults = &[];
     /// The documented statuses, besides 200.
     const STATUSES: &'static [u16] = statuses(Self::ACCESS, Self::METHOD, Self::CONFLICT.is_some());
-    /// The answer in place of a reply that exceeds [`Endpoint::REPLY_BYTES_MAX`].
-    const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
-        limit: Self::REPLY_BYTES_MAX as u64,
-    });
+    /// The answer in place of a reply that exceeds [`Endpoint::REPLY_BYTES_MAX`]: the problem `size`
+    /// of [`Endpoint::CONFLICT`], or that of evidence.
+    const OVERSIZE: &'static Problem = match size(Self::CONFLICT) {
+        Some(problem) => problem,
+        None => &Problem::Declined(Decline::EvidenceResponseLimit {
+            limit: Self::REPLY_BYTES_MAX as u64,
+        }),
+    };
     /// Whether it is safe to send a request again.
     const REPEAT: Repeat = Repeat::Safe;
     /// The type of a request.
@@ -178,6 +186,20 @@ pub struct Explanation {
     pub description: &'static str,
     /// The problems that it is used for, by name.
     pub problems: &'static [(&'static str, Problem)],
+}
+
+/// Returns the conflict of a reply that is too large, if a route has one.
+const fn size(conflict: Option<Explanation>) -> Option<&'static Problem> {
+    let Some(Explanation { mut problems, .. }) = conflict else {
+        return None;
+    };
+    while let [(name, problem), others @ ..] = problems {
+        if matches!(name.as_bytes(), b"size") {
+            return Some(problem);
+        }
+        problems = others;
+    }
+    None
 }
 
 /// Returns the statuses of a route besides 200.

@@ -44,8 +44,6 @@ endpoint! {
     QuarantineLogPage: GET "/v1/quarantine-log" as "quarantineLog" for Access::Operator,
     QuarantineLogRequest => QuarantineLog,
     "List what was quarantined and released, by whom and why." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(FEWER_ROWS);
     }
 }

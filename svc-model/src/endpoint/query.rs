@@ -1,6 +1,5 @@
 use super::facts::bound;
 use super::{Access, Explanation, Faults};
-use crate::limit;
 use crate::problem::{Decline, Problem, QueryFault, SessionBound};
 use crate::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
@@ -27,8 +26,6 @@ endpoint! {
     "Look up the outcome of one run, with a link to its commit." {
         // The interface promises it for this route.
         const IGNORES_OTHER_QUERY: bool = true;
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(SELECTION);
         const FAULTS: Faults = &[IDENTITY, SELECTOR];
     }
@@ -38,8 +35,6 @@ endpoint! {
     CiRunsQuery: GET "/query/ci/runs" as "ciRuns" for Access::Operator,
     CiRunsRequest => CiRuns,
     "Find the runs that an id or a URL names, and the Sessions delivered with their commit." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(SELECTION);
         const FAULTS: Faults = &[IDENTITY, SELECTOR];
     }
@@ -49,8 +44,6 @@ endpoint! {
     CiFailuresQuery: GET "/query/ci/failures" as "ciFailures" for Access::Operator,
     CiFailuresRequest => CiFailures,
     "List a repository's outcomes with one result, latest first, in pages." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(SELECTION);
         const FAULTS: Faults = &[
             ("bounds", QueryFault::ReversedBounds),
@@ -67,8 +60,6 @@ endpoint! {
     SessionsQuery: GET "/v1/sessions" as "sessions" for Access::Operator,
     SessionsRequest => SessionList,
     "List Sessions by time, user, model, agent or repository, latest first, in pages." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(SELECTION);
         const FAULTS: Faults = &[
             ("bounds", QueryFault::ReversedBounds),
@@ -84,8 +75,6 @@ endpoint! {
     SessionQuery: GET "/query/session/{session_id}" as "sessionDossier" for Access::Operator,
     SessionDossierRequest => SessionAnswer,
     "Show everything that was captured of a Session, as metadata." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(bound(&[
             ("bound", Problem::SessionBound(SessionBound::Dossier)),
             ("size", Problem::ReplyTooLarge),
@@ -99,8 +88,6 @@ endpoint! {
     CommitQuery: GET "/query/commit/{sha}" as "commitEvidence" for Access::Operator,
     CommitRequest => CommitEvidence,
     "Show the Sessions, calls and CI outcomes of a commit, by repository." {
-        const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReplyTooLarge;
         const CONFLICT: Option<Explanation> = Some(SELECTION);
         const FAULTS: Faults = &[
             ("sha", QueryFault::MalformedSha),

@@ -23,7 +23,6 @@ endpoint! {
     ReportRequest => ModelOutcomes,
     "Report what became of each model's calls." {
         const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
         const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
         const FAULTS: Faults = COHORT;
     }
@@ -34,7 +33,6 @@ endpoint! {
     ReportRequest => AcceptedWorkLifecycle,
     "Report what became of accepted work, from the call to the merge." {
         const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
-        const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
         const CONFLICT: Option<Explanation> = Some(TOO_LARGE);
         const FAULTS: Faults = COHORT;
     }

@@ -12,7 +12,7 @@ use svc_engine_store::{CohortOutcome, OutcomePlace, Snapshot};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::outcomes::{Outcomes, RememberedOutcomes};
+use super::outcomes::Outcomes;
 use super::resolving::{Resolving, of_place};
 use crate::error::Error;
 
@@ -27,7 +27,6 @@ pub(super) struct CohortCi {
 /// observed, and every other outcome of their runs.
 pub(super) fn read<'c>(
     snapshot: &mut Snapshot<'_>,
-    remembered: &RememberedOutcomes,
     resolving: &mut Resolving,
     boundary: Instant,
     attributed: &BTreeSet<&'c CommitSha>,
@@ -35,8 +34,7 @@ pub(super) fn read<'c>(
 ) -> Result<CohortCi, Error> {
     let commits: BTreeSet<&CommitSha> = attributed.iter().copied().chain(observed).collect();
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
-    let read = remembered.read(snapshot, &commits, boundary)?;
-    let Outcomes { at, beside } = Outcomes::of(&read, boundary)?;
+    let Outcomes { at, beside } = Outcomes::read(snapshot, &commits, boundary)?;
     // Many outcomes share a place, so each place is looked at once.
     let mut is_attributed: HashMap<*const OutcomePlace, bool, RandomState> = HashMap::default();
     for outcome in at.iter().chain(&beside) {

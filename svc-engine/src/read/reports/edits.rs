@@ -7,9 +7,12 @@ use svc_engine_derive::fate::{EditFate, classify, share_left};
 use svc_engine_store::{CohortEdit, HeldText, Snapshot};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
+use svc_model::limit::REPORT_FACTS_MAX;
+use svc_model::time::Instant;
 
 use super::halves::look_up;
 use super::memory::ReportMemory;
+use super::population::up_to;
 use crate::error::Error;
 
 /// The edits of Sessions, without their texts.
@@ -19,12 +22,15 @@ pub(super) struct Edits {
     pub(super) erased: u64,
 }
 
-/// Returns the edits of Sessions whose texts are not erased.
+/// Returns the edits of Sessions, received by a boundary, whose texts are not erased.
 pub(super) fn left(
     snapshot: &mut Snapshot<'_>,
     sessions: &[SessionId],
-    mut edits: Vec<CohortEdit>,
+    boundary: Instant,
 ) -> Result<Edits, Error> {
+    let mut edits: Vec<CohortEdit> = Vec::new();
+    let take = up_to(&mut edits, REPORT_FACTS_MAX);
+    snapshot.edits_of_sessions(sessions, boundary, take)?;
     let all = edits.len();
     let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
     edits.retain(|edit| !erased.contains_key(&edit.observation_id));

@@ -281,7 +281,7 @@ impl<'i> Inference<'i> {
         let decisions = decisions(snapshot, &sessions, self.bounds.boundary)?;
         let decisions: Vec<Decision> = decisions.into_iter().map(decided).collect();
         let ids = call_ids(&decisions)?;
-        let owners = owners(snapshot, &ids, [].iter(), self.bounds.observed_by)?;
+        let owners = owners(snapshot, &ids, &[], self.bounds.observed_by)?;
         let ids: BTreeSet<FactId> = calls.iter().map(|call| call.inference_call_id).collect();
         let decisions = Decisions::attach(decisions, &owners);
         let attached = decisions.attached().filter(|(_, call)| ids.contains(call));

@@ -1,13 +1,9 @@
 //! What reports remember between requests.
 //!
-//! Everything is kept under the id of what it was derived from: a commit, a stored content, a fact.
-//! These never change, so an entry is always valid, and each snapshot decides whether it may be
-//! shown. Facts are kept with the state of their Session or of the store, and are valid only in
-//! that state. Each kind is bounded in bytes and evicts what was not asked for.
-//!
-//! Whether an entry may be shown is decided in each snapshot. All facts of a Session or commit are
-//! kept, and each report leaves out what was captured after its own moment.
-//! `docs/decisions/013-report-memory.md` says when an entry is valid.
+//! Everything is kept under the id of what it was derived from: a commit, a stored content, an edit
+//! observation. These never change, so an entry is always valid, and each snapshot decides whether
+//! it may be shown. Each kind is bounded in bytes and evicts what was not asked for. What changes
+//! with the store is read again: see `docs/decisions/013-report-memory.md`.
 
 use std::fmt;
 use std::hash::Hash;
@@ -20,15 +16,10 @@ use svc_engine_derive::attribution::{CallReach, CodeTokens, CommitFiles, CommitT
 use svc_engine_derive::merge_retention::Scores;
 use svc_engine_fact::Lifetime;
 use svc_engine_mirror::{Ancestry, ObjectId};
-use svc_model::id::{FactId, SessionId};
+use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
-use svc_model::time::Instant;
 
-use super::calls::KnownHour;
 use super::history::RepositoryCommit;
-use super::outcomes::RememberedOutcomes;
-use super::session_facts::WholeSession;
-use super::unchanged::KnownOwners;
 
 /// What reports remember.
 #[derive(Debug)]
@@ -49,14 +40,6 @@ pub struct ReportMemory {
     pub(super) scores: MeteredCache<ScoredFile, Arc<ScoredCommit>>,
     /// The share of an edit that was left, by observation.
     pub(super) shares: MeteredCache<FactId, f64>,
-    /// The decisions, edits and commits of Sessions, with the state in which they are valid.
-    pub(super) sessions: MeteredCache<SessionId, WholeSession>,
-    /// What CI says about commits, with the state in which it is valid.
-    pub(super) outcomes: RememberedOutcomes,
-    /// The calls observed in an hour, with the state in which they are valid.
-    pub(super) calls: MeteredCache<i64, KnownHour>,
-    /// The owners of decisions' call ids as of a moment, with the state in which they are valid.
-    pub(super) owners: MeteredCache<Instant, KnownOwners>,
 }
 
 /// The move of a branch by a push.
@@ -109,26 +92,21 @@ pub struct MemoryUse {
 impl ReportMemory {
     /// Returns an empty memory of about `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
-        let part = |parts: u64| bytes / 32 * parts;
+        let part = |parts: u64| bytes / 24 * parts;
         Self {
             ranges: MeteredCache::new(part(1), 512),
             files: MeteredCache::new(part(7), 4_096),
             answers: MeteredCache::new(part(5), 1_024),
-            tied: MeteredCache::new(part(4), 1_024),
+            tied: MeteredCache::new(part(5), 1_024),
             reach_key: ReachKey::default(),
-            ancestries: MeteredCache::new(part(1), 65_536),
-            scores: MeteredCache::new(part(2), 384),
+            ancestries: MeteredCache::new(part(2), 65_536),
+            scores: MeteredCache::new(part(3), 384),
             shares: MeteredCache::new(part(1), 64),
-            sessions: MeteredCache::new(part(4), 4_096),
-            outcomes: RememberedOutcomes::new(part(3)),
-            // Sized as one piece, so that all calls of a cohort fit.
-            calls: MeteredCache::new(part(3), part(1)),
-            owners: MeteredCache::new(part(1), part(1)),
         }
     }
 
     /// Returns the use of each kind of entry, by name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 11] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 7] {
         [
             ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
@@ -137,10 +115,6 @@ impl ReportMemory {
             ("ancestries", self.ancestries.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
-            ("sessions", self.sessions.used()),
-            ("ci_outcomes", self.outcomes.used()),
-            ("calls", self.calls.used()),
-            ("call_owners", self.owners.used()),
         ]
     }
 }
@@ -222,12 +196,7 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> MeteredCache<K, V> {
     }
 
     pub(super) fn get(&self, key: &K) -> Option<V> {
-        self.get_if(key, |_| true)
-    }
-
-    /// Returns the entry under a key, if it is still right.
-    pub(super) fn get_if(&self, key: &K, is_right: impl FnOnce(&V) -> bool) -> Option<V> {
-        let found = self.cache.get(key).filter(is_right);
+        let found = self.cache.get(key);
         let count = if found.is_some() {
             &self.hits
         } else {
@@ -239,14 +208,6 @@ impl<K: Eq + Hash + Clone, V: Bytes + Clone> MeteredCache<K, V> {
 
     pub(super) fn insert(&self, key: K, value: V) {
         self.cache.insert(key, value);
-    }
-
-    pub(super) fn remove(&self, key: &K) {
-        self.cache.remove(key);
-    }
-
-    pub(super) fn clear(&self) {
-        self.cache.clear();
     }
 
     pub(super) fn used(&self) -> MemoryUse {
@@ -291,8 +252,8 @@ mod tests {
 
     #[test]
     fn the_parts_of_the_memory_add_up_to_its_limit() {
-        let uses = ReportMemory::new(8_000_000).uses();
+        let uses = ReportMemory::new(2_400_000).uses();
         let bytes: u64 = uses.iter().map(|(_, used)| used.bytes_max).sum();
-        assert_eq!(bytes, 8_000_000);
+        assert_eq!(bytes, 2_400_000);
     }
 }

@@ -21,9 +21,7 @@ mod population;
 mod pushed;
 mod resolving;
 mod scoring;
-mod session_facts;
 mod share;
-mod unchanged;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -290,14 +288,7 @@ impl<'g> Gathered<'g> {
             .chunk_by(|file, next| file.commit_sha == next.commit_sha);
         let attributed: BTreeSet<&CommitSha> = rows.map(|files| &files[0].commit_sha).collect();
         let observed = observations.iter().map(|observed| &observed.commit_sha);
-        let ci = ci::read(
-            snapshot,
-            &sources.memory.outcomes,
-            &mut resolving,
-            boundary,
-            &attributed,
-            observed,
-        )?;
+        let ci = ci::read(snapshot, &mut resolving, boundary, &attributed, observed)?;
         let declined = DeclinedFacts {
             pushes,
             observations: (share::declined_of(&observations).into_values())

@@ -17,13 +17,10 @@ use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
-use super::calls::{self, Calls};
 use super::extent::first;
 use super::halves::look_up;
 use super::memory::ReportMemory;
-use super::session_facts::SessionFacts;
-use super::unchanged::Unchanged;
-use super::{Extent, edits, just_after, minutes_later};
+use super::{Extent, calls, edits, just_after, minutes_later};
 use crate::error::Error;
 
 /// Returns a function that collects at most `rows_max` rows, and then fails.
@@ -44,7 +41,8 @@ pub(super) fn up_to<T>(
 pub(super) struct Population {
     /// When the calls were observed.
     pub(super) extent: Range<Instant>,
-    pub(super) calls: Calls,
+    /// In the order of observation.
+    pub(super) calls: Vec<CohortCall>,
     /// The Sessions' calls whose content was erased.
     erased_calls: HashMap<FactId, Instant>,
     /// The Sessions of the calls, sorted.
@@ -55,8 +53,6 @@ pub(super) struct Population {
     pub(super) erased_edits: u64,
     /// The links of the Sessions to commits.
     pub(super) observed: Vec<ObservationRow>,
-    /// The number of retry linkages, if known.
-    retries: Option<usize>,
 }
 
 impl Population {
@@ -69,17 +65,22 @@ impl Population {
         extent: &Extent,
         boundary: Instant,
     ) -> Result<(Self, Vec<Push>), Error> {
-        let unchanged = Unchanged::of(snapshot, memory)?;
-        let calls = calls::read(snapshot, &unchanged, &extent.observed)?;
-        let sessions = sessions_of(snapshot, extent, calls.iter())?;
-        let facts = SessionFacts::read(snapshot, &unchanged, &sessions, boundary)?;
-        let ids = call_ids(&facts.decisions)?;
-        let owners = unchanged.owners(ids, extent.as_of, |ids| {
-            owners(snapshot, ids, calls.iter(), extent.as_of)
-        })?;
-        let decisions = Decisions::attach(facts.decisions, &owners);
-        let edits = edits::left(snapshot, &sessions, facts.edits)?;
-        let (observed, retries) = (facts.observed, facts.retries);
+        let calls = calls::observed(snapshot, &extent.observed)?;
+        let sessions = sessions_of(snapshot, extent, &calls)?;
+        let (decisions, beside) = snapshot.both(
+            |snapshot| {
+                let decisions = decisions(snapshot, &sessions, boundary)?;
+                Ok::<Vec<Decision>, Error>(decisions.into_iter().map(decided).collect())
+            },
+            |snapshot| {
+                let edits = edits::left(snapshot, &sessions, boundary)?;
+                Ok::<_, Error>((edits, observed(snapshot, &sessions, boundary)?))
+            },
+        );
+        let (decisions, (edits, observed)) = (decisions?, beside?);
+        let ids = call_ids(&decisions)?;
+        let owners = owners(snapshot, &ids, &calls, extent.as_of)?;
+        let decisions = Decisions::attach(decisions, &owners);
         let pushes = pushes(snapshot, extent, boundary)?;
         let population = Self {
             extent: extent.observed(),
@@ -90,7 +91,6 @@ impl Population {
             sessions,
             decisions,
             observed,
-            retries,
         };
         Ok((population, pushes))
     }
@@ -111,12 +111,6 @@ impl Population {
         snapshot: &mut Snapshot<'_>,
         boundary: Instant,
     ) -> Result<u64, Error> {
-        if let Some(retries) = self.retries {
-            if retries > REPORT_FACTS_MAX {
-                return Err(StoreError::TooMany.into());
-            }
-            return Ok(retries as u64);
-        }
         let mut count = 0;
         snapshot.retries_of_sessions(&self.sessions, boundary, |_| {
             if count == REPORT_FACTS_MAX {
@@ -158,20 +152,21 @@ pub(super) fn sessions(
     let calls = if extent.is_all() {
         Vec::new()
     } else {
-        calls::rows(snapshot, &extent.observed)?
+        calls::observed(snapshot, &extent.observed)?
     };
-    sessions_of(snapshot, extent, calls.iter())
+    sessions_of(snapshot, extent, &calls)
 }
 
-fn sessions_of<'c>(
+fn sessions_of(
     snapshot: &mut Snapshot<'_>,
     extent: &Extent,
-    calls: impl Iterator<Item = &'c CohortCall>,
+    calls: &[CohortCall],
 ) -> Result<Vec<SessionId>, Error> {
     if extent.is_all() {
         return every_session(snapshot);
     }
-    let sessions: HashSet<&SessionId, RandomState> = calls.map(|call| &call.session_id).collect();
+    let sessions: HashSet<&SessionId, RandomState> =
+        calls.iter().map(|call| &call.session_id).collect();
     let mut sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
     sessions.sort_unstable();
     Ok(sessions)
@@ -251,14 +246,14 @@ pub(super) fn call_ids(decisions: &[Decision]) -> Result<Vec<Arc<str>>, Error> {
 
 /// Returns the owners of these ids in the whole organization. `calls` are visible calls already
 /// known.
-pub(super) fn owners<'c>(
+pub(super) fn owners(
     snapshot: &mut Snapshot<'_>,
     ids: &[Arc<str>],
-    calls: impl Iterator<Item = &'c CohortCall>,
+    calls: &[CohortCall],
     observed_by: Instant,
 ) -> Result<Vec<CallOwner>, Error> {
     let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-    let known = calls.filter(|call| call.observed_at <= observed_by);
+    let known = calls.iter().filter(|call| call.observed_at <= observed_by);
     let known: HashMap<FactId, &SessionId, RandomState> = known
         .map(|call| (call.inference_call_id, &call.session_id))
         .collect();

@@ -110,11 +110,6 @@ impl Stage {
         assert!(self.mark(table, fact_id, QuarantineAction::Quarantine));
     }
 
-    /// Quarantines a fact that has not arrived yet.
-    fn quarantine_ahead(&self, table: FactTable, fact_id: FactId) {
-        assert!(!self.mark(table, fact_id, QuarantineAction::Quarantine));
-    }
-
     fn release(&self, table: FactTable, fact_id: FactId) {
         assert!(self.mark(table, fact_id, QuarantineAction::Release));
     }

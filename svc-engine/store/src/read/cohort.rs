@@ -2,18 +2,14 @@
 //! Sessions, and repositories' facts in a range of capture. Each row is passed on as it is read, so
 //! none is in memory twice.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use svc_engine_fact::{
-    PullRequestMerge, PullRequestRevision, Push, RepositoryRename, SessionCommitObservation,
-};
+use svc_engine_fact::{Push, SessionCommitObservation};
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId};
 use svc_model::time::Instant;
 
-use super::outcomes::{CiOutcomeRow, OUTCOMES};
 use super::snapshot::Snapshot;
 use crate::pack::column::Columns;
 use crate::pack::edit_texts::HeldText;
@@ -21,7 +17,7 @@ use crate::pack::id_list;
 use crate::sql::connection::Lookup;
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
-use crate::table::record::{Record, Table};
+use crate::table::record::Record;
 
 /// A call, as counted by reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,15 +79,6 @@ const CALLS: &str = calls!(
     "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     ORDER BY f.observed_at_us"
 );
-
-/// The unit in which calls are counted over time.
-pub const HOUR_MICROSECONDS: i64 = 3_600_000_000;
-/// Counts quarantined calls too. The divisor is [`HOUR_MICROSECONDS`].
-const CALLS_BY_HOUR: &str = "SELECT f.hour, COUNT(*) FROM
-    (SELECT f.observed_at_us / 3600000000 AS hour FROM inference_calls f
-        WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
-        ORDER BY f.observed_at_us LIMIT $4) f
-    GROUP BY f.hour";
 
 const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
 
@@ -159,11 +146,9 @@ pub struct CohortEdit {
     pub external_lines_removed: Option<i64>,
     /// When it was observed, by the sender's clock.
     pub occurred_at: Instant,
-    /// When it was captured.
-    pub captured_at: Instant,
 }
 
-const EDIT_COLUMNS: [&str; 9] = [
+const EDIT_COLUMNS: [&str; 8] = [
     "observation_id",
     "session_id",
     "agent_harness",
@@ -172,31 +157,17 @@ const EDIT_COLUMNS: [&str; 9] = [
     "external_lines_added",
     "external_lines_removed",
     "occurred_at_us",
-    "captured_at_us",
 ];
 const EDITS: Lookup<'_> = Lookup {
     select: "SELECT f.observation_id, f.session_id, f.agent_harness, f.call_id, f.file_path,
-            f.external_lines_added, f.external_lines_removed, f.occurred_at_us, f.captured_at_us
+            f.external_lines_added, f.external_lines_removed, f.occurred_at_us
         FROM visible_edit_observations f
         WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
     then: "",
 };
 
-/// A retry linkage, as counted by reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CohortRetry {
-    /// The id of the fact.
-    pub retry_linkage_id: FactId,
-    /// The Session.
-    pub session_id: SessionId,
-    /// When it was captured.
-    pub captured_at: Instant,
-}
-
-const RETRY_COLUMNS: [&str; 3] = ["retry_linkage_id", "session_id", "captured_at_us"];
 const RETRIES: Lookup<'_> = Lookup {
-    select: "SELECT f.retry_linkage_id, f.session_id, f.captured_at_us
-        FROM visible_retry_linkages f
+    select: "SELECT f.retry_linkage_id FROM visible_retry_linkages f
         WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
     then: "",
 };
@@ -212,41 +183,6 @@ const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "observed_file_text", "a
 /// Restricts the selected visible facts to a range of capture.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
     AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
-fn read_all<F: Record>(row: &Row<'_>) -> Result<F, StoreError> {
-    F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
-}
-
-/// Declares the methods that pass on the facts of a range.
-macro_rules! captured {
-    ($($(#[$doc:meta])* $name:ident: $fact:ty;)+) => {
-        impl Snapshot<'_> {
-            $(
-                $(#[$doc])*
-                pub fn $name(
-                    &mut self,
-                    captured: Range<Instant>,
-                    mut each: impl FnMut($fact) -> Result<(), StoreError>,
-                ) -> Result<(), StoreError> {
-                    let table: &Table = <$fact as Record>::TABLE;
-                    self.captured(table.select, captured, |row| each(read_all(row)?))
-                }
-            )+
-        }
-    };
-}
-
-captured! {
-    /// Passes on the visible pushes captured in a range, in order of capture.
-    pushes_captured: Push;
-    /// Passes on the visible merges captured in a range, in order of capture.
-    merges_captured: PullRequestMerge;
-    /// Passes on the visible revisions captured in a range, in order of capture.
-    revisions_captured: PullRequestRevision;
-    /// Passes on the visible renames captured in a range, in order of capture.
-    renames_captured: RepositoryRename;
-    /// Passes on the visible observations captured in a range, in order of capture.
-    observations_captured: SessionCommitObservation;
-}
 
 impl Snapshot<'_> {
     /// Passes on the visible calls observed in a range, in order of observation.
@@ -262,29 +198,6 @@ impl Snapshot<'_> {
         ];
         self.connection()?
             .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
-    }
-
-    /// Returns how many stored calls were observed in a range, by hours since the Unix epoch.
-    /// Quarantined calls count too. Hours without a call are absent. Nothing if there are more than
-    /// `calls_max`, beyond which calls are not counted.
-    pub fn calls_by_hour(
-        &mut self,
-        observed: Range<Instant>,
-        calls_max: u64,
-    ) -> Result<Option<HashMap<i64, u64>>, StoreError> {
-        let keys = [
-            self.org_id.as_str().into(),
-            observed.start.into(),
-            observed.end.into(),
-            i64::try_from(calls_max + 1).unwrap_or(i64::MAX).into(),
-        ];
-        let mut counts = HashMap::new();
-        self.connection()?.each(CALLS_BY_HOUR, &keys, |row| {
-            counts.insert(row.integer(0)?, row.count(1)?);
-            Ok(())
-        })?;
-        let calls: u64 = counts.values().sum();
-        Ok((calls <= calls_max).then_some(counts))
     }
 
     /// Passes on every Session of the organization, in any order.
@@ -340,7 +253,6 @@ impl Snapshot<'_> {
                 external_lines_added: columns.next()?,
                 external_lines_removed: columns.next()?,
                 occurred_at: columns.next()?,
-                captured_at: columns.next()?,
             })
         })
     }
@@ -350,15 +262,10 @@ impl Snapshot<'_> {
         &mut self,
         sessions: &[SessionId],
         boundary: Instant,
-        mut each: impl FnMut(CohortRetry) -> Result<(), StoreError>,
+        mut each: impl FnMut(FactId) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.of_sessions(&RETRIES, sessions, boundary, |row| {
-            let mut columns = Columns::of(row, "retry_linkages", &RETRY_COLUMNS);
-            each(CohortRetry {
-                retry_linkage_id: columns.next()?,
-                session_id: columns.next()?,
-                captured_at: columns.next()?,
-            })
+            each(Columns::of(row, "retry_linkages", &["retry_linkage_id"]).next()?)
         })
     }
 
@@ -379,28 +286,39 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Passes on the visible CI outcomes captured in a range, in order of capture.
-    pub fn ci_outcomes_captured(
+    /// Passes on the visible pushes captured in a range, in order of capture.
+    pub fn pushes_captured(
         &mut self,
         captured: Range<Instant>,
-        mut each: impl FnMut(CiOutcomeRow) -> Result<(), StoreError>,
+        each: impl FnMut(Push) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.captured(OUTCOMES, captured, |row| each(CiOutcomeRow::read(row)?))
+        self.captured(captured, each)
     }
 
-    fn captured(
+    /// Passes on the visible observations captured in a range, in order of capture.
+    pub fn observations_captured(
         &mut self,
-        select: &str,
         captured: Range<Instant>,
-        each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+        each: impl FnMut(SessionCommitObservation) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.captured(captured, each)
+    }
+
+    fn captured<F: Record>(
+        &mut self,
+        captured: Range<Instant>,
+        mut each: impl FnMut(F) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let keys = [
             self.org_id.as_str().into(),
             captured.start.into(),
             captured.end.into(),
         ];
-        let sql = format!("{select}{CAPTURED}");
-        self.connection()?.each(&sql, &keys, each)
+        let table = F::TABLE;
+        let sql = format!("{}{CAPTURED}", table.select);
+        self.connection()?.each(&sql, &keys, |row| {
+            each(F::read(&mut Columns::of(row, table.name, table.members))?)
+        })
     }
 
     fn of_sessions(

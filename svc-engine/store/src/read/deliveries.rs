@@ -29,8 +29,6 @@ pub struct ObservationRow {
     pub repository: Option<RepositoryIdentity>,
     /// The name and the identity on the push, if it is visible and was received by the boundary.
     pub push: Option<(String, Option<RepositoryIdentity>)>,
-    /// When the link was captured, and when its push was, if `push` is given.
-    pub captured_at: (Instant, Option<Instant>),
 }
 
 impl ObservationRow {
@@ -47,13 +45,12 @@ impl ObservationRow {
                 let identity = columns.next()?;
                 name.map(|name| (name, identity))
             },
-            captured_at: (columns.next()?, columns.next()?),
         })
     }
 }
 
 /// The names of the columns in errors.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 11] = [
     "observation_id",
     "session_id",
     "commit_sha",
@@ -65,8 +62,6 @@ const COLUMNS: [&str; 13] = [
     "the repository_provider of its push",
     "the repository_host of its push",
     "the repository_id of its push",
-    "captured_at_us",
-    "the captured_at_us of its push",
 ];
 
 /// Selects the links that were received by a boundary and meet a condition, with what their pushes
@@ -76,7 +71,7 @@ macro_rules! observed {
         concat!(
             "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
             f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
-            p.repository_id, f.captured_at_us, p.captured_at_us
+            p.repository_id
             FROM visible_session_commit_observations f
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
                 AND p.captured_at_us <= ",

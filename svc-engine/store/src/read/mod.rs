@@ -18,7 +18,6 @@ pub(crate) mod inferred;
 pub(crate) mod observations;
 pub(crate) mod organizations;
 pub(crate) mod outcomes;
-pub(crate) mod outcomes_end;
 pub(crate) mod owners;
 pub(crate) mod report;
 pub(crate) mod repositories;

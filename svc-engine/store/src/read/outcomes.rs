@@ -192,9 +192,6 @@ macro_rules! answering {
     };
 }
 
-/// Selects visible outcomes, up to further conditions. The organization is an expression, so that
-/// no index is used for the organization alone.
-pub(crate) const OUTCOMES: &str = outcomes!(" WHERE COALESCE(f.org_id, '') = $1");
 const OF_RUN: &str = outcomes!(
     " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4",
     answering!("$5")

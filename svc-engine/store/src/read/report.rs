@@ -62,8 +62,6 @@ pub struct CohortOutcome {
     pub result: CiResult,
     /// The pull request of the run.
     pub pr_number: Option<i64>,
-    /// When it was captured.
-    pub captured_at: Instant,
     /// When another outcome that a signature proves was captured, which answers since then.
     pub superseded_at: Option<Instant>,
 }
@@ -143,7 +141,7 @@ impl<T> SharedValues<T> {
     }
 }
 
-const OUTCOME_COLUMNS: [&str; 17] = [
+const OUTCOME_COLUMNS: [&str; 16] = [
     "outcome_id",
     "provider",
     "run_id",
@@ -159,7 +157,6 @@ const OUTCOME_COLUMNS: [&str; 17] = [
     "workflow_path",
     "result",
     "pr_number",
-    "captured_at_us",
     "superseded_at_us",
 ];
 
@@ -173,7 +170,7 @@ macro_rules! outcomes {
                 "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
                 f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
                 f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.pr_number,
-                f.captured_at_us, f.superseded_at_us
+                f.superseded_at_us
                 FROM ci_answers f
                 WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= $2 AND ",
                 $key
@@ -225,7 +222,6 @@ impl CohortOutcome {
             })?,
             result: last.next()?,
             pr_number: last.next()?,
-            captured_at: last.next()?,
             superseded_at: last.next()?,
         })
     }

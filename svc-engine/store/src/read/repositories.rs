@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use svc_engine_fact::RepositoryClaim;
-use svc_model::facts::FactTable;
 use svc_model::limit::REPOSITORY_CLAIMS_MAX;
 use svc_model::repository::{RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
@@ -19,15 +18,6 @@ use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
 use crate::table::kind;
 use crate::table::record::{NamingColumns, Table};
-
-/// Where facts name their repository, except for rename receipts, which always have an identity.
-const OF_REPOSITORIES: [FactTable; 5] = [
-    FactTable::CiOutcomes,
-    FactTable::Pushes,
-    FactTable::SessionCommitObservations,
-    FactTable::PullRequestRevisions,
-    FactTable::PullRequestMerges,
-];
 
 /// The selected columns of a claim.
 const COLUMNS: [&str; 6] = [
@@ -182,7 +172,8 @@ impl Snapshot<'_> {
             name.as_str().into(),
             boundary.into(),
         ];
-        for table in OF_REPOSITORIES {
+        // A rename receipt has no such column: its repository always has an identity.
+        for table in kind::tables().filter(|table| table.has("repo")) {
             let found = self
                 .connection()?
                 .first(&naming(table), &keys, |_| Ok(()))?;
@@ -195,11 +186,12 @@ impl Snapshot<'_> {
 }
 
 /// Returns the statement that finds a fact of a kind that has a name but no identity.
-fn naming(table: FactTable) -> String {
+fn naming(table: &Table) -> String {
     format!(
-        "SELECT 1 FROM visible_{table} f WHERE f.org_id = $1 AND f.repository_provider IS NULL
+        "SELECT 1 FROM visible_{} f WHERE f.org_id = $1 AND f.repository_provider IS NULL
         AND f.repository_host IS NULL AND f.repository_id IS NULL AND f.repo = $2
-        AND f.captured_at_us <= $3 LIMIT 1"
+        AND f.captured_at_us <= $3 LIMIT 1",
+        table.name
     )
 }
 

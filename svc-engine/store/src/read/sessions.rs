@@ -66,18 +66,4 @@ impl Snapshot<'_> {
         known.sort_unstable_by_key(|(time, session)| (std::cmp::Reverse(*time), *session));
         Ok(known.into_iter().map(|(_, session)| session).collect())
     }
-
-    /// Returns the marks of these Sessions, except those that no fact names. As long as a Session's
-    /// mark is unchanged, so are its facts.
-    pub fn marks_of_sessions(
-        &mut self,
-        sessions: &[SessionId],
-    ) -> Result<HashMap<String, i64>, StoreError> {
-        let org_id = self.org_id;
-        let keys: Vec<Value<'_>> = sessions
-            .iter()
-            .map(|session| session.as_str().into())
-            .collect();
-        marks(self.connection()?, org_id, &keys)
-    }
 }

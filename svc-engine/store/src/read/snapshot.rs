@@ -97,7 +97,6 @@ macro_rules! quarantine_end {
 pub(crate) use quarantine_end;
 
 const REVISIONS: &str = revisions!();
-const QUARANTINE_END: &str = revisions!(quarantine_end!());
 
 impl<'s> Snapshot<'s> {
     pub(crate) fn open(
@@ -225,16 +224,6 @@ impl<'s> Snapshot<'s> {
     /// Returns the high-water mark of the quarantine log; 0 when it is empty.
     pub fn quarantine_revision(&mut self) -> Result<u64, StoreError> {
         Ok(self.revisions()?.quarantine)
-    }
-
-    /// Returns the id of the last row of the quarantine log; `None` if the log is empty. No two
-    /// rows have the same id, even after the database was set back, so the id stands for the whole
-    /// log. This also learns the [`revisions`](Self::revisions).
-    pub fn quarantine_log_end(&mut self) -> Result<Option<String>, StoreError> {
-        let keys = [self.org_id.as_str().into()];
-        self.read_revisions(QUARANTINE_END, &keys, |row| {
-            row.optional_text(AFTER_REVISIONS)
-        })
     }
 
     /// Returns whether the schema has a table. An older schema may lack one.

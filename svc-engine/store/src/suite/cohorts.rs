@@ -1,6 +1,6 @@
 //! What reports read.
 
-use svc_engine_fact::{CiOutcome, Push};
+use svc_engine_fact::Push;
 use svc_model::time::Instant as Moment;
 
 use super::*;
@@ -46,43 +46,6 @@ fn the_calls_of_a_range_are_read_in_order_of_observation(
     assert_eq!(calls, [(id(2), "t".to_owned()), (id(5), "s".to_owned())]);
     let stopped = snapshot.calls_observed(seconds(0..9), |_| Err(StoreError::Deadline));
     assert!(matches!(stopped, Err(StoreError::Deadline)));
-}
-
-#[rstest]
-fn the_calls_of_each_hour_are_counted_up_to_a_bound(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
-    let database = database!(backend);
-    let (store, other) = (database.open("acme"), database.open("other"));
-    let observed = |number, seconds| call(number).observed(seconds).build();
-    let calls = [(1, 3_599), (2, 3_600), (3, 7_199), (4, 7_200), (5, 9_000)];
-    let calls = calls.map(|(number, seconds)| observed(number, seconds));
-    append(&store, calls.to_vec());
-    append(&other, vec![observed(6, 3_600)]);
-    set(
-        &database,
-        FactTable::InferenceCalls,
-        id(3),
-        QuarantineAction::Quarantine,
-    );
-    let mut snapshot = store.snapshot_now();
-    let mut counted = |range, calls_max| {
-        let counts = snapshot.calls_by_hour(seconds(range), calls_max).unwrap()?;
-        let first = at(0).microseconds() / HOUR_MICROSECONDS;
-        let counts = counts.into_iter();
-        let mut counts: Vec<(i64, u64)> =
-            counts.map(|(hour, count)| (hour - first, count)).collect();
-        counts.sort_unstable();
-        Some(counts)
-    };
-    assert_eq!(
-        counted(0..9_000, 4),
-        Some(vec![(0, 1), (1, 2), (2, 1)]),
-        "a hidden fact counts too"
-    );
-    assert_eq!(counted(0..9_000, 3), None);
-    assert_eq!(counted(3_600..7_200, 2), Some(vec![(1, 2)]));
-    assert_eq!(counted(20_000..30_000, 0), Some(vec![]));
 }
 
 #[rstest]
@@ -136,33 +99,17 @@ fn facts_of_repositories_are_read_in_order_of_capture(
     let database = database!(backend);
     let store = database.open("acme");
     let facts = |number: u128, seconds: i64| {
-        let run = number.to_string();
         let pushed = Push {
             r#ref: format!("refs/heads/{number}"),
             captured_at: at(seconds),
             ..push(number)
         };
-        let mut revised = revision(100 + number);
-        revised.pull_request.pr_number = seconds;
-        revised.captured_at = at(seconds);
-        let mut merged = merge(200 + number);
-        merged.pull_request.pr_number = seconds;
-        merged.captured_at = at(seconds);
-        let mut renamed = rename(300 + number, repository(7));
-        renamed.captured_at = at(seconds);
         let mut seen = observation(400 + number, id(number));
-        seen.session_id = session(&run);
+        seen.session_id = session(&number.to_string());
         seen.captured_at = at(seconds);
         vec![
             Append::Push(Box::new(pushed)),
-            Append::PullRequestRevision(Box::new(revised)),
-            Append::PullRequestMerge(Box::new(merged)),
-            Append::RepositoryRename(Box::new(renamed)),
             Append::SessionCommitObservation(Box::new(seen)),
-            Append::CiOutcome(Box::new(CiOutcome {
-                captured_at: at(seconds),
-                ..outcome(500 + number, &run)
-            })),
         ]
     };
     for (number, seconds) in [(1, 5), (2, 2), (3, 4), (4, 1), (5, 3)] {
@@ -172,12 +119,6 @@ fn facts_of_repositories_are_read_in_order_of_capture(
         &database,
         FactTable::Pushes,
         id(5),
-        QuarantineAction::Quarantine,
-    );
-    set(
-        &database,
-        FactTable::CiOutcomes,
-        id(503),
         QuarantineAction::Quarantine,
     );
     let mut snapshot = store.snapshot_now();
@@ -195,19 +136,9 @@ fn facts_of_repositories_are_read_in_order_of_capture(
     }
     assert_eq!(ids!(pushes_captured, push_id), [id(2), id(3)]);
     assert_eq!(
-        ids!(revisions_captured, revision_id),
-        [id(102), id(105), id(103)]
-    );
-    assert_eq!(ids!(merges_captured, merge_id), [id(202), id(205), id(203)]);
-    assert_eq!(
-        ids!(renames_captured, rename_id),
-        [id(302), id(305), id(303)]
-    );
-    assert_eq!(
         ids!(observations_captured, observation_id),
         [id(402), id(405), id(403)]
     );
-    assert_eq!(ids!(ci_outcomes_captured, outcome_id), [id(502), id(505)]);
 }
 
 #[rstest]
@@ -254,7 +185,7 @@ fn decisions_and_edits_are_read_by_session(
         .unwrap();
     snapshot
         .retries_of_sessions(&sessions, at(8), |linkage| {
-            found.push(linkage.retry_linkage_id);
+            found.push(linkage);
             Ok(())
         })
         .unwrap();
@@ -271,20 +202,12 @@ fn the_cost_of_a_cohort_depends_only_on_its_range(
     let store = database.open("acme");
     let mut snapshot = store.snapshot_now();
     snapshot.calls_observed(seconds(0..9), |_| Ok(())).unwrap();
-    snapshot.calls_by_hour(seconds(0..9), 9).unwrap();
     assert_eq!(snapshot.latest_call(seconds(0..9)).unwrap(), None);
     snapshot.pushes_captured(seconds(0..9), |_| Ok(())).unwrap();
-    snapshot
-        .ci_outcomes_captured(seconds(0..9), |_| Ok(()))
-        .unwrap();
     let connection = snapshot.connection().unwrap();
     for (part, index) in [
         (
             "f.observed_at_us < $3\n    ORDER BY",
-            "inference_calls_by_observation",
-        ),
-        (
-            "ORDER BY f.observed_at_us LIMIT $4",
             "inference_calls_by_observation",
         ),
         (
@@ -294,10 +217,6 @@ fn the_cost_of_a_cohort_depends_only_on_its_range(
         (
             "FROM visible_pushes f WHERE COALESCE(f.org_id, '') = $1 AND f.org_id",
             "pushes_by_capture",
-        ),
-        (
-            "FROM ci_answers f WHERE COALESCE(f.org_id, '') = $1 AND f.org_id",
-            "ci_outcomes_by_capture",
         ),
     ] {
         let plans = plan_check::of(connection, part);

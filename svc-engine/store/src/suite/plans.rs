@@ -138,7 +138,6 @@ fn all_keys_of_a_report_are_found_without_a_scan(
         .collect();
     let commits: Vec<&CommitSha> = commits.iter().collect();
     let session_id = SessionId::new("s").unwrap();
-    snapshot.marks_of_sessions(&sessions).unwrap();
     snapshot
         .decisions_of_sessions(&sessions, at(0), |_| Ok(()))
         .unwrap();

@@ -18,10 +18,8 @@
 
 use svc_engine_fact::clock::Ids;
 
-use crate::read::snapshot::Snapshot;
 use crate::sql::connection::Connection;
 use crate::sql::error::StoreError;
-use crate::sql::value::Row;
 
 /// Bits of the number of a content or a Session within its epoch.
 const NUMBER_BITS: u32 = 21;
@@ -35,7 +33,6 @@ const STEP_BITS: u32 = 24;
 
 const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0),
     (SELECT COALESCE(MAX(erasures), 0) FROM organizations) FROM writers";
-const WRITTEN: &str = "SELECT epoch, commits FROM writers ORDER BY epoch";
 const COMMITTED: &str = "INSERT INTO writers (epoch, commits) VALUES ($1, 1)
     ON CONFLICT (epoch) DO UPDATE SET commits = writers.commits + 1";
 
@@ -139,33 +136,6 @@ impl Epoch {
     }
 }
 
-/// How many transactions each writer has committed. Every transaction that stores facts changes
-/// this value, and no value recurs, even after the database was set back: no writer continues under
-/// an epoch of a lost state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriterCommits(Vec<(i64, i64)>);
-
-impl WriterCommits {
-    /// Returns whether the store continued from an earlier state. If it was set back to before that
-    /// state, some transaction is missing for good.
-    pub fn follows(&self, earlier: &Self) -> bool {
-        earlier.0.iter().all(|(epoch, commits)| {
-            let own = self.0.binary_search_by_key(epoch, |(epoch, _)| *epoch);
-            own.is_ok_and(|place| self.0[place].1 >= *commits)
-        })
-    }
-}
-
-impl Snapshot<'_> {
-    /// Returns how many transactions each writer has committed.
-    pub fn written(&mut self) -> Result<WriterCommits, StoreError> {
-        let read = |row: &Row<'_>| Ok((row.integer(0)?, row.integer(1)?));
-        self.connection()?
-            .all(WRITTEN, &[], read)
-            .map(WriterCommits)
-    }
-}
-
 /// Returns an epoch that is a random step after the latest one, or any epoch once they are used up.
 fn after(latest: i64, random: u128) -> i64 {
     let within =
@@ -208,28 +178,6 @@ mod tests {
         assert_eq!(epoch(3, 5).next_id().unwrap() >> NUMBER_BITS, 3);
         assert!(epoch(3, NUMBERS_MAX).is_used_up());
         assert!(!epoch(3, NUMBERS_MAX - 1).is_used_up());
-    }
-
-    #[test]
-    fn a_state_follows_another_if_it_lacks_none_of_its_transactions() {
-        let state = |writers: &[(i64, i64)]| WriterCommits(writers.to_vec());
-        let earlier = state(&[(3, 5), (9, 1)]);
-        for later in [
-            &[(3, 5), (9, 1)][..],
-            &[(3, 6), (9, 1)],
-            &[(1, 1), (3, 5), (4, 2), (9, 1), (12, 7)],
-        ] {
-            assert!(state(later).follows(&earlier), "{later:?}");
-        }
-        for other in [
-            &[][..],
-            &[(3, 5)],
-            &[(3, 4), (9, 1), (12, 9)],
-            &[(4, 5), (9, 1)],
-        ] {
-            assert!(!state(other).follows(&earlier), "{other:?}");
-        }
-        assert!(earlier.follows(&state(&[])));
     }
 
     #[test]
