@@ -4,6 +4,7 @@ use super::word::Word;
 
 /// Appends generalised UTF-8 as an escaped string in quotes.
 pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
+    out.reserve(bytes.len() + 2);
     out.push(b'"');
     let mut rest = bytes;
     while let Some((word, after)) = Word::split_off(rest) {

@@ -55,6 +55,10 @@ pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
 /// call, an index or a template.
 pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let name = name_around(text, anchor)?;
+    // The names of members are searched too, and a name alone has no value.
+    if name.end == text.len() {
+        return None;
+    }
     match name::secret(&text[name.clone()]) {
         Some(secret) => assigned(text, &name, secret).or_else(|| stated(text, &name, secret)),
         None => of_openssl(text, &name),

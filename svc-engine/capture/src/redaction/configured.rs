@@ -66,8 +66,8 @@ impl Secrets {
 
 impl Secrets {
     /// Returns the record of texts that were clean.
-    pub(super) fn clean_texts(&self) -> Option<Arc<CleanTexts>> {
-        self.clean.clone()
+    pub(super) fn clean_texts(&self) -> Option<&CleanTexts> {
+        self.clean.as_deref()
     }
 }
 

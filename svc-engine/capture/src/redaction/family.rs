@@ -451,9 +451,16 @@ fn after_escape(text: &[u8], start: usize) -> usize {
 
 fn prefixed(text: &[u8], start: usize) -> Option<Range<usize>> {
     let rest = &text[start..];
-    let first = usize::from(*rest.first()?);
+    let [first, second, ..] = *rest else {
+        return None;
+    };
+    let first = usize::from(first);
     let families = usize::from(*BY_FIRST.get(first)?)..usize::from(*BY_FIRST.get(first + 1)?);
-    FAMILIES[families].iter().find_map(|family| {
+    // Every prefix has two bytes, and the second rules most families out.
+    let mut families = FAMILIES[families]
+        .iter()
+        .filter(|family| family.prefix[1] == second);
+    families.find_map(|family| {
         let body = rest.strip_prefix(family.prefix)?;
         let mut cursor = Cursor::new(text, start + family.prefix.len());
         let length = cursor.run(|byte| family.body.holds(byte));
@@ -507,8 +514,6 @@ fn marked(text: &[u8], run: usize) -> Option<Range<usize>> {
         }
         start
     };
-    let is_random = own.iter().any(u8::is_ascii_digit) && !is_worded(own);
-    let hex = own.iter().all(u8::is_ascii_hexdigit);
     // Terraform: `xxxxxxxxxxxxxx.atlasv1.`.
     if let Some(head) = before.strip_suffix(b".atlasv1.")
         && length >= 40
@@ -518,8 +523,8 @@ fn marked(text: &[u8], run: usize) -> Option<Range<usize>> {
     }
     // Airtable: `patXXXXXXXXXXXXXX.` and 64 hexadecimal digits.
     if let Some(head) = before.strip_suffix(b".")
-        && hex
         && length == 64
+        && own.iter().all(u8::is_ascii_hexdigit)
     {
         let start = back(head.len(), &|byte| byte.is_ascii_alphanumeric());
         return text[start..]
@@ -556,22 +561,30 @@ fn marked(text: &[u8], run: usize) -> Option<Range<usize>> {
     // Azure: 84 characters with a mark in the middle. New Relic: 40 with a mark at the end. Mailgun:
     // three groups.
     let is_azure = length == 84 && own[52..].starts_with(b"JQQJ99");
-    let is_relic = length == 40 && own.ends_with(b"NRAL") && is_random;
+    let is_relic = length == 40
+        && own.ends_with(b"NRAL")
+        && own.iter().any(u8::is_ascii_digit)
+        && !is_worded(own);
     let groups = own.split(|byte| *byte == b'-').map(<[u8]>::len);
     let is_mailgun = length == 50
         && groups.eq([32, 8, 8])
         && own
             .iter()
             .all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
-    // Keys of any issuer that says what they are: `x_live_…`.
-    let is_said = [&b"_live_"[..], b"_secret_", b"_sk_"].iter().any(|word| {
-        let place = own.windows(word.len()).position(|window| window == *word);
-        place.is_some_and(|place| {
-            let key = &own[place + word.len()..];
-            key.len() >= 20 && has_random_part(key)
-        })
-    });
-    (is_azure || is_relic || is_mailgun || is_said).then_some(run..cursor.at)
+    (is_azure || is_relic || is_mailgun || is_said(own)).then_some(run..cursor.at)
+}
+
+/// Returns whether a run is the key of an issuer that says what it is: `x_live_…`.
+fn is_said(run: &[u8]) -> bool {
+    const KEY_BYTES_MIN: usize = 20;
+    // The key comes after the word, so there is little to search.
+    let before = &run[..run.len().saturating_sub(KEY_BYTES_MIN)];
+    [&b"_live_"[..], b"_secret_", b"_sk_"].iter().any(|word| {
+        let place = before
+            .windows(word.len())
+            .position(|window| window == *word);
+        place.is_some_and(|place| has_random_part(&run[place + word.len()..]))
+    })
 }
 
 fn dotted(text: &[u8], run: usize) -> Option<Range<usize>> {

@@ -200,13 +200,13 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
         }
     }
     let plain = &plain[..length];
-    let bare = if let Some(bare) = TAILS.iter().find_map(|tail| plain.strip_suffix(*tail)) {
-        bare
+    let bare = if let Some(tail) = TAILS.iter().find(|tail| ends_with(plain, tail)) {
+        &plain[..length - tail.len()]
     } else {
         let digits = plain.iter().rev().take_while(|byte| byte.is_ascii_digit());
         &plain[..length - digits.count()]
     };
-    if let Some((word, subject)) = WORDS.iter().rev().find(|(word, _)| bare.ends_with(word)) {
+    if let Some((word, subject)) = WORDS.iter().rev().find(|(word, _)| ends_with(bare, word)) {
         let before = &bare[..bare.len() - word.len()];
         // `kRSAPSK` is a cipher.
         let is_apart = name
@@ -241,6 +241,11 @@ pub(super) fn secret(name: &[u8]) -> Option<Secret> {
         subject: Subject::Password,
         certain: true,
     })
+}
+
+/// Returns whether a name ends with a word. The last letter rules most words out.
+fn ends_with(name: &[u8], word: &[u8]) -> bool {
+    name.last() == word.last() && name.ends_with(word)
 }
 
 /// How a value is written.

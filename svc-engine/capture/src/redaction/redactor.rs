@@ -87,30 +87,23 @@ impl Redactor {
     /// Returns the text without the service's secrets and without credentials, or `None` if it
     /// contains none.
     fn rewritten(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        let Self {
+            secrets, counts, ..
+        } = self;
         let Some(digest) = CleanTexts::digest(text) else {
-            return self.searched(text);
+            return searched(secrets, counts, text);
         };
-        let clean = self.secrets.clean_texts();
-        if clean.as_ref().is_some_and(|clean| clean.has(&digest)) {
+        let clean = secrets.clean_texts();
+        if clean.is_some_and(|clean| clean.has(&digest)) {
             return None;
         }
-        let rewritten = self.searched(text);
+        let rewritten = searched(secrets, counts, text);
         if rewritten.is_none()
             && let Some(clean) = clean
         {
             clean.remember(digest);
         }
         rewritten
-    }
-
-    fn searched(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        let places = self.secrets.places(text);
-        if places.is_empty() {
-            return rewritten(text, &mut self.counts);
-        }
-        self.counts.add(Reason::ConfiguredSecret, places.len());
-        let text = replaced(text, &places);
-        Some(rewritten(&text, &mut self.counts).unwrap_or(text))
     }
 
     /// Redacts a structured value.
@@ -213,6 +206,17 @@ impl Redactor {
             *text = text_of(replaced(text.as_bytes(), places));
         }
     }
+}
+
+/// Searches a text, whether or not it was clean before.
+fn searched(secrets: &Secrets, counts: &mut Counts, text: &[u8]) -> Option<Vec<u8>> {
+    let places = secrets.places(text);
+    if places.is_empty() {
+        return rewritten(text, counts);
+    }
+    counts.add(Reason::ConfiguredSecret, places.len());
+    let text = replaced(text, &places);
+    Some(rewritten(&text, counts).unwrap_or(text))
 }
 
 /// The kind of an attribute's value: `{"key": "api_key", "value": ...}`.

@@ -1,5 +1,8 @@
 //! What identifies a content: its hash, and which calls share it.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use sha2::{Digest as _, Sha256};
 
 use super::packing::Packed;
@@ -9,6 +12,9 @@ pub(crate) type ContentHash = [u8; 20];
 
 /// The first 16 bytes of the SHA-256 of a Session's id.
 pub(crate) type SessionKey = [u8; 16];
+
+/// A map by hashes or keys of contents and Sessions. Its own hash need not be a careful one.
+pub(crate) type ByHash<K, V> = HashMap<K, V, RandomState>;
 
 /// Which calls share a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,7 +139,8 @@ fn compress(
 
 impl Packed {
     /// Compresses the bytes if that saves space.
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new<'b>(bytes: impl Into<Cow<'b, [u8]>>) -> Self {
+        let bytes = bytes.into();
         let byte_count = bytes.len();
         let codec = Codec::for_length(byte_count);
         match codec.compress(&bytes) {
@@ -151,7 +152,7 @@ impl Packed {
             _ => Self {
                 codec: Codec::Plain,
                 byte_count,
-                bytes,
+                bytes: bytes.into_owned(),
             },
         }
     }

@@ -6,14 +6,13 @@
 //! and of the segments: a mark replaces it, so that the segments of most messages have the same
 //! template. A mark is one byte, lower than a blank, because ASCII JSON contains no such byte.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use svc_engine_fact::{RawPayload, Repeats, Segment};
 use svc_model::evidence::Message;
 use svc_model::json::Json;
 
-use super::content_key::{ContentRef, Scope};
+use super::content_key::{ByHash, ContentRef, Scope};
 use super::number;
 use super::repetition::{CallIds, RepeatedValue, Repetition, RepetitionForm};
 
@@ -54,7 +53,7 @@ pub(crate) struct Skeleton<'r, 'm> {
     text: Vec<u8>,
     contents: Vec<ContentRef>,
     /// The index of each content, by its bytes.
-    places: HashMap<Vec<u8>, usize>,
+    places: ByHash<Vec<u8>, usize>,
 }
 
 impl<'r, 'm> Skeleton<'r, 'm> {
@@ -77,7 +76,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
             next_message: 0,
             text: Vec::with_capacity(4 * 1024),
             contents: Vec::new(),
-            places: HashMap::new(),
+            places: ByHash::default(),
         };
         skeleton.walk(&raw.payload);
         (skeleton.text, skeleton.contents)
@@ -132,7 +131,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
     }
 
     fn segment(&mut self, segment: &Segment, value: &Json) {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(EVERYWHERE_FROM);
         let message = segment
             .message
             .and_then(|place| Some((place, self.input.get(place..=place)?)));

@@ -2,7 +2,6 @@
 //! it is committed.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 
 use svc_model::facts::FactTable;
 
@@ -15,7 +14,7 @@ use super::session_claims::{KnownSessionClaim, KnownSessionClaims};
 use super::sessions::Numbers;
 use super::transaction::Transaction;
 use super::witness::Epoch;
-use crate::pack::content_key::{ContentKey, SessionKey};
+use crate::pack::content_key::{ByHash, ContentKey, SessionKey};
 use crate::sql::driver::LockWait;
 use crate::sql::error::StoreError;
 
@@ -62,9 +61,9 @@ impl Appending<'_, '_> {
 #[derive(Debug, Default)]
 pub(crate) struct Afterwards {
     /// The stored contents.
-    pub(crate) content: HashMap<ContentKey, i64>,
+    pub(crate) content: ByHash<ContentKey, i64>,
     /// The contents that became known after their sender had looked them up.
-    pub(crate) known_content: HashMap<ContentKey, i64>,
+    pub(crate) known_content: ByHash<ContentKey, i64>,
     /// The Sessions that get new contents, and the contents that they already have.
     pub(crate) recalled: Recalled,
     /// The Sessions of the facts.
@@ -110,7 +109,7 @@ impl Afterwards {
         known_session_claims: &mut KnownSessionClaims,
     ) {
         let known = encoder.known();
-        let mut of_sessions: HashMap<SessionKey, Vec<_>> = HashMap::new();
+        let mut of_sessions: ByHash<SessionKey, Vec<_>> = ByHash::default();
         for (ContentKey { session, hash }, content_id) in self.content {
             match session {
                 None => known.remember_shared(hash, content_id),

@@ -466,7 +466,7 @@ fn store(
     let sessions = planned
         .iter()
         .map(|planned| planned.encoded.call.session_id.as_str());
-    *session_numbers = Numbers::find(connection, org_id, epoch, sessions)?;
+    session_numbers.add(connection, org_id, epoch, sessions)?;
     // If two calls of a transaction share an id, the first is stored and the second is compared
     // with it. The same holds if another server was faster. If the second started at another time,
     // it is inserted again under an id of its own.

@@ -27,6 +27,9 @@ use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
 
+/// Room for a message of ordinary length.
+const MESSAGE_BYTES: usize = 4 * 1024;
+
 /// One side of a call that is to be stored.
 #[derive(Debug)]
 pub(crate) struct EncodedSide {
@@ -76,7 +79,7 @@ impl Encoder {
         // Read before any look-up: if everything is forgotten meanwhile, this generation is
         // outdated.
         let generation = self.0.generation();
-        let mut buffer = Vec::new();
+        let mut buffer = Vec::with_capacity(MESSAGE_BYTES);
         let references = References::of(&self.0, call.session_id.as_str());
         let input = references.side(&call.input_messages, &mut buffer);
         let output = references.side(&call.output_messages, &mut buffer);
@@ -172,7 +175,7 @@ impl<'k> References<'k> {
             Some(content_id) => ContentRef::Known(content_id),
             None => ContentRef::New(Box::new(NewContent {
                 key: ContentKey { session, hash },
-                packed: Packed::new(bytes.to_vec()),
+                packed: Packed::new(bytes),
             })),
         }
     }

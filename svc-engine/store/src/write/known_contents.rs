@@ -4,7 +4,6 @@
 //! index of digests: an index would take every insertion to another page, a fifth of what a call of
 //! a new Session writes.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -12,7 +11,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::sessions;
-use crate::pack::content_key::{ContentHash, ContentKey, SessionKey};
+use crate::pack::content_key::{ByHash, ContentHash, ContentKey, SessionKey};
 
 /// The maximum shared contents to remember, about 100 bytes each.
 const SHARED_MAX: usize = 50_000;
@@ -57,7 +56,7 @@ pub(crate) struct KnownSession(Arc<RwLock<SessionContents>>);
 struct SessionContents {
     /// The Session's mark when these contents were up to date.
     mark: i64,
-    ids: HashMap<ContentHash, i64>,
+    ids: ByHash<ContentHash, i64>,
 }
 
 impl KnownSession {

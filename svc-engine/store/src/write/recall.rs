@@ -7,14 +7,14 @@
 //! again, so these contents recur. If an older one recurs, it is stored once more, under an id of
 //! its own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::OrgId;
 
 use super::content::Encoded;
 use super::known_contents::KnownContents;
 use super::sessions;
-use crate::pack::content_key::{ContentHash, ContentRef, SessionKey};
+use crate::pack::content_key::{ByHash, ContentHash, ContentRef, SessionKey};
 use crate::pack::id_list;
 use crate::read::contents::hashes;
 use crate::read::sessions::marks;
@@ -38,7 +38,7 @@ const OWN_HASHES: Lookup<'_> = Lookup {
 
 /// The Sessions to which the calls of one transaction bring new contents.
 #[derive(Debug, Default)]
-pub(crate) struct Recalled(HashMap<SessionKey, RecalledSession>);
+pub(crate) struct Recalled(ByHash<SessionKey, RecalledSession>);
 
 /// What is known of a Session's contents.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct RecalledSession {
     /// Its mark before the transaction; `None` if it is new.
     mark: Option<i64>,
     /// Its contents; `None` if they are the remembered ones.
-    contents: Option<HashMap<ContentHash, i64>>,
+    contents: Option<ByHash<ContentHash, i64>>,
 }
 
 impl Recalled {
@@ -73,7 +73,7 @@ impl Recalled {
         for (session_id, session) in of_calls {
             let mark = marks.get(session_id).copied();
             let contents = match mark {
-                None => Some(HashMap::new()),
+                None => Some(ByHash::default()),
                 Some(_) if known.mark(&session) == mark => None,
                 Some(_) => Some(latest(connection, org_id, session_id)?),
             };
@@ -96,7 +96,7 @@ impl Recalled {
         known: &KnownContents,
         touched: Vec<SessionKey>,
         step: i64,
-        mut stored: HashMap<SessionKey, Vec<(ContentHash, i64)>>,
+        mut stored: ByHash<SessionKey, Vec<(ContentHash, i64)>>,
     ) {
         for session in touched {
             let Some(recalled) = self.0.remove(&session) else {
@@ -118,7 +118,7 @@ fn latest(
     connection: &mut Connection,
     org_id: &OrgId,
     session_id: &str,
-) -> Result<HashMap<ContentHash, i64>, StoreError> {
+) -> Result<ByHash<ContentHash, i64>, StoreError> {
     let mut ids = BTreeSet::new();
     let keys = [org_id.as_str().into(), session_id.into()];
     connection.each(LATEST, &keys, |row| {

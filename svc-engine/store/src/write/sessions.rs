@@ -15,7 +15,7 @@ use svc_model::time::Instant;
 use super::session_claims::SessionClaim;
 use super::witness::Epoch;
 use crate::sql::connection::{Connection, Insert, Lookup};
-use crate::sql::error::StoreError;
+use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::Value;
 use crate::table::session_claims::{self, ClaimKind};
 
@@ -40,49 +40,66 @@ const TOUCH: Insert = Insert {
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
             THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END,
         mark = sessions.mark + excluded.mark + 2147483648",
-    // One integer holds two: when the first fact was captured, and whether the Session is new.
-    returning: "captured_at_us * 2 + CASE WHEN mark < 2147483648 THEN 1 ELSE 0 END, session_id",
+    // Nothing is returned: for that, SQLite would keep a journal of the statement.
+    returning: "CAST(0 AS BIGINT), session_id",
     unique: 1,
-    is_row_number: false,
+    is_row_number: true,
 };
 /// The first mark of a Session is below this, and takes four bytes. Every later one is above.
 const FIRST_MARK_END: i64 = 1 << 31;
 const NUMBERS: Lookup<'_> = Lookup {
-    select: "SELECT session_id, session_number FROM sessions WHERE org_id = $1 AND session_id",
+    select: "SELECT session_id, session_number, captured_at_us FROM sessions
+        WHERE org_id = $1 AND session_id",
     then: "",
 };
 
-/// The numbers of the Sessions whose calls a transaction stores.
+/// The numbers of the Sessions that a transaction touches.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers(HashMap<String, i64>);
+pub(crate) struct Numbers(HashMap<String, Numbered>);
+
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    number: i64,
+    /// When the first fact of the Session was captured; `None` if the Session is new.
+    captured_at_us: Option<i64>,
+}
 
 impl Numbers {
-    /// Finds the numbers of Sessions, and gives one to each new Session. The row of the
+    /// Finds the numbers of more Sessions, and gives one to each new Session. The row of the
     /// organization is locked, so nobody else adds a Session of it.
-    pub(crate) fn find<'s>(
+    pub(crate) fn add<'s>(
+        &mut self,
         connection: &mut Connection,
         org_id: &OrgId,
         epoch: &mut Epoch,
         sessions: impl Iterator<Item = &'s str>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<(), StoreError> {
+        let sessions = sessions.filter(|session_id| !self.0.contains_key(*session_id));
         let sessions: BTreeSet<&str> = sessions.collect();
         let keys: Vec<Value<'_>> = sessions.iter().copied().map(Value::Text).collect();
-        let mut numbers = HashMap::with_capacity(sessions.len());
         connection.lookup(&NUMBERS, &[org_id.as_str().into()], &keys, |row| {
-            numbers.insert(row.text(0)?, row.integer(1)?);
+            let numbered = Numbered {
+                number: row.integer(1)?,
+                captured_at_us: Some(row.integer(2)?),
+            };
+            self.0.insert(row.text(0)?, numbered);
             Ok(())
         })?;
         for session_id in sessions {
-            if !numbers.contains_key(session_id) {
-                numbers.insert(session_id.to_owned(), epoch.next_id()?);
+            if !self.0.contains_key(session_id) {
+                let numbered = Numbered {
+                    number: epoch.next_id()?,
+                    captured_at_us: None,
+                };
+                self.0.insert(session_id.to_owned(), numbered);
             }
         }
-        Ok(Self(numbers))
+        Ok(())
     }
 
     /// Returns the number of one of the Sessions.
     pub(crate) fn get(&self, session_id: &str) -> Option<i64> {
-        self.0.get(session_id).copied()
+        Some(self.0.get(session_id)?.number)
     }
 }
 
@@ -188,27 +205,28 @@ impl<'a> Touched<'a> {
     }
 
     /// Writes the Sessions. New ones get the time of the transaction, so that every later one has a
-    /// later time. `numbers` are the Session numbers under which calls were stored.
+    /// later time. `numbers` are the Session numbers under which calls were stored; those of the
+    /// other Sessions are added.
     pub(crate) fn write(
         &self,
         connection: &mut Connection,
         org_id: &OrgId,
         captured_at: Instant,
-        numbers: &Numbers,
+        numbers: &mut Numbers,
         epoch: &mut Epoch,
     ) -> Result<TouchedSessions<'a>, StoreError> {
+        numbers.add(connection, org_id, epoch, self.sessions())?;
+        let numbered = self.sessions().map(|session_id| numbers.0.get(session_id));
+        let numbered: Option<Vec<&Numbered>> = numbered.collect();
+        let numbered = numbered.ok_or(corrupt("sessions", "a number is absent"))?;
         let claims: Vec<String> = self.0.values().map(Touch::written_claims).collect();
-        let step = step();
-        let mut given = Vec::with_capacity(self.0.len());
+        let mut touched = TouchedSessions {
+            step: step(),
+            ..TouchedSessions::default()
+        };
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
-        for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
+        for (((session_id, touch), claims), numbered) in self.0.iter().zip(&claims).zip(&numbered) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
-            // It becomes the Session's number only if the Session is new.
-            let number = match numbers.get(session_id) {
-                Some(number) => number,
-                None => epoch.next_id()?,
-            };
-            given.push(number);
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(session_id),
@@ -217,29 +235,24 @@ impl<'a> Touched<'a> {
                 Value::Integer(touch.first.microseconds()),
                 Value::Integer(touch.last.microseconds()),
                 Value::Integer(captured_at.microseconds()),
-                Value::Integer(step),
+                Value::Integer(touched.step),
                 Value::Text(claims),
-                Value::Integer(number),
+                Value::Integer(numbered.number),
             ]);
         }
-        let rows = values.chunks_exact(TOUCH.columns);
-        let rows = connection.insert(&TOUCH, rows)?;
-        let mut touched = TouchedSessions {
-            step,
-            ..TouchedSessions::default()
-        };
-        for (((session_id, touch), row), number) in self.0.iter().zip(rows).zip(given) {
-            let row = row.unwrap_or_default();
-            let is_new = row & 1 == 1;
+        connection.put(&TOUCH, values.chunks_exact(TOUCH.columns))?;
+        for ((session_id, touch), numbered) in self.0.iter().zip(numbered) {
+            let is_new = numbered.captured_at_us.is_none();
             if is_new {
                 touched.new.push(session_id);
             }
+            let first = numbered.captured_at_us;
             let claims = touch.claims.iter().map(|(kind, value)| SessionClaim {
                 session_id,
                 kind: *kind,
                 value,
-                captured_at_us: row >> 1,
-                new_number: is_new.then_some(number),
+                captured_at_us: first.unwrap_or(captured_at.microseconds()),
+                new_number: is_new.then_some(numbered.number),
             });
             touched.claims.extend(claims);
         }

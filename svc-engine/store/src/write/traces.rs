@@ -49,7 +49,7 @@ impl<'a> Traces<'a> {
             transaction.connection,
             org_id,
             captured_at,
-            &appending.session_numbers,
+            &mut appending.session_numbers,
             appending.epoch,
         )?;
         if !touched.new.is_empty() {
