@@ -209,7 +209,7 @@ impl Redactor {
 }
 
 /// Searches a text, whether or not it was clean before.
-fn searched(secrets: &Secrets, counts: &mut Counts, text: &[u8]) -> Option<Vec<u8>> {
+fn searched(secrets: &Secrets, counts: &mut RedactionCounts, text: &[u8]) -> Option<Vec<u8>> {
     let places = secrets.places(text);
     if places.is_empty() {
         return rewritten(text, counts);
