@@ -4,7 +4,7 @@
 //! larger, because it contains the tool's input, each value of which Claude Code truncates at 512
 //! characters.
 
-use crate::template::{Shape, Source, marker};
+use crate::template::{MarkerShape, Source, marker};
 use crate::text::{Author, put};
 
 /// The edits in one export. Each is two records.
@@ -23,7 +23,7 @@ pub(crate) fn export(seed: u64) -> String {
     let mut records = Vec::with_capacity(RECORDS);
     for number in 0..EDITS {
         let salt = CALL_SALT + number as u32;
-        let call = format!("toolu_01{}", marker(Source::Call, Shape::Word, salt));
+        let call = format!("toolu_01{}", marker(Source::Call, MarkerShape::Word, salt));
         let sequence = 2 * number as u32;
         let mut decision = common(&mut author, "tool_decision", sequence);
         text(&mut decision, "tool_name", "Edit");
@@ -75,7 +75,7 @@ pub(crate) fn export(seed: u64) -> String {
 fn common(author: &mut Author, event: &str, sequence: u32) -> String {
     let mut attributes = String::new();
     text(&mut attributes, "user.id", &"7f3a9c51".repeat(8));
-    let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
+    let session = marker(Source::Session, MarkerShape::Uuid, SESSION_SALT);
     text(&mut attributes, "session.id", &session);
     text(
         &mut attributes,
@@ -90,7 +90,7 @@ fn common(author: &mut Author, event: &str, sequence: u32) -> String {
     );
     text(&mut attributes, "terminal.type", "iTerm.app");
     text(&mut attributes, "event.name", event);
-    let time = marker(Source::Call, Shape::Instant, CALL_SALT + sequence);
+    let time = marker(Source::Call, MarkerShape::Instant, CALL_SALT + sequence);
     text(&mut attributes, "event.timestamp", &time);
     put(
         &mut attributes,
@@ -111,7 +111,7 @@ fn input(author: &mut Author) -> String {
 }
 
 fn record(body: &str, sequence: u32, attributes: &str) -> String {
-    let time = marker(Source::Call, Shape::Nanoseconds, sequence);
+    let time = marker(Source::Call, MarkerShape::Nanoseconds, sequence);
     format!(
         "{{\"timeUnixNano\":\"{time}\",\"observedTimeUnixNano\":\"{time}\",\"body\":{{\"stringValue\":\"{body}\"}},\
          \"attributes\":[{attributes}],\"droppedAttributesCount\":0}}"

@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::conversation::Message;
 use crate::export::export;
 use crate::http::{Request, expect_stored, expect_taken, head};
-use crate::template::{Shape, Source, Template, marker, uuid};
+use crate::template::{MarkerShape, Source, Template, marker, uuid};
 use crate::text::Author;
 
 /// The frame of a payload, with names in `@` where something is filled in.
@@ -84,11 +84,11 @@ impl SingleCall {
              \"workflow_id\":\"pipeline-{repository:02}\",\"workflow_path\":\"ci/pipeline.groovy\",\"result\":\"passed\",\
              \"run_url\":\"https://ci.example.com/job/service-{repository:02}/{run}/\",\"provider_result\":\"SUCCESS\",\
              \"source_event_type\":\"run.finalized\",\"source_event_id\":\"{event}\"}}",
-            run = marker(Source::Call, Shape::Word, 1),
+            run = marker(Source::Call, MarkerShape::Word, 1),
             id = 90_000 + repository,
-            commit = marker(Source::Call, Shape::Commit, 2),
-            branch = marker(Source::Call, Shape::Word, 3),
-            event = marker(Source::Call, Shape::Uuid, 4),
+            commit = marker(Source::Call, MarkerShape::Commit, 2),
+            branch = marker(Source::Call, MarkerShape::Word, 3),
+            event = marker(Source::Call, MarkerShape::Uuid, 4),
         );
         Self::new("/ingest/ci", &body, bearer)
     }
@@ -184,12 +184,12 @@ fn fixed(text: String) -> String {
 }
 
 pub(crate) fn envelope(messages: &str, reply: &str, map: ModelMap, tools: &str) -> String {
-    let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
+    let session = marker(Source::Session, MarkerShape::Uuid, SESSION_SALT);
     let mut out = format!(
         "{{\"provider\": \"gateway_a\", \"session_id\": \"{session}\", \"user_id\": \"developer-7\", \
          \"capture\": {{\"id\": \"{}\", \"observed_at\": \"{}\"}}, \"payload\": ",
-        marker(Source::Call, Shape::Uuid, 5),
-        marker(Source::Call, Shape::Instant, 0),
+        marker(Source::Call, MarkerShape::Uuid, 5),
+        marker(Source::Call, MarkerShape::Instant, 0),
     );
     fill_frame(&mut out, messages, reply, map, tools);
     out.push('}');
@@ -209,7 +209,7 @@ fn push_joined(out: &mut String, document: &str) {
 
 /// Appends the frame with its names replaced.
 fn fill_frame(out: &mut String, messages: &str, reply: &str, map: ModelMap, tools: &str) {
-    let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
+    let session = marker(Source::Session, MarkerShape::Uuid, SESSION_SALT);
     let mut frame = String::new();
     push_joined(&mut frame, FRAME);
     for (index, piece) in frame.split('@').enumerate() {
@@ -219,13 +219,13 @@ fn fill_frame(out: &mut String, messages: &str, reply: &str, map: ModelMap, tool
         }
         match piece {
             "session_id" => out.push_str(&session),
-            "call_id" => out.push_str(&marker(Source::Call, Shape::Uuid, 6)),
-            "call_uuid" => out.push_str(&marker(Source::Call, Shape::Uuid, 7)),
-            "start" => out.push_str(&marker(Source::Call, Shape::Epoch, 0)),
-            "end" => out.push_str(&marker(Source::Call, Shape::Epoch, 2_431)),
-            "prompt_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 8)),
-            "completion_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 9)),
-            "total_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 10)),
+            "call_id" => out.push_str(&marker(Source::Call, MarkerShape::Uuid, 6)),
+            "call_uuid" => out.push_str(&marker(Source::Call, MarkerShape::Uuid, 7)),
+            "start" => out.push_str(&marker(Source::Call, MarkerShape::Epoch, 0)),
+            "end" => out.push_str(&marker(Source::Call, MarkerShape::Epoch, 2_431)),
+            "prompt_tokens" => out.push_str(&marker(Source::Call, MarkerShape::Integer, 8)),
+            "completion_tokens" => out.push_str(&marker(Source::Call, MarkerShape::Integer, 9)),
+            "total_tokens" => out.push_str(&marker(Source::Call, MarkerShape::Integer, 10)),
             "messages" => out.push_str(messages),
             "reply" => out.push_str(reply),
             "tools" if tools.is_empty() => {}
