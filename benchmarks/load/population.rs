@@ -153,7 +153,11 @@ impl Population {
     }
 
     /// Returns a push near this one whose repository is a wanted one.
-    pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&NamedRepository) -> bool) -> Option<u64> {
+    pub(crate) fn nearest(
+        &self,
+        push: u64,
+        wanted: impl Fn(&NamedRepository) -> bool,
+    ) -> Option<u64> {
         (push..self.pushes)
             .chain(0..push)
             .find(|push| wanted(&self.repository(*push)))
@@ -513,7 +517,8 @@ mod tests {
     fn no_two_facts_share_an_id() {
         let ids: std::collections::HashSet<FactId> = (0..1_000)
             .flat_map(|number| {
-                [FactKind::Push, FactKind::Outcome, FactKind::Call].map(|kind| fact_id(kind, number))
+                [FactKind::Push, FactKind::Outcome, FactKind::Call]
+                    .map(|kind| fact_id(kind, number))
             })
             .collect();
         assert_eq!(ids.len(), 3_000);

@@ -1,5 +1,6 @@
 //! Writes the facts of a cohort through the store.
 
+use std::ops::Range;
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
@@ -26,6 +27,8 @@ const MODELS: [&str; 4] = ["model-a", "model-b", "model-c", "model-d"];
 const WORKFLOWS: u64 = 5;
 /// The first number of these facts. No fact of another organization has such a number.
 const FIRST: u64 = 1 << 40;
+/// More than one pull request has of any kind.
+const NUMBERS_OF_ONE: u64 = 1 << 10;
 /// Of ten commits, how many their Session was observed at.
 const OBSERVED: u64 = 8;
 const ZEROS: &str = "0000000000000000000000000000000000000000";
@@ -46,20 +49,27 @@ struct CohortWriter<'w> {
 }
 
 impl Cohort {
-    /// Writes the facts into a database.
-    pub(crate) fn write(&self, forge: &Forge, url: &str) -> Result<Duration, Failure> {
+    /// Writes the facts about some pull requests, by their numbers among all, into a database.
+    pub(crate) fn write(
+        &self,
+        forge: &Forge,
+        url: &str,
+        numbers: Range<u64>,
+    ) -> Result<Duration, Failure> {
         let begin = Moment::now();
+        let first = FIRST + numbers.start * NUMBERS_OF_ONE;
         let mut writing = CohortWriter {
             cohort: self,
             sink: Sink::open(url)?,
             numbers: Numbers {
-                pushes: FIRST,
-                outcomes: FIRST,
-                observations: FIRST,
-                revisions: FIRST,
+                pushes: first,
+                outcomes: first,
+                observations: first,
+                revisions: first,
             },
         };
-        for pull_request in self.pull_requests() {
+        let written = |pull_request: &PullRequest| numbers.contains(&pull_request.number);
+        for pull_request in self.pull_requests().filter(written) {
             let of_repository = &forge.merged[pull_request.repository as usize];
             writing.pull_request(pull_request, &of_repository[pull_request.place as usize])?;
         }

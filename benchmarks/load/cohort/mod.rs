@@ -77,6 +77,12 @@ impl CohortShape {
         span: 30 * DAY,
         texts: Texts::Ordinary,
     };
+    /// Some days more than a report covers.
+    pub(crate) const GROWING: Self = Self {
+        pull_requests: 60,
+        span: 36 * DAY,
+        ..Self::LARGE
+    };
     /// An ordinary month of a small team: 3,000 calls.
     pub(crate) const SMALL: Self = Self {
         pull_requests: 3,
@@ -101,6 +107,11 @@ impl CohortShape {
     pub(crate) fn share(mut self, share: f64) -> Self {
         self.pull_requests = ((self.pull_requests as f64 * share).round() as u64).max(1);
         self
+    }
+
+    /// Returns how many pull requests there are.
+    pub(crate) const fn all_pull_requests(&self) -> u64 {
+        self.repositories * self.pull_requests
     }
 
     /// Returns how many calls there are.
@@ -156,6 +167,15 @@ impl Cohort {
         format!("cohort_start={}&cohort_end={end}&as_of={as_of}", self.begin)
     }
 
+    /// Returns the query for both reports over the days before a moment shortly after a pull request
+    /// was merged, by its number among all.
+    pub(crate) fn query_after(&self, number: u64, days: i64) -> String {
+        let last = self.pull_requests().find(|found| found.number == number);
+        let end = last.map_or(0, |last| self.pushed_at(last)) + 20 * MINUTE;
+        let (start, end) = (self.at(end - days * DAY), self.at(end));
+        format!("cohort_start={start}&cohort_end={end}&as_of={end}")
+    }
+
     /// Returns the moment this many microseconds after the beginning.
     fn at(&self, microseconds: i64) -> Instant {
         Instant::from_microseconds(self.begin.microseconds() + microseconds).unwrap_or(self.begin)
@@ -193,7 +213,7 @@ impl Cohort {
 
     /// Returns when a pull request was first pushed.
     fn pushed_at(&self, pull_request: PullRequest) -> i64 {
-        let all = (self.shape.repositories * self.shape.pull_requests) as i64;
+        let all = self.shape.all_pull_requests() as i64;
         // The last one has time to be merged.
         (self.shape.span - self.spread() - 20 * MINUTE) / all * pull_request.number as i64
             + self.spread()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::conversation::{Conversation, Plan};
 use crate::export::{EDITS, RECORDS};
-use crate::generator::{WindowCounts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
+use crate::generator::{Numbers, Player, SessionPlayer, SinglePlayer, Window, WindowCounts, play};
 use crate::http::Client;
 use crate::payload::{ModelMap, SingleCall};
 use crate::process::{Launch, Memory, Server, processor_seconds};

@@ -1,5 +1,6 @@
 //! A cohort in a database, its repositories, and the mirrors that a server creates of them.
 
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,18 @@ impl<'b> ReportedCohort<'b> {
         cohort: Cohort,
         report: &Report,
     ) -> Result<Self, Failure> {
+        let all = cohort.shape.all_pull_requests();
+        Self::write_some(bench, backend, cohort, all, report)
+    }
+
+    /// Creates the repositories and writes the facts about the first pull requests.
+    pub(super) fn write_some(
+        bench: &'b Bench,
+        backend: Backend,
+        cohort: Cohort,
+        pull_requests: u64,
+        report: &Report,
+    ) -> Result<Self, Failure> {
         let mut stage = bench.stage("reports", backend, None)?;
         stage.launch.settings.extend([
             ("SVC_ALLOWED_CLONE_HOSTS", "[\"127.0.0.1\"]".to_owned()),
@@ -43,7 +56,7 @@ impl<'b> ReportedCohort<'b> {
         let begin = Instant::now();
         let forge = Forge::create(&cohort, bench.folder("forge")?)?;
         let imported = begin.elapsed();
-        let took = cohort.write(&forge, &stage.store.url())?;
+        let took = cohort.write(&forge, &stage.store.url(), 0..pull_requests)?;
         report.note(&format!(
             "{} calls and {} commits in {} repositories; made in {:.0} s, facts written in {:.0} s",
             grouped(cohort.shape.all_calls() as f64),
@@ -57,6 +70,12 @@ impl<'b> ReportedCohort<'b> {
             stage,
             forge,
         })
+    }
+
+    /// Writes the facts about further pull requests.
+    pub(super) fn write_more(&self, numbers: Range<u64>) -> Result<(), Failure> {
+        let url = self.stage.store.url();
+        self.cohort.write(&self.forge, &url, numbers).map(drop)
     }
 
     /// Lets a server fetch the mirrors. It receives a push to each repository, and has the mirror
@@ -115,7 +134,12 @@ impl<'b> ReportedCohort<'b> {
 
     /// Asks for a report and checks that the answer is one.
     pub(super) fn ask(&self, server: &Server, name: &str) -> Result<Reply, Failure> {
-        let reply = self.try_ask(server, name)?;
+        Self::ask_about(server, name, &self.cohort.query())
+    }
+
+    /// Asks for a report over a part of the cohort and checks that the answer is one.
+    pub(super) fn ask_about(server: &Server, name: &str, query: &str) -> Result<Reply, Failure> {
+        let reply = Self::try_ask_about(server, name, query)?;
         if reply.status != 200 {
             return Err(format!("{name}: {}", reply.describe()).into());
         }
@@ -124,7 +148,11 @@ impl<'b> ReportedCohort<'b> {
 
     /// Asks for a report.
     pub(super) fn try_ask(&self, server: &Server, name: &str) -> Result<Reply, Failure> {
-        let path = format!("/v1/reports/{name}?{}", self.cohort.query());
+        Self::try_ask_about(server, name, &self.cohort.query())
+    }
+
+    fn try_ask_about(server: &Server, name: &str, query: &str) -> Result<Reply, Failure> {
+        let path = format!("/v1/reports/{name}?{query}");
         Client::connect(server.address)?.get(&path, OPERATOR_TOKEN)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::REPORTS;
 use super::stage::ReportedCohort;
 use crate::Failure;
-use crate::generator::{WindowCounts, Window, play};
+use crate::generator::{Window, WindowCounts, play};
 use crate::http::{Client, Reply};
 use crate::process::Server;
 use crate::report::{Goal, Report, Unit};
