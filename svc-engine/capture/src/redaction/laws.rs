@@ -160,6 +160,15 @@ fn shape(value: &Json) -> Json {
     }
 }
 
+#[test]
+fn what_is_left_of_an_address_under_the_name_of_a_secret_is_redacted_at_once() {
+    let mut value =
+        Json::parse(br#"{"password":"api_key://api_key-----BEGIN "}"#).expect("a value");
+    assert!(!redact_json(&mut value).is_empty());
+    let mut twice = value.clone();
+    assert!(redact_json(&mut twice).is_empty(), "{value:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -123,11 +123,13 @@ impl Redactor {
             if let Json::String(text) = item {
                 let before = option.take();
                 option = text.as_bytes().starts_with(b"--").then(|| text.clone());
-                if let Some(name) = before.filter(|_| option.is_none()) {
-                    self.secret(&name, text, None);
+                match before.filter(|_| option.is_none()) {
+                    Some(name) => self.named_leaf(&name, text, None),
+                    None => self.leaf(text),
                 }
+            } else {
+                self.json(item);
             }
-            self.json(item);
         }
     }
 
@@ -141,8 +143,7 @@ impl Redactor {
                     if names_credential(name, attribute) {
                         self.credential(text);
                     } else {
-                        self.secret(name, text, attribute);
-                        self.leaf(text);
+                        self.named_leaf(name, text, attribute);
                     }
                 }
                 Json::Object(inner) if attribute.is_some() && *name == "value" => {
@@ -163,6 +164,17 @@ impl Redactor {
         }
         if !names.is_empty() {
             rename(object, names);
+        }
+    }
+
+    /// Redacts a value under a name that may be that of a secret. What a search leaves of it may look
+    /// like a secret where the whole did not, as an address does that loses its host.
+    fn named_leaf(&mut self, name: &Text, text: &mut Text, attribute: Option<Attribute>) {
+        self.secret(name, text, attribute);
+        let before = self.counts;
+        self.leaf(text);
+        if self.counts != before {
+            self.secret(name, text, attribute);
         }
     }
 
