@@ -14,6 +14,7 @@ use crate::repository::{
     Branch, CommitSha, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 use crate::time::Instant;
+use crate::usage::{CallSource, CallUsage, UsageSource};
 
 /// One visible fact, by its kind. Whatever people, models or machines wrote is in `content`, which
 /// is present only on request.
@@ -51,6 +52,8 @@ pub enum ExportedFact {
     SessionCommitObservations(Box<ExportedObservation>),
     /// A renamed repository.
     RepositoryRenames(Box<ExportedRename>),
+    /// A client's report that a model was called.
+    UsageReceipts(Box<ExportedUsageReceipt>),
 }
 
 /// Declares what is exported of each kind of fact.
@@ -94,6 +97,18 @@ exported! {
         pub output_tokens: Option<i64>,
         /// The duration of the call in milliseconds; null if unknown.
         pub duration_ms: Option<i64>,
+        /// Where the call was captured; absent if a gateway sent it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub capture_source: Option<CallSource>,
+        /// Its cost and the kinds of its tokens.
+        #[serde(flatten)]
+        pub usage: CallUsage,
+        /// The provider's id of the response; absent if unknown.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub response_id: Option<String>,
+        /// The provider's id of the request; absent if unknown.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub request_id: Option<String>,
         /// When the call was observed, by the sender's clock; when the service received it, if the
         /// sender gave no time.
         pub observed_at: Instant,
@@ -372,6 +387,62 @@ exported! {
         pub occurred_at: Option<Instant>,
         /// When the service received it.
         pub captured_at: Instant,
+    }
+
+    /// A client's report that a model was called, without what was said.
+    pub struct ExportedUsageReceipt {
+        /// The id of the fact.
+        pub usage_receipt_id: FactId,
+        /// The id of the Session.
+        pub session_id: SessionId,
+        /// The user; null if unknown.
+        pub user_id: Option<UserId>,
+        /// The client that reported the call.
+        pub source: UsageSource,
+        /// The subagent or the skill that made the call; null if the client named none.
+        pub agent: Option<String>,
+        /// Why the client made the call, in its own words; null if it does not say.
+        pub query_source: Option<String>,
+        /// The model; null if unknown.
+        pub model: Option<String>,
+        /// The provider of the model; null if unknown.
+        pub model_provider: Option<String>,
+        /// The provider's id of the request; null if unknown.
+        pub request_id: Option<String>,
+        /// The provider's id of the response; null if unknown.
+        pub response_id: Option<String>,
+        /// The client's id of the request; null if unknown.
+        pub client_request_id: Option<String>,
+        /// Input tokens that were neither read from a cache nor written to one; null if unknown.
+        pub input_tokens_uncached: Option<i64>,
+        /// Input tokens that were read from a cache; null if unknown.
+        pub cache_read_tokens: Option<i64>,
+        /// Input tokens that were written to a cache; null if unknown.
+        pub cache_write_tokens: Option<i64>,
+        /// Those of them that the cache keeps for five minutes; null if unknown.
+        pub cache_write_5m_tokens: Option<i64>,
+        /// Those of them that the cache keeps for an hour; null if unknown.
+        pub cache_write_1h_tokens: Option<i64>,
+        /// All output tokens, including reasoning; null if unknown.
+        pub output_tokens: Option<i64>,
+        /// The output tokens that were reasoning; null if unknown.
+        pub reasoning_tokens: Option<i64>,
+        /// The cost in micro-USD as the client reported it, at list price; null if it reported none.
+        pub cost_usd_micros: Option<i64>,
+        /// The duration of the call in milliseconds; null if unknown.
+        pub duration_ms: Option<i64>,
+        /// The service tier, if it is not the usual one; null otherwise.
+        pub tier: Option<String>,
+        /// When the client made the report, by its clock.
+        pub occurred_at: Instant,
+        /// When the service received it.
+        pub captured_at: Instant,
+        /// The trace of the call; null unless it was reported by a span.
+        pub trace_id: Option<String>,
+        /// The span of the call; null unless it was reported by a span.
+        pub span_id: Option<String>,
+        /// The number of the client's report within its process; null if it has none.
+        pub sequence: Option<i64>,
     }
 
     /// A note on a commit that names a Session.

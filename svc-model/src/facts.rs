@@ -13,6 +13,7 @@ use crate::open::Open;
 use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
+use crate::usage::{CallSource, CallUsage};
 
 /// Declares the kinds of fact. Each has a text for the kind and one for its count, which is a
 /// member of [`FactTables`], and of [`SessionFactTables`] if its facts are events of a Session.
@@ -24,7 +25,8 @@ macro_rules! kinds {
         #[doc = $of_kind:literal]
         $kind:ident = $wire:literal,
         #[doc = $of_count:literal]
-        $member:ident $(and Session: $of_session:ident)?,
+        $(#[$form:meta])*
+        $member:ident $(and Session: $(#[$of_form:meta])* $of_session:ident)?,
     )+) => {
         closed_set! {
             /// The kinds of fact, one table each. A Session is not a fact, so it cannot be
@@ -39,7 +41,7 @@ macro_rules! kinds {
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[cfg_attr(not(feature = "service"), non_exhaustive)]
         pub struct FactTables {
-            $(#[doc = $of_count] pub $member: FactCount,)+
+            $(#[doc = $of_count] $(#[$form])* pub $member: FactCount,)+
         }
 
         impl FactTables {
@@ -48,6 +50,14 @@ macro_rules! kinds {
                 match table {
                     $(FactTable::$kind => self.$member,)+
                 }
+            }
+
+            /// Returns the kinds and their counts, without kinds that are absent from an answer while
+            /// there are no facts.
+            pub fn shown(self) -> impl Iterator<Item = (FactTable, FactCount)> {
+                let counts = FactTable::ALL.iter();
+                let counts = counts.map(move |table| (*table, self.get(*table)));
+                counts.filter(|(table, count)| !table.is_absent_at_zero() || !count.is_zero())
             }
 
             /// Builds the counts by calling `count` for each kind.
@@ -70,7 +80,7 @@ macro_rules! kinds {
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[cfg_attr(not(feature = "service"), non_exhaustive)]
         pub struct SessionFactTables {
-            $($(#[doc = $of_count] pub $of_session: FactCount,)?)+
+            $($(#[doc = $of_count] $(#[$of_form])* pub $of_session: FactCount,)?)+
         }
 
         #[cfg(feature = "service")]
@@ -149,6 +159,14 @@ kinds! {
     RepositoryRenames = "repository_renames",
     /// Renames of repositories.
     repository_renames,
+
+    /// Clients' reports that a model was called, without what was said.
+    UsageReceipts = "usage_receipts",
+    /// Clients' reports that a model was called. Absent while there are none.
+    #[serde(default, skip_serializing_if = "FactCount::is_zero")]
+    usage_receipts and Session:
+        #[serde(default, skip_serializing_if = "FactCount::is_zero")]
+        usage_receipts,
 }
 
 /// How many facts of one kind are stored.
@@ -160,6 +178,20 @@ pub struct FactCount {
     pub total: u64,
     /// The number of facts that are not quarantined.
     pub visible: u64,
+}
+
+impl FactTable {
+    /// Returns whether answers that count facts lack the kind while there are none.
+    const fn is_absent_at_zero(self) -> bool {
+        matches!(self, Self::UsageReceipts)
+    }
+}
+
+impl FactCount {
+    /// Returns whether there are no facts.
+    pub const fn is_zero(&self) -> bool {
+        self.total == 0
+    }
 }
 
 /// How many Sessions and facts the organization has.
@@ -241,6 +273,12 @@ pub struct SessionInferenceCall {
     pub output_tokens: Option<i64>,
     /// The duration of the call in milliseconds; null if unknown.
     pub duration_ms: Option<i64>,
+    /// Where the call was captured; absent if a gateway sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_source: Option<Open<CallSource>>,
+    /// Its cost and the kinds of its tokens.
+    #[serde(flatten)]
+    pub usage: CallUsage,
 }
 
 /// The visible calls of one Session, by observation time, then by id. At most 1,000; a Session with

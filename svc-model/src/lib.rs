@@ -42,6 +42,7 @@ pub mod reports;
 pub mod repository;
 pub mod request;
 pub mod time;
+pub mod usage;
 pub mod version;
 
 pub(crate) use self::field::closed_set;

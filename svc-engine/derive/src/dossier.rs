@@ -29,6 +29,7 @@ pub fn coverage(tables: SessionFactTables) -> EventCoverage {
         edit_observations: count(tables.edit_observations),
         rejected_edits: count(tables.rejected_edits),
         retry_linkages: count(tables.retry_linkages),
+        usage_receipts: (!tables.usage_receipts.is_zero()).then(|| count(tables.usage_receipts)),
     }
 }
 
@@ -112,6 +113,7 @@ mod tests {
             edit_observations: visible,
             rejected_edits: visible,
             retry_linkages: visible,
+            usage_receipts: None,
         };
         let found = |commits, pushes, ci_outcomes| {
             let deliveries = Deliveries {

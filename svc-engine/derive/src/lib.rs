@@ -27,5 +27,7 @@ pub mod score;
 pub mod search_tokens;
 mod sent;
 pub mod session_status;
+pub mod session_usage;
 pub mod share_report;
 pub mod statistics;
+pub mod usage;

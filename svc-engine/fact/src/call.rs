@@ -2,6 +2,7 @@ use svc_model::evidence::{LeftOut, Message};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
+use svc_model::usage::{CallSource, CallUsage};
 
 use super::RawPayload;
 
@@ -34,6 +35,14 @@ pub struct InferenceCall {
     pub output_tokens: Option<i64>,
     /// Duration in milliseconds.
     pub duration_ms: Option<i64>,
+    /// Where the call was captured.
+    pub capture_source: CallSource,
+    /// Its cost and the kinds of its tokens.
+    pub usage: CallUsage,
+    /// The provider's id of the response.
+    pub response_id: Option<String>,
+    /// The provider's id of the request.
+    pub request_id: Option<String>,
     /// When the call was observed: the sender's time, or else the time of receipt.
     pub observed_at: Instant,
     /// The messages sent to the model.

@@ -20,6 +20,7 @@ mod retry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod threads;
+mod usage;
 
 pub use call::InferenceCall;
 pub use ci::CiOutcome;
@@ -33,3 +34,4 @@ pub use push::Push;
 pub use raw::{RawPayload, Repeats, Segment};
 pub use rename::RepositoryRename;
 pub use retry::RetryLinkage;
+pub use usage::UsageReceipt;

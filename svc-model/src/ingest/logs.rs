@@ -104,6 +104,12 @@ closed_set! {
         /// A refused edit and the accepted edit that followed a correction, reported by a hook or a
         /// shim.
         OwnRetryLinkage = "svc.retry_linkage",
+        /// Claude Code called a model.
+        ClaudeCodeApiRequest = "claude_code.api_request",
+        /// An event of the stream in which a model answered Codex.
+        CodexSseEvent = "codex.sse_event",
+        /// A model answered Gemini CLI.
+        GeminiCliApiResponse = "gemini_cli.api_response",
     }
 }
 
@@ -152,6 +158,11 @@ closed_set! {
         TooManyFiles = "too_many_files",
         /// The branch changed before the edit was checked, so nothing is known of the edit.
         BranchChanged = "branch_changed",
+        /// A report of usage has no tokens, no cost and no duration.
+        EmptyUsage = "empty_usage",
+        /// The numbers of a report of usage contradict each other. The report is kept without those
+        /// that do.
+        InconsistentUsage = "inconsistent_usage",
         /// The name begins with `svc.`, but there is no such event.
         UnknownEvent = "unknown_event",
     }

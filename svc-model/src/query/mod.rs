@@ -32,6 +32,7 @@ pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunNam
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
-    RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent, UnknownSession,
+    RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, SessionUsage, TimelineEvent,
+    UnknownSession,
 };
 pub use sessions::{ModelName, SessionList, SessionSummary, SessionsRequest};

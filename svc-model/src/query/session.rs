@@ -19,6 +19,7 @@ use crate::parameter::{Declared, Parameter, parameters};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
+use crate::usage::{CallSource, CallUsage, JoinBasis, TokenCounts, UsageSource};
 
 /// Asks for everything that was captured of one Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +103,9 @@ pub struct EventCoverage {
     pub rejected_edits: EventCount,
     /// Retry linkages.
     pub retry_linkages: EventCount,
+    /// Usage receipts. Absent if there are none. They are no part of the limit of events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_receipts: Option<EventCount>,
 }
 
 impl EventCoverage {
@@ -123,7 +127,7 @@ impl EventCoverage {
         events.quarantined > 0
     }
 
-    /// Returns the counts, in the order of their members.
+    /// Returns the counts of the events that the limit is about, in the order of their members.
     pub const fn counts(&self) -> [EventCount; 5] {
         [
             self.inference_calls,
@@ -201,6 +205,18 @@ pub enum TimelineEvent {
         /// The id that the gateway or the model gave the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_call_id: Option<String>,
+        /// Where the call was captured; absent if a gateway sent it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        capture_source: Option<Open<CallSource>>,
+        /// Its cost and the kinds of its tokens.
+        #[serde(flatten)]
+        usage: CallUsage,
+        /// The usage receipts that are about the call too, sorted; absent if there are none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        usage_receipt_ids: Vec<FactId>,
+        /// What told so; absent without receipts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        joined_by: Option<Open<JoinBasis>>,
     },
     /// A decision about a proposed edit.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -298,6 +314,31 @@ pub enum TimelineEvent {
         /// The agent's id of the accepted call.
         accepted_call_id: String,
     },
+    /// A client's report of a call of a model that no visible call of the Session is joined with.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
+    UsageReceipt {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When the client made the report, by its clock.
+        occurred_at: Instant,
+        /// The client.
+        source: Open<UsageSource>,
+        /// The model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Why the client made the call, in its own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query_source: Option<String>,
+        /// The tokens of the call.
+        #[serde(flatten)]
+        tokens: TokenCounts,
+        /// The cost in micro-USD as the client reported it, at list price.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd_micros: Option<i64>,
+        /// The duration of the call in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<i64>,
+    },
 }
 
 /// Declares the words of events on the wire, and reads what all events have.
@@ -336,6 +377,7 @@ events! {
     EditObservation = "edit_observation",
     RejectedEdit = "rejected_edit",
     RetryLinkage = "retry_linkage",
+    UsageReceipt = "usage_receipt",
 }
 
 impl Vocabulary for TimelineEvent {
@@ -353,7 +395,7 @@ impl TimelineEvent {
     /// Removes the path of the file.
     pub fn hide_path(&mut self) {
         match self {
-            Self::InferenceCall { .. } => {}
+            Self::InferenceCall { .. } | Self::UsageReceipt { .. } => {}
             Self::DeveloperDecision { file_path, .. }
             | Self::EditObservation { file_path, .. }
             | Self::RejectedEdit { file_path, .. }
@@ -364,7 +406,7 @@ impl TimelineEvent {
     /// Returns the path of the file, if known and requested.
     pub fn file_path(&self) -> Option<&str> {
         match self {
-            Self::InferenceCall { .. } => None,
+            Self::InferenceCall { .. } | Self::UsageReceipt { .. } => None,
             Self::DeveloperDecision { file_path, .. }
             | Self::EditObservation { file_path, .. }
             | Self::RejectedEdit { file_path, .. }
@@ -487,6 +529,22 @@ pub struct DossierCiOutcome {
     pub superseded: Option<SupersededOutcome>,
 }
 
+/// What clients reported of a Session's use of models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct SessionUsage {
+    /// The number of visible usage receipts.
+    pub receipts: u64,
+    /// How many of them are about a visible call of the Session.
+    pub joined: u64,
+    /// How many are not. They are in the timeline, unless it would have more than 500 events.
+    pub unjoined: u64,
+    /// What the receipts cost together, in micro-USD at list price; absent if none says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd_micros: Option<i64>,
+}
+
 /// Everything that was captured of a Session, as metadata: no content, no user, and no paths unless
 /// the request has `explain`. At most 500 visible events; a Session with more is declined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -514,6 +572,9 @@ pub struct SessionDossier {
     pub gaps: Vec<Open<Gap>>,
     /// The visible events, ordered by time, then by kind, then by id.
     pub timeline: Vec<Open<TimelineEvent>>,
+    /// What clients reported of the use of models; absent if they reported nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<SessionUsage>,
     /// The commits at which the Session was observed, ordered by repository, then by commit.
     pub attributed_commits: Vec<AttributedCommit>,
     /// The pushes that left a branch at one of these commits, ordered by capture time, then by id.

@@ -31,3 +31,4 @@ pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;
+pub use self::timeline::usd;

@@ -8,12 +8,13 @@ use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
 use svc_model::open::Open;
 use svc_model::query::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, Gap, SessionDossier,
-    SessionSummary, TimelineEvent,
+    SessionSummary, SessionUsage, TimelineEvent,
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use crate::surface::Surface;
+use crate::timeline::usd;
 
 /// A branch that a commit was pushed to.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +61,10 @@ fn bringing<'d>(
 
 impl Surface {
     /// Returns what was captured of a Session: its name, its number, and what is known of it.
-    pub fn captured(self, dossier: &SessionDossier) -> [(&'static str, String, String); 6] {
+    pub fn captured(self, dossier: &SessionDossier) -> Vec<(&'static str, String, String)> {
         let coverage = dossier.coverage;
         let only = |name, count| (name, self.events(count), String::new());
-        [
+        let mut captured = vec![
             (
                 "calls",
                 self.events(coverage.inference_calls),
@@ -82,7 +83,25 @@ impl Surface {
                 self.whole(dossier.attributed_commits.len() as u64),
                 String::new(),
             ),
-        ]
+        ];
+        if let Some(receipts) = coverage.usage_receipts {
+            let known = dossier.usage.map(|usage| self.reported(usage));
+            captured.push((
+                "usage reports",
+                self.events(receipts),
+                known.unwrap_or_default(),
+            ));
+        }
+        captured
+    }
+
+    /// Returns in brackets what clients reported: how much of it is about captured calls, and what
+    /// it cost.
+    fn reported(self, usage: SessionUsage) -> String {
+        let joined = self.whole(usage.joined);
+        let cost = usage.cost_usd_micros;
+        let cost = cost.map_or_else(String::new, |cost| format!("; {} at list price", usd(cost)));
+        format!(" ({joined} of calls above{cost})")
     }
 
     fn events(self, events: EventCount) -> String {
@@ -108,14 +127,20 @@ impl Surface {
     fn models(self, dossier: &SessionDossier) -> String {
         let mut models: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut input, mut output) = (0_i64, 0_i64);
+        let (mut cost, mut priced, mut unpriced) = (0_i64, 0_u64, 0_u64);
         for event in dossier.timeline.iter().filter_map(Open::known) {
             if let TimelineEvent::InferenceCall {
                 model,
                 input_tokens,
                 output_tokens,
+                usage,
                 ..
             } = event
             {
+                match usage.cost_usd_micros {
+                    Some(micros) => (cost, priced) = (cost.saturating_add(micros), priced + 1),
+                    None => unpriced += 1,
+                }
                 *models
                     .entry(model.as_deref().unwrap_or(self.none))
                     .or_default() += 1;
@@ -133,12 +158,14 @@ impl Surface {
             .map(|(model, calls)| format!("{} {}", self.escape(model), self.whole(calls)))
             .collect();
         let models = models.join(", ");
-        if input == 0 && output == 0 {
-            return format!(" ({models})");
-        }
         let tokens = |count: i64| self.whole(u64::try_from(count).unwrap_or(0));
-        let (input, output) = (tokens(input), tokens(output));
-        format!(" ({models}; {input} tokens in, {output} out)")
+        let tokens = (input != 0 || output != 0)
+            .then(|| format!("; {} tokens in, {} out", tokens(input), tokens(output)));
+        let cost = (priced > 0).then(|| format!("; {} at list price", usd(cost)));
+        let unpriced = (priced > 0 && unpriced > 0)
+            .then(|| format!(", {} without a price", self.whole(unpriced)));
+        let known: String = [tokens, cost, unpriced].into_iter().flatten().collect();
+        format!(" ({models}{known})")
     }
 
     /// Returns in brackets what was decided.

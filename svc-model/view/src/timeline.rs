@@ -1,6 +1,8 @@
 //! The events of a Session.
 
+use svc_model::open::Open;
 use svc_model::query::TimelineEvent;
+use svc_model::usage::UsageSource;
 
 use crate::product::{model_or, product};
 use crate::surface::Surface;
@@ -22,15 +24,9 @@ impl Surface {
                 let [provider, name] = [model_provider, model]
                     .map(|name| name.as_deref().filter(|name| !name.is_empty()));
                 let model = escape(&model_or(provider, name, self.none));
-                let tokens = input_tokens.zip(*output_tokens);
-                let tokens =
-                    tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
-                let duration = duration_ms.map(|duration| format!("{duration} ms"));
-                let what: Vec<String> = [Some(model), tokens, duration]
-                    .into_iter()
-                    .flatten()
-                    .collect();
-                (escape(product(gateway_provider)), what.join(", "))
+                let tokens = used(*input_tokens, *output_tokens);
+                let what = listed([Some(model), tokens, lasted(*duration_ms)]);
+                (escape(product(gateway_provider)), what)
             }
             TimelineEvent::DeveloperDecision {
                 agent_harness,
@@ -87,7 +83,65 @@ impl Surface {
                 );
                 (escape(agent_harness.as_str()), what)
             }
+            TimelineEvent::UsageReceipt {
+                source,
+                model,
+                query_source,
+                tokens,
+                cost_usd_micros,
+                duration_ms,
+                ..
+            } => {
+                let model = escape(model.as_deref().unwrap_or(self.none));
+                let tokens = used(tokens.input_tokens(), tokens.output_tokens);
+                let why = query_source.as_ref().map(|why| escape(why));
+                let what = [
+                    Some(model),
+                    tokens,
+                    cost_usd_micros.map(usd),
+                    lasted(*duration_ms),
+                    why,
+                ];
+                (escape(client(source)), listed(what))
+            }
         }
+    }
+}
+
+/// Returns the tokens of a call, if both sides are known.
+fn used(input: Option<i64>, output: Option<i64>) -> Option<String> {
+    let (input, output) = input.zip(output)?;
+    Some(format!("{input} tokens in, {output} out"))
+}
+
+fn lasted(duration_ms: Option<i64>) -> Option<String> {
+    duration_ms.map(|duration| format!("{duration} ms"))
+}
+
+fn listed<const ITEMS: usize>(items: [Option<String>; ITEMS]) -> String {
+    let items: Vec<String> = items.into_iter().flatten().collect();
+    items.join(", ")
+}
+
+/// Returns the name of the product behind a client that reports usage.
+fn client(source: &Open<UsageSource>) -> &str {
+    match source {
+        Open::Known(UsageSource::ClaudeCode) => "claude-code",
+        Open::Known(UsageSource::GeminiCli) => "gemini-cli",
+        Open::Known(UsageSource::GenAi) => "opentelemetry",
+        other => other.as_str(),
+    }
+}
+
+/// Returns a cost in dollars, to the hundredth of a cent, and to the micro-dollar if it is less.
+pub fn usd(micros: i64) -> String {
+    let (whole, rest) = (micros / 1_000_000, (micros % 1_000_000).abs());
+    let sign = if micros < 0 { "-" } else { "" };
+    let whole = whole.abs();
+    if rest % 100 == 0 {
+        format!("{sign}${whole}.{:04}", rest / 100)
+    } else {
+        format!("{sign}${whole}.{rest:06}")
     }
 }
 
@@ -96,6 +150,7 @@ mod tests {
     use svc_model::id::FactId;
     use svc_model::ingest::GatewayProvider;
     use svc_model::time::Instant;
+    use svc_model::usage::CallUsage;
     use uuid::Uuid;
 
     use super::*;
@@ -113,6 +168,10 @@ mod tests {
             model_call_id: None,
             model_provider: Some("openai".to_owned()),
             model: None,
+            capture_source: None,
+            usage: CallUsage::default(),
+            usage_receipt_ids: Vec::new(),
+            joined_by: None,
         };
         let said = |model: &str| ("litellm".to_owned(), format!("{model}, 3 tokens in, 5 out"));
         assert_eq!(SHELL.describe(&event), said("openai/-"));

@@ -10,12 +10,13 @@ use svc_model::repository::{
     RepositoryProvider,
 };
 use svc_model::time::Instant;
+use svc_model::usage::{CallSource, CallUsage, TokenCounts, UsageSource};
 use uuid::Uuid;
 
 use crate::{
     CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, PullRequest,
     PullRequestMerge, PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename,
-    RetryLinkage, SessionCommitObservation,
+    RetryLinkage, SessionCommitObservation, UsageReceipt,
 };
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
@@ -54,6 +55,10 @@ pub fn call(number: u128) -> CallBuilder {
         input_tokens: None,
         output_tokens: None,
         duration_ms: None,
+        capture_source: CallSource::Gateway,
+        usage: CallUsage::default(),
+        response_id: None,
+        request_id: None,
         observed_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
         input_messages: vec![text("user", "ask")],
         output_messages: vec![text("assistant", "answer")],
@@ -334,5 +339,35 @@ pub fn observation(number: u128, source_push_id: FactId) -> SessionCommitObserva
         source_push_id,
         notes_ref: "refs/notes/svc".to_owned(),
         captured_at: at(1),
+    }
+}
+
+/// Returns a usage receipt of Session `s`, without ids.
+pub fn usage(number: u128) -> UsageReceipt {
+    UsageReceipt {
+        usage_receipt_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        source: UsageSource::ClaudeCode,
+        agent: None,
+        query_source: None,
+        model: Some("m".to_owned()),
+        model_provider: None,
+        request_id: None,
+        response_id: None,
+        client_request_id: None,
+        tokens: TokenCounts {
+            input_tokens_uncached: Some(3),
+            output_tokens: Some(5),
+            ..TokenCounts::default()
+        },
+        cost_usd_micros: Some(7),
+        duration_ms: None,
+        tier: None,
+        occurred_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
+        captured_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
+        trace_id: None,
+        span_id: None,
+        sequence: None,
     }
 }

@@ -24,7 +24,7 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use svc_model::facts::FactTables;
+use svc_model::facts::{FactTable, FactTables};
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
@@ -186,7 +186,7 @@ pub fn take(
             repository,
             repo,
         }));
-        let (sessions, facts) = organizations::counts(&mut connection, &org_id)?;
+        let (sessions, facts) = organizations::counts(&mut connection, &org_id, FactTable::ALL)?;
         organizations.push(KeptOrganization {
             boundary: organizations::captured_at(&mut connection, &org_id)?,
             org_id,

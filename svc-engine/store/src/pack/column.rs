@@ -13,6 +13,7 @@ use svc_model::repository::{
     RepositoryProvider,
 };
 use svc_model::time::Instant;
+use svc_model::usage::{CallSource, CallUsage, TokenCounts, UsageSource};
 
 use super::packing;
 use crate::sql::error::{StoreError, corrupt};
@@ -31,6 +32,23 @@ pub(crate) const fn gateway_letter(gateway: GatewayProvider) -> &'static str {
 fn gateway_of_letter(letter: &str) -> Option<GatewayProvider> {
     let mut all = GatewayProvider::ALL.iter().copied();
     all.find(|gateway| gateway_letter(*gateway) == letter)
+}
+
+/// Returns the letter of the place where a call was captured.
+pub(crate) const fn source_letter(source: CallSource) -> &'static str {
+    match source {
+        CallSource::Gateway => "g",
+        CallSource::Telemetry => "t",
+        CallSource::Span => "s",
+        CallSource::Transcript => "r",
+        CallSource::Sdk => "k",
+    }
+}
+
+/// Returns the place with this letter.
+fn source_of_letter(letter: &str) -> Option<CallSource> {
+    let mut all = CallSource::ALL.iter().copied();
+    all.find(|source| source_letter(*source) == letter)
 }
 
 /// Reads the gateway of a call.
@@ -174,6 +192,8 @@ columns! {
     CiResult: |result| result.as_str().into(), |columns| columns.text(Self::from_wire);
     GatewayProvider: |provider| gateway_letter(provider).into(),
         |columns| columns.text(gateway_of_letter);
+    UsageSource: |source| source.as_str().into(), |columns| columns.text(Self::from_wire);
+    CallSource: |source| source_letter(source).into(), |columns| columns.text(source_of_letter);
     RepositoryProvider: |provider| provider.as_str().into(),
         |columns| columns.text(Self::from_wire);
     RepositoryHost: |host| Value::OwnText(host.into()), |columns| columns.text(Self::new);
@@ -207,6 +227,26 @@ macro_rules! structure {
 pub(crate) use structure;
 
 structure!(RepositoryIdentity: 3, repository_provider, repository_host, repository_id);
+structure!(
+    CallUsage: 7,
+    cost_usd_micros,
+    cache_read_tokens,
+    cache_write_tokens,
+    cache_write_5m_tokens,
+    cache_write_1h_tokens,
+    reasoning_tokens,
+    tier,
+);
+structure!(
+    TokenCounts: 7,
+    input_tokens_uncached,
+    cache_read_tokens,
+    cache_write_tokens,
+    cache_write_5m_tokens,
+    cache_write_1h_tokens,
+    output_tokens,
+    reasoning_tokens,
+);
 
 /// A value with a canonical JSON text.
 pub(crate) trait Document: Sized {

@@ -10,6 +10,7 @@ use svc_model::json;
 use svc_model::time::Instant;
 
 use super::snapshot::Snapshot;
+use crate::pack::column::Columns;
 use crate::pack::id_list::IdList;
 use crate::pack::model_call_id::ModelCallId;
 use crate::pack::repetition::CallIds;
@@ -17,7 +18,7 @@ use crate::pack::skeleton::Pieces;
 use crate::pack::{column, id_list, packing};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
-use crate::table::calls::left_out;
+use crate::table::calls::{left_out, shown_source};
 use crate::table::sessions::calls_of_session;
 
 /// Selects columns of the visible calls of a Session, in the order in which they were observed.
@@ -38,7 +39,9 @@ const SUMMARIES: &str =
 const SCALARS: &str = of_session!(
     "f.inference_call_id, f.model_call_id, f.gateway_provider,
         f.model_provider, f.model,
-        f.input_tokens, f.output_tokens, f.duration_ms"
+        f.input_tokens, f.output_tokens, f.duration_ms, f.capture_source, f.cost_usd_micros,
+        f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
+        f.cache_write_1h_tokens, f.reasoning_tokens, f.tier"
 );
 const CONTENTS: &str = of_session!(
     "f.inference_call_id, f.observed_at_us, f.input_contents,
@@ -171,6 +174,7 @@ impl Snapshot<'_> {
     pub fn call_scalars(&mut self, session_id: &SessionId) -> Result<Vec<CallScalars>, StoreError> {
         let keys = keys(self.org_id, session_id);
         self.connection()?.all(SCALARS, &keys, |row| {
+            let mut usage = Columns::of(row, "inference_calls", &[]).behind(8);
             Ok(CallScalars {
                 inference_call_id: row.fact_id(0)?,
                 model_call_id: ModelCallId::of(row, 1)?,
@@ -180,6 +184,8 @@ impl Snapshot<'_> {
                 input_tokens: row.optional_integer(5)?,
                 output_tokens: row.optional_integer(6)?,
                 duration_ms: row.optional_integer(7)?,
+                capture_source: shown_source(usage.next()?).map(Into::into),
+                usage: usage.next()?,
             })
         })
     }

@@ -6,6 +6,7 @@ use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
+use svc_model::usage::{CallSource, CallUsage};
 
 use super::snapshot::Snapshot;
 use crate::pack::column::Columns;
@@ -91,6 +92,14 @@ pub struct StoredCall {
     pub output_tokens: Option<i64>,
     /// Duration in milliseconds.
     pub duration_ms: Option<i64>,
+    /// Where it was captured, unless a gateway sent it.
+    pub capture_source: Option<CallSource>,
+    /// Its cost and the kinds of its tokens.
+    pub usage: CallUsage,
+    /// The provider's id of the response.
+    pub response_id: Option<String>,
+    /// The provider's id of the request.
+    pub request_id: Option<String>,
     /// When it was observed.
     pub observed_at: Instant,
     /// When it was captured.
@@ -110,7 +119,10 @@ pub struct StoredCall {
 const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gateway_provider,
         f.model_call_id, f.model_provider, f.model, f.input_tokens, f.output_tokens, f.duration_ms,
         f.observed_at_us, f.captured_at_us, f.input_byte_count, f.output_byte_count, f.left_out,
-        f.input_contents, f.output_contents
+        f.input_contents, f.output_contents, f.capture_source, f.cost_usd_micros,
+        f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
+        f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
+        f.response_id, f.request_id
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
 /// Restricts the selected visible facts to a range of capture. No index has these expressions.
@@ -181,6 +193,7 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
     let member = |what| corrupt("inference_calls", what);
     let moment = |place| Instant::from_microseconds(row.integer(place)?).ok_or(member("a time"));
     let user_id = row.optional_text(2)?.map(|text| UserId::new(&text));
+    let mut usage = Columns::of(row, "inference_calls", &[]).behind(17);
     Ok(StoredCall {
         inference_call_id: row.fact_id(0)?,
         session_id: SessionId::new(&row.text(1)?).map_err(|_| member("its Session"))?,
@@ -192,6 +205,10 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
         input_tokens: row.optional_integer(7)?,
         output_tokens: row.optional_integer(8)?,
         duration_ms: row.optional_integer(9)?,
+        capture_source: calls::shown_source(usage.next()?),
+        usage: usage.next()?,
+        response_id: usage.next()?,
+        request_id: usage.next()?,
         observed_at: moment(10)?,
         captured_at: moment(11)?,
         input_bytes: row.count(12)?,

@@ -25,3 +25,4 @@ pub(crate) mod session_claims;
 pub(crate) mod session_pages;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
+pub(crate) mod usage;

@@ -1,7 +1,5 @@
 //! What the row of an organization says: when its last fact was captured, and its counts.
 
-use std::sync::LazyLock;
-
 use svc_engine_fact::deadline::Deadline;
 use svc_model::capture::CaptureTotals;
 use svc_model::facts::{FactCount, FactTable, FactTables};
@@ -24,13 +22,13 @@ const ALL: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org
 
 const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
 
-/// Selects the counts of Sessions and of each kind of fact.
-static COUNTS: LazyLock<String> = LazyLock::new(|| {
-    let kinds = FactTable::ALL.iter();
-    let columns = kinds.map(|table| format!(", {table}, {table}_quarantined"));
+/// Selects the counts of Sessions and of some kinds of fact.
+fn counts_text(kinds: &[FactTable]) -> String {
+    let columns = kinds.iter();
+    let columns = columns.map(|table| format!(", {table}, {table}_quarantined"));
     let columns: String = columns.collect();
     format!("SELECT sessions{columns} FROM organizations WHERE org_id = $1")
-});
+}
 
 /// Returns every organization.
 pub(crate) fn all(connection: &mut Connection) -> Result<Vec<OrgId>, StoreError> {
@@ -61,14 +59,19 @@ pub(crate) fn captured_at(
         .ok_or(corrupt("organizations", "a time"))
 }
 
-/// Returns how many Sessions are known, and how many facts there are of each kind.
+/// Returns how many Sessions are known, and how many facts there are of each of these kinds. The
+/// counts of other kinds are 0.
 pub(crate) fn counts(
     connection: &mut Connection,
     org_id: &OrgId,
+    kinds: &[FactTable],
 ) -> Result<(u64, FactTables), StoreError> {
-    let counts = connection.first(&COUNTS, &[org_id.as_str().into()], |row| {
+    let counts = connection.first(&counts_text(kinds), &[org_id.as_str().into()], |row| {
         let tables = FactTables::try_from_fn(|table| {
-            let column = 1 + 2 * table as usize;
+            let Some(place) = kinds.iter().position(|kind| *kind == table) else {
+                return Ok(FactCount::default());
+            };
+            let column = 1 + 2 * place;
             let (total, quarantined) = (row.count(column)?, row.count(column + 1)?);
             let visible = total.checked_sub(quarantined);
             Ok::<_, StoreError>(FactCount {
@@ -144,12 +147,18 @@ impl Snapshot<'_> {
     /// Returns how many Sessions are known.
     pub fn session_count(&mut self) -> Result<u64, StoreError> {
         let org_id = self.org_id;
-        Ok(counts(self.connection()?, org_id)?.0)
+        Ok(counts(self.connection()?, org_id, &[])?.0)
     }
 
     /// Returns the counts of every kind of fact.
     pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
+        self.fact_counts_of(FactTable::ALL)
+    }
+
+    /// Returns the counts of some kinds of fact, and 0 for the others. So an older schema can be
+    /// counted, which lacks some.
+    pub fn fact_counts_of(&mut self, kinds: &[FactTable]) -> Result<FactTables, StoreError> {
         let org_id = self.org_id;
-        Ok(counts(self.connection()?, org_id)?.1)
+        Ok(counts(self.connection()?, org_id, kinds)?.1)
     }
 }

@@ -11,13 +11,22 @@ use super::error::{SchemaState, StoreError};
 use super::value::Value;
 
 /// The migrations in order, with their names. The revision is the position, counted from 1.
-const MIGRATIONS: &[(&str, Sql)] = &[(
-    "facts",
-    Sql {
-        sqlite: include_str!("../../migrations/sqlite/0001_facts.sql"),
-        postgres: include_str!("../../migrations/postgres/0001_facts.sql"),
-    },
-)];
+pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
+    (
+        "facts",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0001_facts.sql"),
+            postgres: include_str!("../../migrations/postgres/0001_facts.sql"),
+        },
+    ),
+    (
+        "usage",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0002_usage.sql"),
+            postgres: include_str!("../../migrations/postgres/0002_usage.sql"),
+        },
+    ),
+];
 
 /// The revision that this service needs.
 #[expect(clippy::cast_possible_wrap, reason = "there are few migrations")]
@@ -74,6 +83,18 @@ fn migrator(connection: &Connection) -> Migrator {
         Migration::new(revision, (*name).into(), MigrationType::Simple, sql, false)
     });
     Migrator::with_migrations(migrations.collect())
+}
+
+/// Upgrades an absent schema to an older revision, as an older version of the service left it.
+///
+/// # Errors
+///
+/// If a migration fails.
+#[cfg(test)]
+pub(crate) fn upgrade_to(connection: &mut Connection, revision: usize) -> Result<(), StoreError> {
+    let older = migrator(connection);
+    let older = older.iter().take(revision).cloned().collect();
+    connection.migrate(&Migrator::with_migrations(older))
 }
 
 /// Returns whether the schema has a table.

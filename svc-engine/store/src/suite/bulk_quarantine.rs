@@ -197,7 +197,7 @@ fn a_failed_bulk_change_leaves_nothing_and_needs_the_schema_at_head(
     );
     let mut connection = Connection::open(database.url()).unwrap();
     connection
-        .batch("UPDATE _sqlx_migrations SET version = 999")
+        .batch("UPDATE _sqlx_migrations SET version = 999 WHERE version = 1")
         .unwrap();
     let refused = ledger.quarantine_calls(
         &CallFilter::default(),

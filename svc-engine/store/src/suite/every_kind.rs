@@ -39,6 +39,8 @@ kinds! {
     EditObservation in EditObservations: |number| edit(number, "c"), named false;
     RejectedEdit in RejectedEdits: |number| rejection(number, "c"), named false;
     RetryLinkage in RetryLinkages: |number| linkage(number, "c", "d"), named false;
+    // The id is derived, so a redelivery has the same: 1 and 2 are one receipt.
+    UsageReceipt in UsageReceipts: |number| usage(number - (number + 1) % 2), named false;
     Push in Pushes: push, named true;
     PullRequestRevision in PullRequestRevisions: revision, named true;
     PullRequestMerge in PullRequestMerges: merge, named true;
@@ -323,6 +325,18 @@ impl Members {
                 session_id: session_id.clone(),
                 user_id: Some(svc_model::id::UserId::new("u").unwrap()),
                 ..linkage(number, &self.string, "other")
+            }
+        );
+        comes_back!(
+            Append::UsageReceipt,
+            svc_engine_fact::UsageReceipt {
+                session_id: session_id.clone(),
+                agent: self.optional_string.clone(),
+                request_id: self.optional_string.clone(),
+                cost_usd_micros: self.integer,
+                tier: self.truth.then(|| "priority".to_owned()),
+                sequence: self.integer,
+                ..usage(number)
             }
         );
         comes_back!(

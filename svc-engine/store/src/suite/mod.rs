@@ -11,7 +11,7 @@ use svc_engine_fact::clock::Clock;
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
     at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
-    rejection, rename, repository, revision, text,
+    rejection, rename, repository, revision, text, usage,
 };
 use svc_model::capture::CaptureTotals;
 use svc_model::evidence::{Message, Part};

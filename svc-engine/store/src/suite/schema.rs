@@ -1,6 +1,9 @@
 //! The schema.
 
+use svc_model::usage::CallUsage;
+
 use super::*;
+use crate::sql::migrate;
 
 #[test]
 fn both_dialects_have_the_same_tables_and_columns() {
@@ -30,10 +33,10 @@ fn both_dialects_have_the_same_tables_and_columns() {
         }
         format!("{tables:?}")
     };
-    let sqlite = include_str!("../../migrations/sqlite/0001_facts.sql");
-    let postgres = include_str!("../../migrations/postgres/0001_facts.sql");
-    assert_eq!(shape(sqlite), shape(postgres));
-    assert!(shape(sqlite).contains("raw_payloads"));
+    for (_, sql) in migrate::MIGRATIONS {
+        assert_eq!(shape(sql.sqlite), shape(sql.postgres));
+    }
+    assert!(shape(migrate::MIGRATIONS[0].1.sqlite).contains("raw_payloads"));
 }
 
 #[rstest]
@@ -59,7 +62,7 @@ fn an_absent_schema_is_upgraded_to_head_and_unknown_ones_are_recognised(
     connection
         .batch(
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                SELECT 999, 'later', success, checksum, 0 FROM _sqlx_migrations",
+                SELECT 999, 'later', success, checksum, 0 FROM _sqlx_migrations WHERE version = 1",
         )
         .unwrap();
     assert_eq!(
@@ -71,29 +74,75 @@ fn an_absent_schema_is_upgraded_to_head_and_unknown_ones_are_recognised(
         Err(StoreError::Schema(SchemaState::Ahead(999)))
     ));
     connection
-        .batch("DELETE FROM _sqlx_migrations WHERE version > 1")
+        .batch("DELETE FROM _sqlx_migrations WHERE version = 999")
         .unwrap();
     connection
-        .batch("UPDATE _sqlx_migrations SET version = 0")
+        .batch("UPDATE _sqlx_migrations SET version = version - 1")
         .unwrap();
     assert_eq!(
         schema_state(database.url()).unwrap(),
-        SchemaState::Behind(0)
+        SchemaState::Behind(head - 1)
     );
     connection
         .batch(match backend {
-            Backend::Sqlite => "UPDATE _sqlx_migrations SET version = 1, checksum = x'00'",
-            Backend::Postgres => r"UPDATE _sqlx_migrations SET version = 1, checksum = '\x00'",
+            Backend::Sqlite => {
+                "UPDATE _sqlx_migrations SET version = 2, checksum = x'00' WHERE version = 1"
+            }
+            Backend::Postgres => {
+                r"UPDATE _sqlx_migrations SET version = 2, checksum = '\x00' WHERE version = 1"
+            }
         })
         .unwrap();
     assert!(matches!(
         database.try_open("acme"),
-        Err(StoreError::MigrationChanged(1))
+        Err(StoreError::MigrationChanged(2))
     ));
     assert!(matches!(
         schema_state(database.url()),
-        Err(StoreError::MigrationChanged(1))
+        Err(StoreError::MigrationChanged(2))
     ));
+}
+
+#[rstest]
+fn a_store_of_the_first_revision_keeps_its_facts(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let Some(database) = TestStore::create_empty(backend) else {
+        return;
+    };
+    let mut connection = Connection::open(database.url()).unwrap();
+    migrate::upgrade_to(&mut connection, 1).unwrap();
+    let id = match backend {
+        Backend::Sqlite => "x'00000000000000000000000000000001'",
+        Backend::Postgres => r"'\x00000000000000000000000000000001'",
+    };
+    connection
+        .batch(&format!(
+            "INSERT INTO organizations (org_id, captured_at_us, sessions, inference_calls)
+                VALUES ('acme', 1, 1, 1);
+            INSERT INTO sessions VALUES (1, 'acme', 's', NULL, 0, 1, 1, 1, 1, '');
+            INSERT INTO inference_calls (inference_call_id, org_id, session_number,
+                gateway_provider, observed_at_us, captured_at_us, call_alias_count,
+                input_byte_count, input_part_count, output_byte_count, output_part_count,
+                input_contents, output_contents, is_further)
+                VALUES ({id}, 'acme', 1, 'a', 1, 1, 0, 2, 0, 2, 0, '', '', 0)"
+        ))
+        .unwrap();
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::Behind(1)
+    );
+    upgrade(database.url()).unwrap();
+    let store = database.open("acme");
+    let mut snapshot = store.snapshot_now();
+    let calls = snapshot.call_scalars(&session("s")).unwrap();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0].usage, CallUsage::default());
+    assert_eq!(calls[0].capture_source, None);
+    assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 1);
+    drop(snapshot);
+    append_one(&store, Append::UsageReceipt, usage(2));
+    assert_eq!(count(&store, FactTable::UsageReceipts).total, 1);
 }
 
 #[rstest]

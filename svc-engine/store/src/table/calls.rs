@@ -4,6 +4,7 @@ use svc_model::evidence::LeftOut;
 use svc_model::ingest::GatewayProvider;
 use svc_model::json;
 use svc_model::query::TimelineEvent;
+use svc_model::usage::CallSource;
 
 use super::event::Event;
 use super::record::Table;
@@ -18,8 +19,10 @@ pub(crate) const INSERT: Insert = Insert {
          model_call_id, model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
          output_part_count, input_contents, output_contents, left_out,
-         started_at_us, is_further)",
-    columns: 23,
+         started_at_us, is_further, capture_source, cost_usd_micros, cache_read_tokens,
+         cache_write_tokens, cache_write_5m_tokens, cache_write_1h_tokens, reasoning_tokens, tier,
+         response_id, request_id)",
+    columns: 33,
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
@@ -55,6 +58,14 @@ pub(crate) const TABLE: Table = Table {
             "output_tokens",
             "duration_ms",
             "model_call_id",
+            "capture_source",
+            "cost_usd_micros",
+            "cache_read_tokens",
+            "cache_write_tokens",
+            "cache_write_5m_tokens",
+            "cache_write_1h_tokens",
+            "reasoning_tokens",
+            "tier",
         ],
         read: event,
     }),
@@ -71,7 +82,17 @@ fn event(columns: &mut Columns<'_>) -> Result<TimelineEvent, StoreError> {
         output_tokens: columns.next()?,
         duration_ms: columns.next()?,
         model_call_id: columns.next::<Option<ModelCallId>>()?.map(|id| id.0),
+        capture_source: shown_source(columns.next()?).map(Into::into),
+        usage: columns.next()?,
+        usage_receipt_ids: Vec::new(),
+        joined_by: None,
     })
+}
+
+/// Returns where a call was captured, as answers show it. Nothing else captured calls before there
+/// was a column for it.
+pub(crate) fn shown_source(stored: Option<CallSource>) -> Option<CallSource> {
+    stored.filter(|source| *source != CallSource::Gateway)
 }
 
 /// Returns what was left out in its stored form; `None` if nothing was.

@@ -28,6 +28,8 @@ macro_rules! kinds {
             RejectedEdit in RejectedEdits,
             /// A refused edit and the edit that was accepted instead.
             RetryLinkage in RetryLinkages,
+            /// A client's report that a model was called.
+            UsageReceipt in UsageReceipts,
             /// A pull request when it was opened or changed.
             PullRequestRevision in PullRequestRevisions,
             /// A merged pull request.

@@ -21,3 +21,4 @@ pub(crate) mod retries;
 pub(crate) mod row;
 pub(crate) mod session_claims;
 pub(crate) mod sessions;
+pub(crate) mod usage;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
     at, call, decision, edit, id, linkage, merge, observation, outcome, push, rejection, rename,
-    repository, revision, text,
+    repository, revision, text, usage,
 };
 use svc_engine_fact::{InferenceCall, RawPayload};
 use svc_model::facts::{FactCount, FactTable};
@@ -110,6 +110,7 @@ pub fn filled(database: &TestStore) -> Store {
     append_one(&store, Append::EditObservation, edit(11, "c"));
     append_one(&store, Append::RejectedEdit, rejection(12, "c"));
     append_one(&store, Append::RetryLinkage, linkage(13, "c", "d"));
+    append_one(&store, Append::UsageReceipt, usage(21));
     append_one(&store, Append::Push, push(14));
     append_one(&store, Append::PullRequestRevision, revision(15));
     append_one(&store, Append::PullRequestMerge, merge(16));

@@ -566,6 +566,16 @@ fn insert(
             columns.left_out.as_deref().into(),
             call.started_at.map(Instant::microseconds).into(),
             Value::Integer(i64::from(planned.is_further)),
+            column::source_letter(call.capture_source).into(),
+            call.usage.cost_usd_micros.into(),
+            call.usage.cache_read_tokens.into(),
+            call.usage.cache_write_tokens.into(),
+            call.usage.cache_write_5m_tokens.into(),
+            call.usage.cache_write_1h_tokens.into(),
+            call.usage.reasoning_tokens.into(),
+            call.usage.tier.as_deref().into(),
+            call.response_id.as_deref().into(),
+            call.request_id.as_deref().into(),
         ]);
     }
     let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
