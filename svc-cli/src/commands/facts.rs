@@ -57,13 +57,17 @@ impl TableCounts {
     fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
         // Without the log, it is unknown which facts are visible.
         let has_log = snapshot.has_table("quarantine_log")?;
-        let counts = has_log.then(|| snapshot.fact_counts()).transpose()?;
-        let mut tables = Vec::with_capacity(FactTable::ALL.len());
+        let mut kinds = Vec::with_capacity(FactTable::ALL.len());
         for table in FactTable::ALL {
-            let is_there = has_log && snapshot.has_table(table.as_str())?;
-            let counts = counts.as_ref().filter(|_| is_there);
-            tables.push((*table, counts.map(|counts| counts.get(*table))));
+            if has_log && snapshot.has_table(table.as_str())? {
+                kinds.push(*table);
+            }
         }
+        let counts = has_log.then(|| snapshot.fact_counts_of(&kinds));
+        let counts = counts.transpose()?;
+        let shown = counts.unwrap_or_default().shown();
+        let count = |(table, count)| (table, kinds.contains(&table).then_some(count));
+        let tables = shown.map(count).collect();
         let has_sessions = snapshot.has_table("sessions")?;
         Ok(Self {
             sessions: has_sessions.then(|| snapshot.session_count()).transpose()?,
@@ -77,12 +81,10 @@ impl TableCounts {
 
 impl From<&FactsCounts> for TableCounts {
     fn from(counts: &FactsCounts) -> Self {
-        let tables = FactTable::ALL.iter();
+        let shown = counts.tables.shown();
         Self {
             sessions: Some(counts.sessions),
-            tables: tables
-                .map(|table| (*table, Some(counts.tables.get(*table))))
-                .collect(),
+            tables: shown.map(|(table, count)| (table, Some(count))).collect(),
             quarantine_revision: Some(counts.quarantine_revision),
         }
     }

@@ -15,6 +15,7 @@ pub mod otlp;
 pub mod redaction;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod usage;
 mod value;
 
 use svc_engine_fact::clock::Ids;

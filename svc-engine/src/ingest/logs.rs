@@ -37,11 +37,13 @@ fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
     let observations = captured.edit_observations.into_iter().map(Box::new);
     let rejections = captured.rejected_edits.into_iter().map(Box::new);
     let linkages = captured.retry_linkages.into_iter().map(Box::new);
+    let receipts = captured.usage_receipts.into_iter().map(Box::new);
     let facts = decisions
         .map(Append::DeveloperDecision)
         .chain(observations.map(Append::EditObservation))
         .chain(rejections.map(Append::RejectedEdit))
         .chain(linkages.map(Append::RetryLinkage))
+        .chain(receipts.map(Append::UsageReceipt))
         .collect();
     (facts, captured.report)
 }

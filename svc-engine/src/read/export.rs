@@ -9,13 +9,14 @@ use svc_model::evidence::Message;
 use svc_model::export::{
     CallContent, EditContent, ExportedCall, ExportedCiOutcome, ExportedDecision, ExportedEdit,
     ExportedFact, ExportedMerge, ExportedObservation, ExportedPullRequest, ExportedPush,
-    ExportedRejection, ExportedRename, ExportedRetry, ExportedRevision, RawContent,
-    RejectionContent,
+    ExportedRejection, ExportedRename, ExportedRetry, ExportedRevision, ExportedUsageReceipt,
+    RawContent, RejectionContent,
 };
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::{self, Json};
 use svc_model::time::Instant;
+use svc_model::usage::TokenCounts;
 
 use crate::error::Error;
 
@@ -103,8 +104,9 @@ fn exported(
             };
             form!(call => InferenceCalls(ExportedCall) {
                 inference_call_id, session_id, user_id, gateway_provider, model_call_id,
-                model_provider, model, input_tokens, output_tokens, duration_ms, observed_at,
-                captured_at, input_bytes, output_bytes, left_out;
+                model_provider, model, input_tokens, output_tokens, duration_ms, capture_source,
+                usage, response_id, request_id, observed_at, captured_at, input_bytes,
+                output_bytes, left_out;
                 content_erased_at: content_erased_at, content: content
             })
         }
@@ -163,6 +165,27 @@ fn exported(
             form!(fact => SessionCommitObservations(ExportedObservation) {
                 observation_id, session_id, repo, repository, commit_sha, source_push_id,
                 notes_ref, captured_at;
+            })
+        }
+        StoredFact::UsageReceipt(fact) => {
+            let TokenCounts {
+                input_tokens_uncached,
+                cache_read_tokens,
+                cache_write_tokens,
+                cache_write_5m_tokens,
+                cache_write_1h_tokens,
+                output_tokens,
+                reasoning_tokens,
+            } = fact.tokens;
+            form!(fact => UsageReceipts(ExportedUsageReceipt) {
+                usage_receipt_id, session_id, user_id, source, agent, query_source, model,
+                model_provider, request_id, response_id, client_request_id, cost_usd_micros,
+                duration_ms, tier, occurred_at, captured_at, trace_id, span_id, sequence;
+                input_tokens_uncached: input_tokens_uncached,
+                cache_read_tokens: cache_read_tokens, cache_write_tokens: cache_write_tokens,
+                cache_write_5m_tokens: cache_write_5m_tokens,
+                cache_write_1h_tokens: cache_write_1h_tokens, output_tokens: output_tokens,
+                reasoning_tokens: reasoning_tokens
             })
         }
         StoredFact::RepositoryRename(fact) => form!(fact => RepositoryRenames(ExportedRename) {

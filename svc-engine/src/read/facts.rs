@@ -16,6 +16,7 @@ use svc_model::problem::SessionBound;
 
 use super::ContentCache;
 use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::earlier_cost::earlier_costs;
 use crate::error::Error;
 
 /// Returns the counts of the organization's facts.
@@ -59,8 +60,14 @@ pub fn session_inference_calls(
     if count.visible > RECONCILIATION_CALLS_MAX {
         return Err(Error::SessionBound(SessionBound::Reconciliation));
     }
+    let mut inference_calls = snapshot.call_scalars(&request.session_id)?;
+    let costs = earlier_costs(snapshot, &request.session_id)?;
+    for call in &mut inference_calls {
+        let cost = costs.get(&call.inference_call_id);
+        call.usage.cost_usd_micros = call.usage.cost_usd_micros.or(cost.copied());
+    }
     Ok(SessionInferenceCalls {
-        inference_calls: snapshot.call_scalars(&request.session_id)?,
+        inference_calls,
         session_id: request.session_id,
     })
 }

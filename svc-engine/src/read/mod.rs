@@ -11,6 +11,7 @@ mod content;
 mod context;
 mod cursor;
 mod discovery;
+mod earlier_cost;
 mod evidence;
 mod export;
 mod facts;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_derive::dossier::{self, Deliveries};
 use svc_engine_derive::repository::Repositories;
+use svc_engine_derive::session_usage;
 use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::endpoint::SessionQuery;
@@ -19,6 +20,7 @@ use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
+use super::earlier_cost::earlier_costs;
 use super::repository::{DeclineCounts, TouchedRepositories, display, link, of_observation, touch};
 use crate::error::Error;
 
@@ -77,6 +79,19 @@ pub fn session_dossier(
     })?;
     let mut timeline = snapshot.session_events(&session_id)?;
     timeline.sort_unstable_by(dossier::order);
+    let costs = earlier_costs(snapshot, &session_id)?;
+    for event in &mut timeline {
+        if let TimelineEvent::InferenceCall { fact_id, usage, .. } = event {
+            usage.cost_usd_micros = usage.cost_usd_micros.or(costs.get(fact_id).copied());
+        }
+    }
+    let usage = if coverage.usage_receipts.is_some() {
+        let receipts = snapshot.session_usage(&session_id)?;
+        let ids = snapshot.session_call_ids(&session_id)?;
+        session_usage::add(&mut timeline, &ids, receipts, DOSSIER_EVENTS_MAX)
+    } else {
+        None
+    };
     if !request.explain {
         timeline.iter_mut().for_each(TimelineEvent::hide_path);
     }
@@ -118,6 +133,7 @@ pub fn session_dossier(
         content_erased: (content_erased > 0).then_some(content_erased),
         gaps: gaps.into_iter().map(Open::Known).collect(),
         timeline: timeline.into_iter().map(Open::Known).collect(),
+        usage,
         session_commit_unobserved: u64::from(attributed_commits.is_empty()),
         attributed_commits,
         pushes: received(pushes, PushMatch::AfterSha),

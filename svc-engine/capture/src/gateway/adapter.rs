@@ -23,6 +23,10 @@ pub trait Adapter: Debug + Sync {
         memory: &NodeBudget,
     ) -> Result<(Captured, PayloadNotes), GatewayError>;
 
+    /// Returns what a call cost in micro-USD, as its stored payload says. New calls have it of their
+    /// own; this is for those that were stored before it was read.
+    fn cost(&self, payload: &Object) -> Option<i64>;
+
     /// Returns the capture id and the time of a delivery without an envelope, as the gateway's own
     /// logger sends it, so that a payload that is sent again becomes the same fact.
     fn delivery_name(&self, payload: &Object, received_at: Instant) -> Option<Capture>;

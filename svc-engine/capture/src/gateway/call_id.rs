@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// The namespace of fact ids that are derived from a capture id. Changing it would store every
 /// repeated delivery again.
-pub(super) const CAPTURE_NAMESPACE: Uuid =
+pub(crate) const CAPTURE_NAMESPACE: Uuid =
     Uuid::from_u128(0x68fd_420d_834b_49ea_b702_29e3_5609_70b7);
 
 /// Returns the fact id for a delivery that has a capture id.

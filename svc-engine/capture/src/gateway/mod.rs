@@ -25,6 +25,7 @@ mod redact;
 mod testing;
 
 pub use adapter::{Adapter, adapter, capture};
+pub(crate) use call_id::CAPTURE_NAMESPACE;
 pub use captured::{Captured, GatewayError, PayloadNotes};
 
 pub use super::messages::Degradation;

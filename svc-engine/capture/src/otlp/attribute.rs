@@ -1,11 +1,12 @@
 //! Attribute lists and the values in them.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Number, Object, Text};
 
-use crate::value::truncated;
+use crate::value::{truncated, whole};
 
 /// The value of an attribute that has none. It replaces an earlier value of the same key.
 static VALUELESS: LazyLock<Json> = LazyLock::new(|| Object::new().into());
@@ -123,6 +124,26 @@ impl<'r> AttributeValue<'r> {
             Self::Json(_) | Self::Beyond(_) => return None,
         };
         (integer >= 0).then_some(integer)
+    }
+
+    /// Returns the number, if the value is one or spells one.
+    pub(super) fn number(self) -> Option<Cow<'r, Number>> {
+        match self {
+            Self::Json(Json::Number(number)) => Some(Cow::Borrowed(number)),
+            Self::Json(value) => Number::parse(value.as_text()?.as_str()?.trim()).map(Cow::Owned),
+            Self::Integer(value) => Some(Cow::Owned(value.into())),
+            Self::Beyond(_) => None,
+        }
+    }
+
+    /// Returns the integer from 0 that the value is or spells, in whatever type it was sent.
+    pub(super) fn amount(self) -> Option<i64> {
+        let number = self.number()?;
+        if number.is_integer() {
+            return number.as_i64().filter(|integer| *integer >= 0);
+        }
+        let double = number.as_f64();
+        whole(double).filter(|integer| *integer >= 0 && double.fract() == 0.0)
     }
 
     /// Returns the value as a JSON value.

@@ -106,7 +106,7 @@ fn is_truthy(value: &Json) -> bool {
 }
 
 /// Returns the user whom the resource names, or else the device, named as in what the gateway logs.
-fn user(logged: &ExportedRecord<'_>) -> Result<Option<UserId>, LogSkip> {
+pub(super) fn user(logged: &ExportedRecord<'_>) -> Result<Option<UserId>, LogSkip> {
     let user = logged.user()?;
     if logged.resource_user()?.is_some() {
         return Ok(user);

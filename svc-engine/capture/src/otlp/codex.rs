@@ -18,7 +18,7 @@ use crate::Receipt;
 use crate::messages::embedded;
 
 /// The name of the attribute with the Session.
-const CONVERSATION: &str = "conversation.id";
+pub(super) const CONVERSATION: &str = "conversation.id";
 /// The name of the attribute with the id of the call.
 const CALL: &str = "call_id";
 /// The start of a shell command that applies a patch.

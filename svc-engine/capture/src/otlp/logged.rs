@@ -123,6 +123,22 @@ impl<'r> ExportedRecord<'r> {
             .or_else(|skip| time::instant(self.record.get("observedTimeUnixNano")).ok_or(skip))
     }
 
+    /// Returns when the event happened, or else what the client wrote beside its attributes.
+    pub(super) fn occurred_or_stamped_at(&self) -> Result<Instant, LogSkip> {
+        self.occurred_at()
+            .or_else(|skip| self.stamped_at().ok_or(skip))
+    }
+
+    /// Returns what the client wrote beside its attributes, or else when the event happened.
+    pub(super) fn stamped_or_occurred_at(&self) -> Result<Instant, LogSkip> {
+        self.stamped_at().map_or_else(|| self.occurred_at(), Ok)
+    }
+
+    fn stamped_at(&self) -> Option<Instant> {
+        let stamp = self.attributes.text("event.timestamp")?.as_str()?;
+        Instant::parse_iso_8601(stamp).ok()
+    }
+
     /// Returns the id of a call, which may be absent.
     pub(super) fn call(&self, name: &str) -> Result<Option<String>, LogSkip> {
         match self.attributes.text(name).filter(|text| !text.is_blank()) {

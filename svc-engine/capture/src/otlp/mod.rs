@@ -1,5 +1,5 @@
-//! Turns what coding agents log over OTLP into decisions, edit observations, rejected edits and
-//! retry linkages.
+//! Turns what coding agents log over OTLP into decisions, edit observations, rejected edits, retry
+//! linkages and usage receipts.
 //!
 //! Most records of an export are irrelevant, and any member of a record may be absent or of any
 //! type. So each record is read separately: one that cannot become a fact is skipped with a closed
@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
+//! | What clients report of the use of models | `usage` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
 //!
@@ -37,10 +38,13 @@ mod result;
 #[cfg(test)]
 mod testing;
 mod time;
+mod usage;
 
 pub use report::{FactCounts, LogsReport, RecordCounts};
 
-use svc_engine_fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
+use svc_engine_fact::{
+    DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage, UsageReceipt,
+};
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
 use svc_model::limit::LOG_PATCH_FILES_MAX;
@@ -64,6 +68,8 @@ pub struct CapturedLogs {
     pub rejected_edits: Vec<RejectedEdit>,
     /// Retry linkages.
     pub retry_linkages: Vec<RetryLinkage>,
+    /// Usage receipts.
+    pub usage_receipts: Vec<UsageReceipt>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -114,6 +120,7 @@ pub fn capture(
         edit_observations: captured.edit_observations.len() as u64,
         rejected_edits: captured.rejected_edits.len() as u64,
         retry_linkages: captured.retry_linkages.len() as u64,
+        usage_receipts: captured.usage_receipts.len() as u64,
     };
     Ok(captured)
 }
@@ -198,6 +205,7 @@ impl<'r> Translator<'r, '_> {
             + self.captured.edit_observations.len()
             + self.captured.rejected_edits.len()
             + self.captured.retry_linkages.len()
+            + self.captured.usage_receipts.len()
     }
 
     fn translate(
@@ -243,8 +251,30 @@ impl<'r> Translator<'r, '_> {
                 let linkage = own::retry_linkage(logged, receipt)?;
                 self.captured.retry_linkages.push(linkage);
             }
+            LogEvent::ClaudeCodeApiRequest => {
+                self.usage(event, usage::of_claude_code(logged, receipt)?);
+            }
+            LogEvent::CodexSseEvent => {
+                if let Some(reported) = usage::of_codex(logged, receipt)? {
+                    self.usage(event, reported);
+                }
+            }
+            LogEvent::GeminiCliApiResponse => {
+                self.usage(event, usage::of_gemini_cli(logged, receipt)?);
+            }
         }
         Ok(())
+    }
+}
+
+impl Translator<'_, '_> {
+    /// Adds a usage receipt.
+    fn usage(&mut self, event: LogEvent, reported: usage::Reported) {
+        if !reported.is_consistent {
+            let report = &mut self.captured.report;
+            report.skip(event, LogSkip::InconsistentUsage, 1);
+        }
+        self.captured.usage_receipts.push(reported.receipt);
     }
 }
 

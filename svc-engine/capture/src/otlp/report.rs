@@ -47,6 +47,8 @@ pub struct FactCounts {
     pub rejected_edits: u64,
     /// Retry linkages.
     pub retry_linkages: u64,
+    /// Usage receipts.
+    pub usage_receipts: u64,
 }
 
 impl LogsReport {

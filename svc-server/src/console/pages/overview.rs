@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use svc_engine::store::{JobState, MirrorStatus};
 use svc_model::capture::CaptureCounts;
 use svc_model::endpoint::{Capture, Facts};
-use svc_model::facts::{FactTable, FactsCounts};
+use svc_model::facts::FactsCounts;
 use svc_model::problem::Problem;
 use svc_model::request::NoParameters;
 use svc_model::time::Instant;
@@ -40,8 +40,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 }
 
 fn shown_facts(counts: &FactsCounts) -> Markup {
-    let rows = FactTable::ALL.iter().map(|kind| {
-        let count = counts.tables.get(*kind);
+    let rows = counts.tables.shown().map(|(kind, count)| {
         vec![
             html! { (words(kind.as_str())) },
             html! { (whole(count.visible)) },
@@ -119,10 +118,10 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
         .filter(|(_, of)| of.deliveries == 0)
         .map(|(source, _)| words(source.as_str()))
         .collect();
-    let kinds = FactTable::ALL.iter();
+    let kinds = counts.tables.shown();
     let absent: Vec<String> = kinds
-        .filter(|kind| counts.tables.get(**kind).total == 0)
-        .map(|kind| words(kind.as_str()))
+        .filter(|(_, count)| count.is_zero())
+        .map(|(kind, _)| words(kind.as_str()))
         .collect();
     let sources = captured.sources.iter();
     let declined: Vec<Vec<Markup>> = sources

@@ -18,12 +18,13 @@ use crate::console::visit::Visit;
 const EVENTS: usize = 100;
 
 /// The kinds of events, with their plural names.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("inference_call", "calls"),
     ("developer_decision", "decisions"),
     ("edit_observation", "edits observed"),
     ("rejected_edit", "edits rejected"),
     ("retry_linkage", "retries"),
+    ("usage_receipt", "usage reported"),
 ];
 
 pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {

@@ -1,11 +1,12 @@
 use svc_engine_fact::{InferenceCall, RawPayload};
 use svc_model::ingest::{GatewayIngestRequest, SkipReason};
 use svc_model::json::{Json, NodeBudget};
+use svc_model::usage::CallSource;
 use uuid::Uuid;
 
 use super::metadata::Metadata;
 use super::said::Said;
-use super::{delivery, kind, scalar, segments, session, user};
+use super::{delivery, kind, scalar, segments, session, usage, user};
 use crate::Receipt;
 use crate::gateway::call_id::{aliases, derived_id, further_id};
 use crate::gateway::{Captured, GatewayError, PayloadNotes, redact};
@@ -64,15 +65,14 @@ pub(super) fn capture(
             None => name(source)?,
         };
     }
-    let usage = scalar::usage(payload, answer);
-    let mut tokens = [
-        scalar::tokens(payload, usage, "prompt_tokens", "input_tokens"),
-        scalar::tokens(payload, usage, "completion_tokens", "output_tokens"),
-    ];
+    let used = scalar::usage(payload, answer);
+    let mut tokens = scalar::all_tokens(payload, used);
     if is_passed_through && tokens == [Some(0), Some(0)] {
         tokens = [None, None];
     }
     let [input_tokens, output_tokens] = tokens;
+    let reported = usage::of(payload, used, input_tokens, output_tokens);
+    let response_id = usage::response_id(payload);
     let segments = segments::of(payload, said.member, &normaliser.prompt_places);
     let model_call_id = scalar::model_call_id(payload)?;
     let started_at = delivery::started_at(payload);
@@ -105,6 +105,10 @@ pub(super) fn capture(
         input_tokens,
         output_tokens,
         duration_ms: scalar::duration_ms(payload),
+        capture_source: CallSource::Gateway,
+        usage: reported,
+        response_id,
+        request_id: None,
         observed_at: request
             .capture
             .map_or(receipt.received_at, |capture| capture.observed_at),

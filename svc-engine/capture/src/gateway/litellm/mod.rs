@@ -8,10 +8,11 @@ mod said;
 pub(crate) mod scalar;
 mod segments;
 mod session;
+mod usage;
 mod user;
 
 use svc_model::ingest::{Capture, GatewayIngestRequest};
-use svc_model::json::{NodeBudget, Object};
+use svc_model::json::{Json, NodeBudget, Object};
 use svc_model::time::Instant;
 
 use super::{Adapter, Captured, GatewayError, PayloadNotes};
@@ -29,6 +30,12 @@ impl Adapter for LiteLlm {
         memory: &NodeBudget,
     ) -> Result<(Captured, PayloadNotes), GatewayError> {
         call::capture(request, receipt, memory)
+    }
+
+    fn cost(&self, payload: &Object) -> Option<i64> {
+        let answer = payload.get("response").and_then(Json::as_object);
+        let [input, output] = scalar::all_tokens(payload, scalar::usage(payload, answer));
+        usage::cost(payload, input, output)
     }
 
     fn delivery_name(&self, payload: &Object, received_at: Instant) -> Option<Capture> {

@@ -32,13 +32,16 @@ pub(super) fn usage<'p>(payload: &'p Object, answer: Option<&'p Object>) -> Opti
     own.or_else(|| answer?.get("usage")?.as_object())
 }
 
+/// Returns the counts of all input tokens and of all output tokens.
+pub(super) fn all_tokens(payload: &Object, usage: Option<&Object>) -> [Option<i64>; 2] {
+    [
+        tokens(payload, usage, "prompt_tokens", "input_tokens"),
+        tokens(payload, usage, "completion_tokens", "output_tokens"),
+    ]
+}
+
 /// Returns a token count by the gateway's name for it, or else by the model's.
-pub(super) fn tokens(
-    payload: &Object,
-    usage: Option<&Object>,
-    name: &str,
-    native: &str,
-) -> Option<i64> {
+fn tokens(payload: &Object, usage: Option<&Object>, name: &str, native: &str) -> Option<i64> {
     let used = |name| integer(usage?.get(name));
     used(name)
         .or_else(|| integer(payload.get(name)))
