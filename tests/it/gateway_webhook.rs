@@ -265,13 +265,14 @@ fn recorded_calls_are_read_back_exactly(backend: Backend) {
     let anthropic = "anthropic/claude-sonnet-4-5";
     let answer = "Use a half-open window so pages never overlap.";
     let question = "fix the pager in src/pager.rs";
-    for (name, provider, model, tokens, duration, messages) in [
+    for (name, provider, model, tokens, duration, usage, messages) in [
         (
             "23279188-c89f-40fe-8122-d8796501faad",
             json!("anthropic"),
             anthropic,
             [10, 20],
             8,
+            json!({"cost_usd_micros": 330}),
             vec![("user", question), ("assistant", answer)],
         ),
         (
@@ -281,6 +282,7 @@ fn recorded_calls_are_read_back_exactly(backend: Backend) {
             [21, 4],
             // A streamed call lasts from the start to the end, not to the first token.
             17,
+            json!({"cost_usd_micros": 66, "reasoning_tokens": 0}),
             vec![
                 ("system", "careful"),
                 ("user", question),
@@ -293,6 +295,8 @@ fn recorded_calls_are_read_back_exactly(backend: Backend) {
             anthropic,
             [2095, 503],
             3,
+            // The proxy does not know the price: its 0 is no cost.
+            json!({"cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0}),
             vec![("user", question), ("assistant", answer)],
         ),
     ] {
@@ -301,7 +305,7 @@ fn recorded_calls_are_read_back_exactly(backend: Backend) {
             .iter()
             .find(named)
             .unwrap_or_else(|| panic!("{name} is not listed"));
-        let wanted = json!({
+        let mut wanted = json!({
             "inference_call_id": "$uuid",
             "model_call_id": name,
             "gateway_provider": "gateway_a",
@@ -311,6 +315,9 @@ fn recorded_calls_are_read_back_exactly(backend: Backend) {
             "output_tokens": tokens[1],
             "duration_ms": duration,
         });
+        for (member, value) in usage.as_object().into_iter().flatten() {
+            wanted[member] = value.clone();
+        }
         let wanted = Json::parse(wanted.to_string().as_bytes()).expect("JSON");
         matches(&wanted, call, "$").unwrap_or_else(|reason| panic!("{reason}: {}", shown(call)));
         let id = dig(call, "inference_call_id")

@@ -68,3 +68,4 @@ mod standby;
 mod startup;
 mod store_commands;
 mod transcript;
+mod usage;
