@@ -80,6 +80,22 @@ pub struct CallUsage {
     pub tier: Option<String>,
 }
 
+#[cfg(feature = "service")]
+impl CallUsage {
+    /// Returns the usage of a call with these tokens, at this cost and service tier.
+    pub fn new(tokens: TokenCounts, cost_usd_micros: Option<i64>, tier: Option<String>) -> Self {
+        Self {
+            cost_usd_micros,
+            cache_read_tokens: tokens.cache_read_tokens,
+            cache_write_tokens: tokens.cache_write_tokens,
+            cache_write_5m_tokens: tokens.cache_write_5m_tokens,
+            cache_write_1h_tokens: tokens.cache_write_1h_tokens,
+            reasoning_tokens: tokens.reasoning_tokens,
+            tier,
+        }
+    }
+}
+
 /// The tokens of a call. What is unknown is absent.
 ///
 /// Every source is brought to these counts when it is captured: the input tokens exclude the cache,

@@ -10,6 +10,7 @@ pub mod ci;
 pub mod forge;
 pub mod gateway;
 mod messages;
+mod model_call;
 pub mod notes;
 pub mod otlp;
 pub mod redaction;

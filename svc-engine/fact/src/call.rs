@@ -4,15 +4,17 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 use svc_model::usage::{CallSource, CallUsage};
 
-use super::RawPayload;
+use super::{CallKey, RawPayload};
 
-/// One model call, copied from a gateway.
+/// One model call with what was said: from a gateway, or from what a client logs or keeps of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InferenceCall {
     /// The id of the fact: derived from the capture id, or fresh.
     pub inference_call_id: FactId,
-    /// The id of the fact if another call, which started at another time, is stored under the
-    /// model's id: derived from both. `None` if the sender named the delivery itself.
+    /// The id of the fact if another call is stored under its id. From a gateway: another call
+    /// started at another time under the model's id; derived from both, and `None` if the sender
+    /// named the delivery itself. From another source: another call has the key that the id is
+    /// derived from; derived from what was said too.
     pub further_id: Option<FactId>,
     /// The kind of gateway.
     pub gateway_provider: GatewayProvider,
@@ -43,6 +45,10 @@ pub struct InferenceCall {
     pub response_id: Option<String>,
     /// The provider's id of the request.
     pub request_id: Option<String>,
+    /// What identifies the call among all sources. The first is what its source identifies it by.
+    pub keys: Vec<CallKey>,
+    /// Whether its input was never received, so that it says nothing of what was asked.
+    pub is_input_unpaired: bool,
     /// When the call was observed: the sender's time, or else the time of receipt.
     pub observed_at: Instant,
     /// The messages sent to the model.

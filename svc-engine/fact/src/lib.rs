@@ -3,6 +3,7 @@
 //! A fact is complete when it is created: nothing is ever added to it or changed.
 
 mod call;
+mod call_key;
 mod ci;
 mod claim;
 pub mod clock;
@@ -23,6 +24,7 @@ pub mod threads;
 mod usage;
 
 pub use call::InferenceCall;
+pub use call_key::{CallKey, CallKeyKind};
 pub use ci::CiOutcome;
 pub use claim::RepositoryClaim;
 pub use decision::DeveloperDecision;
@@ -34,4 +36,4 @@ pub use push::Push;
 pub use raw::{RawPayload, Repeats, Segment};
 pub use rename::RepositoryRename;
 pub use retry::RetryLinkage;
-pub use usage::UsageReceipt;
+pub use usage::{UsageReceipt, gemini_event};

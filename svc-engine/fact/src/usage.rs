@@ -2,6 +2,8 @@ use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::time::Instant;
 use svc_model::usage::{TokenCounts, UsageSource};
 
+use super::{CallKey, CallKeyKind};
+
 /// A client's report that one call of a model was made, without what was said. It is no inference
 /// call, and is in no count of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,4 +48,29 @@ pub struct UsageReceipt {
     pub span_id: Option<String>,
     /// The number of the report within the client's process.
     pub sequence: Option<i64>,
+}
+
+impl UsageReceipt {
+    /// Returns what identifies the call that the receipt is about.
+    pub fn keys(&self) -> Vec<CallKey> {
+        let ids = [
+            (CallKeyKind::Request, &self.request_id),
+            (CallKeyKind::Response, &self.response_id),
+            (CallKeyKind::ClientRequest, &self.client_request_id),
+        ];
+        let ids = ids
+            .into_iter()
+            .filter_map(|(kind, id)| Some(CallKey::new(kind, id.clone()?)));
+        let span = self.trace_id.as_ref().zip(self.span_id.as_ref());
+        let span = span.map(|(trace, span)| CallKey::span(trace, span));
+        let is_gemini = self.source == UsageSource::GeminiCli;
+        let event = is_gemini.then(|| gemini_event(&self.session_id, self.occurred_at));
+        ids.chain(span).chain(event).collect()
+    }
+}
+
+/// Returns the key of a call of Gemini CLI, which writes one time on all that it logs of an answer.
+pub fn gemini_event(session_id: &SessionId, stamped_at: Instant) -> CallKey {
+    let id = format!("gemini_cli/{}/{stamped_at}", session_id.as_str());
+    CallKey::new(CallKeyKind::Event, id)
 }

@@ -17,7 +17,7 @@ impl Ingest for LogsRequest {
     async fn ingest(self, engine: &Engine, budget: BodyBudget) -> Result<LogsReceipt, Error> {
         let receipt = engine.receipt();
         let captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
-        let (facts, report) = appends(captured);
+        let (facts, report) = appends(engine, receipt.received_at, captured);
         let counted = counted(receipt.received_at, &report);
         let outcomes = if is_empty(&report) {
             // A sender of nothing, such as `svc doctor`, asks whether deliveries are stored.
@@ -32,18 +32,25 @@ impl Ingest for LogsRequest {
 }
 
 /// Returns the facts in the order in which they are stored.
-fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
+fn appends(
+    engine: &Engine,
+    received_at: Instant,
+    captured: CapturedLogs,
+) -> (Vec<Append>, LogsReport) {
     let decisions = captured.decisions.into_iter().map(Box::new);
     let observations = captured.edit_observations.into_iter().map(Box::new);
     let rejections = captured.rejected_edits.into_iter().map(Box::new);
     let linkages = captured.retry_linkages.into_iter().map(Box::new);
     let receipts = captured.usage_receipts.into_iter().map(Box::new);
+    let calls = captured.calls.into_iter();
+    let calls = calls.map(|call| engine.prepare(call, received_at));
     let facts = decisions
         .map(Append::DeveloperDecision)
         .chain(observations.map(Append::EditObservation))
         .chain(rejections.map(Append::RejectedEdit))
         .chain(linkages.map(Append::RetryLinkage))
         .chain(receipts.map(Append::UsageReceipt))
+        .chain(calls)
         .collect();
     (facts, captured.report)
 }

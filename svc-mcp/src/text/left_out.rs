@@ -129,6 +129,11 @@ pub(super) fn of_call(body: &Object, explain: &str) -> String {
             "tool call's arguments, which are not a JSON object",
             "tool calls' arguments, which are not JSON objects",
         ),
+        (
+            "truncated",
+            "part that the client had cut",
+            "parts that the client had cut",
+        ),
     ];
     let counts = kinds.into_iter().filter_map(|(kind, one, many)| {
         positive(left_out, kind).map(|count| counted(count, one, many))

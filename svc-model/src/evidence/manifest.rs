@@ -140,6 +140,9 @@ pub struct LeftOut {
     /// empty arguments, and what was sent is kept beside them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed_arguments: u64,
+    /// The number of parts in messages that the client had cut before it sent them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub truncated: u64,
 }
 
 /// The structure of one call: all input messages in order, then all output messages.

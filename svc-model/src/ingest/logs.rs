@@ -106,10 +106,18 @@ closed_set! {
         OwnRetryLinkage = "svc.retry_linkage",
         /// Claude Code called a model.
         ClaudeCodeApiRequest = "claude_code.api_request",
+        /// The body of a request of Claude Code to a model.
+        ClaudeCodeApiRequestBody = "claude_code.api_request_body",
+        /// The body of a response of a model to Claude Code.
+        ClaudeCodeApiResponseBody = "claude_code.api_response_body",
+        /// The result of a tool call of Claude Code, which may name a commit.
+        ClaudeCodeToolResult = "claude_code.tool_result",
         /// An event of the stream in which a model answered Codex.
         CodexSseEvent = "codex.sse_event",
         /// A model answered Gemini CLI.
         GeminiCliApiResponse = "gemini_cli.api_response",
+        /// A program called a model, by OpenTelemetry's conventions for generative AI.
+        GenAiInference = "gen_ai.client.inference.operation.details",
     }
 }
 
@@ -163,6 +171,32 @@ closed_set! {
         /// The numbers of a report of usage contradict each other. The report is kept without those
         /// that do.
         InconsistentUsage = "inconsistent_usage",
+        /// The body of a request or response is in a file on the client, which is never opened.
+        BodyNotInline = "body_not_inline",
+        /// The client cut the body of a request or response.
+        BodyTruncated = "body_truncated",
+        /// The body of a request or response is not what a model's interface sends.
+        MalformedBody = "malformed_body",
+        /// The request of a response never arrived. The call is kept without its input.
+        RequestUnpaired = "request_unpaired",
+        /// A request got no response: an attempt that failed or was repeated.
+        AttemptWithoutResponse = "attempt_without_response",
+        /// More requests and responses of a Session or organization waited for each other than may.
+        HalvesEvicted = "halves_evicted",
+        /// The record has only what was asked.
+        RequestOnly = "request_only",
+        /// The operation is not a call of a model, such as a run of an agent or of a tool.
+        NotAModelCall = "not_a_model_call",
+        /// The client logs the same call, with more.
+        CoveredByLogs = "covered_by_logs",
+        /// The span has the tokens of a whole turn, which are the sum of its calls.
+        TurnTotal = "turn_total",
+        /// Another call has the id of the response. The call is kept without that id.
+        SharedResponseId = "shared_response_id",
+        /// What is said to be the id of a commit cannot be one.
+        InvalidGitCommitId = "invalid_git_commit_id",
+        /// The messages are neither a list nor the JSON text of one.
+        MalformedMessages = "malformed_messages",
         /// The name begins with `svc.`, but there is no such event.
         UnknownEvent = "unknown_event",
     }

@@ -12,6 +12,7 @@ impl Surface {
             opaque_reasoning,
             missing_id,
             malformed_arguments,
+            truncated,
         } = left_out;
         let counts = [
             (
@@ -24,6 +25,7 @@ impl Surface {
                 malformed_arguments,
                 "arguments of a tool call that are not an object",
             ),
+            (truncated, "parts that the client had cut"),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let counts: Vec<String> = counts

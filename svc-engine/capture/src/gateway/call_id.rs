@@ -31,7 +31,7 @@ pub(super) fn further_id(org_id: &OrgId, model_call_id: &str, started_at: Instan
 }
 
 /// Returns the ids of the tool calls in an answer, and the id of the call itself.
-pub(super) fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
+pub(crate) fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
     let called = output
         .iter()
         .flat_map(|message| &message.parts)

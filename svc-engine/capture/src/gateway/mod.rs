@@ -15,17 +15,16 @@
 //! payload repeat from call to call, so that the store keeps them once.
 
 mod adapter;
-mod call_id;
+pub(crate) mod call_id;
 mod captured;
 #[cfg(test)]
 mod laws;
 pub(super) mod litellm;
-mod redact;
+pub(crate) mod redact;
 #[cfg(test)]
 mod testing;
 
 pub use adapter::{Adapter, adapter, capture};
-pub(crate) use call_id::CAPTURE_NAMESPACE;
 pub use captured::{Captured, GatewayError, PayloadNotes};
 
 pub use super::messages::Degradation;

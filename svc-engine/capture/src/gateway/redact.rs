@@ -11,7 +11,7 @@ use crate::redaction::{RedactionCounts, Redactor};
 /// A credential that stands under its name in a tool's arguments or result is searched for in the
 /// whole call. The payload is redacted first: if nothing in it is replaced, the parts that repeat
 /// its strings cannot change either, and only the decoded parts remain to be searched.
-pub(super) fn redact(
+pub(crate) fn redact(
     call: &mut InferenceCall,
     origins: &[Origin],
     mut redactor: Redactor,

@@ -11,6 +11,8 @@ pub struct Degradation {
     pub unsupported_content: u64,
     /// Reasoning that is encrypted or empty.
     pub opaque_reasoning: u64,
+    /// Parts that the client cut.
+    pub truncated: u64,
 }
 
 impl From<Degradation> for LeftOut {
@@ -20,6 +22,7 @@ impl From<Degradation> for LeftOut {
             missing_id: degradation.missing_id,
             unsupported_content: degradation.unsupported_content,
             opaque_reasoning: degradation.opaque_reasoning,
+            truncated: degradation.truncated,
         }
     }
 }

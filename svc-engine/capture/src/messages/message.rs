@@ -136,7 +136,7 @@ impl Normaliser {
         Ok(messages)
     }
 
-    pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
+    pub(crate) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
         let mut messages = Vec::new();
         for item in items {
             if let Some(message) = self.item(item)? {

@@ -10,7 +10,9 @@ use super::LogsError;
 pub(super) struct Export {
     /// The resources that have records.
     pub(super) resources: Vec<Object>,
-    /// The records, each with the index of its resource.
+    /// The scopes that have records, each with the index of its resource.
+    pub(super) scopes: Vec<ExportScope>,
+    /// The records, each with the index of its scope.
     pub(super) records: Vec<(usize, Object)>,
     /// Records that are not objects.
     pub(super) malformed_records: u64,
@@ -18,6 +20,15 @@ pub(super) struct Export {
     pub(super) malformed_containers: u64,
     /// How many more records may follow.
     records_left: usize,
+}
+
+/// What made the records of an export.
+#[derive(Debug)]
+pub(super) struct ExportScope {
+    /// The index of its resource.
+    pub(super) resource: usize,
+    /// Its name, such as that of a library.
+    pub(super) name: Option<Text>,
 }
 
 impl Export {
@@ -30,15 +41,19 @@ impl Export {
     pub(super) fn of(mut request: Object) -> Result<Self, LogsError> {
         let mut export = Self {
             resources: Vec::new(),
+            scopes: Vec::new(),
             records: Vec::new(),
             malformed_records: 0,
             malformed_containers: 0,
             records_left: LOG_RECORDS_MAX,
         };
         for mut resource_logs in export.objects(&mut request, "resourceLogs") {
-            let mut records = Vec::new();
+            let mut scopes = Vec::new();
             for mut scope_logs in export.objects(&mut resource_logs, "scopeLogs") {
-                records.append(&mut export.list(&mut scope_logs, "logRecords"));
+                let records = export.list(&mut scope_logs, "logRecords");
+                if !records.is_empty() {
+                    scopes.push((scope_name(&mut scope_logs), records));
+                }
             }
             let resource = match resource_logs.get_mut("resource").map(std::mem::take) {
                 None | Some(Json::Null) => Object::new(),
@@ -48,21 +63,26 @@ impl Export {
                     Object::new()
                 }
             };
-            export.add(resource, records)?;
+            if scopes.is_empty() {
+                continue;
+            }
+            let place = export.resources.len();
+            export.resources.push(resource);
+            for (name, records) in scopes {
+                let resource = place;
+                export.add(ExportScope { resource, name }, records)?;
+            }
         }
         Ok(export)
     }
 
-    fn add(&mut self, resource: Object, records: Vec<Json>) -> Result<(), LogsError> {
-        if records.is_empty() {
-            return Ok(());
-        }
+    fn add(&mut self, scope: ExportScope, records: Vec<Json>) -> Result<(), LogsError> {
         self.records_left = self
             .records_left
             .checked_sub(records.len())
             .ok_or(LogsError::TooLarge)?;
-        let place = self.resources.len();
-        self.resources.push(resource);
+        let place = self.scopes.len();
+        self.scopes.push(scope);
         for record in records {
             match record {
                 Json::Object(record) => self.records.push((place, record)),
@@ -96,6 +116,11 @@ impl Export {
             }
         }
     }
+}
+
+fn scope_name(scope_logs: &mut Object) -> Option<Text> {
+    let scope = scope_logs.get_mut("scope")?.as_object_mut()?;
+    scope.get_mut("name").map(std::mem::take)?.into_text()
 }
 
 /// Returns whether two names are equal apart from case and underscores.
@@ -175,9 +200,9 @@ mod tests {
         let records: Vec<(usize, i64)> = export
             .records
             .iter()
-            .map(|(place, record)| {
+            .map(|(scope, record)| {
                 (
-                    *place,
+                    export.scopes[*scope].resource,
                     record
                         .get("n")
                         .unwrap()

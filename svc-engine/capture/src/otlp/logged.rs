@@ -12,6 +12,8 @@ use crate::value;
 
 /// The name of the attribute with the Session.
 pub(super) const SESSION: &str = "session.id";
+/// The scope in which Claude Code logs, under names without its prefix.
+const CLAUDE_CODE_SCOPE: &str = "com.anthropic.claude_code.events";
 /// The name of the attribute with the user.
 const USER: &str = "user.id";
 
@@ -26,6 +28,8 @@ pub(super) struct ExportedRecord<'r> {
     pub(super) attributes: Attributes<'r>,
     /// The attributes of its resource.
     pub(super) resource: &'r Attributes<'r>,
+    /// The name of its scope.
+    pub(super) scope: Option<&'r Text>,
 }
 
 /// The kinds of records that become facts or complete them.
@@ -40,8 +44,8 @@ pub(super) enum RecordKind {
 }
 
 impl RecordKind {
-    fn of(name: &Text) -> Option<Self> {
-        match name.as_str()? {
+    fn of(name: &str) -> Option<Self> {
+        match name {
             "claude_code.tool_result" => Some(Self::ClaudeCodeResult),
             "codex.tool_result" => Some(Self::CodexResult),
             name => LogEvent::from_wire(name).map(Self::Event),
@@ -50,12 +54,18 @@ impl RecordKind {
 }
 
 impl<'r> ExportedRecord<'r> {
-    pub(super) fn new(place: usize, record: &'r Object, resource: &'r Attributes<'r>) -> Self {
+    pub(super) fn new(
+        place: usize,
+        record: &'r Object,
+        resource: &'r Attributes<'r>,
+        scope: Option<&'r Text>,
+    ) -> Self {
         Self {
             place,
             record,
             attributes: Attributes::of(record),
             resource,
+            scope,
         }
     }
 
@@ -63,11 +73,18 @@ impl<'r> ExportedRecord<'r> {
     /// its attribute `event.name` and in its `eventName`.
     ///
     /// Senders differ in where they put the name, and newer versions of the protocol moved it. A
-    /// name counts in any of these places, but only with its vendor's prefix: a bare
-    /// `tool_decision` could come from anyone. Nothing else counts, not even the name of the
-    /// service.
+    /// name counts in any of these places, but only with its vendor's prefix or in its vendor's
+    /// scope: a bare `tool_decision` could come from anyone. Nothing else counts, not even the name
+    /// of the service.
     pub(super) fn kinds(&self) -> [Option<RecordKind>; 3] {
-        let [first, second, third] = self.names().map(|name| name.and_then(RecordKind::of));
+        let is_claude_code = self.scope.is_some_and(|scope| *scope == *CLAUDE_CODE_SCOPE);
+        let kind = |name: &str| {
+            RecordKind::of(name).or_else(|| {
+                let full = is_claude_code.then(|| format!("claude_code.{name}"))?;
+                RecordKind::of(&full)
+            })
+        };
+        let [first, second, third] = self.names().map(|name| kind(name?.as_str()?));
         let second = second.filter(|_| second != first);
         let third = third.filter(|_| third != first && third != second);
         [first, second, third]

@@ -43,7 +43,7 @@ mod usage;
 pub use report::{FactCounts, LogsReport, RecordCounts};
 
 use svc_engine_fact::{
-    DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage, UsageReceipt,
+    DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage, UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
@@ -70,6 +70,8 @@ pub struct CapturedLogs {
     pub retry_linkages: Vec<RetryLinkage>,
     /// Usage receipts.
     pub usage_receipts: Vec<UsageReceipt>,
+    /// Inference calls.
+    pub calls: Vec<InferenceCall>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -121,6 +123,7 @@ pub fn capture(
         rejected_edits: captured.rejected_edits.len() as u64,
         retry_linkages: captured.retry_linkages.len() as u64,
         usage_receipts: captured.usage_receipts.len() as u64,
+        inference_calls: captured.calls.len() as u64,
     };
     Ok(captured)
 }
@@ -136,8 +139,10 @@ fn translate(
         .records
         .iter()
         .enumerate()
-        .map(|(place, (resource, record))| {
-            ExportedRecord::new(place, record, &resources[*resource])
+        .map(|(place, (scope, record))| {
+            let scope = &export.scopes[*scope];
+            let resource = &resources[scope.resource];
+            ExportedRecord::new(place, record, resource, scope.name.as_ref())
         })
         .collect();
     let mut translator = Translator {
@@ -206,6 +211,7 @@ impl<'r> Translator<'r, '_> {
             + self.captured.rejected_edits.len()
             + self.captured.retry_linkages.len()
             + self.captured.usage_receipts.len()
+            + self.captured.calls.len()
     }
 
     fn translate(
@@ -262,6 +268,10 @@ impl<'r> Translator<'r, '_> {
             LogEvent::GeminiCliApiResponse => {
                 self.usage(event, usage::of_gemini_cli(logged, receipt)?);
             }
+            LogEvent::ClaudeCodeApiRequestBody
+            | LogEvent::ClaudeCodeApiResponseBody
+            | LogEvent::ClaudeCodeToolResult
+            | LogEvent::GenAiInference => {}
         }
         Ok(())
     }
@@ -326,6 +336,24 @@ mod tests {
 
     const OWN: &str = r#"{"agent":"pi","session.id":"s-1","tool_use_id":"t1","file_path":"a.py",
         "decision":"accept","explicit":true}"#;
+
+    #[test]
+    fn a_bare_name_counts_only_in_the_scope_of_its_vendor() {
+        let usage = r#"{"session.id":"s","event.name":"api_request","input_tokens":1}"#;
+        for (scope, receipts) in [
+            (r#"{"name":"com.anthropic.claude_code.events"}"#, 1),
+            (r#"{"name":"com.example.events"}"#, 0),
+            (r#"{"name":5}"#, 0),
+            ("null", 0),
+        ] {
+            let record = written(&event("", usage));
+            let text = format!(
+                r#"{{"resourceLogs":[{{"scopeLogs":[{{"scope":{scope},"logRecords":[{record}]}}]}}]}}"#
+            );
+            let captured = captured(object(&text));
+            assert_eq!(captured.usage_receipts.len(), receipts, "{scope}");
+        }
+    }
 
     /// What Claude Code sends for an edit that a person allowed.
     const EXAMPLE: &str = r#"{"resourceLogs":[{"resource":{"attributes":[{"key":"user.id","value":{"stringValue":"dev"}}]},

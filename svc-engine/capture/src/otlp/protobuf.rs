@@ -2,7 +2,8 @@
 //!
 //! So both encodings are handled in the same way, and equal exports become equal facts. Members are
 //! in the order of the protocol's definition, and a field with its default value is absent, as on
-//! the wire. Fields that nothing reads, such as those of scopes, are skipped like unknown ones.
+//! the wire. Fields that nothing reads, such as the attributes of scopes, are skipped like unknown
+//! ones.
 //!
 //! The bytes are decoded directly into the tree. An empty record takes two bytes on the wire, but
 //! the structs of generated code would take hundreds. So each list is counted before memory is
@@ -74,8 +75,35 @@ impl Decoder<'_> {
             .records_left
             .checked_sub(records)
             .ok_or(LogsError::TooLarge)?;
+        let scope = self.scope(message)?;
         let records = self.list(message, 2, depth, Self::record)?;
-        Ok(Json::Object(self.object([("logRecords", records)])?))
+        let members = [("scope", scope), ("logRecords", records)];
+        Ok(Json::Object(self.object(members)?))
+    }
+
+    /// Reads the name of a scope, if it has one. Nothing else of it is read.
+    fn scope(&mut self, message: &[u8]) -> LogsResult<Option<Json>> {
+        let mut scope = Single::default();
+        for field in fields(message) {
+            let field = field?;
+            if field.number == 1 {
+                scope.add(field.bytes()?, self.memory)?;
+            }
+        }
+        let mut name: &[u8] = b"";
+        let scope = scope.0.unwrap_or_default();
+        for field in fields(&scope) {
+            let field = field?;
+            if field.number == 1 {
+                name = field.bytes()?;
+            }
+        }
+        let name = self.some_text(name)?;
+        let has_name = name.is_some();
+        let scope = has_name
+            .then(|| self.object([("name", name)]))
+            .transpose()?;
+        Ok(scope.map(Json::Object))
     }
 
     fn record(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
@@ -390,7 +418,7 @@ mod tests {
         let logs = [field(3, b"schema"), field(2, &scoped)].concat();
         assert_eq!(
             written(&decode(&field(1, &logs)).unwrap().into()),
-            r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}"#
+            r#"{"resourceLogs":[{"scopeLogs":[{"scope":{"name":"scope"},"logRecords":[{}]}]}]}"#
         );
     }
 

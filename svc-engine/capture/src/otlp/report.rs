@@ -49,6 +49,8 @@ pub struct FactCounts {
     pub retry_linkages: u64,
     /// Usage receipts.
     pub usage_receipts: u64,
+    /// Inference calls.
+    pub inference_calls: u64,
 }
 
 impl LogsReport {

@@ -12,7 +12,7 @@ use super::attribute::{AttributeValue, Attributes};
 use super::logged::{ExportedRecord, session};
 use super::{claude_code, codex};
 use crate::Receipt;
-use crate::gateway::CAPTURE_NAMESPACE;
+use crate::gateway::call_id::CAPTURE_NAMESPACE;
 use crate::usage::{ReportedTokens, micro_usd, tier};
 
 /// The most bytes of the name of an agent and of why a call was made.

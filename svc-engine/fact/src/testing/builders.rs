@@ -59,6 +59,8 @@ pub fn call(number: u128) -> CallBuilder {
         usage: CallUsage::default(),
         response_id: None,
         request_id: None,
+        keys: Vec::new(),
+        is_input_unpaired: false,
         observed_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
         input_messages: vec![text("user", "ask")],
         output_messages: vec![text("assistant", "answer")],

@@ -26,6 +26,13 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
             postgres: include_str!("../../migrations/postgres/0002_usage.sql"),
         },
     ),
+    (
+        "sources",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0003_sources.sql"),
+            postgres: include_str!("../../migrations/postgres/0003_sources.sql"),
+        },
+    ),
 ];
 
 /// The revision that this service needs.

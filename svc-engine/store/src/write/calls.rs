@@ -576,6 +576,7 @@ fn insert(
             call.usage.tier.as_deref().into(),
             call.response_id.as_deref().into(),
             call.request_id.as_deref().into(),
+            call.is_input_unpaired.then_some(1).into(),
         ]);
     }
     let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;

@@ -1,4 +1,4 @@
-use svc_engine_fact::{InferenceCall, RawPayload};
+use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
 use svc_model::ingest::{GatewayIngestRequest, SkipReason};
 use svc_model::json::{Json, NodeBudget};
 use svc_model::usage::CallSource;
@@ -107,8 +107,13 @@ pub(super) fn capture(
         duration_ms: scalar::duration_ms(payload),
         capture_source: CallSource::Gateway,
         usage: reported,
+        keys: response_id
+            .iter()
+            .map(|id| CallKey::new(CallKeyKind::Response, id))
+            .collect(),
         response_id,
         request_id: None,
+        is_input_unpaired: false,
         observed_at: request
             .capture
             .map_or(receipt.received_at, |capture| capture.observed_at),

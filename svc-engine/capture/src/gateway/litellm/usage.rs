@@ -1,7 +1,7 @@
 //! What a payload says of the cost of a call, and of the kinds of its tokens.
 
 use svc_model::json::{Json, Object};
-use svc_model::usage::{CallUsage, TokenCounts};
+use svc_model::usage::CallUsage;
 
 use super::scalar::integer;
 use crate::messages::identity::identity;
@@ -19,23 +19,8 @@ pub(super) fn of(
     output_tokens: Option<i64>,
 ) -> CallUsage {
     let (counts, _) = reported(usage, input_tokens, output_tokens).including_cache();
-    let TokenCounts {
-        cache_read_tokens,
-        cache_write_tokens,
-        cache_write_5m_tokens,
-        cache_write_1h_tokens,
-        reasoning_tokens,
-        ..
-    } = counts;
-    CallUsage {
-        cost_usd_micros: cost(payload, input_tokens, output_tokens),
-        cache_read_tokens,
-        cache_write_tokens,
-        cache_write_5m_tokens,
-        cache_write_1h_tokens,
-        reasoning_tokens,
-        tier: usage.and_then(service_tier),
-    }
+    let cost = cost(payload, input_tokens, output_tokens);
+    CallUsage::new(counts, cost, usage.and_then(service_tier))
 }
 
 fn reported(usage: Option<&Object>, input: Option<i64>, output: Option<i64>) -> ReportedTokens {

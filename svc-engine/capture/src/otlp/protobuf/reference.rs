@@ -40,8 +40,16 @@ struct Resource {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct ScopeLogs {
+    #[prost(message, optional, tag = "1")]
+    scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
     log_records: Vec<LogRecord>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct InstrumentationScope {
+    #[prost(bytes = "bytes", tag = "1")]
+    name: Bytes,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -134,6 +142,13 @@ impl ResourceLogs {
 impl ScopeLogs {
     fn json(self) -> Reference<Json> {
         let mut members = Members::default();
+        if let Some(scope) = self.scope {
+            let mut inside = Members::default();
+            inside.text("name", &scope.name)?;
+            if !inside.0.is_empty() {
+                members.add("scope", Json::Object(inside.0));
+            }
+        }
         members.list("logRecords", self.log_records, LogRecord::json)?;
         Ok(Json::Object(members.0))
     }

@@ -1,0 +1,28 @@
+-- What identifies a call, whichever source sent it: the first 16 bytes of the SHA-256 of each key. A key
+-- belongs to one call. `primary_key` names the key that the source of the call identifies it by, unless it
+-- is this one, which then lists the other keys of the call.
+CREATE TABLE call_keys (
+    key BLOB NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    inference_call_id BLOB NOT NULL,
+    primary_key BLOB,
+    others BLOB
+) WITHOUT ROWID;
+
+-- A call whose request never arrived has no input, and 1 here.
+ALTER TABLE inference_calls ADD COLUMN is_input_unpaired BIGINT;
+
+-- The views select the columns that were there when they were made.
+DROP VIEW visible_inference_calls;
+DROP VIEW all_inference_calls;
+CREATE VIEW all_inference_calls AS SELECT f.*,
+    (SELECT s.session_id FROM sessions s WHERE s.session_number = f.session_number) AS session_id
+    FROM inference_calls f;
+CREATE VIEW visible_inference_calls AS SELECT f.* FROM all_inference_calls f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'inference_calls' AND q.fact_id = f.inference_call_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
