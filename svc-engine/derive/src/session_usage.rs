@@ -1,8 +1,8 @@
 //! What clients reported of a Session's use of models, beside the calls that were captured.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use svc_engine_fact::UsageReceipt;
+use svc_engine_fact::{CallKey, UsageReceipt};
 use svc_model::id::FactId;
 use svc_model::query::{SessionUsage, TimelineEvent};
 use svc_model::usage::JoinBasis;
@@ -10,17 +10,23 @@ use svc_model::usage::JoinBasis;
 use super::dossier;
 use super::usage::{Usage, join};
 
-/// The provider's ids of the calls of a Session, each with its type.
-pub type CallIds = HashMap<FactId, Vec<String>>;
+/// What identifies the calls that the receipts of a Session may be about.
+#[derive(Clone, Debug, Default)]
+pub struct CallIdentities {
+    /// The keys of the visible calls of the Session.
+    pub of_session: HashMap<FactId, Vec<CallKey>>,
+    /// The keys of visible calls of other Sessions. A receipt with one of them is about such a call.
+    pub elsewhere: HashSet<CallKey>,
+}
 
 /// Adds the visible usage receipts of a Session to its events, and returns their sums; `None` if
 /// there are none.
 ///
-/// A receipt of a visible call stands with the call. Each other is an event of its own, unless there
+/// A receipt of a visible call stands with the call, in its own Session only. Each other is an event of its own, unless there
 /// would be more than `events_max`: then none of these is.
 pub fn add(
     timeline: &mut Vec<TimelineEvent>,
-    ids: &CallIds,
+    identities: &CallIdentities,
     receipts: Vec<UsageReceipt>,
     events_max: u64,
 ) -> Option<SessionUsage> {
@@ -32,15 +38,20 @@ pub fn add(
         .collect();
     let calls: Vec<Usage> = places
         .iter()
-        .map(|place| of_call(&timeline[*place], ids))
+        .map(|place| of_call(&timeline[*place], identities))
         .collect();
+    let (elsewhere, receipts): (Vec<_>, Vec<_>) = receipts.into_iter().partition(|receipt| {
+        let mut keys = receipt.keys().into_iter();
+        keys.any(|key| identities.elsewhere.contains(&key))
+    });
     let joined = join(&calls, &receipts.iter().map(of_receipt).collect::<Vec<_>>());
     let costs = receipts
         .iter()
+        .chain(&elsewhere)
         .filter_map(|receipt| receipt.cost_usd_micros);
     let mut usage = SessionUsage {
-        receipts: receipts.len() as u64,
-        joined: joined.iter().flatten().count() as u64,
+        receipts: (receipts.len() + elsewhere.len()) as u64,
+        joined: (joined.iter().flatten().count() + elsewhere.len()) as u64,
         unjoined: 0,
         cost_usd_micros: costs.fold(None, |sum: Option<i64>, cost| {
             Some(sum.unwrap_or(0).saturating_add(cost))
@@ -62,7 +73,7 @@ pub fn add(
     Some(usage)
 }
 
-fn of_call(event: &TimelineEvent, ids: &CallIds) -> Usage {
+fn of_call(event: &TimelineEvent, identities: &CallIdentities) -> Usage {
     let TimelineEvent::InferenceCall {
         fact_id,
         occurred_at,
@@ -82,26 +93,20 @@ fn of_call(event: &TimelineEvent, ids: &CallIds) -> Usage {
         at: Some(*occurred_at),
         model: model.clone(),
         counts: counts.map(|(input, output)| [input, read, written, output]),
-        ids: ids.get(fact_id).cloned().unwrap_or_default(),
+        keys: identities
+            .of_session
+            .get(fact_id)
+            .cloned()
+            .unwrap_or_default(),
     }
 }
 
 fn of_receipt(receipt: &UsageReceipt) -> Usage {
-    let typed = [
-        ("request", &receipt.request_id),
-        ("response", &receipt.response_id),
-        ("client_request", &receipt.client_request_id),
-    ];
-    let typed = typed
-        .into_iter()
-        .filter_map(|(kind, id)| Some(format!("{kind}:{}", id.as_ref()?)));
-    let span = receipt.trace_id.as_ref().zip(receipt.span_id.as_ref());
-    let span = span.map(|(trace, span)| format!("span:{trace}:{span}"));
     Usage {
         at: Some(receipt.occurred_at),
         model: receipt.model.clone(),
         counts: Usage::counts(&receipt.tokens),
-        ids: typed.chain(span).collect(),
+        keys: receipt.keys(),
     }
 }
 
@@ -136,6 +141,7 @@ fn event(receipt: UsageReceipt) -> TimelineEvent {
 
 #[cfg(test)]
 mod tests {
+    use svc_engine_fact::CallKeyKind;
     use svc_engine_fact::testing::builders::{at, id, usage};
     use svc_model::ingest::GatewayProvider;
     use svc_model::usage::CallUsage;
@@ -168,18 +174,42 @@ mod tests {
         }
     }
 
+    fn identities(number: u128, request_id: &str) -> CallIdentities {
+        let key = CallKey::new(CallKeyKind::Request, request_id);
+        CallIdentities {
+            of_session: HashMap::from([(id(number), vec![key])]),
+            elsewhere: HashSet::new(),
+        }
+    }
+
+    #[test]
+    fn a_receipt_of_a_call_of_another_session_is_no_event_of_this_one() {
+        let mut timeline = vec![call(1)];
+        let elsewhere = CallKey::new(CallKeyKind::Request, "req_2");
+        let identities = CallIdentities {
+            elsewhere: HashSet::from([elsewhere]),
+            ..CallIdentities::default()
+        };
+        let found = add(&mut timeline, &identities, vec![receipt(11, "req_2")], 500).unwrap();
+        assert_eq!((found.receipts, found.joined, found.unjoined), (1, 1, 0));
+        assert_eq!((found.cost_usd_micros, timeline.len()), (Some(7), 1));
+    }
+
     #[test]
     fn a_session_without_receipts_stays_as_it_is() {
         let mut timeline = vec![call(2), call(1)];
         let before = timeline.clone();
-        assert_eq!(add(&mut timeline, &CallIds::new(), Vec::new(), 500), None);
+        assert_eq!(
+            add(&mut timeline, &CallIdentities::default(), Vec::new(), 500),
+            None
+        );
         assert_eq!(timeline, before);
     }
 
     #[test]
     fn a_receipt_of_a_call_stands_with_it_and_gives_its_cost() {
         let mut timeline = vec![call(1), call(2)];
-        let ids = CallIds::from([(id(2), vec!["request:req_2".to_owned()])]);
+        let ids = identities(2, "req_2");
         let receipts = vec![receipt(11, "req_2"), receipt(12, "req_2"), usage(13)];
         let found = add(&mut timeline, &ids, receipts, 500).unwrap();
         assert_eq!((found.receipts, found.joined, found.unjoined), (3, 3, 0));
@@ -210,7 +240,7 @@ mod tests {
             (2, vec!["inference_call"]),
         ] {
             let mut timeline = vec![call(1)];
-            let ids = CallIds::from([(id(1), vec!["request:req_1".to_owned()])]);
+            let ids = identities(1, "req_1");
             let receipts = vec![receipt(13, "req_3"), receipt(12, "req_2")];
             let found = add(&mut timeline, &ids, receipts, events_max).unwrap();
             assert_eq!((found.joined, found.unjoined), (0, 2));

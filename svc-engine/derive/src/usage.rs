@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use svc_engine_fact::CallKey;
 use svc_model::time::Instant;
 use svc_model::usage::{JoinBasis, TokenCounts};
 
@@ -21,8 +22,8 @@ pub struct Usage {
     pub model: Option<String>,
     /// All input tokens, those read from a cache, those written to one, and the output tokens.
     pub counts: Option<[i64; 4]>,
-    /// The ids, each with its type, such as `request:req_1`.
-    pub ids: Vec<String>,
+    /// What identifies the call.
+    pub keys: Vec<CallKey>,
 }
 
 impl Usage {
@@ -35,10 +36,9 @@ impl Usage {
 
     /// Returns whether both have an id of one type, and the ids differ.
     fn contradicts(&self, other: &Self) -> bool {
-        let typed = |id: &str| id.split_once(':').map(|(kind, _)| kind.to_owned());
-        self.ids.iter().any(|own| {
-            let mut same = other.ids.iter().filter(|id| typed(id) == typed(own));
-            same.clone().next().is_some() && !same.any(|id| id == own)
+        self.keys.iter().any(|own| {
+            let mut same = other.keys.iter().filter(|key| key.kind == own.kind);
+            same.clone().next().is_some() && !same.any(|key| key == own)
         })
     }
 
@@ -54,16 +54,16 @@ impl Usage {
 /// Each receipt joins one call at most. Several receipts may join a call by its ids; by counts, one
 /// joins a call that no other receipt joins.
 pub fn join(calls: &[Usage], receipts: &[Usage]) -> Vec<Option<(usize, JoinBasis)>> {
-    let mut by_id = HashMap::new();
+    let mut by_key = HashMap::new();
     for (place, call) in calls.iter().enumerate() {
-        for id in &call.ids {
-            by_id.entry(id.as_str()).or_insert(place);
+        for key in &call.keys {
+            by_key.entry(key).or_insert(place);
         }
     }
     let mut joined: Vec<Option<(usize, JoinBasis)>> = receipts
         .iter()
         .map(|receipt| {
-            let call = receipt.ids.iter().find_map(|id| by_id.get(id.as_str()));
+            let call = receipt.keys.iter().find_map(|key| by_key.get(key));
             Some((*call?, JoinBasis::Ids))
         })
         .collect();
@@ -146,16 +146,24 @@ fn shortened(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use svc_engine_fact::CallKeyKind;
     use svc_engine_fact::testing::builders::at;
 
     use super::*;
+
+    /// Returns a key from its written form.
+    fn key(written: &str) -> CallKey {
+        let (kind, id) = written.split_once(':').unwrap();
+        let mut kinds = CallKeyKind::ALL.into_iter();
+        CallKey::new(kinds.find(|known| known.as_str() == kind).unwrap(), id)
+    }
 
     fn usage(seconds: i64, model: &str, counts: [i64; 4], ids: &[&str]) -> Usage {
         Usage {
             at: Some(at(seconds)),
             model: Some(model.to_owned()),
             counts: Some(counts),
-            ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+            keys: ids.iter().map(|id| key(id)).collect(),
         }
     }
 

@@ -30,6 +30,16 @@ pub enum CallKeyKind {
 }
 
 impl CallKeyKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [
+        Self::Response,
+        Self::Request,
+        Self::ClientRequest,
+        Self::Span,
+        Self::Event,
+        Self::Client,
+    ];
+
     /// Returns the word before the id in the written form of a key.
     pub const fn as_str(self) -> &'static str {
         match self {

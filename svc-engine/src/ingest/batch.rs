@@ -124,7 +124,9 @@ impl Batch {
 /// Adds the outcome of a fact to a receipt.
 fn add(receipt: &mut GatewayBatchReceipt, outcome: Outcome) {
     match outcome {
-        Outcome::Stored(_) | Outcome::Superseding(_) => receipt.stored += 1,
+        Outcome::Stored(_) | Outcome::StoredApart(_) | Outcome::Superseding(_) => {
+            receipt.stored += 1
+        }
         Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
             receipt.duplicates += 1;
         }

@@ -82,9 +82,8 @@ fn log(report: &LogsReport, outcomes: &[Outcome]) {
         tracing::info!(redactions = %report.redactions, "fact_redacted");
     }
     log_skipped(report);
-    let is_new =
-        |outcome: &&Outcome| matches!(outcome, Outcome::Stored(_) | Outcome::Superseding(_));
-    let stored = outcomes.iter().filter(is_new).count() as u64;
+    let stored = outcomes.iter().filter_map(|outcome| outcome.stored());
+    let stored = stored.count() as u64;
     tracing::debug!(
         records = ?report.records,
         malformed_containers = report.malformed_containers,

@@ -68,7 +68,9 @@ async fn store_one(
         tracing::info!(signed = %fact_id, "ci_outcome.contradicted");
     }
     match outcome {
-        Outcome::Stored(fact_id) | Outcome::Superseding(fact_id) => Ok(logged(fact_id, true)),
+        Outcome::Stored(fact_id)
+        | Outcome::StoredApart(fact_id)
+        | Outcome::Superseding(fact_id) => Ok(logged(fact_id, true)),
         Outcome::Redelivered(fact_id) | Outcome::Overruled(fact_id) => Ok(logged(fact_id, false)),
         Outcome::Differs(fact_id, members) => Ok(IngestResult {
             differs: members.iter().copied().map(Open::Known).collect(),

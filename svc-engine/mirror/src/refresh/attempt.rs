@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_engine_fact::clock::later;
 use svc_engine_fact::{Push, SessionCommitObservation};
-use svc_engine_store::{Append, ClaimedJob, JobEnd, Outcome, StoreError, WaitingPush};
+use svc_engine_store::{Append, ClaimedJob, JobEnd, StoreError, WaitingPush};
 use svc_model::id::FactId;
 use svc_model::repository::{RepositoryDecline, RepositoryName};
 use svc_model::time::Instant;
@@ -250,15 +250,10 @@ impl Attempt<'_> {
             self.allowance.left()?;
             let rest = facts.split_off(facts.len().min(OBSERVATIONS_PER_TRANSACTION));
             for outcome in store.append_blocking(std::mem::replace(&mut facts, rest))? {
-                match outcome {
-                    Outcome::Stored(_) | Outcome::Superseding(_) => stored += 1,
-                    Outcome::Redelivered(_)
-                    | Outcome::Overruled(_)
-                    | Outcome::Differs(..)
-                    | Outcome::Known
-                    | Outcome::Conflict(_) => {
-                        duplicates += 1;
-                    }
+                if outcome.stored().is_some() {
+                    stored += 1;
+                } else {
+                    duplicates += 1;
                 }
             }
         }

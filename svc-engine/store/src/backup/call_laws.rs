@@ -7,6 +7,7 @@ use svc_model::json;
 use super::finding::{Damage, Findings, error_text};
 use super::known::KnownCall;
 use super::scan::{Laws, moment};
+use crate::pack::call_key::{self, KeyHash};
 use crate::pack::model_call_id::ModelCallId;
 use crate::pack::{column, id_list, packing, skeleton};
 use crate::sql::error::{StoreError, corrupt};
@@ -159,6 +160,32 @@ impl Laws<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn call_keys(&mut self) -> Result<(), StoreError> {
+        let columns = ["inference_call_id", "kind", "key", "primary_key", "others"];
+        self.scan("call_keys", &columns, |row, known, found| {
+            let fact_id = row.fact_id(0)?;
+            let id = fact_id.to_string();
+            let is_key = |bytes: &[u8]| KeyHash::try_from(bytes).is_ok();
+            let kind = call_key::kind_of_letter(&row.text(1)?);
+            let primary = row.optional_blob(3)?;
+            let others = row.optional_blob(4)?.unwrap_or_default();
+            let is_readable = kind.is_some()
+                && is_key(&row.blob(2)?)
+                && primary.is_none_or(|key| is_key(&key))
+                && call_key::read_list(&others).is_some();
+            if !is_readable {
+                return Err(corrupt("call_keys", "a key"));
+            }
+            let is_known = known.calls.binary_search_by_key(&fact_id, |call| call.id);
+            if is_known.is_err()
+                && !known.cannot_tell("inference_calls", Some(&id), "call_keys", found)
+            {
+                found.add("call_keys", Some(&id), Damage::CallAbsent, "");
+            }
+            Ok(())
+        })
     }
 
     pub(crate) fn aliases(&mut self) -> Result<(), StoreError> {

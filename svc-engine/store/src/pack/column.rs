@@ -46,7 +46,7 @@ pub(crate) const fn source_letter(source: CallSource) -> &'static str {
 }
 
 /// Returns the place with this letter.
-fn source_of_letter(letter: &str) -> Option<CallSource> {
+pub(crate) fn source_of_letter(letter: &str) -> Option<CallSource> {
     let mut all = CallSource::ALL.iter().copied();
     all.find(|source| source_letter(*source) == letter)
 }

@@ -3,6 +3,7 @@
 //! A form is for ever, because stored bytes are never rewritten. So these files are pure functions
 //! of bytes, without a connection, and use only the values and errors of [`crate::sql`].
 
+pub(crate) mod call_key;
 pub(crate) mod column;
 pub(crate) mod content_key;
 pub(crate) mod dictionary;

@@ -1,24 +1,36 @@
 //! The usage receipts of a Session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use svc_engine_fact::UsageReceipt;
+use svc_engine_fact::{CallKey, CallKeyKind, UsageReceipt};
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::GatewayProvider;
 
 use super::snapshot::Snapshot;
+use crate::pack::call_key::{KeyHash, StoredKey};
 use crate::pack::column::{self, Columns};
+use crate::sql::connection::Lookup;
 use crate::sql::error::StoreError;
+use crate::sql::value::Value;
 use crate::table::record::Record as _;
 use crate::table::sessions;
 use crate::table::sessions::calls_of_session;
 
-const CALL_IDS: &str = concat!(
+const CALL_KEYS: &str = concat!(
     "SELECT f.inference_call_id, f.response_id, f.request_id FROM visible_inference_calls f
     WHERE ",
-    calls_of_session!("$1", "$2"),
-    " AND (f.response_id IS NOT NULL OR f.request_id IS NOT NULL)"
+    calls_of_session!("$1", "$2")
 );
+
+const OF_KEYS: Lookup<'_> = Lookup {
+    select: "SELECT key, inference_call_id FROM call_keys WHERE key",
+    then: "",
+};
+
+const VISIBLE: Lookup<'_> = Lookup {
+    select: "SELECT f.inference_call_id FROM visible_inference_calls f WHERE f.inference_call_id",
+    then: "",
+};
 
 const WITHOUT_USAGE: &str = concat!(
     "SELECT f.inference_call_id, f.gateway_provider FROM visible_inference_calls f WHERE ",
@@ -39,22 +51,58 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the provider's ids of the visible calls of a Session that have any, each with its
-    /// type.
-    pub fn session_call_ids(
+    /// Returns the visible calls of a Session, each with the provider's ids that it was stored with.
+    pub fn session_call_keys(
         &mut self,
         session_id: &SessionId,
-    ) -> Result<HashMap<FactId, Vec<String>>, StoreError> {
+    ) -> Result<HashMap<FactId, Vec<CallKey>>, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-        let calls = self.connection()?.all(CALL_IDS, &keys, |row| {
-            let response = row.optional_text(1)?.map(|id| format!("response:{id}"));
-            let request = row.optional_text(2)?.map(|id| format!("request:{id}"));
-            Ok((
-                row.fact_id(0)?,
-                response.into_iter().chain(request).collect(),
-            ))
+        let calls = self.connection()?.all(CALL_KEYS, &keys, |row| {
+            let kinds = [(1, CallKeyKind::Response), (2, CallKeyKind::Request)];
+            let mut keys = Vec::new();
+            for (place, kind) in kinds {
+                keys.extend(row.optional_text(place)?.map(|id| CallKey::new(kind, id)));
+            }
+            Ok((row.fact_id(0)?, keys))
         })?;
         Ok(calls.into_iter().collect())
+    }
+
+    /// Returns the calls that have these keys, whether they are visible or not.
+    pub fn calls_of_keys(
+        &mut self,
+        keys: &[CallKey],
+    ) -> Result<HashMap<CallKey, FactId>, StoreError> {
+        let org_id = self.org_id;
+        let by_hash: HashMap<KeyHash, &CallKey> = keys
+            .iter()
+            .map(|key| (StoredKey::of(org_id, key).hash, key))
+            .collect();
+        let hashes: Vec<Value<'_>> = by_hash.keys().map(|hash| Value::Blob(hash)).collect();
+        let mut calls = HashMap::new();
+        self.connection()?.lookup(&OF_KEYS, &[], &hashes, |row| {
+            let hash = row.blob(0)?;
+            let key = KeyHash::try_from(hash).ok();
+            if let Some(key) = key.and_then(|hash| by_hash.get(&hash)) {
+                calls.insert((*key).clone(), row.fact_id(1)?);
+            }
+            Ok(())
+        })?;
+        Ok(calls)
+    }
+
+    /// Returns which of these calls are visible.
+    pub fn visible_calls(
+        &mut self,
+        calls: impl IntoIterator<Item = FactId>,
+    ) -> Result<HashSet<FactId>, StoreError> {
+        let ids: Vec<Value<'_>> = calls.into_iter().map(Value::from).collect();
+        let mut visible = HashSet::new();
+        self.connection()?.lookup(&VISIBLE, &[], &ids, |row| {
+            visible.insert(row.fact_id(0)?);
+            Ok(())
+        })?;
+        Ok(visible)
     }
 
     /// Returns the visible usage receipts of a Session in the order of their times, then of their

@@ -64,6 +64,9 @@ pub enum StoreError {
     /// Content was erased since the writer's epoch began. Caches of it are dropped.
     #[error("content was erased at the same time")]
     Erased,
+    /// Another server stored the same call, from another source, at the same time.
+    #[error("another server stored the same call at the same time")]
+    SameCall,
     /// Another erasure ran since this one was planned.
     #[error("another erasure ran at the same time")]
     ErasedByAnother,

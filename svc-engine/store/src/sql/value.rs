@@ -367,4 +367,8 @@ impl<'r> Row<'r> {
     pub(crate) fn blob(&self, index: usize) -> Result<Vec<u8>, StoreError> {
         self.get(index)
     }
+
+    pub(crate) fn optional_blob(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        self.get(index)
+    }
 }

@@ -272,6 +272,12 @@ fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] ba
             text(2),
         ),
         (
+            "UPDATE call_keys SET kind = 'x'".to_owned(),
+            Damage::RowUnreadable,
+            "call_keys",
+            text(1),
+        ),
+        (
             format!("UPDATE developer_decisions SET raw = {blob}"),
             Damage::RowUnreadable,
             "developer_decisions",

@@ -350,6 +350,7 @@ fn a_differing_redelivery_is_reported_with_its_columns(
                     table: &std::cell::Cell::new(None),
                     locked: &[],
                     retained_calls: Vec::new(),
+                    call_keys: Default::default(),
                     session_numbers: Numbers::default(),
                     afterwards: Afterwards::default(),
                 };

@@ -8,7 +8,7 @@ use svc_engine_fact::testing::builders::{
     at, call, decision, edit, id, linkage, merge, observation, outcome, push, rejection, rename,
     repository, revision, text, usage,
 };
-use svc_engine_fact::{InferenceCall, RawPayload};
+use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Json;
@@ -96,6 +96,10 @@ pub fn filled(database: &TestStore) -> Store {
             ))
             .build();
         call.call_aliases = vec![format!("alias-{number}"), format!("other-{number}")];
+        call.keys = vec![
+            CallKey::new(CallKeyKind::Response, format!("msg_{number}")),
+            CallKey::new(CallKeyKind::Request, format!("req_{number}")),
+        ];
         call
     };
     append(

@@ -6,6 +6,7 @@
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
+use svc_model::ingest::LogSkip;
 use svc_model::time::Instant;
 
 use super::appending::Appending;
@@ -124,7 +125,7 @@ macro_rules! append {
                     let stored = <$fact as Kind>::store(appending, &of_kind)?;
                     let mut fact_ids = Vec::new();
                     for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
-                        if let Outcome::Stored(fact_id) | Outcome::Superseding(fact_id) = outcome {
+                        if let Some(fact_id) = outcome.stored() {
                             fact_ids.push(fact_id);
                             <$fact as Kind>::trace(fact, &mut traces);
                         }
@@ -194,8 +195,12 @@ impl DeliveryCounts {
         for (table, outcome) in facts {
             let is_conflict = matches!(outcome, Outcome::Superseding(_) | Outcome::Overruled(_));
             counts.conflicts += u64::from(is_conflict);
+            if let Outcome::StoredApart(_) = outcome {
+                let shared = LogSkip::SharedResponseId.as_str().to_owned();
+                *counts.skipped.entry(shared).or_default() += 1;
+            }
             match outcome {
-                Outcome::Stored(_) | Outcome::Superseding(_) => {
+                Outcome::Stored(_) | Outcome::StoredApart(_) | Outcome::Superseding(_) => {
                     counts.facts.entry(table.into()).or_default().stored += 1;
                     counts.last_stored_at = Some(at);
                 }

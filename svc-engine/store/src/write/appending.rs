@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use svc_model::facts::FactTable;
 
+use super::call_keys::CallKeys;
 use super::claims::{KnownClaim, KnownClaims};
 use super::content::Encoder;
 use super::outcome::Verdict;
@@ -31,6 +32,8 @@ pub(crate) struct Appending<'a, 't> {
     pub(crate) locked: &'a [FactTable],
     /// What becomes of the calls, found while the new contents are staged.
     pub(crate) retained_calls: Vec<Verdict>,
+    /// The keys of the calls, and which calls have them.
+    pub(crate) call_keys: CallKeys,
     /// The numbers of the calls' Sessions.
     pub(crate) session_numbers: Numbers,
     pub(crate) afterwards: Afterwards,

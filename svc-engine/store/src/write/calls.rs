@@ -7,8 +7,10 @@ use svc_model::id::{FactId, OrgId, UserId};
 use svc_model::ingest::{CallMember, GatewayProvider};
 use svc_model::problem::Code;
 use svc_model::time::Instant;
+use svc_model::usage::CallSource;
 
 use super::appending::{Afterwards, Appending};
+use super::call_keys::{CallKeys, KeyVerdict};
 use super::content::{self, Encoded, Encoder};
 use super::kind::Kind;
 use super::outcome::{Outcome, Verdict};
@@ -241,6 +243,11 @@ impl Retained {
 
     /// Returns the stored call that a call repeats, or else what becomes of the call.
     fn repeated(&self, org_id: &OrgId, call: &InferenceCall) -> Result<&Identity, Verdict> {
+        if call.capture_source != CallSource::Gateway {
+            // Its keys tell which call it is. Without any, its id is made of all that is known of it.
+            let known = self.by_id.get(&call.inference_call_id);
+            return known.filter(|_| call.keys.is_empty()).ok_or(Verdict::New);
+        }
         let sharing = self.sharing(org_id, call);
         let started_at = call.started_at.map(Instant::microseconds);
         match self.by_id.get(&call.inference_call_id) {
@@ -329,14 +336,31 @@ struct Planned<'c> {
     encoded: &'c Encoded,
     id: FactId,
     is_further: bool,
+    /// Whether another call has its first key.
+    is_apart: bool,
 }
 
 impl<'c> Planned<'c> {
+    /// Returns what becomes of it once it is inserted.
+    fn inserted(&self) -> Outcome {
+        if self.is_apart {
+            Outcome::StoredApart(self.id)
+        } else {
+            Outcome::Stored(self.id)
+        }
+    }
+
+    /// Returns the id that the model or its gateway gave it, unless another call has it.
+    fn model_call_id(&self) -> Option<&'c String> {
+        let id = self.encoded.call.model_call_id.as_ref();
+        id.filter(|_| !self.is_apart)
+    }
+
     /// Returns the call to insert, unless it is decided.
     fn of(place: usize, encoded: &'c Encoded, verdict: Verdict) -> Option<Self> {
         let (id, is_further) = match verdict {
             Verdict::New => (encoded.call.inference_call_id, false),
-            Verdict::Further(id) => (id, true),
+            Verdict::Further(id) | Verdict::Apart(id) => (id, true),
             Verdict::Decided(_) => return None,
         };
         Some(Self {
@@ -344,6 +368,7 @@ impl<'c> Planned<'c> {
             encoded,
             id,
             is_further,
+            is_apart: matches!(verdict, Verdict::Apart(_)),
         })
     }
 }
@@ -417,16 +442,31 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
         encoder,
         epoch,
         retained_calls,
+        call_keys,
         afterwards,
         ..
     } = appending;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
+    *call_keys = CallKeys::find(connection, org_id, calls)?;
     // Everything that is found was committed with its Session.
     let numbers = Numbers::default();
-    for encoded in calls {
+    for (place, encoded) in calls.iter().enumerate() {
         let differences = &mut afterwards.differences;
         let verdict = retained.verdict(connection, org_id, encoded, &numbers, differences)?;
+        let verdict = match verdict {
+            Verdict::Decided(_) => verdict,
+            own => match call_keys.verdict(connection, org_id, calls, place)? {
+                KeyVerdict::New => own,
+                KeyVerdict::Stored(fact_id) => Verdict::Decided(Outcome::Redelivered(fact_id)),
+                KeyVerdict::Same(first) => {
+                    let id = Planned::of(first, calls[first], retained_calls[first]);
+                    let id = id.map_or(encoded.call.inference_call_id, |planned| planned.id);
+                    Verdict::Decided(Outcome::Redelivered(id))
+                }
+                KeyVerdict::Apart => apart(connection, &encoded.call)?,
+            },
+        };
         retained_calls.push(verdict);
     }
     let calls = calls.iter().zip(&*retained_calls);
@@ -439,6 +479,22 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     resolve(connection, epoch, &new, afterwards, encoder)
 }
 
+/// Returns what becomes of a call whose first key another call has: it is stored under its second
+/// id, unless it already is.
+fn apart(connection: &mut Connection, call: &InferenceCall) -> Result<Verdict, StoreError> {
+    let id = call.further_id.unwrap_or(call.inference_call_id);
+    let mut is_stored = false;
+    connection.lookup(&BY_ID, &[], &[id.into()], |_| {
+        is_stored = true;
+        Ok(())
+    })?;
+    Ok(if is_stored {
+        Verdict::Decided(Outcome::Redelivered(id))
+    } else {
+        Verdict::Apart(id)
+    })
+}
+
 /// Stores calls whose content is stored, and returns what became of each.
 fn store(
     appending: &mut Appending<'_, '_>,
@@ -448,6 +504,7 @@ fn store(
         transaction,
         epoch,
         retained_calls,
+        call_keys,
         session_numbers,
         afterwards,
         ..
@@ -459,7 +516,7 @@ fn store(
     for (place, (encoded, verdict)) in calls.iter().zip(verdicts).enumerate() {
         outcomes.push(match verdict {
             Verdict::Decided(outcome) => Some(outcome),
-            Verdict::New | Verdict::Further(_) => None,
+            Verdict::New | Verdict::Further(_) | Verdict::Apart(_) => None,
         });
         planned.extend(Planned::of(place, encoded, verdict));
     }
@@ -475,7 +532,7 @@ fn store(
         let mut left = Vec::new();
         for (planned, is_inserted) in planned.into_iter().zip(inserted) {
             if is_inserted {
-                outcomes[planned.place] = Some(Outcome::Stored(planned.id));
+                outcomes[planned.place] = Some(planned.inserted());
             } else {
                 left.push(planned);
             }
@@ -488,18 +545,23 @@ fn store(
         let retained = Retained::find(connection, &encoded)?;
         for was in left {
             let encoded = was.encoded;
+            if encoded.call.capture_source != CallSource::Gateway {
+                outcomes[was.place] = Some(Outcome::Redelivered(was.id));
+                continue;
+            }
             let differences = &mut afterwards.differences;
             match retained.verdict(connection, org_id, encoded, session_numbers, differences)? {
                 Verdict::Decided(outcome) => outcomes[was.place] = Some(outcome),
                 further @ Verdict::Further(_) if !was.is_further => {
                     planned.extend(Planned::of(was.place, encoded, further));
                 }
-                Verdict::New | Verdict::Further(_) => {
+                Verdict::New | Verdict::Further(_) | Verdict::Apart(_) => {
                     return Err(corrupt("inference_calls", "a retained call is absent"));
                 }
             }
         }
     }
+    call_keys.write(connection, |place| outcomes[place]?.stored())?;
     let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
     outcomes.ok_or(StoreError::NotStored)
 }
@@ -546,9 +608,9 @@ fn insert(
             Value::Integer(session_number),
             call.user_id.as_ref().map(UserId::as_str).into(),
             column::gateway_letter(call.gateway_provider).into(),
-            call.model_call_id
-                .as_deref()
-                .map_or(Value::Null, ModelCallId::stored),
+            planned
+                .model_call_id()
+                .map_or(Value::Null, |id| ModelCallId::stored(id)),
             call.model_provider.as_deref().into(),
             call.model.as_deref().into(),
             call.input_tokens.into(),
@@ -594,7 +656,7 @@ fn insert(
             Value::Blob(&columns.raw_contents),
             Value::Blob(&encoded.raw_skeleton.bytes),
         ]);
-        let by_own_id = encoded.call.model_call_id.as_ref();
+        let by_own_id = planned.model_call_id();
         for (ordinal, call_id) in encoded.call.call_aliases.iter().enumerate() {
             if Some(call_id) == by_own_id {
                 continue;

@@ -12,6 +12,7 @@ use svc_engine_fact::InferenceCall;
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, Text};
 use svc_model::time::Instant;
+use svc_model::usage::CallSource;
 
 use super::known_contents::{KnownContents, KnownSession};
 use super::witness::Epoch;
@@ -85,7 +86,11 @@ impl Encoder {
         let output = references.side(&call.output_messages, &mut buffer);
         let ids = CallIds {
             session_id: call.session_id.as_str(),
-            model_call_id: call.model_call_id.as_deref(),
+            // Any other call may be stored without its id, if another call has it.
+            model_call_id: call
+                .model_call_id
+                .as_deref()
+                .filter(|_| call.capture_source == CallSource::Gateway),
         };
         let (skeleton, raw_contents) = Skeleton::of(
             &|scope, bytes| references.reference(scope, bytes),

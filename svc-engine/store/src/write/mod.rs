@@ -9,6 +9,7 @@
 pub(crate) mod append;
 pub(crate) mod appending;
 pub(crate) mod bulk;
+pub(crate) mod call_keys;
 pub(crate) mod calls;
 pub(crate) mod claims;
 pub(crate) mod clock_check;

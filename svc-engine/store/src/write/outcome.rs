@@ -9,6 +9,8 @@ use svc_model::problem::Code;
 pub enum Outcome {
     /// It is stored.
     Stored(FactId),
+    /// It is stored, without an id that another call has.
+    StoredApart(FactId),
     /// It is stored, and supersedes a fact of lesser authority that says something else.
     Superseding(FactId),
     /// It was stored before, under this id.
@@ -23,6 +25,22 @@ pub enum Outcome {
     Conflict(Code),
 }
 
+impl Outcome {
+    /// Returns the id of the fact if it is stored now.
+    pub fn stored(self) -> Option<FactId> {
+        match self {
+            Self::Stored(fact_id) | Self::StoredApart(fact_id) | Self::Superseding(fact_id) => {
+                Some(fact_id)
+            }
+            Self::Redelivered(_)
+            | Self::Overruled(_)
+            | Self::Differs(..)
+            | Self::Known
+            | Self::Conflict(_) => None,
+        }
+    }
+}
+
 /// What becomes of a call, given the stored calls that share an id with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
@@ -30,6 +48,8 @@ pub(crate) enum Verdict {
     New,
     /// All that share the model's id started at other times, so it is stored too, under this id.
     Further(FactId),
+    /// Another call has its first key, so it is stored under this id.
+    Apart(FactId),
     /// It is not stored.
     Decided(Outcome),
 }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::append::PreparedDelivery;
 use super::appending::{Afterwards, Appending};
+use super::call_keys::CallKeys;
 use super::claims::KnownClaims;
 use super::clock_check::ClockCheck;
 use super::command::Command;
@@ -204,7 +205,7 @@ impl Worker {
                     self.locked.push(table);
                 }
                 true
-            } else if error.is_given_up() {
+            } else if error.is_given_up() || matches!(error, StoreError::SameCall) {
                 attempts += 1;
                 attempts <= ATTEMPTS_MAX
             } else if matches!(error, StoreError::Erased) {
@@ -305,6 +306,7 @@ impl Worker {
                 table,
                 locked: &self.locked,
                 retained_calls: Vec::new(),
+                call_keys: CallKeys::default(),
                 session_numbers: Numbers::default(),
                 afterwards: Afterwards::default(),
             };
