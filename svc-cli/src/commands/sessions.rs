@@ -10,7 +10,7 @@ use svc_model::query::{
 };
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
-use svc_view::SHELL;
+use svc_view::{SHELL, usd};
 
 use super::moment::optional_moment;
 use super::one_of::one_of;
@@ -42,6 +42,10 @@ pub(crate) struct Sessions {
     /// Sessions of this agent.
     #[arg(long, value_parser = one_of(AgentHarness::ALL, AgentHarness::as_str))]
     harness: Option<AgentHarness>,
+
+    /// Show what each Session cost, at list price.
+    #[arg(long)]
+    spend: bool,
 
     #[command(flatten)]
     repository: RepositoryOptions,
@@ -116,6 +120,7 @@ impl Sessions {
             repository: self.repository.selector()?,
             limit: SessionPageLimit::new(self.limit).unwrap_or_default(),
             cursor: self.cursor.clone().map(SessionCursor::new),
+            spend: self.spend,
         })
     }
 }
@@ -137,6 +142,9 @@ fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     let harness = request.agent_harness.as_ref();
     option("harness", harness.map(|harness| harness.as_str()));
     command += &repository::selecting(&request.repository);
+    if request.spend {
+        command += " --spend";
+    }
     let limit = request.limit.get();
     command + &format!(" --limit {limit} --cursor {}", quote(cursor.as_str()))
 }
@@ -148,7 +156,7 @@ fn render(list: &SessionList, now: Instant) -> String {
             Some(_) => "no sessions on this page; the next page goes further back\n".to_owned(),
         };
     }
-    let mut table = Table::new([
+    let columns = [
         "session",
         "began",
         "last seen",
@@ -157,8 +165,27 @@ fn render(list: &SessionList, now: Instant) -> String {
         "agent",
         "user",
         "repository",
-    ])
-    .numbers(&[3]);
+    ];
+    let mut table = Table::new(columns).numbers(&[3]);
+    if list.sessions.iter().any(|session| session.spend.is_some()) {
+        let [session, began, last_seen, calls, ..] = columns;
+        let spend = [session, began, last_seen, calls, "cost", "not priced"];
+        let mut table = Table::new(spend).numbers(&[3, 4, 5]);
+        for session in &list.sessions {
+            let [id, began, last_seen, calls, ..] = row(session, now);
+            let spend = session.spend.unwrap_or_default();
+            let unpriced = SHELL.whole(spend.unpriced_items);
+            table.row([
+                id,
+                began,
+                last_seen,
+                calls,
+                usd(spend.cost_usd_micros),
+                unpriced,
+            ]);
+        }
+        return table.render();
+    }
     for session in &list.sessions {
         table.row(row(session, now));
     }

@@ -29,5 +29,6 @@ mod sent;
 pub mod session_status;
 pub mod session_usage;
 pub mod share_report;
+pub mod spend;
 pub mod statistics;
 pub mod usage;

@@ -17,6 +17,8 @@ pub struct CallIdentities {
     pub of_session: HashMap<FactId, Vec<CallKey>>,
     /// The keys of visible calls of other Sessions. A receipt with one of them is about such a call.
     pub elsewhere: HashSet<CallKey>,
+    /// The keys of quarantined calls.
+    pub hidden: HashSet<CallKey>,
 }
 
 /// Adds the visible usage receipts of a Session to its events, and returns their sums; `None` if
@@ -101,7 +103,7 @@ fn of_call(event: &TimelineEvent, identities: &CallIdentities) -> Usage {
     }
 }
 
-fn of_receipt(receipt: &UsageReceipt) -> Usage {
+pub(crate) fn of_receipt(receipt: &UsageReceipt) -> Usage {
     Usage {
         at: Some(receipt.occurred_at),
         model: receipt.model.clone(),
@@ -178,7 +180,7 @@ mod tests {
         let key = CallKey::new(CallKeyKind::Request, request_id);
         CallIdentities {
             of_session: HashMap::from([(id(number), vec![key])]),
-            elsewhere: HashSet::new(),
+            ..CallIdentities::default()
         }
     }
 

@@ -8,15 +8,16 @@ use svc_model::endpoint::{
     EvidenceInventory, EvidenceManifest, EvidenceReading, GrantInventory, GrantManifest, GrantRead,
 };
 use svc_model::evidence::{
-    CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
-    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Part,
-    Reference, Side,
+    CallSummary, CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest,
+    Inventory, InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message,
+    Part, Reference, Side,
 };
 use svc_model::facts::FactTable;
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::json::{self, Text};
 use svc_model::limit::{EVIDENCE_CALLS_MAX, EVIDENCE_SOURCE_BYTES_MAX};
 use svc_model::problem::Decline;
+use svc_model::usage::CallUsage;
 use svc_model::version::Version1;
 
 use super::ContentCache;
@@ -136,10 +137,21 @@ pub fn manifest(
         schema_version: Version1,
         session_id: request.session_id,
         quarantine_revision,
-        call: call.summary,
+        call: shown(call.summary, request.explain),
         messages,
         left_out: request.explain.then_some(call.left_out),
     })
+}
+
+/// Returns the metadata of a call for its manifest. The provider's ids stand in one that explains,
+/// unless a gateway said nothing more of the call than its tokens.
+fn shown(mut call: CallSummary, explain: bool) -> CallSummary {
+    let is_plain = call.capture_source.is_none() && call.usage == CallUsage::default();
+    if !explain || is_plain {
+        call.response_id = None;
+        call.request_id = None;
+    }
+    call
 }
 
 fn sent_arguments(part: &Part, explain: bool) -> Option<Text> {

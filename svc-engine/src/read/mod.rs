@@ -26,6 +26,7 @@ mod runs;
 mod session;
 mod session_cursor;
 mod sessions;
+mod spend;
 #[cfg(test)]
 mod suite;
 

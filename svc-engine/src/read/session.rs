@@ -1,14 +1,14 @@
 //! The dossier of a Session: what was captured, and how its work was delivered.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_derive::dossier::{self, Deliveries};
 use svc_engine_derive::repository::Repositories;
-use svc_engine_derive::session_usage::{self, CallIdentities};
-use svc_engine_fact::{CallKey, Lifetime, Push, UsageReceipt};
+use svc_engine_derive::session_usage;
+use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CiOutcomeRow, Snapshot};
 use svc_model::endpoint::SessionQuery;
-use svc_model::id::{FactId, SessionId};
+use svc_model::id::FactId;
 use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, SessionBound};
@@ -22,6 +22,7 @@ use svc_model::time::Instant;
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::earlier_cost::earlier_costs;
 use super::repository::{DeclineCounts, TouchedRepositories, display, link, of_observation, touch};
+use super::spend::identities;
 use crate::error::Error;
 
 /// The commits of a Session by repository, each with its observations.
@@ -87,7 +88,8 @@ pub fn session_dossier(
     }
     let usage = if coverage.usage_receipts.is_some() {
         let receipts = snapshot.session_usage(&session_id)?;
-        let identities = identities(snapshot, &session_id, &receipts)?;
+        let calls = snapshot.session_call_usage(&session_id)?;
+        let identities = identities(snapshot, &calls, &receipts)?;
         session_usage::add(&mut timeline, &identities, receipts, DOSSIER_EVENTS_MAX)
     } else {
         None
@@ -305,34 +307,4 @@ impl Answer for SessionQuery {
     ) -> Result<Self::Reply, Error> {
         session_dossier(reading.snapshot, request, reading.now)
     }
-}
-
-/// Returns what identifies the calls that the receipts of a Session may be about.
-fn identities(
-    snapshot: &mut Snapshot<'_>,
-    session_id: &SessionId,
-    receipts: &[UsageReceipt],
-) -> Result<CallIdentities, Error> {
-    let mut of_session = snapshot.session_call_keys(session_id)?;
-    let keys: Vec<CallKey> = receipts.iter().flat_map(UsageReceipt::keys).collect();
-    let known = snapshot.calls_of_keys(&keys)?;
-    let calls = known
-        .values()
-        .copied()
-        .filter(|id| !of_session.contains_key(id));
-    let visible_elsewhere = snapshot.visible_calls(calls)?;
-    let mut elsewhere = HashSet::new();
-    for (key, fact_id) in known {
-        if let Some(keys) = of_session.get_mut(&fact_id) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        } else if visible_elsewhere.contains(&fact_id) {
-            elsewhere.insert(key);
-        }
-    }
-    Ok(CallIdentities {
-        of_session,
-        elsewhere,
-    })
 }

@@ -16,6 +16,7 @@ use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::cursor::CursorKey;
 use super::repository::{TouchedRepositories, select};
 use super::session_cursor::{SessionPosition, SessionsScope};
+use super::spend::session_spend;
 use crate::error::Error;
 
 /// Returns one page of Sessions.
@@ -98,12 +99,17 @@ pub fn sessions(
         .collect();
     let mut claims = snapshot.session_claims(&ids)?;
     let calls = snapshot.session_call_counts(&ids)?;
-    let sessions = found.wanted.into_iter().map(|listed| {
+    let mut sessions = Vec::with_capacity(found.wanted.len());
+    for listed in found.wanted {
         let calls = calls.get(&listed.session_id).copied().unwrap_or_default();
-        summary(listed, &mut claims, calls)
-    });
+        let mut session = summary(listed, &mut claims, calls);
+        if request.spend {
+            session.spend = Some(session_spend(snapshot, &session.session_id)?);
+        }
+        sessions.push(session);
+    }
     Ok(SessionList {
-        sessions: sessions.collect(),
+        sessions,
         next_cursor: found.next.map(|position| scope.cursor(key, &position)),
     })
 }
@@ -186,6 +192,7 @@ fn summary(
             .collect(),
         inference_calls,
         session_id,
+        spend: None,
     }
 }
 

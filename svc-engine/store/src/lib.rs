@@ -52,6 +52,7 @@ pub use self::read::report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, Unsur
 pub use self::read::session_claims::SessionClaims;
 pub use self::read::session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use self::read::snapshot::{ErasureEnd, Revisions, Snapshot};
+pub use self::read::usage::CallUsageRow;
 pub use self::sql::check::{check_clock, check_writing, schema_state, upgrade};
 pub use self::sql::clock_fault::ClockFault;
 pub use self::sql::driver::Compaction;

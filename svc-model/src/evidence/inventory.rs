@@ -10,6 +10,7 @@ use crate::open::Open;
 use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
+use crate::usage::{CallSource, CallUsage};
 use crate::version::Version1;
 
 /// Asks for the visible calls of a Session.
@@ -70,6 +71,18 @@ pub struct CallSummary {
     /// counted and listed. Absent if the content was not erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_erased_at: Option<Instant>,
+    /// Where the call was captured. Only in a manifest; absent if a gateway sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_source: Option<Open<CallSource>>,
+    /// Its cost and the kinds of its tokens. Only in a manifest.
+    #[serde(flatten)]
+    pub usage: CallUsage,
+    /// The provider's id of the response. Only in a manifest whose request has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// The provider's id of the request. Only in a manifest whose request has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// The visible calls of one Session, without content, raw payload or user. At most 1,000; a Session

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RepositorySelector;
 use super::page::{SessionCursor, SessionPageLimit};
+use super::parameter::{TRUE, Truth, asks};
 use super::selector::{
     REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
 };
@@ -19,6 +20,7 @@ use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::spend::SessionSpend;
 use crate::time::Instant;
 
 /// The name of a model, as the gateway reports it: not empty, at most 1,024 bytes.
@@ -91,6 +93,8 @@ pub struct SessionsRequest {
     pub limit: SessionPageLimit,
     /// The `next_cursor` of the previous page; `None` for the first page.
     pub cursor: Option<SessionCursor>,
+    /// Whether to say what each Session cost. By default false.
+    pub spend: bool,
 }
 
 impl SessionsRequest {
@@ -119,6 +123,10 @@ impl SessionsRequest {
         "cursor",
         "The `next_cursor` of the previous page, with otherwise the same parameters.",
     );
+    const SPEND: Declared<Truth> = asks(
+        "spend",
+        "`true` says what each Session of the page cost, at list price; by default `false`.",
+    );
 }
 
 impl Request for SessionsRequest {
@@ -134,6 +142,7 @@ impl Request for SessionsRequest {
         REPOSITORY_ID,
         Self::LIMIT,
         Self::CURSOR,
+        Self::SPEND,
     ];
 
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
@@ -147,6 +156,7 @@ impl Request for SessionsRequest {
         let repository = SelectorParameters::read(incoming, v);
         let limit = Self::LIMIT.read(incoming, v);
         let cursor = Self::CURSOR.read(incoming, v);
+        let spend = Self::SPEND.read(incoming, v);
         violations.finish(|| Some(()))?;
         if let (Some(after), Some(before)) = (captured_after, captured_before)
             && after >= before
@@ -162,6 +172,7 @@ impl Request for SessionsRequest {
             repository: repository.complete()?,
             limit: limit.unwrap_or_default(),
             cursor,
+            spend: spend.is_some_and(Truth::get),
         })
     }
 
@@ -174,7 +185,8 @@ impl Request for SessionsRequest {
         outgoing = Self::AGENT_HARNESS.write_any(outgoing, self.agent_harness.as_ref());
         outgoing = self.repository.write(outgoing);
         outgoing = Self::LIMIT.write(outgoing, &self.limit);
-        Ok(Self::CURSOR.write_any(outgoing, self.cursor.as_ref()))
+        outgoing = Self::CURSOR.write_any(outgoing, self.cursor.as_ref());
+        Ok(Self::SPEND.write_any(outgoing, self.spend.then_some(&TRUE)))
     }
 }
 
@@ -201,6 +213,9 @@ pub struct SessionSummary {
     pub repositories: Vec<RepositoryName>,
     /// The number of its visible calls. 1,000 stands for 1,000 or more.
     pub inference_calls: u64,
+    /// What it cost. Present only if the request has `spend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<SessionSpend>,
 }
 
 /// One page of Sessions: those whose first fact was captured last come first; if two were captured

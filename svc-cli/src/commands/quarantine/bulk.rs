@@ -5,9 +5,11 @@ use svc_engine::store::{BulkChange, CallFilter, CallTally, QuarantineAction};
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
+use svc_model::usage::CallSource;
 
 use super::{check_reason, client_id};
 use crate::commands::moment::{RangeBound, boundary};
+use crate::commands::one_of::one_of;
 use crate::commands::place::{DefaultPlace, StoreOrService};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -31,6 +33,10 @@ pub(crate) struct Bulk {
     /// Only calls from this kind of gateway: litellm, portkey, helicone or unknown.
     #[arg(long, value_name = "GATEWAY")]
     provider: Option<String>,
+
+    /// Only calls that were captured here.
+    #[arg(long, value_name = "SOURCE", value_parser = one_of(CallSource::ALL, CallSource::as_str))]
+    capture_source: Option<CallSource>,
 
     /// Only calls observed between these moments, inclusive: RFC 3339 with an offset, or an age
     /// such as 7d.
@@ -130,6 +136,7 @@ impl Bulk {
         let filter = CallFilter {
             session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             gateway_provider: gateway_provider.transpose()?,
+            capture_source: self.capture_source,
             observed: self
                 .between
                 .as_deref()
@@ -138,11 +145,12 @@ impl Bulk {
         };
         let is_given = filter.session_id.is_some()
             || filter.gateway_provider.is_some()
+            || filter.capture_source.is_some()
             || filter.observed.is_some();
         if !is_given && !self.all {
             return Err(
                 CommandError::refused("invalid_argument", "no calls are selected")
-                    .hint("select them with SESSION, --provider or --between, or use --all"),
+                    .hint("select them with SESSION, --provider, --capture-source or --between, or use --all"),
             );
         }
         Ok(filter)

@@ -8,6 +8,7 @@ use svc_model::facts::SessionInferenceCall;
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
 use svc_model::json;
 use svc_model::time::Instant;
+use svc_model::usage::CallUsage;
 
 use super::snapshot::Snapshot;
 use crate::pack::column::Columns;
@@ -49,7 +50,10 @@ const CONTENTS: &str = of_session!(
 );
 const OUTPUTS: &str = of_session!("f.output_contents");
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
-        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
+        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out,
+        f.capture_source, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
+        f.cache_write_5m_tokens, f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
+        f.response_id, f.request_id
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
 /// Sizes in the canonical form, in which an id has 36 bytes: of the rows, and of their parts that
@@ -136,6 +140,10 @@ fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
         model_provider: row.optional_text(2)?,
         model: row.optional_text(3)?,
         content_erased_at: None,
+        capture_source: None,
+        usage: CallUsage::default(),
+        response_id: None,
+        request_id: None,
     })
 }
 
@@ -226,8 +234,16 @@ impl Snapshot<'_> {
         let [org, session] = keys(self.org_id, session_id);
         self.connection()?
             .first(ONE, &[org, session, fact_id.into()], |row| {
+                let mut source = Columns::of(row, "inference_calls", &[]).behind(9);
+                let summary = CallSummary {
+                    capture_source: shown_source(source.next()?).map(Into::into),
+                    usage: source.next()?,
+                    response_id: source.next()?,
+                    request_id: source.next()?,
+                    ..summary(row)?
+                };
                 Ok(CallRow {
-                    summary: summary(row)?,
+                    summary,
                     input: CallSide {
                         byte_count: row.count(4)?,
                         contents: id_list::read_ids(&row.blob(6)?)?,

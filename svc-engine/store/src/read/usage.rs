@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use svc_engine_fact::{CallKey, CallKeyKind, UsageReceipt};
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::GatewayProvider;
+use svc_model::time::Instant;
+use svc_model::usage::{CallSource, CallUsage};
 
 use super::snapshot::Snapshot;
 use crate::pack::call_key::{KeyHash, StoredKey};
@@ -16,9 +18,12 @@ use crate::table::record::Record as _;
 use crate::table::sessions;
 use crate::table::sessions::calls_of_session;
 
-const CALL_KEYS: &str = concat!(
-    "SELECT f.inference_call_id, f.response_id, f.request_id FROM visible_inference_calls f
-    WHERE ",
+const CALL_USAGE: &str = concat!(
+    "SELECT f.inference_call_id, f.response_id, f.request_id, f.observed_at_us, f.model,
+        f.input_tokens, f.output_tokens, f.capture_source, f.cost_usd_micros,
+        f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
+        f.cache_write_1h_tokens, f.reasoning_tokens, f.tier
+    FROM visible_inference_calls f WHERE ",
     calls_of_session!("$1", "$2")
 );
 
@@ -38,6 +43,27 @@ const WITHOUT_USAGE: &str = concat!(
     " AND f.capture_source IS NULL"
 );
 
+/// What a visible call used.
+#[derive(Clone, Debug)]
+pub struct CallUsageRow {
+    /// The call.
+    pub inference_call_id: FactId,
+    /// The provider's ids that it was stored with.
+    pub keys: Vec<CallKey>,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// The model.
+    pub model: Option<String>,
+    /// All input tokens.
+    pub input_tokens: Option<i64>,
+    /// All output tokens.
+    pub output_tokens: Option<i64>,
+    /// Its cost and the kinds of its tokens.
+    pub usage: CallUsage,
+    /// Whether it was stored before its usage was read.
+    pub is_earlier: bool,
+}
+
 impl Snapshot<'_> {
     /// Returns the visible calls of a Session that were stored before their usage was read, and
     /// their gateways.
@@ -51,21 +77,30 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the visible calls of a Session, each with the provider's ids that it was stored with.
-    pub fn session_call_keys(
+    /// Returns what the visible calls of a Session used.
+    pub fn session_call_usage(
         &mut self,
         session_id: &SessionId,
-    ) -> Result<HashMap<FactId, Vec<CallKey>>, StoreError> {
+    ) -> Result<Vec<CallUsageRow>, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-        let calls = self.connection()?.all(CALL_KEYS, &keys, |row| {
+        self.connection()?.all(CALL_USAGE, &keys, |row| {
             let kinds = [(1, CallKeyKind::Response), (2, CallKeyKind::Request)];
             let mut keys = Vec::new();
             for (place, kind) in kinds {
                 keys.extend(row.optional_text(place)?.map(|id| CallKey::new(kind, id)));
             }
-            Ok((row.fact_id(0)?, keys))
-        })?;
-        Ok(calls.into_iter().collect())
+            let mut columns = Columns::of(row, "inference_calls", &[]).behind(3);
+            Ok(CallUsageRow {
+                inference_call_id: row.fact_id(0)?,
+                keys,
+                observed_at: columns.next()?,
+                model: columns.next()?,
+                input_tokens: columns.next()?,
+                output_tokens: columns.next()?,
+                is_earlier: columns.next::<Option<CallSource>>()?.is_none(),
+                usage: columns.next()?,
+            })
+        })
     }
 
     /// Returns the calls that have these keys, whether they are visible or not.

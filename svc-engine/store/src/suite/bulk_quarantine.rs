@@ -138,6 +138,7 @@ fn the_conditions_of_a_filter_combine_and_both_bounds_are_inclusive(
         let filter = CallFilter {
             session_id: session_id.map(session),
             gateway_provider,
+            capture_source: None,
             observed,
         };
         assert_eq!(

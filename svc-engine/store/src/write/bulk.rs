@@ -7,12 +7,13 @@ use svc_model::facts::FactTable;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
+use svc_model::usage::CallSource;
 use uuid::Uuid;
 
 use super::ledger::Ledger;
 use super::quarantine::{self, QuarantineAction};
 use super::transaction::Transaction;
-use crate::pack::column::gateway_letter;
+use crate::pack::column::{self, gateway_letter};
 use crate::read::snapshot::Snapshot;
 use crate::sql::connection::Insert;
 use crate::sql::error::StoreError;
@@ -29,6 +30,8 @@ pub struct CallFilter {
     pub session_id: Option<SessionId>,
     /// Calls from this kind of gateway.
     pub gateway_provider: Option<GatewayProvider>,
+    /// Calls that were captured here.
+    pub capture_source: Option<CallSource>,
     /// Calls observed between these times, both included.
     pub observed: Option<(Instant, Instant)>,
 }
@@ -97,6 +100,15 @@ impl CallFilter {
         if let Some(session_id) = &self.session_id {
             values.push(Value::Text(session_id.as_str()));
             text.extend([" AND ", calls_of_session!("$1", "$2")]);
+        }
+        if let Some(source) = self.capture_source {
+            values.push(column::source_letter(source).into());
+            // Calls without a source were stored when only gateways sent any.
+            let gateway = column::source_letter(CallSource::Gateway);
+            let place = values.len();
+            text.push_str(&format!(
+                " AND COALESCE(f.capture_source, '{gateway}') = ${place}"
+            ));
         }
         let mut condition = |column: &str, comparison: &str, value| {
             values.push(value);
