@@ -17,6 +17,9 @@ on_both_backends!(
     an_organization_unknown_to_the_store_is_reported,
 );
 
+/// The revision of the schema.
+const HEAD: usize = 3;
+
 fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     let Some(store) = Store::create_empty(backend) else {
         return;
@@ -29,7 +32,7 @@ fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     let absent = svc_with(&server, &variables, &["db", "status"]);
     assert_eq!(
         absent.stdout_text(),
-        "database schema: absent (supported head 2)\n"
+        format!("database schema: absent (supported head {HEAD})\n")
     );
     let note = absent.stderr_text();
     assert!(
@@ -39,13 +42,22 @@ fn the_db_commands_report_and_upgrade_the_schema(backend: Backend) {
     assert_eq!(absent.status.code(), Some(0));
     assert_eq!(
         run(&["db", "status", "--json"]),
-        "{\"state\":\"absent\",\"revision\":null,\"head\":2}\n"
+        format!("{{\"state\":\"absent\",\"revision\":null,\"head\":{HEAD}}}\n")
     );
     let error = refused(&svc_with(&server, &variables, &["facts"]), 1);
     assert!(error.contains("svc db upgrade"), "{error}");
-    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 2\n");
-    assert_eq!(run(&["db", "upgrade"]), "database schema is already at 2\n");
-    assert_eq!(run(&["db", "status"]), "database schema: at_head (2)\n");
+    assert_eq!(
+        run(&["db", "upgrade"]),
+        format!("database schema upgraded to {HEAD}\n")
+    );
+    assert_eq!(
+        run(&["db", "upgrade"]),
+        format!("database schema is already at {HEAD}\n")
+    );
+    assert_eq!(
+        run(&["db", "status"]),
+        format!("database schema: at_head ({HEAD})\n")
+    );
     assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
 }
 
@@ -376,10 +388,12 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
 
     // A later version of the schema: its known tables can be read, and nothing is written.
     run(&["db", "upgrade"]);
-    sql("UPDATE _sqlx_migrations SET version = 999 WHERE version = 2");
+    sql(&format!(
+        "UPDATE _sqlx_migrations SET version = 999 WHERE version = {HEAD}"
+    ));
     assert_eq!(
         run(&["db", "status"]),
-        "database schema: ahead (supported head 2)\n"
+        format!("database schema: ahead (supported head {HEAD})\n")
     );
     assert!(run(&["facts"]).contains("pushes                            0        0\n"));
     assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
@@ -393,7 +407,7 @@ fn facts_of_another_schema_version_are_read_as_far_as_possible(backend: Backend)
     drop_table("repository_renames");
     assert_eq!(
         run(&["db", "status"]),
-        "database schema: behind (supported head 2)\n"
+        format!("database schema: behind (supported head {HEAD})\n")
     );
     let facts = run(&["facts"]);
     assert!(

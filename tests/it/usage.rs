@@ -11,6 +11,7 @@ on_both_backends! {
     a_receipt_is_counted_shown_exported_and_hidden,
     a_receipt_of_a_call_from_a_gateway_stands_with_the_call,
     without_receipts_no_answer_names_them,
+    a_list_of_sessions_says_what_they_cost,
 }
 
 fn start(backend: Backend) -> Option<Server> {
@@ -191,5 +192,54 @@ fn without_receipts_no_answer_names_them(backend: Backend) {
         let answer = server.read_json(path);
         let text = shown(&answer);
         assert!(!text.contains("usage"), "{path}: {text}");
+    }
+}
+
+fn a_list_of_sessions_says_what_they_cost(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let call = |session: &str, id: &str, cost: Option<f64>| {
+        let mut call = Call::new(session, id).envelope();
+        call["payload"]["response_cost"] = json!(cost);
+        let reply = server.deliver("/ingest/gateway", call.to_string());
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    };
+    call("s-4", "one", Some(0.5));
+    call("s-4", "two", None);
+    log(
+        &server,
+        &[request("s-4", 1, "req_1"), request("s-5", 2, "req_2")],
+    );
+    let plain = server.read_json("/v1/sessions");
+    assert!(!shown(&plain).contains("spend"), "{}", shown(&plain));
+    let list = server.read_json("/v1/sessions?spend=true");
+    let spend = |place: usize| dig(&list, &format!("sessions.{place}.spend")).cloned();
+    let figure = |calls: u64, receipts: u64, items: u64, cost: i64, unpriced: u64| {
+        json!({
+            "calls": calls,
+            "receipts_only": receipts,
+            "captured": { "items": items, "cost_usd_micros": cost },
+            "derived": { "items": 0, "cost_usd_micros": 0 },
+            "unpriced_items": unpriced,
+            "cost_usd_micros": cost,
+            "items_without_counts": "$any",
+        })
+    };
+    check(&figure(0, 1, 1, 35_736, 0), &spend(0).expect("a figure"));
+    check(&figure(2, 1, 2, 535_736, 1), &spend(1).expect("a figure"));
+    let printed = server.shell().args(["sessions", "--spend"]).output();
+    let printed = String::from_utf8(printed.expect("it runs").stdout).expect("text");
+    assert!(
+        printed.contains("not priced") && printed.contains("$0.535736"),
+        "{printed}"
+    );
+    let hide = ["quarantine-inference-calls", "--reason", "x", "--json"];
+    for (source, changed) in [("gateway", 2), ("span", 0)] {
+        let mut shell = server.shell();
+        let counted = shell.args(hide).args(["--capture-source", source]).output();
+        let counted = String::from_utf8(counted.expect("it runs").stdout).expect("text");
+        assert!(
+            counted.contains(&format!("\"changed\": {changed}")),
+            "{counted}"
+        );
     }
 }
