@@ -238,7 +238,7 @@ fn a_list_of_sessions_says_what_they_cost(backend: Backend) {
         let counted = shell.args(hide).args(["--capture-source", source]).output();
         let counted = String::from_utf8(counted.expect("it runs").stdout).expect("text");
         assert!(
-            counted.contains(&format!("\"changed\": {changed}")),
+            counted.contains(&format!("\"changed\":{changed},")),
             "{counted}"
         );
     }

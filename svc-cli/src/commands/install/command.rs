@@ -14,6 +14,10 @@ pub(crate) struct Install {
     #[arg(value_parser = source_parser())]
     source: InstallSource,
 
+    /// For claude-code: also send what was asked and answered, which makes model calls of it.
+    #[arg(long)]
+    calls: bool,
+
     /// Print the git hooks instead of installing them. Every other source is only printed anyway.
     #[arg(long)]
     print: bool,
@@ -50,7 +54,8 @@ fn source_parser() -> impl clap::builder::TypedValueParser<Value = InstallSource
     let snippets = snippet::ALL
         .iter()
         .chain(snippet::AGENTS)
-        .map(|snippet| snippet.source);
+        .map(|snippet| snippet.source)
+        .filter(|source| !source.contains(' '));
     PossibleValuesParser::new(snippets.chain([GIT_HOOKS])).try_map(|source| match &*source {
         GIT_HOOKS => Ok(InstallSource::GitHooks),
         source => snippet::of(source)
@@ -62,6 +67,11 @@ fn source_parser() -> impl clap::builder::TypedValueParser<Value = InstallSource
 impl Install {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let snippet = match self.source {
+            InstallSource::Snippet(snippet) if self.calls => snippet::with_calls(snippet.source)
+                .ok_or_else(|| {
+                    let source = snippet.source;
+                    CommandError::misuse("--calls", format!("is for claude-code, not {source}"))
+                })?,
             InstallSource::Snippet(snippet) => snippet,
             InstallSource::GitHooks if self.print => return git_hooks::print(output),
             InstallSource::GitHooks => return git_hooks::install(output),

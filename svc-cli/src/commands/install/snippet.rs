@@ -38,6 +38,11 @@ snippets! {
         "Claude Code 2.1 or newer; older versions send no decisions",
         "without OTEL_LOG_TOOL_DETAILS, decisions do not name their files",
     ];
+    "claude-code --calls", "claude-code-calls.json", "json", "~/.claude/settings.json, or managed-settings.json for a fleet", [
+        "OTEL_LOG_RAW_API_BODIES sends every request and response of the model: prompts, files that were read, outputs of tools. The service redacts credentials; whether content leaves the machine is your decision",
+        "replace YOUR_INGEST_TOKEN with an ingest token; values in env are taken literally. To keep the token out of the file, remove OTEL_EXPORTER_OTLP_HEADERS and export it in the shell that starts claude",
+        "Claude Code 2.1.214 or newer; older versions cut every body to 60 KiB, and svc capture counts them as body_truncated",
+    ];
     "codex", "codex.toml", "toml", "~/.codex/config.toml", [
         "replace YOUR_INGEST_TOKEN with an ingest token; headers are taken literally. To keep it out of the file, remove the headers and export OTEL_EXPORTER_OTLP_HEADERS=\"Authorization=Bearer TOKEN\" in the shell that starts codex",
         "export OTEL_BLRP_SCHEDULE_DELAY=30000 there too: otherwise a decision and its result are often in two exports, and the decision loses its files",
@@ -50,6 +55,15 @@ snippets! {
     ];
     "cursor", "cursor.json", "json", "~/.cursor/hooks.json", [
         "svc must be on the PATH of Cursor, and logged in: svc login URL --capture",
+    ];
+    "gemini-cli", "gemini-cli.json", "json", "~/.gemini/settings.json", [
+        "export OTEL_EXPORTER_OTLP_HEADERS=\"Authorization=Bearer TOKEN\" with an ingest token in the shell that starts gemini: its settings have no place for it",
+        "logPrompts sends every request and response of the model. With false, only its usage arrives: tokens and durations",
+    ];
+    "otel", "otel.sh", "sh", "the environment that starts your program", [
+        "SVC_TOKEN must hold an ingest token; the shell expands it when it runs these lines",
+        "the last line asks instrumentations of OpenTelemetry to record what was said; without it, only the usage of models arrives",
+        "your program must set session.id or gen_ai.conversation.id on its spans or its resource: calls without a Session are skipped (missing_session)",
     ];
     "litellm", "litellm.yaml", "yaml", "the proxy's config.yaml", [
         "LiteLLM 1.108 or newer; older versions lose calls",
@@ -151,6 +165,14 @@ impl Snippet {
         let notes = self.notes.iter();
         notes.map(|note| note.replace(EXAMPLE_URL, url)).collect()
     }
+}
+
+/// What an option adds to a source stands after its name.
+const CALLS: &str = " --calls";
+
+/// Returns the snippet of a source that also sends what was said, if it has one of its own.
+pub(super) fn with_calls(source: &str) -> Option<Snippet> {
+    of(&[source, CALLS].concat())
 }
 
 /// Returns the snippet of a source.

@@ -1,0 +1,5 @@
+export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+export OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://svc.example/v1/traces
+export OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=https://svc.example/v1/logs
+export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $SVC_TOKEN"
+export OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
