@@ -24,7 +24,11 @@ impl Capture {
             Ok(client.call_raw::<endpoint::Capture>(&NoParameters).await?)
         })?;
         let now = Clock::system().now();
-        output.reply(&reply, |counts| render(counts, now))
+        output.reply(&reply, |counts| render(counts, now))?;
+        for hint in SHELL.capture_hints(&reply.value) {
+            output.note(&format!("{}: {}", hint.found, hint.mend));
+        }
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ mod surface;
 mod text;
 mod timeline;
 
-pub use self::capture::{declined, duplicates, stored};
+pub use self::capture::{CaptureHint, declined, duplicates, stored};
 pub use self::commit::reason;
 pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
 pub use self::lifecycle::{

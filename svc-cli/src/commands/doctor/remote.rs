@@ -5,12 +5,14 @@ use std::time::SystemTime;
 use svc_client::{Client, ErrorKind, RetryPolicy, environment};
 use svc_engine::clock::Clock;
 use svc_model::capture::{CaptureCounts, CaptureSource};
+use svc_model::facts::FactTable;
 use svc_model::identity::Authority;
 use svc_model::ingest::LogsRequest;
 use svc_model::json::{Json, Object};
 use svc_model::open::Open;
 use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
+use svc_view::SHELL;
 
 use super::DoctorCheck;
 use crate::commands::service;
@@ -256,11 +258,20 @@ fn captured(counts: &CaptureCounts) -> Vec<DoctorCheck> {
         CaptureSource::ForgeRepository,
         CaptureSource::ForgeOther,
     ];
-    vec![
+    let calls = counts.sources.iter().filter(|(_, of)| {
+        let calls = of.facts.get(&Open::Known(FactTable::InferenceCalls));
+        calls.is_some_and(|calls| calls.stored > 0)
+    });
+    let calls: Vec<CaptureSource> = calls
+        .filter_map(|(source, _)| source.known().copied())
+        .collect();
+    let hints = SHELL.capture_hints(counts).into_iter();
+    let hints = hints.map(|hint| DoctorCheck::warning("telemetry", hint.found, hint.mend));
+    let mut checks = vec![
         arrived(
             "model calls",
-            &[CaptureSource::Gateway],
-            "svc install litellm --print",
+            &calls,
+            "svc install claude-code --calls, or svc install litellm",
         ),
         arrived(
             "agents' events",
@@ -273,7 +284,9 @@ fn captured(counts: &CaptureCounts) -> Vec<DoctorCheck> {
             "svc install github-actions --print",
         ),
         webhooks(counts, last(&forge), now),
-    ]
+    ];
+    checks.extend(hints);
+    checks
 }
 
 /// Checks webhooks. A wrong secret shows as refused deliveries.
