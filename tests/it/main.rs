@@ -54,6 +54,7 @@ mod logs;
 mod mcp;
 mod memory;
 mod mirror;
+mod open_telemetry;
 mod outage;
 mod outbox;
 mod own_events;

@@ -1,12 +1,11 @@
 //! Clients that others wrote, on both transports. They are installed from their registries into a
 //! folder that is kept. Where that is impossible, the test says so and ends.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::foreign::{cases, left_out};
+use harness::foreign::{self, cases, install, left_out};
 use harness::process;
 use harness::programs;
 use harness::server::{Backend, RETRIEVAL_TOKEN, Server};
@@ -18,8 +17,6 @@ use super::{ask, deliver};
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
 const NODE_CLIENT: &str = "@modelcontextprotocol/sdk@1.32.2";
 
-/// How long the installation of a client may take.
-const INSTALL_MAX: Duration = Duration::from_mins(3);
 /// How long a client may take.
 const CLIENT_MAX: Duration = Duration::from_mins(1);
 
@@ -28,42 +25,7 @@ pub(super) const SESSION: &str = "plain-session";
 
 /// Returns the folder of a client.
 fn folder(client: &str) -> PathBuf {
-    let name: String = client
-        .chars()
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() {
-                letter
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Runs the steps that install a client. Returns why it cannot be installed, if so.
-fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
-    let done = folder.join("installed");
-    if done.exists() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    for step in steps {
-        let [program, arguments @ ..] = step else {
-            continue;
-        };
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder);
-        let output = process::run(&mut command, b"", INSTALL_MAX)?;
-        if !output.status.success() {
-            let stderr = output.stderr_text();
-            return Err(format!(
-                "{client}: {}",
-                stderr.lines().last().unwrap_or_default()
-            ));
-        }
-    }
-    fs::write(done, "").map_err(|error| error.to_string())
+    foreign::folder(Path::new(env!("CARGO_TARGET_TMPDIR")), client)
 }
 
 /// Installs npm packages, the first of which names the folder, and returns the folder.

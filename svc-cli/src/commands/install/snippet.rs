@@ -62,7 +62,7 @@ snippets! {
     ];
     "otel", "otel.sh", "sh", "the environment that starts your program", [
         "SVC_TOKEN must hold an ingest token; the shell expands it when it runs these lines",
-        "the last line asks instrumentations of OpenTelemetry to record what was said; without it, only the usage of models arrives",
+        "the last two lines ask OpenTelemetry's instrumentations to record what was said; without them, only the usage of models arrives. Other instrumentations have settings of their own",
         "your program must set session.id or gen_ai.conversation.id on its spans or its resource: calls without a Session are skipped (missing_session)",
     ];
     "litellm", "litellm.yaml", "yaml", "the proxy's config.yaml", [
