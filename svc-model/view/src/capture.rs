@@ -23,7 +23,7 @@ pub fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, 
 }
 
 impl Surface {
-    /// Says what became of log records, if any arrived.
+    /// Says what became of log records or spans, if any arrived.
     pub fn log_records(self, records: LogRecordCounts) -> Option<String> {
         if records.received == 0 && records.malformed_containers == 0 {
             return None;
