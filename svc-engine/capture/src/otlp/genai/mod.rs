@@ -5,6 +5,8 @@ pub(super) mod events;
 pub(super) mod indexed;
 pub(super) mod logged;
 mod message;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub(super) use message::{Dialect, Reader};

@@ -7,6 +7,8 @@
 mod conventions;
 mod openinference;
 mod span;
+#[cfg(test)]
+mod tests;
 mod vercel;
 
 use std::collections::BTreeMap;
