@@ -322,7 +322,7 @@ impl Translator<'_, '_> {
     /// Adds what an operation became.
     fn operation(&mut self, event: LogEvent, place: usize, found: Found) {
         match found {
-            Found::Receipt(reported) => self.usage(event, reported),
+            Found::Receipt(reported) => self.usage(event, *reported),
             Found::Call(call, is_consistent) => {
                 if !is_consistent {
                     let report = &mut self.captured.report;

@@ -125,7 +125,7 @@ pub(super) struct Observation {
 pub(super) enum Found {
     /// A call, and whether its numbers agree.
     Call(Box<ModelCall>, bool),
-    Receipt(Reported),
+    Receipt(Box<Reported>),
 }
 
 /// Makes the fact of a call.
@@ -143,7 +143,8 @@ pub(super) fn found(
     }
     let (tokens, is_consistent) = report.tokens;
     if !tokens.is_empty() || !is_consistent {
-        return used(report, observation, receipt).map(Found::Receipt);
+        return used(report, observation, receipt)
+            .map(|reported| Found::Receipt(Box::new(reported)));
     }
     Err(if dialogue.input.is_empty() {
         LogSkip::EmptyUsage

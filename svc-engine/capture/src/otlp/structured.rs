@@ -37,7 +37,8 @@ fn unwrapped(value: &Json) -> Json {
             let name = pair.get("key")?.as_text()?.clone();
             Some((name, pair.get("value").map_or(Json::Null, any_value)))
         };
-        return Object::from_iter(pairs.filter_map(pair)).into();
+        let members: Object = pairs.filter_map(pair).collect();
+        return members.into();
     }
     wrapper.get("bytesValue").unwrap_or(value).clone()
 }

@@ -142,9 +142,10 @@ impl<'r> Numbered<'r> {
             ];
             Json::Object(present(members))
         };
-        let content = match self.blocks.is_empty() {
-            true => json(self.content),
-            false => Some(self.blocks.into_values().map(block).collect()),
+        let content = if self.blocks.is_empty() {
+            json(self.content)
+        } else {
+            Some(self.blocks.into_values().map(block).collect())
         };
         let calls = !self.calls.is_empty();
         let calls = calls.then(|| self.calls.into_values().map(call).collect());

@@ -48,7 +48,7 @@ const SENDERS: [Sender; 7] = [
     },
     Sender {
         recognises: openinference::recognises,
-        read: openinference::read,
+        read: |view| Ok(openinference::read(view)),
     },
     Sender {
         recognises: conventions::is_of_strands,

@@ -1,6 +1,5 @@
 //! OpenInference, as of Arize Phoenix.
 
-use svc_model::ingest::LogSkip;
 use svc_model::json::Json;
 use svc_model::usage::UsageSource;
 
@@ -15,7 +14,7 @@ pub(super) fn recognises(view: &SpanView<'_>) -> bool {
     view.operation().str("openinference.span.kind") == Some("LLM")
 }
 
-pub(super) fn read<'r>(view: &SpanView<'r>) -> Result<CallReport<'r>, LogSkip> {
+pub(super) fn read<'r>(view: &SpanView<'r>) -> CallReport<'r> {
     let operation = view.operation();
     let amount = |name| operation.amount(&[name]);
     let tokens = ReportedTokens {
@@ -26,7 +25,7 @@ pub(super) fn read<'r>(view: &SpanView<'r>) -> Result<CallReport<'r>, LogSkip> {
         reasoning: amount("llm.token_count.completion_details.reasoning"),
         ..ReportedTokens::default()
     };
-    Ok(CallReport {
+    CallReport {
         source: UsageSource::Other,
         session: operation.either(&["session.id"]),
         ids: CallIds::default(),
@@ -35,7 +34,7 @@ pub(super) fn read<'r>(view: &SpanView<'r>) -> Result<CallReport<'r>, LogSkip> {
         tokens: tokens.including_cache(),
         tier: None,
         dialogue: dialogue(&operation),
-    })
+    }
 }
 
 /// Returns the messages: in numbered attributes, or else written out.
