@@ -132,7 +132,7 @@ pub struct CaptureTotals {
     pub log_records: LogRecordCounts,
     /// What became of spans; `None` before the first trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub span_records: Option<LogRecordCounts>,
+    pub span_records: Option<Box<LogRecordCounts>>,
 }
 
 impl LogRecordCounts {
@@ -182,8 +182,8 @@ impl CaptureTotals {
             self.sources.entry(source.clone()).or_default().add(counts);
         }
         self.log_records.add(other.log_records);
-        if let Some(more) = other.span_records {
-            self.span_records.get_or_insert_default().add(more);
+        if let Some(more) = &other.span_records {
+            self.span_records.get_or_insert_default().add(**more);
         }
     }
 }
@@ -232,7 +232,7 @@ impl CaptureCounts {
             since: totals.since,
             sources,
             log_records: totals.log_records,
-            span_records: totals.span_records,
+            span_records: totals.span_records.map(|counts| *counts),
             server_since,
             answers,
             keeps_mirrors: None,
