@@ -1,8 +1,9 @@
-use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs};
+use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs, Traces};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayCall, GatewayIngestRequest, GatewayProvider,
-    IngestReceipt, IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
+    IngestReceipt, IngestResult, LogsReceipt, LogsRequest, TracesReceipt, TracesRequest,
+    VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
 use svc_model::open::Open;
@@ -89,6 +90,16 @@ impl Client {
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn ingest_logs(&self, request: &LogsRequest) -> Result<LogsReceipt, Error> {
         self.call::<Logs>(request).await
+    }
+
+    /// Delivers spans of programs that call models. The receipt confirms that they were received,
+    /// but does not say what became of each.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_traces(&self, request: &TracesRequest) -> Result<TracesReceipt, Error> {
+        self.call::<Traces>(request).await
     }
 
     /// Delivers own events. They are stored together or not at all, and may have about 25 MB in

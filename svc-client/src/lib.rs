@@ -13,6 +13,7 @@
 //! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
 //! | forward an agent's OTLP logs | [`Client::ingest_logs`] |
+//! | forward a program's OTLP traces | [`Client::ingest_traces`] |
 //! | keep model calls, CI outcomes and log records on disk until the service has acknowledged them | [`Outbox`] |
 //! | find and read evidence of earlier Sessions | [`Client::context`] |
 //! | read any Session as an operator | [`Client::evidence`], [`Client::session_dossier`] |

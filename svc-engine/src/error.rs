@@ -18,8 +18,8 @@ pub enum Error {
     /// An identity in the payload cannot be stored.
     #[error("an identity in the payload cannot be stored")]
     InvalidPayload,
-    /// The bytes of a log export are not its message.
-    #[error("the log export is not valid protobuf")]
+    /// The bytes of an export of logs or traces are not its message.
+    #[error("the export is not valid protobuf")]
     MalformedProtobuf,
     /// The values of a delivery need more memory than one request may use.
     #[error("the delivery holds more values than one request may")]

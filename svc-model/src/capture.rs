@@ -20,6 +20,8 @@ closed_set! {
         Gateway = "gateway",
         /// An agent or a hook, with OTLP log records.
         Logs = "logs",
+        /// A program, with OTLP spans.
+        Traces = "traces",
         /// A CI system, with outcomes of runs.
         Ci = "ci",
         /// The forge, with pushes.
@@ -60,7 +62,7 @@ pub struct SourceCounts {
     /// is kept.
     pub conflicts: u64,
     /// What was skipped although the answer was a success, by reason: payloads of a gateway,
-    /// deliveries of a forge, log records.
+    /// deliveries of a forge, log records, spans.
     pub skipped: BTreeMap<String, u64>,
     /// Payloads of a batch that can never be stored as they were sent, by reason.
     pub rejected: BTreeMap<String, u64>,
@@ -70,7 +72,7 @@ pub struct SourceCounts {
     pub last_stored_at: Option<Instant>,
 }
 
-/// What became of log records. `received` is the sum of `translated`, `untranslated` and
+/// What became of log records, or of spans. `received` is the sum of `translated`, `untranslated` and
 /// `malformed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -128,6 +130,20 @@ pub struct CaptureTotals {
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
+    /// What became of spans; `None` before the first trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_records: Option<Box<LogRecordCounts>>,
+}
+
+impl LogRecordCounts {
+    /// Adds other counts.
+    fn add(&mut self, other: Self) {
+        self.received += other.received;
+        self.translated += other.translated;
+        self.untranslated += other.untranslated;
+        self.malformed += other.malformed;
+        self.malformed_containers += other.malformed_containers;
+    }
 }
 
 impl CaptureTotals {
@@ -142,6 +158,7 @@ impl CaptureTotals {
             since: Some(at),
             sources: [(source.into(), delivery)].into(),
             log_records: LogRecordCounts::default(),
+            span_records: None,
         }
     }
 
@@ -164,12 +181,10 @@ impl CaptureTotals {
         for (source, counts) in &other.sources {
             self.sources.entry(source.clone()).or_default().add(counts);
         }
-        let (records, more) = (&mut self.log_records, &other.log_records);
-        records.received += more.received;
-        records.translated += more.translated;
-        records.untranslated += more.untranslated;
-        records.malformed += more.malformed;
-        records.malformed_containers += more.malformed_containers;
+        self.log_records.add(other.log_records);
+        if let Some(more) = &other.span_records {
+            self.span_records.get_or_insert_default().add(**more);
+        }
     }
 }
 
@@ -182,11 +197,14 @@ impl CaptureTotals {
 pub struct CaptureCounts {
     /// When the first delivery was counted; null before that.
     pub since: Option<Instant>,
-    /// What arrived, by source. Every source is present.
+    /// What arrived, by source. Every source is present, except `traces` before the first trace.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
+    /// What became of spans; absent before the first trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_records: Option<LogRecordCounts>,
     /// When the answering server started. Its `answers` are counted from then on.
     pub server_since: Instant,
     /// How many requests the answering server answered since it started, by the path of the route
@@ -206,13 +224,15 @@ impl CaptureCounts {
         answers: BTreeMap<String, BTreeMap<u16, u64>>,
     ) -> Self {
         let mut sources = totals.sources;
-        for source in CaptureSource::ALL {
+        let always = CaptureSource::ALL.iter();
+        for source in always.filter(|source| **source != CaptureSource::Traces) {
             sources.entry(Open::Known(*source)).or_default();
         }
         Self {
             since: totals.since,
             sources,
             log_records: totals.log_records,
+            span_records: totals.span_records.map(|counts| *counts),
             server_since,
             answers,
             keeps_mirrors: None,

@@ -50,6 +50,8 @@ pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 
 /// Log records of one log request. More is 413.
 pub const LOG_RECORDS_MAX: usize = 100_000;
+/// Spans of one trace request. More is 413.
+pub const SPANS_MAX: usize = 100_000;
 /// Files that the patches of one log request may name beyond one per decision; each becomes a fact.
 pub const LOG_PATCH_FILES_MAX: usize = 10_000;
 /// Canonical bytes of log records that one log request may copy into more than one fact. Beyond

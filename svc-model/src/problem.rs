@@ -300,7 +300,8 @@ pub enum Problem {
     HeadTooLarge,
     /// The body is over its cap.
     BodyTooLarge,
-    /// The body contains too many values for one request: log records, parts, or bytes in memory.
+    /// The body contains too many values for one request: log records, spans, parts, or bytes in
+    /// memory.
     TooManyValues,
     /// The body is incomplete. None of it was used.
     BodyIncomplete,
@@ -323,7 +324,7 @@ pub enum Problem {
     FormBody,
     /// The body is JSON, but not an object.
     BodyNotObject,
-    /// The body of an export of logs is JSON, but not an object.
+    /// The body of an export of logs or traces is JSON, but not an object.
     LogsNotObject,
     /// The body is not the route's protobuf message.
     MalformedProtobuf,

@@ -125,7 +125,7 @@ pub enum Refusal {
     OverBudget,
     /// The body is JSON, but not an object.
     NotAnObject,
-    /// The body of an export of logs is JSON, but not an object.
+    /// The body of an export of logs or traces is JSON, but not an object.
     LogsNotAnObject,
     /// Fields are invalid.
     Invalid(Violations),

@@ -13,7 +13,7 @@ use axum::routing::get;
 use svc_engine::engine::SlotUse;
 use svc_engine::read::MemoryUse;
 use svc_engine::store::Obstacle;
-use svc_model::capture::CaptureCounts;
+use svc_model::capture::{CaptureCounts, LogRecordCounts};
 use svc_model::problem::Problem;
 use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
@@ -60,6 +60,17 @@ impl Exposition {
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
         writeln!(self.0, "{line}").expect("writing to a string cannot fail");
+    }
+}
+
+/// Adds what became of records.
+fn by_result(mut metric: Metric<'_>, records: LogRecordCounts) {
+    for (outcome, count) in [
+        ("translated", records.translated),
+        ("untranslated", records.untranslated),
+        ("malformed", records.malformed),
+    ] {
+        metric.sample(&[("outcome", outcome)], count);
     }
 }
 
@@ -161,18 +172,15 @@ fn exposition(
             rejected.sample(&[("source", source.as_str()), ("reason", reason)], count);
         }
     }
-    let records = counts.log_records;
-    let mut log_records = text.metric(
+    let log_records = text.metric(
         "svc_log_records_total",
         "counter",
         "Log records, by result.",
     );
-    for (outcome, count) in [
-        ("translated", records.translated),
-        ("untranslated", records.untranslated),
-        ("malformed", records.malformed),
-    ] {
-        log_records.sample(&[("outcome", outcome)], count);
+    by_result(log_records, counts.log_records);
+    if let Some(spans) = counts.span_records {
+        let metric = text.metric("svc_spans_total", "counter", "Spans, by result.");
+        by_result(metric, spans);
     }
     let mut last = text.metric(
         "svc_last_delivery_time_seconds",

@@ -156,6 +156,54 @@ pub fn logs(records: &[Value]) -> Value {
     })
 }
 
+/// Returns an export of spans, as sent to `POST /v1/traces`.
+pub fn traces(spans: &[Value]) -> Value {
+    json!({
+        "resourceSpans": [{
+            "resource": { "attributes": [{ "key": "user.id", "value": { "stringValue": "dev-1" } }] },
+            "scopeSpans": [{ "scope": { "name": "tests" }, "spans": spans }],
+        }],
+    })
+}
+
+/// Returns a span that ended at [`LOGGED_AT`] after 1.5 seconds, with attributes that have no
+/// structure.
+pub fn span(id: &str, name: &str, attributes: &Value) -> Value {
+    let mut record = log_record("", attributes);
+    json!({
+        "traceId": "00112233445566778899aabbccddeeff",
+        "spanId": id,
+        "name": name,
+        "startTimeUnixNano": (LOGGED_AT - 1_500_000_000).to_string(),
+        "endTimeUnixNano": LOGGED_AT.to_string(),
+        "attributes": record["attributes"].take(),
+    })
+}
+
+/// Returns the span of one call of a model, by OpenTelemetry's conventions.
+pub fn traced_call(session: &str, response: &str) -> Value {
+    span(
+        "0011223344556677",
+        "chat gpt-x",
+        &traced_attributes(session, response),
+    )
+}
+
+/// Returns the attributes of one call of a model, by OpenTelemetry's conventions, with its messages
+/// as JSON text.
+pub fn traced_attributes(session: &str, response: &str) -> Value {
+    json!({
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": session,
+        "gen_ai.response.id": response,
+        "gen_ai.usage.input_tokens": 1500,
+        "gen_ai.usage.cache_read.input_tokens": 1024,
+        "gen_ai.usage.output_tokens": 64,
+        "gen_ai.input.messages": r#"[{"role":"user","parts":[{"type":"text","content":"hi"}]}]"#,
+        "gen_ai.output.messages": r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"t1","name":"ls","arguments":"{\"p\":\".\"}"}],"finish_reason":"tool_call"}]"#,
+    })
+}
+
 /// Returns what Claude Code logs for an edit that a person allowed: the decision and the tool's
 /// result.
 pub fn allowed_edit(session: &str, call: &str) -> [Value; 2] {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use harness::case::Credential;
-use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push};
+use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push, traced_call, traces};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
@@ -86,6 +86,7 @@ const TABLE: &[Row] = &[
     ingest("POST /ingest/gateway/{provider}"),
     ingest("POST /ingest/ci"),
     ingest("POST /v1/logs"),
+    ingest("POST /v1/traces"),
     signature("POST /ingest/forge"),
     signature("POST /ingest/forge/push"),
     signature("POST /ingest/forge/repository"),
@@ -171,6 +172,7 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
         "POST /ingest/ci" => ci_outcome("run-1"),
         "POST /v1/logs" => logs(&allowed_edit(SESSION, "edit-1")),
+        "POST /v1/traces" => traces(&[traced_call(SESSION, "chatcmpl-7")]),
         MCP => {
             let message = json!({
                 "jsonrpc": "2.0",

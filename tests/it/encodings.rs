@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use harness::delivery::{Call, allowed_edit, ci_outcome, logs};
+use harness::delivery::{Call, allowed_edit, ci_outcome, logs, traced_call, traces};
 use harness::http::{Reply, Request};
 use harness::player::{SIGNATURE_HEADER, signature};
 use harness::server::{Backend, Configuration, FORGE_SECRET, INGEST_TOKEN, Server};
@@ -43,6 +43,12 @@ fn every_ingest_route_takes_gzip_and_no_other_encoding() {
         (
             "/v1/logs",
             logs(&allowed_edit("s", "tu1")).to_string().into_bytes(),
+        ),
+        (
+            "/v1/traces",
+            traces(&[traced_call("s", "chatcmpl-7")])
+                .to_string()
+                .into_bytes(),
         ),
     ];
     for (path, body) in routes {

@@ -68,5 +68,6 @@ mod sessions;
 mod standby;
 mod startup;
 mod store_commands;
+mod traces;
 mod transcript;
 mod usage;

@@ -42,6 +42,10 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
     ];
     let records = SHELL.log_records(counts.log_records);
     blocks.extend(records.map(|records| format!("log records: {records}\n")));
+    let spans = counts
+        .span_records
+        .and_then(|spans| SHELL.log_records(spans));
+    blocks.extend(spans.map(|spans| format!("spans: {spans}\n")));
     blocks.extend(reasons(counts));
     blocks.extend(refused(counts));
     blocks.join("\n")

@@ -1,7 +1,7 @@
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 
-use svc_model::endpoint::{Endpoint, IngestCi, IngestGateway, Logs};
+use svc_model::endpoint::{Endpoint, IngestCi, IngestGateway, Logs, Traces};
 use svc_model::json::{self, Json};
 use svc_model::problem::Problem;
 
@@ -150,7 +150,7 @@ impl Answer {
 /// Returns the receipt of the ingest route that a request is for.
 fn receipt(request: &Received) -> String {
     match &*request.target {
-        Logs::PATH => "{}".to_owned(),
+        Logs::PATH | Traces::PATH => "{}".to_owned(),
         IngestGateway::PATH | IngestCi::PATH => {
             r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#.to_owned()
         }

@@ -1,4 +1,5 @@
-//! OTLP exports in protobuf, encoded by hand, to test the reader against.
+//! OTLP exports in protobuf, of log records and of spans, encoded by hand, to test the reader
+//! against.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -51,6 +52,54 @@ fn log_record(message: &mut Message, value: &Json) {
     message.hexadecimal(9, members, "traceId");
     message.hexadecimal(10, members, "spanId");
     message.text(12, members, "eventName");
+}
+
+/// Encodes an export of spans that is given as OTLP/JSON.
+///
+/// # Panics
+///
+/// If a member does not have the type that the protocol requires.
+pub fn traces_protobuf(export: &Json) -> Vec<u8> {
+    let mut message = Message::default();
+    message.each(1, object(export), "resourceSpans", resource_spans);
+    message.0
+}
+
+fn resource_spans(message: &mut Message, value: &Json) {
+    let members = object(value);
+    message.one(1, members, "resource", |message, resource| {
+        message.each(1, object(resource), "attributes", key_value);
+    });
+    message.each(2, members, "scopeSpans", |message, value| {
+        let members = object(value);
+        message.one(1, members, "scope", |message, scope| {
+            message.text(1, object(scope), "name");
+            message.text(2, object(scope), "version");
+        });
+        message.each(2, members, "spans", span);
+    });
+}
+
+fn span(message: &mut Message, value: &Json) {
+    let members = object(value);
+    message.hexadecimal(1, members, "traceId");
+    message.hexadecimal(2, members, "spanId");
+    message.hexadecimal(4, members, "parentSpanId");
+    message.text(5, members, "name");
+    message.varint(6, members, "kind");
+    message.fixed_64(7, members, "startTimeUnixNano");
+    message.fixed_64(8, members, "endTimeUnixNano");
+    message.each(9, members, "attributes", key_value);
+    message.each(11, members, "events", |message, event| {
+        let members = object(event);
+        message.fixed_64(1, members, "timeUnixNano");
+        message.text(2, members, "name");
+        message.each(3, members, "attributes", key_value);
+    });
+    message.one(15, members, "status", |message, status| {
+        message.text(2, object(status), "message");
+        message.varint(3, object(status), "code");
+    });
 }
 
 fn key_value(message: &mut Message, value: &Json) {

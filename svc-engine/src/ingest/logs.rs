@@ -78,6 +78,9 @@ fn counted(at: Instant, report: &LogsReport) -> DeliveryCounts {
 
 /// Logs the result of an export, as counts.
 fn log(report: &LogsReport, outcomes: &[Outcome]) {
+    if !report.degradation.is_empty() {
+        tracing::debug!(degradation = ?report.degradation, "inference_messages_degraded");
+    }
     if !report.redactions.is_empty() {
         tracing::info!(redactions = %report.redactions, "fact_redacted");
     }

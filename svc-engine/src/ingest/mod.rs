@@ -13,6 +13,7 @@ mod gateway;
 mod logs;
 #[cfg(test)]
 mod suite;
+mod traces;
 
 use svc_engine_store::{Append, DeliveryCounts, Outcome};
 use svc_model::capture::CaptureSource;

@@ -367,6 +367,7 @@ endpoints! {
     }
     capture { Capture }
     logs { Logs }
+    traces { Traces }
     quarantine { Quarantine, Release, QuarantineLogPage }
     grants { Grants, GrantExplain, GrantAdd, GrantRemove, TokenRevoke, TokenRestore }
     facts { Facts, SessionFacts, SessionCalls, Compatibility }

@@ -29,30 +29,45 @@ pub enum LogsRequest {
 
 impl Request for LogsRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let content_type = incoming.headers.get("content-type").and_then(Json::as_str);
-        if content_type.is_some_and(is_protobuf) {
+        if speaks_protobuf(incoming) {
             return Ok(Self::Protobuf(incoming.body.to_vec()));
         }
-        // Exporters and their users know the body by the name of its protocol, so it has a text of
-        // its own.
-        let body = incoming.document().map_err(|refusal| match refusal {
-            Refusal::NotAnObject => Refusal::LogsNotAnObject,
-            other => other,
-        });
-        body.map(Self::Json)
+        document(incoming).map(Self::Json)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
         match self {
             Self::Json(object) => Outgoing::body(object),
-            Self::Protobuf(bytes) if bytes.len() > BODY_BYTES_MAX => Err(WriteError::Budget),
-            Self::Protobuf(bytes) => Ok(Outgoing {
-                body: Some(bytes.clone()),
-                ..Outgoing::default()
-            }
-            .with_header("content-type", PROTOBUF)),
+            Self::Protobuf(bytes) => in_protobuf(bytes),
         }
     }
+}
+
+/// Returns whether an export is in protobuf.
+pub(super) fn speaks_protobuf(incoming: &Incoming<'_>) -> bool {
+    let content_type = incoming.headers.get("content-type").and_then(Json::as_str);
+    content_type.is_some_and(is_protobuf)
+}
+
+/// Reads an export in JSON. Exporters and their users know the body by the name of its protocol, so
+/// its refusal has a text of its own.
+pub(super) fn document(incoming: &Incoming<'_>) -> Result<Object, Refusal> {
+    incoming.document().map_err(|refusal| match refusal {
+        Refusal::NotAnObject => Refusal::LogsNotAnObject,
+        other => other,
+    })
+}
+
+/// Writes an export in protobuf.
+pub(super) fn in_protobuf(message: &[u8]) -> Result<Outgoing, WriteError> {
+    if message.len() > BODY_BYTES_MAX {
+        return Err(WriteError::Budget);
+    }
+    let outgoing = Outgoing {
+        body: Some(message.to_vec()),
+        ..Outgoing::default()
+    };
+    Ok(outgoing.with_header("content-type", PROTOBUF))
 }
 
 /// An export of log records as OTLP/JSON.

@@ -9,6 +9,7 @@ mod logs;
 #[cfg(feature = "schema")]
 mod payload;
 mod receipt;
+mod traces;
 
 pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
@@ -24,3 +25,4 @@ pub use payload::GatewayPayload;
 pub use receipt::{
     CallMember, GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped,
 };
+pub use traces::{TracesReceipt, TracesRequest};

@@ -14,9 +14,9 @@ pub(super) struct Area {
 /// The groups, in the order of the document.
 pub(super) const AREAS: &[Area] = &[
     Area {
-        prefixes: &["/ingest/", "/v1/logs"],
+        prefixes: &["/ingest/", "/v1/logs", "/v1/traces"],
         name: "ingest",
-        description: "Sending evidence: model calls of a gateway, logs of agents, results of CI runs and the \
+        description: "Sending evidence: model calls of a gateway, logs and traces of agents, results of CI runs and the \
                       events of a forge.",
     },
     Area {

@@ -9,7 +9,7 @@ use super::example::Example;
 use super::refusal::DocumentedStatus;
 use super::route::Route;
 use crate::endpoint::{
-    Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place,
+    Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place, Traces,
 };
 use crate::ingest::PROTOBUF;
 use crate::problem::Problem;
@@ -135,10 +135,30 @@ fn request_body(route: &Route) -> Option<Value> {
             "schema": { "type": "string", "description": "One payload per line, each a JSON object." },
         });
     }
-    if route.endpoint.name == Logs::NAME {
-        content[PROTOBUF] = protobuf("ExportLogsServiceRequest");
+    if let Some(messages) = messages_of(route) {
+        content[PROTOBUF] = protobuf(messages.request);
     }
     Some(json!({ "required": true, "content": content }))
+}
+
+/// The protobuf messages of a route.
+struct ProtobufMessages {
+    request: &'static str,
+    reply: &'static str,
+}
+
+fn messages_of(route: &Route) -> Option<ProtobufMessages> {
+    match route.endpoint.name {
+        Logs::NAME => Some(ProtobufMessages {
+            request: "ExportLogsServiceRequest",
+            reply: "ExportLogsServiceResponse, to a protobuf request",
+        }),
+        Traces::NAME => Some(ProtobufMessages {
+            request: "ExportTraceServiceRequest",
+            reply: "ExportTraceServiceResponse, to a protobuf request",
+        }),
+        _ => None,
+    }
 }
 
 /// Describes a protobuf message of a foreign protocol by its name.
@@ -147,7 +167,7 @@ fn protobuf(message: &str) -> Value {
 }
 
 fn responses(catalogue: &Catalogue, route: &Route) -> Value {
-    let speaks_protobuf = route.endpoint.name == Logs::NAME;
+    let messages = messages_of(route);
     let mut responses = Map::new();
     let mut reply = json!({
         "description": "The reply.",
@@ -156,8 +176,8 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
     if let Some(example) = Example::of(route.endpoint.name) {
         reply["content"]["application/json"]["examples"] = example.reply();
     }
-    if speaks_protobuf {
-        reply["content"][PROTOBUF] = protobuf("ExportLogsServiceResponse, to a protobuf request");
+    if let Some(messages) = &messages {
+        reply["content"][PROTOBUF] = protobuf(messages.reply);
     }
     responses.insert("200".into(), reply);
     for status in route.endpoint.statuses {
@@ -173,7 +193,7 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
             "description": refusal.description,
             "content": { "application/json": content },
         });
-        if speaks_protobuf {
+        if messages.is_some() {
             response["content"][PROTOBUF] = protobuf("google.rpc.Status, to a protobuf request");
         }
         if let Some(challenge) = refusal.challenge() {

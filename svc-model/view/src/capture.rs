@@ -120,7 +120,7 @@ impl Surface {
         }
     }
 
-    /// Says what became of log records, if any arrived.
+    /// Says what became of log records or spans, if any arrived.
     pub fn log_records(self, records: LogRecordCounts) -> Option<String> {
         if records.received == 0 && records.malformed_containers == 0 {
             return None;

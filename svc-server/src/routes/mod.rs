@@ -5,8 +5,8 @@ mod docs;
 mod grants;
 mod identity;
 mod ingest;
-mod logs;
 mod mcp;
+mod otlp;
 mod quarantine;
 mod reads;
 
@@ -23,7 +23,7 @@ use svc_model::endpoint::{
     GrantRemove, Grants, HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest,
     IngestForgePush, IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
     ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
-    SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke,
+    SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -98,7 +98,17 @@ impl Handle for Logs {
     }
 
     fn handler() -> Handler {
-        logs::handler()
+        otlp::handler::<Self>()
+    }
+}
+
+impl Handle for Traces {
+    async fn handle(exchange: Exchange, request: Self::Request) -> Result<Self::Reply, Problem> {
+        ingest::deliver(exchange, request).await
+    }
+
+    fn handler() -> Handler {
+        otlp::handler::<Self>()
     }
 }
 

@@ -43,9 +43,9 @@ impl Route {
     }
 
     /// Returns whether the body is somebody else's document, which has no required or forbidden
-    /// members: a forge's event, or an export of logs.
+    /// members: a forge's event, or an export of logs or traces.
     pub(super) fn takes_any_object(&self) -> bool {
-        self.event().is_some() || self.endpoint.path == "/v1/logs"
+        self.event().is_some() || ["/v1/logs", "/v1/traces"].contains(&self.endpoint.path)
     }
 }
 

@@ -1,7 +1,8 @@
 //! A valid body for each route.
 
 use harness::delivery::{
-    Call, allowed_edit, ci_outcome, log_record, logs, pull_request, push, renaming, workflow_run,
+    Call, allowed_edit, ci_outcome, log_record, logs, pull_request, push, renaming, traced_call,
+    traces, workflow_run,
 };
 use serde_json::json;
 use svc_model::json::Json;
@@ -45,6 +46,7 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
             });
             logs(&[decision, result, log_record("svc.edit_observation", &own)])
         }
+        "/v1/traces" => traces(&[traced_call(SESSION, "chatcmpl-7")]),
         "/ingest/forge" => pull_request("opened", 14),
         "/ingest/forge/push" => push('a', 'b'),
         "/ingest/forge/repository" => renaming("Old", "Pager"),

@@ -51,7 +51,7 @@ snippets! {
     "copilot", "copilot.sh", "sh", "the environment that starts VS Code", [
         "the command line program copilot sends traces and metrics only: no decision of it arrives",
         "SVC_TOKEN must hold an ingest token; the shell expands it when it runs these lines",
-        "traces and metrics go to the same URL, which does not accept them: their exporter logs an error, with no other effect",
+        "metrics go to the same URL, which does not accept them: their exporter logs an error, with no other effect",
     ];
     "cursor", "cursor.json", "json", "~/.cursor/hooks.json", [
         "svc must be on the PATH of Cursor, and logged in: svc login URL --capture",

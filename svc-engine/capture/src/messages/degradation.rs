@@ -1,3 +1,5 @@
+use std::ops::AddAssign;
+
 use svc_model::evidence::LeftOut;
 
 /// Counts of what was left out of a call.
@@ -24,6 +26,16 @@ impl From<Degradation> for LeftOut {
             opaque_reasoning: degradation.opaque_reasoning,
             truncated: degradation.truncated,
         }
+    }
+}
+
+impl AddAssign for Degradation {
+    fn add_assign(&mut self, other: Self) {
+        self.malformed_arguments += other.malformed_arguments;
+        self.missing_id += other.missing_id;
+        self.unsupported_content += other.unsupported_content;
+        self.opaque_reasoning += other.opaque_reasoning;
+        self.truncated += other.truncated;
     }
 }
 

@@ -44,6 +44,25 @@ impl<'r> Attributes<'r> {
         }
     }
 
+    /// Returns one list of several; of a name in more than one of them, the last value counts.
+    pub(super) fn united<'a>(lists: impl Iterator<Item = &'a Self>) -> Self
+    where
+        'r: 'a,
+    {
+        Self {
+            members: lists
+                .flat_map(|list| list.members.iter().copied())
+                .collect(),
+            malformed: false,
+        }
+    }
+
+    /// Returns the names and the values, in order.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'r Text, AttributeValue<'r>)> {
+        let members = self.members.iter();
+        members.map(|(name, value)| (*name, AttributeValue::of(value)))
+    }
+
     /// Returns an error if what was sent is not a list.
     pub(super) fn well_formed(&self) -> Result<&Self, LogSkip> {
         if self.malformed {

@@ -1,9 +1,36 @@
-//! Splits an export into resources and records.
+//! Splits an export into resources and records: log records, or spans.
 
 use svc_model::json::{Json, Object, Text};
-use svc_model::limit::LOG_RECORDS_MAX;
+use svc_model::limit::{LOG_RECORDS_MAX, SPANS_MAX};
 
 use super::LogsError;
+
+/// What an export is about.
+#[derive(Debug)]
+pub(super) struct Signal {
+    /// The names of the lists from the outside in.
+    pub(super) resources: &'static str,
+    pub(super) scopes: &'static str,
+    pub(super) records: &'static str,
+    /// How many records an export may have.
+    pub(super) records_max: usize,
+}
+
+/// Log records.
+pub(super) const LOGS: Signal = Signal {
+    resources: "resourceLogs",
+    scopes: "scopeLogs",
+    records: "logRecords",
+    records_max: LOG_RECORDS_MAX,
+};
+
+/// Spans.
+pub(super) const TRACES: Signal = Signal {
+    resources: "resourceSpans",
+    scopes: "scopeSpans",
+    records: "spans",
+    records_max: SPANS_MAX,
+};
 
 /// The records of an export without their containers.
 #[derive(Debug)]
@@ -38,24 +65,24 @@ impl Export {
     /// # Errors
     ///
     /// If there are too many records.
-    pub(super) fn of(mut request: Object) -> Result<Self, LogsError> {
+    pub(super) fn of(mut request: Object, signal: &Signal) -> Result<Self, LogsError> {
         let mut export = Self {
             resources: Vec::new(),
             scopes: Vec::new(),
             records: Vec::new(),
             malformed_records: 0,
             malformed_containers: 0,
-            records_left: LOG_RECORDS_MAX,
+            records_left: signal.records_max,
         };
-        for mut resource_logs in export.objects(&mut request, "resourceLogs") {
+        for mut of_resource in export.objects(&mut request, signal.resources) {
             let mut scopes = Vec::new();
-            for mut scope_logs in export.objects(&mut resource_logs, "scopeLogs") {
-                let records = export.list(&mut scope_logs, "logRecords");
+            for mut of_scope in export.objects(&mut of_resource, signal.scopes) {
+                let records = export.list(&mut of_scope, signal.records);
                 if !records.is_empty() {
-                    scopes.push((scope_name(&mut scope_logs), records));
+                    scopes.push((scope_name(&mut of_scope), records));
                 }
             }
-            let resource = match resource_logs.get_mut("resource").map(std::mem::take) {
+            let resource = match of_resource.get_mut("resource").map(std::mem::take) {
                 None | Some(Json::Null) => Object::new(),
                 Some(Json::Object(resource)) => resource,
                 Some(_) => {
@@ -118,8 +145,8 @@ impl Export {
     }
 }
 
-fn scope_name(scope_logs: &mut Object) -> Option<Text> {
-    let scope = scope_logs.get_mut("scope")?.as_object_mut()?;
+fn scope_name(of_scope: &mut Object) -> Option<Text> {
+    let scope = of_scope.get_mut("scope")?.as_object_mut()?;
     scope.get_mut("name").map(std::mem::take)?.into_text()
 }
 
@@ -135,7 +162,8 @@ mod tests {
     use super::*;
 
     fn export(text: &str) -> Export {
-        Export::of(Json::parse(text.as_bytes()).unwrap().into_object().unwrap()).unwrap()
+        let object = Json::parse(text.as_bytes()).unwrap().into_object();
+        Export::of(object.unwrap(), &LOGS).unwrap()
     }
 
     #[test]
@@ -175,7 +203,7 @@ mod tests {
             );
             let text = format!(r#"{{"resourceLogs":[{scope},{scope}]}}"#);
             let object = Json::parse(text.as_bytes()).unwrap().into_object();
-            Export::of(object.unwrap()).map(|export| export.records.len())
+            Export::of(object.unwrap(), &LOGS).map(|export| export.records.len())
         };
         assert_eq!(export("{}", LOG_RECORDS_MAX), Ok(LOG_RECORDS_MAX));
         for record in ["{}", "0"] {

@@ -28,6 +28,15 @@ pub(super) struct KeptRecords {
 }
 
 impl KeptRecords {
+    /// Returns one record in its own form.
+    pub(super) const fn only(place: usize) -> Self {
+        Self {
+            form: RecordsForm::Record,
+            decision: place,
+            result: None,
+        }
+    }
+
     fn places(self) -> impl Iterator<Item = usize> {
         [Some(self.decision), self.result].into_iter().flatten()
     }

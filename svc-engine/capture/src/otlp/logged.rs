@@ -97,6 +97,12 @@ impl<'r> ExportedRecord<'r> {
         is_own && self.kinds().iter().all(Option::is_none)
     }
 
+    /// Returns whether a name of the record begins like this.
+    pub(super) fn is_named(&self, start: &str) -> bool {
+        let mut names = self.names().into_iter().flatten();
+        names.any(|name| name.as_bytes().starts_with(start.as_bytes()))
+    }
+
     fn names(&self) -> [Option<&'r Text>; 3] {
         let body = self.record.get("body");
         let body = body.and_then(|body| AttributeValue::of(body).text());
@@ -172,7 +178,8 @@ pub(super) fn session(text: Option<&Text>) -> Result<SessionId, LogSkip> {
         .ok_or(LogSkip::InvalidFact)
 }
 
-fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
+/// Returns the user that attributes name.
+pub(super) fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
     let Some(text) = attributes.text(USER).filter(|text| !text.is_blank()) else {
         return Ok(None);
     };

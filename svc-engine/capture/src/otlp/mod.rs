@@ -15,8 +15,11 @@
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
 //! | What clients report of the use of models | `usage` |
+//! | Calls of models by OpenTelemetry's conventions | `genai` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
+//!
+//! Spans are read in `spans`, and become inference calls and usage receipts only.
 //!
 //! The answer is `{}`, whatever was skipped; `GET /v1/capture` shows the operator what was skipped.
 
@@ -24,23 +27,31 @@ mod attribute;
 mod claude_code;
 mod codex;
 mod copilot;
+mod copilot_span;
 mod decided;
 mod export;
+mod genai;
+mod ids;
 mod kept;
 #[cfg(test)]
 mod laws;
 mod logged;
+mod operation;
 mod own;
 mod patch;
 mod protobuf;
+mod raw;
 mod report;
 mod result;
+mod spans;
+mod structured;
 #[cfg(test)]
 mod testing;
 mod time;
 mod usage;
 
 pub use report::{FactCounts, LogsReport, RecordCounts};
+pub use spans::{CapturedTraces, TracesReport, capture_traces};
 
 use svc_engine_fact::{
     DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage, UsageReceipt,
@@ -51,10 +62,14 @@ use svc_model::limit::LOG_PATCH_FILES_MAX;
 
 use self::attribute::Attributes;
 use self::decided::DecisionDraft;
-use self::export::Export;
-use self::kept::Keeper;
+use self::export::{Export, LOGS};
+use self::genai::logged::GeminiSessions;
+use self::kept::{Keeper, KeptRecords};
 use self::logged::{ExportedRecord, RecordKind};
+use self::operation::Found;
 use super::Receipt;
+use super::messages::MessagesError;
+use super::model_call::ModelCall;
 use super::redaction::Redactor;
 
 /// The facts of an export, in the order of its records, and counts of the rest.
@@ -79,11 +94,12 @@ pub struct CapturedLogs {
 /// Why an export is refused. Every JSON object is an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogsError {
-    /// The bytes are not an `ExportLogsServiceRequest`.
+    /// The bytes are not an `ExportLogsServiceRequest`, or not an `ExportTraceServiceRequest`.
     #[error("the message is malformed")]
     Malformed,
-    /// There are more than [`LOG_RECORDS_MAX`](svc_model::limit::LOG_RECORDS_MAX) records, or their
-    /// values need more memory than one request may use.
+    /// There are more than [`LOG_RECORDS_MAX`](svc_model::limit::LOG_RECORDS_MAX) records or
+    /// [`SPANS_MAX`](svc_model::limit::SPANS_MAX) spans, or their values need more memory than one
+    /// request may use.
     #[error("the export holds more than one request may")]
     TooLarge,
 }
@@ -105,15 +121,19 @@ pub fn capture(
     receipt: Receipt<'_>,
     memory: &NodeBudget,
 ) -> Result<CapturedLogs, LogsError> {
-    let export = Export::of(match request {
+    let request = match request {
         LogsRequest::Json(export) => export,
         LogsRequest::Protobuf(message) => protobuf::decode(&message, memory)?,
-    })?;
+    };
+    let export = Export::of(request, &LOGS)?;
     let mut captured = CapturedLogs::default();
     captured.report.records.malformed = export.malformed_records;
     captured.report.malformed_containers = export.malformed_containers;
-    let decided = translate(&export, receipt, &mut captured);
-    keep(decided, export.records, &mut captured.decisions);
+    let drafts = translate(&export, receipt, memory, &mut captured);
+    keep(drafts, export.records, receipt, memory, &mut captured)?;
+    if memory.is_exhausted() {
+        return Err(LogsError::TooLarge);
+    }
     if let Some(redactor) = receipt.redactor() {
         redact(&mut captured, redactor);
     }
@@ -128,12 +148,21 @@ pub fn capture(
     Ok(captured)
 }
 
-/// Turns records into facts. The decisions do not have their records yet.
+/// The facts that do not have their records yet.
+#[derive(Debug)]
+struct Drafts {
+    decided: Vec<DecisionDraft>,
+    /// Each with the index of its record.
+    called: Vec<(usize, Box<ModelCall>)>,
+}
+
+/// Turns records into facts.
 fn translate(
     export: &Export,
     receipt: Receipt<'_>,
+    memory: &NodeBudget,
     captured: &mut CapturedLogs,
-) -> Vec<DecisionDraft> {
+) -> Drafts {
     let resources: Vec<Attributes<'_>> = export.resources.iter().map(Attributes::of).collect();
     let logged: Vec<ExportedRecord<'_>> = export
         .records
@@ -148,9 +177,12 @@ fn translate(
     let mut translator = Translator {
         claude_code: claude_code::Results::new(),
         codex: codex::Results::new(),
+        gemini: genai::logged::gemini_sessions(&logged),
         files_left: LOG_PATCH_FILES_MAX,
         receipt,
+        memory,
         decided: Vec::new(),
+        called: Vec::new(),
         captured,
     };
     let mut events = Vec::new();
@@ -176,22 +208,28 @@ fn translate(
             last = Some(logged.place);
         }
     }
-    let decided = translator.decided;
+    let drafts = Drafts {
+        decided: translator.decided,
+        called: translator.called,
+    };
     let records = &mut captured.report.records;
     let objects = logged.len() as u64;
     records.received = objects + records.malformed;
     records.translated = translated;
     records.untranslated = objects - translated;
-    decided
+    drafts
 }
 
 /// Turns events into facts.
 struct Translator<'r, 'c> {
     claude_code: claude_code::Results<'r>,
     codex: codex::Results<'r>,
+    gemini: GeminiSessions<'r>,
     files_left: usize,
     receipt: Receipt<'c>,
+    memory: &'c NodeBudget,
     decided: Vec<DecisionDraft>,
+    called: Vec<(usize, Box<ModelCall>)>,
     captured: &'c mut CapturedLogs,
 }
 
@@ -207,11 +245,11 @@ impl<'r> Translator<'r, '_> {
 
     fn facts(&self) -> usize {
         self.decided.len()
+            + self.called.len()
             + self.captured.edit_observations.len()
             + self.captured.rejected_edits.len()
             + self.captured.retry_linkages.len()
             + self.captured.usage_receipts.len()
-            + self.captured.calls.len()
     }
 
     fn translate(
@@ -268,16 +306,33 @@ impl<'r> Translator<'r, '_> {
             LogEvent::GeminiCliApiResponse => {
                 self.usage(event, usage::of_gemini_cli(logged, receipt)?);
             }
+            LogEvent::GenAiInference => {
+                let found = genai::logged::details(logged, &self.gemini, receipt, self.memory)?;
+                self.operation(event, logged.place, found);
+            }
             LogEvent::ClaudeCodeApiRequestBody
             | LogEvent::ClaudeCodeApiResponseBody
-            | LogEvent::ClaudeCodeToolResult
-            | LogEvent::GenAiInference => {}
+            | LogEvent::ClaudeCodeToolResult => {}
         }
         Ok(())
     }
 }
 
 impl Translator<'_, '_> {
+    /// Adds what an operation became.
+    fn operation(&mut self, event: LogEvent, place: usize, found: Found) {
+        match found {
+            Found::Receipt(reported) => self.usage(event, *reported),
+            Found::Call(call, is_consistent) => {
+                if !is_consistent {
+                    let report = &mut self.captured.report;
+                    report.skip(event, LogSkip::InconsistentUsage, 1);
+                }
+                self.called.push((place, call));
+            }
+        }
+    }
+
     /// Adds a usage receipt.
     fn usage(&mut self, event: LogEvent, reported: usage::Reported) {
         if !reported.is_consistent {
@@ -288,22 +343,39 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Gives decisions the records that they keep.
+/// Gives facts the records that they keep.
 fn keep(
-    decided: Vec<DecisionDraft>,
+    drafts: Drafts,
     records: Vec<(usize, Object)>,
-    decisions: &mut Vec<DeveloperDecision>,
-) {
+    receipt: Receipt<'_>,
+    memory: &NodeBudget,
+    captured: &mut CapturedLogs,
+) -> Result<(), LogsError> {
+    let Drafts { decided, called } = drafts;
     let records = records.into_iter().map(|(_, record)| Json::Object(record));
-    let mut keeper = Keeper::new(records, decided.iter().map(|(_, kept)| *kept));
-    decisions.extend(
-        decided
-            .into_iter()
-            .map(|(decision, kept)| DeveloperDecision {
-                raw: keeper.raw(kept),
-                ..decision
-            }),
-    );
+    let by_decisions = decided.iter().map(|(_, kept)| *kept);
+    let by_calls = called.iter().map(|(place, _)| KeptRecords::only(*place));
+    let mut keeper = Keeper::new(records, by_decisions.chain(by_calls));
+    let decisions = decided.into_iter();
+    captured
+        .decisions
+        .extend(decisions.map(|(decision, kept)| DeveloperDecision {
+            raw: keeper.raw(kept),
+            ..decision
+        }));
+    for (place, mut call) in called {
+        call.raw = raw::payload(keeper.raw(KeptRecords::only(place)));
+        match call.capture(receipt, memory) {
+            Ok(made) => {
+                captured.report.degradation += made.degradation;
+                captured.report.redactions += made.redactions;
+                captured.calls.push(made.call);
+            }
+            Err(MessagesError::InvalidIdentity) => captured.report.unmade(LogEvent::GenAiInference),
+            Err(MessagesError::TooLarge) => return Err(LogsError::TooLarge),
+        }
+    }
+    Ok(())
 }
 
 /// Redacts the kept records and the texts of edits.
@@ -320,7 +392,7 @@ fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
         redactor.text(&mut rejected.proposed);
         redactor.json(&mut rejected.raw);
     }
-    captured.report.redactions = redactor.counts();
+    captured.report.redactions += redactor.counts();
 }
 
 #[cfg(test)]

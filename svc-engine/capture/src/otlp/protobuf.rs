@@ -12,6 +12,7 @@
 
 #[cfg(test)]
 mod reference;
+mod span;
 mod wire;
 
 use std::borrow::Cow;
@@ -19,37 +20,60 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use svc_model::json::{Json, NodeBudget, Number, Object, Text};
-use svc_model::limit::LOG_RECORDS_MAX;
 
 use self::wire::{WireField, fields};
 use super::LogsError;
+use super::export::{LOGS, Signal, TRACES};
 
 /// The maximum nesting of messages, as in other implementations of the protocol.
 const DEPTH_MAX: usize = 100;
 
 type LogsResult<T> = Result<T, LogsError>;
 
-/// Decodes an export.
+/// Decodes an export of log records.
 ///
 /// # Errors
 ///
 /// If the bytes are not an export, or contain more than one request may.
 pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> LogsResult<Object> {
-    let mut decoder = Decoder {
-        memory,
-        records_left: LOG_RECORDS_MAX,
-    };
-    let resource_logs = decoder.list(message, 1, DEPTH_MAX, Decoder::resource_logs)?;
-    decoder.object([("resourceLogs", resource_logs)])
+    Decoder::new(memory, &LOGS, Decoder::record).export(message)
 }
+
+/// Decodes an export of spans.
+///
+/// # Errors
+///
+/// As [`decode`].
+pub(super) fn decode_traces(message: &[u8], memory: &NodeBudget) -> LogsResult<Object> {
+    Decoder::new(memory, &TRACES, Decoder::span).export(message)
+}
+
+/// Reads the message of a field at some depth.
+type Read<'b> = fn(&mut Decoder<'b>, &[u8], usize) -> LogsResult<Json>;
 
 struct Decoder<'b> {
     memory: &'b NodeBudget,
+    signal: &'static Signal,
+    record: Read<'b>,
     records_left: usize,
 }
 
-impl Decoder<'_> {
-    fn resource_logs(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
+impl<'b> Decoder<'b> {
+    const fn new(memory: &'b NodeBudget, signal: &'static Signal, record: Read<'b>) -> Self {
+        Self {
+            memory,
+            signal,
+            record,
+            records_left: signal.records_max,
+        }
+    }
+
+    fn export(mut self, message: &[u8]) -> LogsResult<Object> {
+        let resources = self.list(message, 1, DEPTH_MAX, Self::of_resource)?;
+        self.object([(self.signal.resources, resources)])
+    }
+
+    fn of_resource(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let mut resource = Single::default();
         for field in fields(message) {
             let field = field?;
@@ -64,20 +88,20 @@ impl Decoder<'_> {
             }
             None => None,
         };
-        let scope_logs = self.list(message, 2, depth, Self::scope_logs)?;
-        let members = self.object([("resource", resource), ("scopeLogs", scope_logs)])?;
+        let scopes = self.list(message, 2, depth, Self::of_scope)?;
+        let members = self.object([("resource", resource), (self.signal.scopes, scopes)])?;
         Ok(Json::Object(members))
     }
 
-    fn scope_logs(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
+    fn of_scope(&mut self, message: &[u8], depth: usize) -> LogsResult<Json> {
         let records = count(message, 2)?;
         self.records_left = self
             .records_left
             .checked_sub(records)
             .ok_or(LogsError::TooLarge)?;
         let scope = self.scope(message)?;
-        let records = self.list(message, 2, depth, Self::record)?;
-        let members = [("scope", scope), ("logRecords", records)];
+        let records = self.list(message, 2, depth, self.record)?;
+        let members = [("scope", scope), (self.signal.records, records)];
         Ok(Json::Object(self.object(members)?))
     }
 
@@ -221,7 +245,7 @@ impl Decoder<'_> {
         &mut self,
         message: Single<'_>,
         depth: usize,
-        read: fn(&mut Self, &[u8], usize) -> LogsResult<Json>,
+        read: Read<'b>,
     ) -> LogsResult<Option<Json>> {
         let Some(message) = message.0 else {
             return Ok(None);
@@ -235,7 +259,7 @@ impl Decoder<'_> {
         message: &[u8],
         number: u32,
         depth: usize,
-        read: fn(&mut Self, &[u8], usize) -> LogsResult<Json>,
+        read: Read<'b>,
     ) -> LogsResult<Option<Json>> {
         let count = count(message, number)?;
         if count == 0 {
@@ -370,6 +394,7 @@ fn number(value: i64) -> Option<Json> {
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use svc_model::limit::LOG_RECORDS_MAX;
 
     use super::super::testing::written;
     use super::*;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use svc_model::ingest::{LogEvent, LogSkip};
 
+use crate::messages::Degradation;
 use crate::redaction;
 
 /// The outcome of an export, as counts for the log and the operator. It repeats nothing of the
@@ -19,6 +20,8 @@ pub struct LogsReport {
     pub skipped: BTreeMap<(LogEvent, LogSkip), u64>,
     /// Records whose event the service would have defined, but did not.
     pub unknown_events: u64,
+    /// What was left out of the calls.
+    pub degradation: Degradation,
     /// What was redacted in the facts.
     pub redactions: redaction::RedactionCounts,
 }
@@ -56,6 +59,13 @@ pub struct FactCounts {
 impl LogsReport {
     pub(super) fn skip(&mut self, event: LogEvent, reason: LogSkip, times: u64) {
         *self.skipped.entry((event, reason)).or_default() += times;
+    }
+
+    /// Counts a record whose fact turned out to be invalid.
+    pub(super) fn unmade(&mut self, event: LogEvent) {
+        self.skip(event, LogSkip::InvalidFact, 1);
+        self.records.translated = self.records.translated.saturating_sub(1);
+        self.records.untranslated += 1;
     }
 
     /// Returns the skipped records and files by reason, for all events together.

@@ -133,3 +133,38 @@ pub(super) fn check_skip(resource: &str, record: Json, expected: &str) {
     let captured = captured(export(resource, [record]));
     assert_eq!(skips(&captured), [(expected.to_owned(), 1)], "{text}");
 }
+
+/// Returns a JSON value as exporters send it.
+pub(super) fn any_value(value: &Json) -> Json {
+    let values = |values: Json| Json::Object(Object::from_iter([("values", values)]));
+    let (name, inside): (&str, Json) = match value {
+        Json::Null => return Object::new().into(),
+        Json::String(text) => ("stringValue", text.clone().into()),
+        Json::Bool(value) => ("boolValue", (*value).into()),
+        Json::Number(number) if number.is_integer() => ("intValue", number.as_str().into()),
+        Json::Number(number) => ("doubleValue", number.clone().into()),
+        Json::Array(items) => ("arrayValue", values(items.iter().map(any_value).collect())),
+        Json::Object(members) => ("kvlistValue", values(pairs(members))),
+    };
+    Object::from_iter([(name, inside)]).into()
+}
+
+/// Returns an attribute list.
+pub(super) fn pairs(members: &Object) -> Json {
+    let pair = |(name, value): (&svc_model::json::Text, &Json)| {
+        Object::from_iter([("key", name.clone().into()), ("value", any_value(value))])
+    };
+    members.iter().map(pair).collect()
+}
+
+/// Returns members whose values have no structure: lists and objects become JSON text.
+pub(super) fn as_texts(members: &Object) -> Object {
+    let text = |value: &Json| match value {
+        Json::Array(_) | Json::Object(_) => written(value).into(),
+        plain => plain.clone(),
+    };
+    let members = members.iter();
+    members
+        .map(|(name, value)| (name.clone(), text(value)))
+        .collect()
+}

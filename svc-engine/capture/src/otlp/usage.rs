@@ -19,6 +19,7 @@ use crate::usage::{ReportedTokens, micro_usd, tier};
 const WORD_BYTES_MAX: usize = 256;
 
 /// A receipt, and whether the numbers in it agree.
+#[derive(Debug)]
 pub(super) struct Reported {
     pub(super) receipt: UsageReceipt,
     pub(super) is_consistent: bool,
@@ -179,7 +180,8 @@ pub(super) fn of_gemini_cli(
     finish(made, CallIds::default(), tokens, is_consistent, receipt)
 }
 
-fn blank(
+/// Returns a receipt of which nothing is known yet but whose it is, and when it was made.
+pub(super) fn blank(
     source: UsageSource,
     session_id: SessionId,
     occurred_at: Instant,
@@ -210,7 +212,7 @@ fn blank(
 }
 
 /// Adds ids and tokens to a receipt, and derives its id.
-fn finish(
+pub(super) fn finish(
     mut made: UsageReceipt,
     ids: CallIds,
     tokens: TokenCounts,

@@ -94,6 +94,9 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             @if let Some(records) = CONSOLE.log_records(captured.log_records) {
                 p { "Log records: " (records) "." }
             }
+            @if let Some(spans) = captured.span_records.and_then(|spans| CONSOLE.log_records(spans)) {
+                p { "Spans: " (spans) "." }
+            }
         }
     }
 }

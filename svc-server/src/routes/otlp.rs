@@ -6,17 +6,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use prost::Message as _;
-use svc_model::endpoint::Logs;
 use svc_model::ingest::{PROTOBUF, is_protobuf};
 use svc_model::json;
 use svc_model::problem::{Detail, ProblemBody};
 
-use crate::dispatch::bind;
+use crate::dispatch::{Handle, bind};
 use crate::handler::Handler;
 
-/// Returns the handler of the route. A request in protobuf gets an answer in protobuf.
-pub(super) fn handler() -> Handler {
-    let inner = bind::<Logs>();
+/// Returns the handler of a route of OTLP. A request in protobuf gets an answer in protobuf.
+pub(super) fn handler<E: Handle>() -> Handler {
+    let inner = bind::<E>();
     Arc::new(move |app, request: HttpRequest| {
         let speaks_protobuf = sends_protobuf(request.headers());
         let answer = inner(app, request);
@@ -43,7 +42,7 @@ struct Status {
     message: String,
 }
 
-/// Converts an answer to protobuf: an empty `ExportLogsServiceResponse`, or a `Status`.
+/// Converts an answer to protobuf: an empty response message, or a `Status`.
 async fn in_protobuf(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let message = if parts.status == StatusCode::OK {
