@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
+//! | Commits that `claude_code.tool_result` names | `commits` |
 //! | What clients report of the use of models | `usage` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
@@ -23,6 +24,7 @@
 mod attribute;
 mod claude_code;
 mod codex;
+mod commits;
 mod copilot;
 mod decided;
 mod export;
@@ -43,7 +45,8 @@ mod usage;
 pub use report::{FactCounts, LogsReport, RecordCounts};
 
 use svc_engine_fact::{
-    DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage, UsageReceipt,
+    CommitClaim, DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage,
+    UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
@@ -72,6 +75,8 @@ pub struct CapturedLogs {
     pub usage_receipts: Vec<UsageReceipt>,
     /// Inference calls.
     pub calls: Vec<InferenceCall>,
+    /// The commits that clients reported. They are not facts.
+    pub commit_claims: Vec<CommitClaim>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -162,6 +167,7 @@ fn translate(
             match kind {
                 RecordKind::ClaudeCodeResult => {
                     claude_code::add(&mut translator.claude_code, logged);
+                    translator.commit(logged);
                 }
                 RecordKind::CodexResult => codex::add(&mut translator.codex, logged),
                 RecordKind::Event(event) => events.push((event, logged)),
@@ -278,6 +284,17 @@ impl<'r> Translator<'r, '_> {
 }
 
 impl Translator<'_, '_> {
+    /// Adds the commit that the result of a tool call names, if it names one.
+    fn commit(&mut self, result: &ExportedRecord<'_>) {
+        match commits::claim(result, self.receipt) {
+            Ok(claim) => self.captured.commit_claims.extend(claim),
+            Err(reason) => {
+                let report = &mut self.captured.report;
+                report.skip(LogEvent::ClaudeCodeToolResult, reason, 1);
+            }
+        }
+    }
+
     /// Adds a usage receipt.
     fn usage(&mut self, event: LogEvent, reported: usage::Reported) {
         if !reported.is_consistent {
