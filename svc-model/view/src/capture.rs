@@ -1,6 +1,6 @@
 //! What arrived, and what became of it.
 
-use svc_model::capture::{LogRecordCounts, SourceCounts};
+use svc_model::capture::{CommitClaimCounts, LogRecordCounts, SourceCounts};
 
 use crate::surface::Surface;
 
@@ -39,5 +39,16 @@ impl Surface {
             self.whole(records.untranslated),
             self.whole(records.malformed)
         ))
+    }
+
+    /// Says what became of the commits that clients reported.
+    pub fn commit_claims(self, claims: CommitClaimCounts) -> String {
+        format!(
+            "{} open, {} linked to their Sessions, {} ambiguous, {} expired",
+            self.whole(claims.open),
+            self.whole(claims.resolved),
+            self.whole(claims.ambiguous),
+            self.whole(claims.expired)
+        )
     }
 }

@@ -94,6 +94,9 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             @if let Some(records) = CONSOLE.log_records(captured.log_records) {
                 p { "Log records: " (records) "." }
             }
+            @if let Some(claims) = captured.commit_claims {
+                p { "Reported commits: " (CONSOLE.commit_claims(claims)) "." }
+            }
         }
     }
 }
