@@ -437,7 +437,7 @@ impl Population {
                 repository: repository.identity,
                 commit_sha: Self::commit(push),
                 source_push_id: fact_id(FactKind::Push, push),
-                notes_ref: "refs/notes/svc".to_owned(),
+                origin: ObservationOrigin::Note("refs/notes/svc".to_owned()),
                 captured_at: self.after(push, 5_000_000),
             },
         )))

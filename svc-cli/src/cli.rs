@@ -90,7 +90,8 @@ pub(crate) enum Command {
     /// Follow a CI run to its commit and to the Sessions behind it.
     ///
     /// It shows how the run ended, what is known about its commit, and what was captured of each
-    /// Session observed there. Without a note on the commit, no Session is named.
+    /// Session observed there. Without a note on the commit or a report of the client, no Session is
+    /// named.
     Investigate(Box<investigate::Investigate>),
     /// List Sessions, latest first.
     ///

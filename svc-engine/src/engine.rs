@@ -24,6 +24,7 @@ use svc_model::time::Instant;
 use self::forgetting::Forgetting;
 use crate::admission::Admission;
 use crate::background::Background;
+use crate::commit_claims::CommitClaims;
 use crate::read::{CursorKey, MemoryUse, ReportResources, Resources};
 
 pub use self::config::EngineConfig;
@@ -39,10 +40,11 @@ pub struct Engine(Arc<EngineState>, Reader);
 
 #[derive(Debug)]
 struct EngineState {
-    // Before the store, which both use until they are dropped, and in this order: the first tells the
-    // second of its work.
+    // Before the store, which they use until they are dropped, and in this order: the first tells the
+    // others of its work.
     mirrors: Option<Mirrors>,
     background: Option<Background>,
+    commit_claims: Option<CommitClaims>,
     resources: Resources,
     store: Arc<Store>,
     forgetting: OnceLock<Forgetting>,
@@ -72,14 +74,17 @@ impl Engine {
             config.mirror.as_ref().map(reading),
             config.report_cache_bytes,
         ));
-        let (mirrors, background) = match &config.mirror {
+        let (mirrors, background, commit_claims) = match &config.mirror {
             Some(mirror) => {
                 let (background, on_refreshed) =
                     Background::start(&store, Arc::clone(&reports), clock.clone(), mirror.settle)?;
+                let claims =
+                    CommitClaims::start(&store, reading(mirror), clock.clone(), ids.clone())?;
+                let on_refreshed = on_refreshed.and(claims.listener());
                 let mirrors = Mirrors::start(&store, mirror, &clock, &ids, &on_refreshed)?;
-                (Some(mirrors), Some(background))
+                (Some(mirrors), Some(background), Some(claims))
             }
-            None => (None, None),
+            None => (None, None, None),
         };
         let cursor_key = match &config.cursor_key {
             Some(key) => key.clone(),
@@ -88,6 +93,7 @@ impl Engine {
         let inner = EngineState {
             mirrors,
             background,
+            commit_claims,
             resources: Resources::new(
                 Arc::clone(&store),
                 config.cache_bytes,
@@ -172,6 +178,9 @@ impl Engine {
         }
         if let Some(background) = &self.0.background {
             background.stop();
+        }
+        if let Some(claims) = &self.0.commit_claims {
+            claims.stop();
         }
         self.0.store.close();
     }

@@ -188,6 +188,21 @@ impl CaptureTotals {
     }
 }
 
+/// How many commits that clients reported are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct CommitClaimCounts {
+    /// No mirror has the commit yet.
+    pub open: u64,
+    /// Exactly one commit of the mirrors fits. It is linked to the Session.
+    pub resolved: u64,
+    /// Several commits fit, so none is linked.
+    pub ambiguous: u64,
+    /// No mirror had the commit within 30 days.
+    pub expired: u64,
+}
+
 /// What was captured. The counts by source cover the organization: all its servers, across
 /// restarts. A delivery that stores facts is counted in the same transaction. One that stores
 /// nothing is counted within seconds; if a server crashes, the last of these may be lost.
@@ -210,6 +225,9 @@ pub struct CaptureCounts {
     /// How many requests the answering server answered since it started, by the path of the route
     /// and by status. Other servers are not included. Paths without requests are absent.
     pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
+    /// What became of the commits that clients reported. Absent while none was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_claims: Option<CommitClaimCounts>,
     /// Whether the answering server keeps mirrors of repositories. Without mirrors, nothing ties
     /// calls to commits. An earlier service does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,6 +253,7 @@ impl CaptureCounts {
             span_records: totals.span_records.map(|counts| *counts),
             server_since,
             answers,
+            commit_claims: None,
             keeps_mirrors: None,
         }
     }

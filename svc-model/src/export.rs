@@ -10,6 +10,7 @@ use crate::facts::{AgentHarness, InteractionMode};
 use crate::id::{FactId, SessionId, UserId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text};
+use crate::query::ObservationSource;
 use crate::repository::{
     Branch, CommitSha, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
@@ -48,7 +49,7 @@ pub enum ExportedFact {
     RejectedEdits(Box<ExportedRejection>),
     /// A refused edit and the edit that was accepted instead.
     RetryLinkages(Box<ExportedRetry>),
-    /// A note on a commit that names a Session.
+    /// A link between a Session and a commit.
     SessionCommitObservations(Box<ExportedObservation>),
     /// A renamed repository.
     RepositoryRenames(Box<ExportedRename>),
@@ -445,24 +446,28 @@ exported! {
         pub sequence: Option<i64>,
     }
 
-    /// A note on a commit that names a Session.
+    /// A link between a Session and a commit: a note on the commit names the Session, or the Session's
+    /// client reported the commit.
     pub struct ExportedObservation {
         /// The id of the fact.
         pub observation_id: FactId,
-        /// The Session that the note names.
+        /// The Session.
         pub session_id: SessionId,
-        /// The name of the repository on the push that led to the note.
+        /// The name of the repository on the push that led to the link.
         pub repo: RepositoryName,
         /// The identity of the repository on that push; null if the push has none.
         pub repository: Option<RepositoryIdentity>,
-        /// The commit that carries the note.
+        /// The commit.
         pub commit_sha: CommitSha,
-        /// The push that led to the note.
+        /// The push that led to the link.
         pub source_push_id: FactId,
-        /// The ref that the note was read from.
-        pub notes_ref: String,
-        /// When the service read the note.
+        /// The ref that the note was read from; null if the link comes from no note.
+        pub notes_ref: Option<String>,
+        /// When the service found the link.
         pub captured_at: Instant,
+        /// Where the link comes from. Absent if it comes from a note.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub source: Option<ObservationSource>,
     }
 
     /// The result of a CI run.

@@ -58,6 +58,12 @@ pub const LOG_PATCH_FILES_MAX: usize = 10_000;
 /// that, only one of the facts keeps the record.
 pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// Commits that clients reported, in an organization, that no mirror has yet. Beyond that, the oldest
+/// expire.
+pub const OPEN_COMMIT_CLAIMS_MAX: i64 = 100_000;
+/// Days after which a reported commit expires that no mirror has.
+pub const COMMIT_CLAIM_DAYS_MAX: i64 = 30;
+
 /// References in one evidence read.
 pub const EVIDENCE_REFERENCES_MAX: usize = 32;
 /// Visible inference calls of an inventory, and of a context scan by default.

@@ -28,6 +28,7 @@ mod bad_input;
 mod capture_counts;
 mod cases;
 mod cli;
+mod commit_claims;
 mod concurrency;
 mod connections;
 mod console;

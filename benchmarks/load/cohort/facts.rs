@@ -288,7 +288,7 @@ impl CohortWriter<'_> {
                 repository: Some(Cohort::identity(pull_request.repository)),
                 commit_sha: commit.clone(),
                 source_push_id,
-                notes_ref: "refs/notes/svc".to_owned(),
+                origin: ObservationOrigin::Note("refs/notes/svc".to_owned()),
                 captured_at: self.cohort.at(at),
             },
         )))

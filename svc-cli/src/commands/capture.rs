@@ -46,6 +46,10 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .span_records
         .and_then(|spans| SHELL.log_records(spans));
     blocks.extend(spans.map(|spans| format!("spans: {spans}\n")));
+    let claims = counts
+        .commit_claims
+        .map(|claims| SHELL.commit_claims(claims));
+    blocks.extend(claims.map(|claims| format!("reported commits: {claims}\n")));
     blocks.extend(reasons(counts));
     blocks.extend(refused(counts));
     blocks.join("\n")
@@ -130,7 +134,7 @@ mod tests {
             "log_records":{"received":0,"translated":0,"untranslated":0,"malformed":0,"malformed_containers":0},
             "answers":{"/v1/logs":{"200":1,"401":5}}
         }"#;
-        let counts = json::from_slice(counts.as_bytes()).unwrap();
+        let mut counts: CaptureCounts = json::from_slice(counts.as_bytes()).unwrap();
         let now = Instant::parse("2026-01-02T05:00:00Z").unwrap();
         assert_eq!(
             render(&counts, now),
@@ -144,5 +148,10 @@ mod tests {
              path      answered  count\n\
              /v1/logs  401           5\n"
         );
+        let claims = r#"{"open":1,"resolved":20,"ambiguous":3,"expired":4}"#;
+        counts.commit_claims = json::from_slice(claims.as_bytes()).unwrap();
+        assert!(render(&counts, now).contains(
+            "\nreported commits: 1 open, 20 linked to their Sessions, 3 ambiguous, 4 expired\n"
+        ));
     }
 }

@@ -6,6 +6,7 @@ use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
+    ObservedSession,
 };
 use svc_model::time::Instant;
 use svc_view::{SHELL, model, reason};
@@ -86,6 +87,15 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
     lines.concat()
 }
 
+/// Says how often a Session was observed, and from what if it was no note.
+fn observed(session: &ObservedSession) -> String {
+    let times = session.session_commit_observation_ids.len();
+    match &session.source {
+        Some(source) => format!("{times} observed from {source}"),
+        None => format!("{times} observed"),
+    }
+}
+
 fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     let named = repository::named(&repository.repo, repository.repository_identity.as_ref());
     let mut lines = vec![named + "\n"];
@@ -93,9 +103,9 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     lines.extend(others.map(|others| format!("  also named {others}\n")));
     for session in &repository.observed_sessions {
         lines.push(format!(
-            "  session {}  ({} observed)\n",
+            "  session {}  ({})\n",
             escape(session.session_id.as_str()),
-            session.session_commit_observation_ids.len()
+            observed(session)
         ));
     }
     lines.extend(inferred(repository));
@@ -225,6 +235,7 @@ pub(super) fn sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
 #[cfg(test)]
 mod tests {
     use svc_model::json;
+    use svc_model::query::ObservationSource;
     use svc_model::repository::CommitSha;
 
     use super::*;
@@ -244,7 +255,7 @@ mod tests {
             "workflow_name":"Build","workflow_id":null,"workflow_path":null,"run_url":null,"provider_result":null,"error_type":null,
             "reason":null,"source_event_type":null,"source_spec_version":null,"source_event_id":null,"pr_number":null,
             "captured_at":"2026-01-02T03:04:05Z"}]}],"inference_skipped":{"unsupported_diff_section":1}}"#;
-        let evidence = json::from_slice(evidence.as_bytes()).unwrap();
+        let mut evidence: CommitEvidence = json::from_slice(evidence.as_bytes()).unwrap();
         let now = Instant::parse("2026-01-05T03:04:05Z").unwrap();
         assert_eq!(
             render(&evidence, false, now),
@@ -262,6 +273,13 @@ mod tests {
              \x20 ci failed  Build  jenkins r1/2  3d ago\n"
         );
         assert_eq!(next(&evidence), [r"svc session $'s\x1b'", "svc session t"]);
+        let repository = &mut evidence.repos.as_mut().unwrap()[0];
+        repository.observed_sessions[0].source = Some(ObservationSource::Telemetry.into());
+        let shown = render(&evidence, false, now);
+        assert!(
+            shown.contains("\n  session s\\u{1b}  (1 observed from telemetry)\n"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -326,11 +326,13 @@ pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
             escape(candidate.session_id.as_str()),
             candidate.score.to_string(),
             candidate.matched_parts.to_string(),
-            candidate
-                .commit_match
-                .as_ref()
-                .map_or("-", |_| "yes")
-                .to_owned(),
+            candidate.commit_match.as_ref().map_or_else(
+                || "-".to_owned(),
+                |linked| match &linked.source {
+                    Some(source) => format!("yes, from {source}"),
+                    None => "yes".to_owned(),
+                },
+            ),
             preview.map_or_else(
                 || "-".to_owned(),
                 |item| part_line(&item.part, PREVIEW_CHARACTERS_MAX),

@@ -26,7 +26,7 @@ use super::unfinished;
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
 const PULL_REQUESTS: &str = "+refs/pull/*/head:refs/pull/*/head";
 /// The refs for the heads of merged pull requests that were fetched by id.
-const MERGED_HEADS: &str = "refs/svc-merged";
+pub(super) const MERGED_HEADS: &str = "refs/svc-merged";
 /// The maximum bytes of a line in git's answers.
 const LINE_BYTES_MAX: u64 = 1_024;
 /// With this many packs, a mirror is repacked. Each fetch adds one.
@@ -302,6 +302,17 @@ impl<'g> Mirror<'g> {
         commits: &[ObjectId],
         allowance: &Allowance,
     ) -> Result<HashSet<ObjectId>, GitError> {
+        self.unreached_from(&["--branches"], commits, allowance)
+    }
+
+    /// Returns which of these commits are not reachable from any of the refs that these options
+    /// name.
+    pub(super) fn unreached_from(
+        &self,
+        refs: &[&str],
+        commits: &[ObjectId],
+        allowance: &Allowance,
+    ) -> Result<HashSet<ObjectId>, GitError> {
         if commits.is_empty() {
             return Ok(HashSet::new());
         }
@@ -309,7 +320,8 @@ impl<'g> Mirror<'g> {
         self.git
             .on("rev-list", &self.path)
             .args(["rev-list", "--ignore-missing", "--stdin"])
-            .args(["--not", "--branches"])
+            .arg("--not")
+            .args(refs)
             .run(Input::Bytes(lines(commits).0), allowance, |output| {
                 let mut unreached = HashSet::new();
                 let mut line = Vec::new();

@@ -14,6 +14,7 @@ mod notes;
 mod obeyed;
 mod object_id;
 mod observe;
+mod prefixes;
 mod process;
 mod progress;
 mod reader;

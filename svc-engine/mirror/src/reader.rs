@@ -171,9 +171,9 @@ pub struct MirrorReader {
     renames: Option<Conversation>,
     /// Where commits stand in the history, which never changes.
     links: HashMap<ObjectId, HistoryLink>,
-    git: Git,
-    path: PathBuf,
-    allowance: Allowance,
+    pub(super) git: Git,
+    pub(super) path: PathBuf,
+    pub(super) allowance: Allowance,
     // Dropped last, because the programs above may read until they end.
     _kept: RemovalGuard,
 }

@@ -117,6 +117,15 @@ impl OnRefreshed {
     pub fn new(listener: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
+
+    /// Returns a listener that calls another function as well, which must not block either.
+    #[must_use]
+    pub fn and(self, other: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
+        Self::new(move |pushes| {
+            (self.0)(pushes);
+            other(pushes);
+        })
+    }
 }
 
 impl fmt::Debug for OnRefreshed {

@@ -417,7 +417,7 @@ mod tests {
             let delivery = Delivery {
                 facts: vec![Append::Push(Box::new(push))],
                 refreshes: vec![request],
-                counted: None,
+                ..Delivery::default()
             };
             self.store.append_blocking(delivery).unwrap();
         }

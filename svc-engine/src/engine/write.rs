@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use svc_engine_fact::{InferenceCall, PullRequestMerge};
+use svc_engine_fact::{CommitClaim, InferenceCall, PullRequestMerge};
 use svc_engine_store::{
     Append, Delivery, DeliveryCounts, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
     StoreError, WhenAbsent,
 };
-use svc_model::capture::CaptureTotals;
+use svc_model::capture::{CaptureTotals, CommitClaimCounts};
 use svc_model::facts::FactTable;
+use svc_model::id::FactId;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 use svc_model::time::Instant;
@@ -35,12 +36,41 @@ impl Engine {
         facts: Vec<Append>,
         counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
-        if facts.is_empty() {
+        self.deliver_with(facts, Vec::new(), counted).await
+    }
+
+    /// Does what [`Engine::deliver`] does, with the commits that a client reported.
+    ///
+    /// # Errors
+    ///
+    /// See [`Engine::deliver`].
+    pub(crate) async fn deliver_with(
+        &self,
+        facts: Vec<Append>,
+        claims: Vec<CommitClaim>,
+        counted: DeliveryCounts,
+    ) -> Result<Vec<Outcome>, Error> {
+        if facts.is_empty() && claims.is_empty() {
             self.count(&counted);
             return Ok(Vec::new());
         }
         let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
-        let outcomes = self.append(facts, counted.clone()).await?;
+        let claim_ids: Vec<FactId> = claims.iter().map(|claim| claim.claim_id).collect();
+        let delivery = Delivery {
+            facts,
+            claims,
+            counted: Some(counted.clone()),
+            ..Delivery::default()
+        };
+        let outcomes = self.append(delivery).await?;
+        if let Some(claims) = self
+            .0
+            .commit_claims
+            .as_ref()
+            .filter(|_| !claim_ids.is_empty())
+        {
+            claims.arrived(claim_ids);
+        }
         let facts = tables.into_iter().zip(outcomes.iter().copied());
         self.captured_by_process().add(&counted.with(facts));
         Ok(outcomes)
@@ -48,15 +78,7 @@ impl Engine {
 
     /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
     /// transaction, and nobody waits for more than that.
-    async fn append(
-        &self,
-        facts: Vec<Append>,
-        counted: DeliveryCounts,
-    ) -> Result<Vec<Outcome>, Error> {
-        let mut delivery = Delivery {
-            counted: Some(counted),
-            ..Delivery::from(facts)
-        };
+    async fn append(&self, mut delivery: Delivery) -> Result<Vec<Outcome>, Error> {
         let Some(mirrors) = &self.0.mirrors else {
             let outcomes = self.0.store.append(delivery).await?;
             self.count_soon();
@@ -150,6 +172,19 @@ impl Engine {
         let mut totals = self.short(read).await?;
         totals.add(&pending);
         Ok(totals)
+    }
+
+    /// Returns what became of the commits that clients reported; nothing while there are none.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn commit_claims(&self) -> Result<Option<CommitClaimCounts>, Error> {
+        let now = self.now();
+        let read = move |_: &EngineState, snapshot: &mut Snapshot<'_>| {
+            Ok(snapshot.commit_claim_counts(now)?)
+        };
+        self.short(read).await
     }
 
     /// Quarantines or releases a fact on behalf of a client. The writer records it, in order with

@@ -16,7 +16,8 @@ impl Ingest for LogsRequest {
 
     async fn ingest(self, engine: &Engine, budget: BodyBudget) -> Result<LogsReceipt, Error> {
         let receipt = engine.receipt();
-        let captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
+        let mut captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
+        let claims = std::mem::take(&mut captured.commit_claims);
         let (facts, report) = appends(engine, receipt.received_at, captured);
         let counted = counted(receipt.received_at, &report);
         let outcomes = if is_empty(&report) {
@@ -24,7 +25,7 @@ impl Ingest for LogsRequest {
             engine.count_now(&counted).await?;
             Vec::new()
         } else {
-            engine.deliver(facts, counted).await?
+            engine.deliver_with(facts, claims, counted).await?
         };
         log(&report, &outcomes);
         Ok(LogsReceipt {})

@@ -11,7 +11,7 @@ use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, COMMIT_PUSHES_MAX, QUERY_REPLY_B
 use svc_model::problem::Decline;
 use svc_model::query::{
     CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest,
-    InferenceSkip, InferredCall, ObservedSession,
+    InferenceSkip, InferredCall, ObservationSource, ObservedSession,
 };
 use svc_model::reports::Counts;
 use svc_model::repository::RepositoryName;
@@ -20,14 +20,15 @@ use svc_model::time::Instant;
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
 use super::repository::{
-    DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select, touch,
+    DeclineCounts, TouchedRepositories, display, of_observation, of_outcome, of_push, select,
+    source, touch,
 };
 use crate::error::Error;
 
 /// The evidence that one repository has about a commit.
 #[derive(Debug, Default)]
 struct RepositoryEvidence {
-    sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
+    sessions: BTreeMap<SessionId, BTreeMap<FactId, Option<ObservationSource>>>,
     outcomes: Vec<CiOutcomeRow>,
     /// The first push that left a branch at the commit.
     head: Option<Push>,
@@ -97,7 +98,7 @@ pub fn commit_evidence(
         if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let evidence = found.entry(repository).or_default();
             let session = evidence.sessions.entry(link.session_id).or_default();
-            session.insert(link.observation_id);
+            session.insert(link.observation_id, link.source);
         }
     }
     for row in outcomes {
@@ -218,9 +219,10 @@ fn entry(
         observed_sessions: evidence
             .sessions
             .into_iter()
-            .map(|(session_id, observation_ids)| ObservedSession {
+            .map(|(session_id, observations)| ObservedSession {
                 session_id,
-                session_commit_observation_ids: observation_ids.into_iter().collect(),
+                source: source(observations.values().copied()),
+                session_commit_observation_ids: observations.into_keys().collect(),
             })
             .collect(),
         ci_outcomes: evidence

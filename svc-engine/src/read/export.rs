@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use svc_engine_fact::PullRequest;
+use svc_engine_fact::{ObservationOrigin, PullRequest};
 use svc_engine_store::{Snapshot, StoreError, StoredCall, StoredFact};
 use svc_model::evidence::Message;
 use svc_model::export::{
@@ -15,6 +15,7 @@ use svc_model::export::{
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::{self, Json};
+use svc_model::query::ObservationSource;
 use svc_model::time::Instant;
 use svc_model::usage::TokenCounts;
 
@@ -162,9 +163,14 @@ fn exported(
             content_erased_at: content_erased_at, content: raw(fact.raw)
         }),
         StoredFact::SessionCommitObservation(fact) => {
+            let (notes_ref, source) = match &fact.origin {
+                ObservationOrigin::Note(notes_ref) => (Some(notes_ref.clone()), None),
+                ObservationOrigin::Telemetry => (None, Some(ObservationSource::Telemetry)),
+            };
             form!(fact => SessionCommitObservations(ExportedObservation) {
                 observation_id, session_id, repo, repository, commit_sha, source_push_id,
-                notes_ref, captured_at;
+                captured_at;
+                notes_ref: notes_ref, source: source
             })
         }
         StoredFact::UsageReceipt(fact) => {

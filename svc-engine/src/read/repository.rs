@@ -7,7 +7,7 @@ use svc_engine_fact::{Lifetime, Push};
 use svc_engine_store::{CiOutcomeRow, ObservationRow, Snapshot};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
-use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
+use svc_model::query::{CommitLink, CommitRequest, ObservationSource, RepositorySelector};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
@@ -101,6 +101,17 @@ pub(super) fn mention(observed: &ObservationRow) -> Mention<'_> {
         name: observed.repo.as_str(),
         identity: observed.repository.as_ref(),
     }
+}
+
+/// Returns where observations of one Session at one commit come from; nothing if one of them comes
+/// from a note.
+pub(super) fn source(
+    mut observations: impl Iterator<Item = Option<ObservationSource>>,
+) -> Option<Open<ObservationSource>> {
+    let first = observations.next()??;
+    observations
+        .all(|source| source.is_some())
+        .then_some(Open::Known(first))
 }
 
 /// Adds what a link between a Session and a commit mentions.

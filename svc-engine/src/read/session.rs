@@ -13,20 +13,23 @@ use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSER
 use svc_model::open::Open;
 use svc_model::problem::{Decline, SessionBound};
 use svc_model::query::{
-    AttributedCommit, DossierCiOutcome, DossierPush, Found, PushMatch, SessionAnswer,
-    SessionDossier, SessionDossierRequest, TimelineEvent,
+    AttributedCommit, DossierCiOutcome, DossierPush, Found, ObservationSource, PushMatch,
+    SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent,
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::earlier_cost::earlier_costs;
-use super::repository::{DeclineCounts, TouchedRepositories, display, link, of_observation, touch};
+use super::repository::{
+    DeclineCounts, TouchedRepositories, display, link, of_observation, source, touch,
+};
 use super::spend::identities;
 use crate::error::Error;
 
-/// The commits of a Session by repository, each with its observations.
-type ObservedCommits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
+/// The commits of a Session by repository, each with its observations and where they come from.
+type ObservedCommits = BTreeMap<Lifetime, BTreeMap<CommitSha, Observations>>;
+type Observations = Vec<(FactId, Option<ObservationSource>)>;
 
 /// Returns the dossier of a Session, up to the last stored fact. Its links lead to what is known
 /// about a commit by `now`: the call that wrote it may have been observed by a clock that is ahead
@@ -69,7 +72,7 @@ pub fn session_dossier(
         if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let commits = commits.entry(repository).or_default();
             let observations = commits.entry(link.commit_sha).or_default();
-            observations.push(link.observation_id);
+            observations.push((link.observation_id, link.source));
         }
     }
     let pushes = deliveries(&commits, |repository, commits, rows_max| {
@@ -149,7 +152,7 @@ pub fn session_dossier(
 /// Returns the deliveries of each repository's commits, with the repository.
 fn deliveries<T>(
     commits: &ObservedCommits,
-    mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
+    mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Observations>, usize) -> Result<Vec<T>, Error>,
 ) -> Result<Vec<(Lifetime, T)>, Error> {
     let mut found = Vec::new();
     for (repository, commits) in commits {
@@ -199,7 +202,7 @@ fn brought(
     let mut further_on = BTreeMap::new();
     // Links without a known repository are not shown.
     for (repository, links) in commits {
-        for link in links.values().flatten() {
+        for (link, _) in links.values().flatten() {
             let Some(push) = pushes.get(link) else {
                 continue;
             };
@@ -233,21 +236,21 @@ fn attributed(commits: ObservedCommits, repositories: &Repositories) -> Vec<Attr
     let mut attributed = Vec::new();
     for (repository, commits) in commits {
         let repo = display(repositories, &repository);
-        attributed.extend(
-            commits
-                .into_iter()
-                .map(|(commit_sha, mut observation_ids)| {
-                    observation_ids.sort_unstable();
-                    AttributedCommit {
-                        repo: repo.clone(),
-                        commit_sha,
-                        attribution_sources: Vec::new(),
-                        session_commit_observation_ids: observation_ids,
-                        repository_identity: repository.identity().cloned().map(Into::into),
-                        delivered_by_push_ids: None,
-                    }
-                }),
-        );
+        attributed.extend(commits.into_iter().map(|(commit_sha, observations)| {
+            let source = source(observations.iter().map(|(_, source)| *source));
+            let ids = observations.into_iter().map(|(id, _)| id);
+            let mut observation_ids: Vec<FactId> = ids.collect();
+            observation_ids.sort_unstable();
+            AttributedCommit {
+                repo: repo.clone(),
+                commit_sha,
+                attribution_sources: Vec::new(),
+                session_commit_observation_ids: observation_ids,
+                source,
+                repository_identity: repository.identity().cloned().map(Into::into),
+                delivered_by_push_ids: None,
+            }
+        }));
     }
     attributed
 }

@@ -43,7 +43,7 @@ pub use self::pack::edit_texts::HeldText;
 pub use self::pack::id_list::IdList;
 pub use self::read::calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use self::read::cohort::{CallAnswer, CohortCall, CohortDecision, CohortEdit};
-pub use self::read::deliveries::{ObservationRow, PullRequestHead};
+pub use self::read::deliveries::{NewestPush, ObservationRow, PullRequestHead};
 pub use self::read::export::{StoredCall, StoredFact};
 pub use self::read::inferred::NamedCall;
 pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
@@ -61,6 +61,7 @@ pub use self::sql::url::DatabaseUrl;
 pub use self::table::session_claims::ClaimKind;
 pub use self::write::append::{Append, Delivery, DeliveryCounts};
 pub use self::write::bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
+pub use self::write::commit_claims::SettledClaim;
 #[cfg(any(test, feature = "testing"))]
 pub use self::write::content::samples;
 pub use self::write::content::{Encoded, Encoder};

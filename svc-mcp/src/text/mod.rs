@@ -65,8 +65,11 @@ pub(crate) fn sessions(body: &Object, max_bytes: u64) -> String {
         if preview.is_none() && number(item, "matched_parts") != Some(0) {
             line.push_str(" (the best is too large for max_bytes)");
         }
-        if object(item, "commit_match").is_some() {
+        if let Some(linked) = object(item, "commit_match") {
             line.push_str(", observed at the commit");
+            if linked.get("source").is_some() {
+                let _ = write!(line, " from {}", plain(linked, "source"));
+            }
         }
         if let Some(preview) = preview {
             let session = text(item, "session_id");

@@ -8,6 +8,7 @@ use crate::field::{FieldKind, Fields, Undeclared, Violation, Violations, is_zero
 use crate::id::{FactId, SessionId};
 use crate::json::{Json, WriteError};
 use crate::open::Open;
+use crate::query::ObservationSource;
 use crate::repository::{CommitAnchor, RepositoryIdentity};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -155,17 +156,20 @@ pub struct DiscoverySkipped {
 }
 
 /// The observed link between a Session and the requested commit: a note on the commit names the
-/// Session.
+/// Session, or the Session's client reported the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitMatch {
     /// The id of the Session commit observation.
     pub observation_id: FactId,
-    /// The id of the push after which the note was read.
+    /// The id of the push after which the link was found.
     pub source_push_id: FactId,
-    /// When the service read the note.
+    /// When the service found the link.
     pub captured_at: Instant,
+    /// Where the link comes from. Absent if it comes from a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Open<ObservationSource>>,
 }
 
 /// One Session that matches the keywords or was observed at the commit.

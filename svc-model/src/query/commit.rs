@@ -179,7 +179,16 @@ pub struct InferredCall {
     pub relationship: Open<InferredRelationship>,
 }
 
-/// A Session that was observed at the commit: a note on the commit names it.
+closed_set! {
+    /// Where a link between a Session and a commit comes from, if not from a note on the commit.
+    pub enum ObservationSource {
+        /// The Session's client reported the commit, and exactly one commit of the mirrors fits.
+        Telemetry = "telemetry",
+    }
+}
+
+/// A Session that was observed at the commit: a note on the commit names it, or its client reported
+/// the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -188,6 +197,9 @@ pub struct ObservedSession {
     pub session_id: SessionId,
     /// The ids of the observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
+    /// Where the observations come from. Absent if one of them comes from a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Open<ObservationSource>>,
 }
 
 /// The version of the members of a CI outcome that has the identity of its repository.

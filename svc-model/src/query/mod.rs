@@ -21,7 +21,8 @@ mod tests;
 pub use ci::{CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest, SupersededOutcome};
 pub use commit::{
     AttributionSource, CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository,
-    CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservedSession,
+    CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservationSource,
+    ObservedSession,
 };
 pub use constant::{Found, Unknown};
 pub use failures::{CiFailures, CiFailuresRequest};

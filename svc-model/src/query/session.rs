@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::parameter::{TRUE, Truth, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
-use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, SupersededOutcome, Unknown};
+use super::{
+    AttributionSource, CommitLink, Found, LifetimeIdentity, ObservationSource, SupersededOutcome,
+    Unknown,
+};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
 use crate::field::Violations;
@@ -415,7 +418,8 @@ impl TimelineEvent {
     }
 }
 
-/// A commit of the Session: a note on the commit names the Session.
+/// A commit of the Session: a note on the commit names the Session, or the Session's client reported
+/// the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -428,6 +432,9 @@ pub struct AttributedCommit {
     pub attribution_sources: Vec<Open<AttributionSource>>,
     /// The ids of the observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
+    /// Where the observations come from. Absent if one of them comes from a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Open<ObservationSource>>,
     /// The identity of the repository; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,

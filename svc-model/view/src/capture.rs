@@ -1,7 +1,7 @@
 //! What arrived, and what became of it.
 
 use svc_model::capture::{
-    ArrivedFacts, CaptureCounts, CaptureSource, LogRecordCounts, SourceCounts,
+    ArrivedFacts, CaptureCounts, CaptureSource, CommitClaimCounts, LogRecordCounts, SourceCounts,
 };
 use svc_model::facts::FactTable;
 use svc_model::ingest::LogSkip;
@@ -136,6 +136,17 @@ impl Surface {
             self.whole(records.untranslated),
             self.whole(records.malformed)
         ))
+    }
+
+    /// Says what became of the commits that clients reported.
+    pub fn commit_claims(self, claims: CommitClaimCounts) -> String {
+        format!(
+            "{} open, {} linked to their Sessions, {} ambiguous, {} expired",
+            self.whole(claims.open),
+            self.whole(claims.resolved),
+            self.whole(claims.ambiguous),
+            self.whole(claims.expired)
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! One commit.
 
-use svc_model::query::{CommitRepository, InferenceSkip};
+use svc_model::open::Open;
+use svc_model::query::{CommitRepository, InferenceSkip, ObservationSource};
 
 use crate::surface::Surface;
 
@@ -22,6 +23,12 @@ pub const fn reason(skip: InferenceSkip) -> &'static str {
 }
 
 impl Surface {
+    /// Returns how often a Session was observed at a commit, and from what if it was no note.
+    pub fn observed(self, times: usize, source: Option<&Open<ObservationSource>>) -> String {
+        let times = self.whole(times as u64);
+        source.map_or_else(|| times.clone(), |source| format!("{times} from {source}"))
+    }
+
     /// Returns the other names under which a repository was observed, if there are any.
     pub fn other_names(self, of: &CommitRepository) -> Option<String> {
         let others = of.observed_repo_slugs.iter().map(String::as_str);

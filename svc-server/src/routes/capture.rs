@@ -7,6 +7,7 @@ use crate::dispatch::Exchange;
 pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
     let totals = exchange.app.engine.captured().await?;
     let mut counts = exchange.app.counts.beside(totals);
+    counts.commit_claims = exchange.app.engine.commit_claims().await?;
     counts.keeps_mirrors = Some(exchange.app.engine.keeps_mirrors());
     Ok(counts)
 }

@@ -29,7 +29,10 @@ pub(super) fn render(dossier: &SessionDossier, now: Instant) -> Option<String> {
         table.row([
             short.short(commit.commit_sha.as_str()),
             escape(&commit.repo),
-            commit.session_commit_observation_ids.len().to_string(),
+            SHELL.observed(
+                commit.session_commit_observation_ids.len(),
+                commit.source.as_ref(),
+            ),
             pushed(dossier, commit, short, now),
             checked(dossier, commit, short),
         ]);

@@ -28,7 +28,7 @@ const PEOPLE: [&str; 4] = [
     "user_reject",
 ];
 /// The name of the attribute with the id of the call.
-const CALL: &str = "tool_use_id";
+pub(super) const CALL: &str = "tool_use_id";
 
 /// The results of an export, with the path in each.
 pub(super) type Results<'r> = result::Results<'r, Result<String, LogSkip>>;

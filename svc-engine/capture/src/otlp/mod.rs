@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
+//! | Commits that `claude_code.tool_result` names | `commits` |
 //! | What clients report of the use of models | `usage` |
 //! | Calls of models by OpenTelemetry's conventions | `genai` |
 //! | `copilot_chat.*` | `copilot` |
@@ -26,6 +27,7 @@
 mod attribute;
 mod claude_code;
 mod codex;
+mod commits;
 mod copilot;
 mod copilot_span;
 mod decided;
@@ -54,7 +56,8 @@ pub use report::{FactCounts, LogsReport, RecordCounts};
 pub use spans::{CapturedTraces, TracesReport, capture_traces};
 
 use svc_engine_fact::{
-    DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage, UsageReceipt,
+    CommitClaim, DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage,
+    UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
@@ -87,6 +90,8 @@ pub struct CapturedLogs {
     pub usage_receipts: Vec<UsageReceipt>,
     /// Inference calls.
     pub calls: Vec<InferenceCall>,
+    /// The commits that clients reported. They are not facts.
+    pub commit_claims: Vec<CommitClaim>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -194,6 +199,7 @@ fn translate(
             match kind {
                 RecordKind::ClaudeCodeResult => {
                     claude_code::add(&mut translator.claude_code, logged);
+                    translator.commit(logged);
                 }
                 RecordKind::CodexResult => codex::add(&mut translator.codex, logged),
                 RecordKind::Event(event) => events.push((event, logged)),
@@ -329,6 +335,17 @@ impl Translator<'_, '_> {
                     report.skip(event, LogSkip::InconsistentUsage, 1);
                 }
                 self.called.push((place, call));
+            }
+        }
+    }
+
+    /// Adds the commit that the result of a tool call names, if it names one.
+    fn commit(&mut self, result: &ExportedRecord<'_>) {
+        match commits::claim(result, self.receipt) {
+            Ok(claim) => self.captured.commit_claims.extend(claim),
+            Err(reason) => {
+                let report = &mut self.captured.report;
+                report.skip(LogEvent::ClaudeCodeToolResult, reason, 1);
             }
         }
     }

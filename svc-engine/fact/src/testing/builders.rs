@@ -14,9 +14,10 @@ use svc_model::usage::{CallSource, CallUsage, TokenCounts, UsageSource};
 use uuid::Uuid;
 
 use crate::{
-    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, PullRequest,
-    PullRequestMerge, PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename,
-    RetryLinkage, SessionCommitObservation, UsageReceipt,
+    CiOutcome, CommitClaim, DeveloperDecision, EditObservation, EditTexts, GitCommitId,
+    InferenceCall, ObservationOrigin, PullRequest, PullRequestMerge, PullRequestRevision, Push,
+    RawPayload, RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+    UsageReceipt,
 };
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
@@ -339,7 +340,22 @@ pub fn observation(number: u128, source_push_id: FactId) -> SessionCommitObserva
         repository: None,
         commit_sha: commit('b'),
         source_push_id,
-        notes_ref: "refs/notes/svc".to_owned(),
+        origin: ObservationOrigin::Note("refs/notes/svc".to_owned()),
+        captured_at: at(1),
+    }
+}
+
+/// Returns the claim that Session `s` made this commit.
+pub fn commit_claim(number: u128, git_commit_id: &str) -> CommitClaim {
+    CommitClaim {
+        claim_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        agent_harness: AgentHarness::ClaudeCode,
+        tool_use_id: None,
+        git_commit_id: GitCommitId::new(git_commit_id).expect("an id"),
+        repository: None,
+        occurred_at: at(0),
         captured_at: at(1),
     }
 }

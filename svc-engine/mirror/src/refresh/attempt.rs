@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_engine_fact::clock::later;
-use svc_engine_fact::{Push, SessionCommitObservation};
+use svc_engine_fact::{ObservationOrigin, Push, SessionCommitObservation};
 use svc_engine_store::{Append, ClaimedJob, JobEnd, StoreError, WaitingPush};
 use svc_model::id::FactId;
 use svc_model::repository::{RepositoryDecline, RepositoryName};
@@ -328,7 +328,7 @@ impl Attempt<'_> {
                 repository: push.repository.clone(),
                 commit_sha: sighting.commit.commit(),
                 source_push_id: push.push_id,
-                notes_ref: sighting.notes.as_str().to_owned(),
+                origin: ObservationOrigin::Note(sighting.notes.as_str().to_owned()),
                 captured_at,
             })
         };

@@ -80,7 +80,7 @@ impl Service {
         let delivery = Delivery {
             facts: vec![Append::Push(Box::new(push))],
             refreshes: vec![request],
-            counted: None,
+            ..Delivery::default()
         };
         self.store.append_blocking(delivery).unwrap();
         id(number)

@@ -26,3 +26,38 @@ CREATE VIEW visible_inference_calls AS SELECT f.* FROM all_inference_calls f WHE
             WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
                 AND later.fact_id = q.fact_id
                 AND later.quarantine_revision > q.quarantine_revision));
+
+-- Where a link between a Session and a commit comes from: NULL means from a note. A link from telemetry has
+-- an empty `notes_ref`.
+ALTER TABLE session_commit_observations ADD COLUMN source TEXT COLLATE "C";
+DROP VIEW visible_session_commit_observations;
+CREATE VIEW visible_session_commit_observations AS SELECT f.* FROM session_commit_observations f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'session_commit_observations' AND q.fact_id = f.observation_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+
+-- The commits that clients reported for Sessions. They are not facts: their state changes.
+CREATE TABLE session_commit_claims (
+    claim_id BYTEA NOT NULL PRIMARY KEY,
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    user_id TEXT COLLATE "C",
+    agent_harness TEXT COLLATE "C" NOT NULL,
+    tool_use_id TEXT COLLATE "C",
+    git_commit_id TEXT COLLATE "C" NOT NULL,
+    repository_provider TEXT COLLATE "C",
+    repository_host TEXT COLLATE "C",
+    repository_name TEXT COLLATE "C",
+    occurred_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    state TEXT COLLATE "C" NOT NULL DEFAULT 'open',
+    resolved_observation_id BYTEA
+);
+CREATE UNIQUE INDEX session_commit_claims_by_commit
+    ON session_commit_claims (session_id, git_commit_id, org_id);
+CREATE INDEX session_commit_claims_by_state
+    ON session_commit_claims (org_id, state, captured_at_us, claim_id);

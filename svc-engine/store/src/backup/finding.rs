@@ -36,6 +36,8 @@ pub enum Damage {
     ClaimAbsent,
     /// The push of an observation is absent.
     PushAbsent,
+    /// The observation that a reported commit became is absent.
+    ObservationAbsent,
     /// The writer that gave a content its id is absent.
     WriterAbsent,
     /// A stored count does not match the rows.
@@ -73,6 +75,7 @@ impl Damage {
             Self::SessionAbsent => "session_absent",
             Self::ClaimAbsent => "claim_absent",
             Self::PushAbsent => "push_absent",
+            Self::ObservationAbsent => "observation_absent",
             Self::WriterAbsent => "writer_absent",
             Self::CountDiffers => "count_differs",
             Self::CapturedBeyond => "captured_beyond",

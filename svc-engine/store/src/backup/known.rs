@@ -97,6 +97,7 @@ pub(crate) struct KnownRows {
     /// The calls, in the order of their ids.
     pub(crate) calls: Vec<KnownCall>,
     pub(crate) pushes: HashSet<RowKey>,
+    pub(crate) observations: HashSet<RowKey>,
     pub(crate) marks: ErasureMarks,
     /// The tables with rows that cannot be read.
     pub(crate) lost: BTreeMap<String, LostRows>,

@@ -55,6 +55,7 @@ impl Laws<'_, '_, '_> {
         self.aliases()?;
         self.call_keys()?;
         self.facts_of_rows()?;
+        self.commit_claims()?;
         self.organizations()?;
         self.others()?;
         self.erased_facts_are_there();
@@ -219,8 +220,12 @@ impl Laws<'_, '_, '_> {
                     found.add(table.name, Some(&id), Damage::RowUnreadable, columns[place]);
                 }
             }
-            if kind == FactTable::Pushes {
-                known.pushes.insert(key(&[&org, &id]));
+            match kind {
+                FactTable::Pushes => drop(known.pushes.insert(key(&[&org, &id]))),
+                FactTable::SessionCommitObservations => {
+                    known.observations.insert(key(&[&org, &id]));
+                }
+                _ => {}
             }
             let push = written.value(table, "source_push_id");
             let push = push.and_then(Value::as_blob).and_then(value::fact_id);

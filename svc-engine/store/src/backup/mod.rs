@@ -8,6 +8,7 @@
 mod archive;
 mod block;
 mod call_laws;
+mod claim_laws;
 mod erasure_laws;
 mod finding;
 mod grant_laws;

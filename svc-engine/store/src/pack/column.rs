@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
+use svc_engine_fact::GitCommitId;
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
 use svc_model::json::{Json, Text};
+use svc_model::query::ObservationSource;
 use svc_model::repository::{
     Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
     RepositoryProvider,
@@ -193,6 +195,8 @@ columns! {
     GatewayProvider: |provider| gateway_letter(provider).into(),
         |columns| columns.text(gateway_of_letter);
     UsageSource: |source| source.as_str().into(), |columns| columns.text(Self::from_wire);
+    ObservationSource: |source| source.as_str().into(), |columns| columns.text(Self::from_wire);
+    GitCommitId: |id| Value::OwnText(id.into()), |columns| columns.text(Self::new);
     CallSource: |source| source_letter(source).into(), |columns| columns.text(source_of_letter);
     RepositoryProvider: |provider| provider.as_str().into(),
         |columns| columns.text(Self::from_wire);

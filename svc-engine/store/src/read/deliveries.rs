@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_engine_fact::{Lifetime, Push};
-use svc_model::id::{FactId, SessionId};
+use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::query::ObservationSource;
 use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::snapshot::Snapshot;
 use crate::pack::column::Columns;
-use crate::sql::connection::Lookup;
+use crate::sql::connection::{Connection, Lookup};
 use crate::sql::error::StoreError;
 use crate::sql::value::{Row, Value};
 use crate::table::record::Record as _;
@@ -27,6 +28,8 @@ pub struct ObservationRow {
     pub repo: RepositoryName,
     /// The identity of the repository on the observation.
     pub repository: Option<RepositoryIdentity>,
+    /// Where the link comes from, if not from a note.
+    pub source: Option<ObservationSource>,
     /// The name and the identity on the push, if it is visible and was received by the boundary.
     pub push: Option<(String, Option<RepositoryIdentity>)>,
 }
@@ -40,6 +43,7 @@ impl ObservationRow {
             commit_sha: columns.next()?,
             repo: columns.next()?,
             repository: columns.next()?,
+            source: columns.next()?,
             push: {
                 let name: Option<String> = columns.next()?;
                 let identity = columns.next()?;
@@ -50,7 +54,7 @@ impl ObservationRow {
 }
 
 /// The names of the columns in errors.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "observation_id",
     "session_id",
     "commit_sha",
@@ -58,6 +62,7 @@ const COLUMNS: [&str; 11] = [
     "repository_provider",
     "repository_host",
     "repository_id",
+    "source",
     "the repo of its push",
     "the repository_provider of its push",
     "the repository_host of its push",
@@ -70,7 +75,7 @@ macro_rules! observed {
     ($boundary:literal, $condition:literal) => {
         concat!(
             "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
-            f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
+            f.repository_host, f.repository_id, f.source, p.repo, p.repository_provider, p.repository_host,
             p.repository_id
             FROM visible_session_commit_observations f
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
@@ -178,6 +183,52 @@ pub(crate) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
         identity.repository_host.as_str().into(),
         identity.repository_id.as_str().into(),
     ]
+}
+
+/// The newest visible push of a repository.
+const NEWEST_IDENTIFIED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
+    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
+        AND f.repository_id = $4
+    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
+const NEWEST_NAMED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2
+    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
+
+/// The newest visible push of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewestPush {
+    /// The id of the fact.
+    pub push_id: FactId,
+    /// The name of the repository on the push.
+    pub repo: String,
+    /// Where the repository was to be fetched from.
+    pub clone_url: String,
+}
+
+/// Returns the newest visible push of a repository.
+pub(crate) fn newest_push(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    lifetime: &Lifetime,
+) -> Result<Option<NewestPush>, StoreError> {
+    let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
+    let select = match lifetime {
+        Lifetime::Identified(repository) => {
+            keys.extend(identity_keys(repository));
+            NEWEST_IDENTIFIED
+        }
+        Lifetime::Named(name) => {
+            keys.push(name.as_str().into());
+            NEWEST_NAMED
+        }
+    };
+    connection.first(select, &keys, |row| {
+        Ok(NewestPush {
+            push_id: row.fact_id(0)?,
+            repo: row.text(1)?,
+            clone_url: row.text(2)?,
+        })
+    })
 }
 
 /// Facts that are looked up by commits of one repository.
@@ -322,6 +373,12 @@ impl Snapshot<'_> {
         Ok(links
             .filter_map(|(observation, push)| Some((observation, pushes.get(&push)?.clone())))
             .collect())
+    }
+
+    /// Returns the newest visible push of a repository.
+    pub fn newest_push(&mut self, lifetime: &Lifetime) -> Result<Option<NewestPush>, StoreError> {
+        let org_id = self.org_id;
+        newest_push(self.connection()?, org_id, lifetime)
     }
 
     fn observed(

@@ -7,6 +7,7 @@
 pub(crate) mod boundary;
 pub(crate) mod calls;
 pub(crate) mod cohort;
+pub(crate) mod commit_claims;
 pub(crate) mod compatibility;
 pub(crate) mod contents;
 pub(crate) mod counts;

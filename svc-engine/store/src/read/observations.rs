@@ -3,12 +3,15 @@
 use svc_engine_fact::Lifetime;
 use svc_model::context::CommitMatch;
 use svc_model::id::SessionId;
+use svc_model::open::Open;
+use svc_model::query::ObservationSource;
 use svc_model::repository::{CommitAnchor, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::snapshot::Snapshot;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::statement::Statement;
+use crate::sql::value::Row;
 
 /// Returns the condition that an observation `f` is of a repository, according to both itself and
 /// its push `p`, if that is visible. It decides as
@@ -55,13 +58,24 @@ pub(crate) fn some(row: &str, condition: &str) -> String {
 
 /// The visible observation that links a Session to a commit, if its push is visible and of the same
 /// repository.
-const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us
+const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us, f.source
     FROM visible_session_commit_observations f
     JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
         AND p.repository_provider = f.repository_provider
         AND p.repository_host = f.repository_host AND p.repository_id = f.repository_id
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
         AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6";
+
+/// Reads where a link comes from, if not from a note.
+fn source(row: &Row<'_>, place: usize) -> Result<Option<ObservationSource>, StoreError> {
+    let Some(word) = row.optional_text(place)? else {
+        return Ok(None);
+    };
+    let source = ObservationSource::from_wire(&word);
+    source
+        .map(Some)
+        .ok_or(corrupt("session_commit_observations", "source"))
+}
 
 impl Snapshot<'_> {
     /// Returns the observed link between a Session and a commit, if it and its push are visible.
@@ -84,6 +98,7 @@ impl Snapshot<'_> {
                 source_push_id: row.fact_id(1)?,
                 captured_at: Instant::from_microseconds(row.integer(2)?)
                     .ok_or(corrupt("session_commit_observations", "its time"))?,
+                source: source(row, 3)?.map(Open::Known),
             })
         })
     }

@@ -240,6 +240,27 @@ fn damage_in_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] ba
             text(1),
         ),
         (
+            "UPDATE session_commit_claims SET session_id = 'nowhere'".to_owned(),
+            Damage::SessionAbsent,
+            "session_commit_claims",
+            text(22),
+        ),
+        (
+            "UPDATE session_commit_claims SET state = 'resolved'".to_owned(),
+            Damage::RowUnreadable,
+            "session_commit_claims",
+            text(22),
+        ),
+        (
+            format!(
+                "UPDATE session_commit_claims SET state = 'resolved', resolved_observation_id = {}",
+                stored(99)
+            ),
+            Damage::ObservationAbsent,
+            "session_commit_claims",
+            text(22),
+        ),
+        (
             format!("DELETE FROM raw_payloads WHERE call_number = {number}"),
             Damage::RawPayloadAbsent,
             "raw_payloads",

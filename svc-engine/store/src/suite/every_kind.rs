@@ -401,7 +401,7 @@ impl Members {
             svc_engine_fact::SessionCommitObservation {
                 session_id,
                 repository: identity,
-                notes_ref: self.string.clone(),
+                origin: svc_engine_fact::ObservationOrigin::Note(self.string.clone()),
                 ..observation(number, id(9))
             }
         );

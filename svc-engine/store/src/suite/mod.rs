@@ -10,8 +10,8 @@ use svc_engine_fact::InferenceCall;
 use svc_engine_fact::clock::Clock;
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
-    at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
-    rejection, rename, repository, revision, text, usage,
+    at, call, commit, commit_claim, decision, edit, id, linkage, merge, name, observation, outcome,
+    push, rejection, rename, repository, revision, text, usage,
 };
 use svc_model::capture::CaptureTotals;
 use svc_model::evidence::{Message, Part};
@@ -51,6 +51,7 @@ mod backups;
 mod bulk_quarantine;
 mod call_keys;
 mod cohorts;
+mod commit_claims;
 mod erased_bytes;
 mod erasures;
 mod every_kind;

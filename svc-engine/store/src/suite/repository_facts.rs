@@ -1,8 +1,8 @@
 //! Facts of repositories: redelivery, conflict, and the two key spaces.
 
 use svc_engine_fact::{
-    CiOutcome, PullRequest, PullRequestMerge, PullRequestRevision, Push, RepositoryRename,
-    SessionCommitObservation,
+    CiOutcome, ObservationOrigin, PullRequest, PullRequestMerge, PullRequestRevision, Push,
+    RepositoryRename, SessionCommitObservation,
 };
 use svc_model::ingest::CiResult;
 
@@ -294,7 +294,7 @@ fn there_is_one_observation_per_session_and_commit_for_any_push_and_ref(
     assert_eq!(deliver(identified(2)), Outcome::Stored(id(2)));
     let again = changed(identified(3), |observation| {
         observation.source_push_id = id(9);
-        observation.notes_ref = "refs/notes/other".to_owned();
+        observation.origin = ObservationOrigin::Telemetry;
         observation.repo = name("own/renamed");
         observation.captured_at = at(99);
     });

@@ -8,6 +8,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod ci;
+pub(crate) mod commit_claims;
 pub(crate) mod decisions;
 pub(crate) mod edits;
 pub(crate) mod event;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
-    at, call, decision, edit, id, linkage, merge, observation, outcome, push, rejection, rename,
-    repository, revision, text, usage,
+    at, call, commit_claim, decision, edit, id, linkage, merge, observation, outcome, push,
+    rejection, rename, repository, revision, text, usage,
 };
 use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
 use svc_model::facts::{FactCount, FactTable};
@@ -16,7 +16,8 @@ use uuid::Uuid;
 
 use super::TestStore;
 use crate::{
-    Append, ErasureOrder, ErasureSubject, NewQuarantineEntry, Outcome, QuarantineAction, Store,
+    Append, Delivery, ErasureOrder, ErasureSubject, NewQuarantineEntry, Outcome, QuarantineAction,
+    Store,
 };
 
 /// Returns the Session with this id.
@@ -125,6 +126,11 @@ pub fn filled(database: &TestStore) -> Store {
         Append::SessionCommitObservation,
         observation(19, id(14)),
     );
+    let claimed = Delivery {
+        claims: vec![commit_claim(22, "abcdef1")],
+        ..Delivery::default()
+    };
+    store.append_now(claimed).expect("it is possible");
     set(
         database,
         FactTable::Pushes,

@@ -39,6 +39,11 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "FROM organizations WHERE org_id = $1"),
     (Walk, "UPDATE organizations SET"),
     (Walk, "FROM writers"),
+    // An operator's counts of reported commits.
+    (
+        Walk,
+        "FROM session_commit_claims WHERE org_id = $1 GROUP BY state",
+    ),
     // The end of the quarantine log.
     (
         Walk,

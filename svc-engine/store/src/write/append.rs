@@ -3,6 +3,7 @@
 //! Content is written in sorted order, and then the row of the organization is locked, so servers
 //! on one database never wait in a circle.
 
+use svc_engine_fact::CommitClaim;
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -10,14 +11,16 @@ use svc_model::ingest::LogSkip;
 use svc_model::time::Instant;
 
 use super::appending::Appending;
+use super::commit_claims::{self, SettledClaim};
 use super::content::Encoded;
 use super::jobs::{self, RefreshRequest};
 use super::kind::Kind;
 use super::outcome::Outcome;
 use super::traces::Traces;
+use super::transaction::Transaction;
 use crate::sql::error::StoreError;
 use crate::table::kind::kinds;
-use crate::table::row::Stamp;
+use crate::table::row::{NewRow, Stamp};
 
 /// Returns the facts of one kind, with their positions.
 macro_rules! of_kind {
@@ -110,10 +113,11 @@ macro_rules! append {
             Ok(())
         }
 
-        /// Writes facts, one kind after another, and returns the outcome of each.
+        /// Writes facts, one kind after another, and then claims. Returns the outcome of each fact.
         fn write_facts(
             appending: &mut Appending<'_, '_>,
             facts: &[&Prepared],
+            claims: &[&NewRow],
             captured_at: Instant,
         ) -> Result<Vec<Outcome>, StoreError> {
             let mut outcomes = vec![None; facts.len()];
@@ -136,6 +140,10 @@ macro_rules! append {
                     transaction.add_facts(FactTable::$table, &fact_ids, captured_at)?;
                 }
             })+
+            if !claims.is_empty() {
+                let transaction = &mut *appending.transaction;
+                commit_claims::insert(transaction, claims, &mut traces, captured_at)?;
+            }
             traces.write(appending, captured_at)?;
             let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
             outcomes.ok_or(StoreError::NotStored)
@@ -158,6 +166,10 @@ pub struct Delivery {
     pub facts: Vec<Append>,
     /// The mirrors to refresh because of the facts, or of pushes that are already stored.
     pub refreshes: Vec<RefreshRequest>,
+    /// The commits that a client reported.
+    pub claims: Vec<CommitClaim>,
+    /// What became of earlier claims.
+    pub settled: Vec<SettledClaim>,
     /// What to count besides the facts, for a delivery from a source.
     pub counted: Option<DeliveryCounts>,
 }
@@ -227,9 +239,12 @@ impl Delivery {
     /// Prepares the facts.
     pub(crate) fn prepare(self, org_id: &OrgId) -> PreparedDelivery {
         let facts = self.facts.into_iter();
+        let claims = self.claims.into_iter();
         PreparedDelivery {
             facts: facts.map(|fact| fact.prepare(org_id)).collect(),
             refreshes: self.refreshes,
+            claims: claims.map(|claim| NewRow::of(claim, org_id)).collect(),
+            settled: self.settled,
             counted: self.counted,
         }
     }
@@ -239,12 +254,48 @@ impl Delivery {
 pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
+    claims: Vec<NewRow>,
+    settled: Vec<SettledClaim>,
     counted: Option<DeliveryCounts>,
 }
 
 impl PreparedDelivery {
     pub(crate) fn is_empty(&self) -> bool {
-        self.facts.is_empty() && self.refreshes.is_empty()
+        self.facts.is_empty()
+            && self.refreshes.is_empty()
+            && self.claims.is_empty()
+            && self.settled.is_empty()
+    }
+
+    /// Removes what others have settled meanwhile, with its observations.
+    fn retain_open(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        if self.settled.is_empty() {
+            return Ok(());
+        }
+        let closed = commit_claims::retain_open(transaction, &mut self.settled)?;
+        self.facts.retain(|fact| match fact {
+            Prepared::SessionCommitObservation(row) => !closed.contains(&row.fact_id),
+            _ => true,
+        });
+        Ok(())
+    }
+
+    /// Settles the claims, after their observations are stored.
+    fn settle(&self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        for SettledClaim {
+            claim_id,
+            observation_id,
+        } in &self.settled
+        {
+            let observation = self.facts.iter().find_map(|fact| match fact {
+                Prepared::SessionCommitObservation(row) => {
+                    (Some(row.fact_id) == *observation_id).then_some(row)
+                }
+                _ => None,
+            });
+            commit_claims::settle(transaction, *claim_id, observation)?;
+        }
+        Ok(())
     }
 
     /// Adds the counts of the delivery, with the outcomes of its facts.
@@ -263,7 +314,7 @@ impl PreparedDelivery {
     /// Returns the cost of writing it, in units of a small row.
     pub(crate) fn weight(&self) -> usize {
         let facts: usize = self.facts.iter().map(Prepared::weight).sum();
-        facts + self.refreshes.len()
+        facts + self.refreshes.len() + self.claims.len() + self.settled.len()
     }
 }
 
@@ -275,19 +326,30 @@ pub(crate) fn write(
     stage_facts(appending, &facts(deliveries))?;
     // From here on, an organization's transactions run one after another.
     appending.transaction.organization()?;
-    let has_facts = deliveries.iter().any(|delivery| !delivery.facts.is_empty());
-    let stamp = has_facts
+    for delivery in deliveries.iter_mut() {
+        delivery.retain_open(appending.transaction)?;
+    }
+    let has_rows = |delivery: &&mut PreparedDelivery| {
+        !delivery.facts.is_empty() || !delivery.claims.is_empty()
+    };
+    let stamp = deliveries
+        .iter()
+        .any(|delivery| has_rows(&delivery))
         .then(|| appending.transaction.stamp())
         .transpose()?;
-    let received = deliveries
-        .iter_mut()
-        .flat_map(|delivery| &mut delivery.facts);
-    let captured_at = received.filter_map(|fact| fact.stamp(stamp?)).max();
+    let captured_at = stamp.and_then(|stamp| stamp_all(deliveries, stamp));
     let mut outcomes = match captured_at {
-        Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
+        Some(captured_at) => {
+            let claims = deliveries.iter().flat_map(|delivery| &delivery.claims);
+            let claims: Vec<&NewRow> = claims.collect();
+            write_facts(appending, &facts(deliveries), &claims, captured_at)?
+        }
         None => Vec::new(),
     }
     .into_iter();
+    for delivery in deliveries.iter() {
+        delivery.settle(appending.transaction)?;
+    }
     let refreshes: Vec<&RefreshRequest> = deliveries
         .iter()
         .flat_map(|delivery| &delivery.refreshes)
@@ -297,6 +359,24 @@ pub(crate) fn write(
         .iter()
         .map(|delivery| outcomes.by_ref().take(delivery.facts.len()).collect())
         .collect())
+}
+
+/// Sets the capture times of facts and claims, and returns the last one.
+fn stamp_all(deliveries: &mut [&mut PreparedDelivery], stamp: Stamp) -> Option<Instant> {
+    let times = deliveries.iter_mut().filter_map(|delivery| {
+        let facts = delivery
+            .facts
+            .iter_mut()
+            .filter_map(|fact| fact.stamp(stamp))
+            .max();
+        let claims = delivery
+            .claims
+            .iter_mut()
+            .filter_map(|claim| claim.stamp(stamp))
+            .max();
+        facts.max(claims)
+    });
+    times.max()
 }
 
 fn facts<'d>(deliveries: &'d [&mut PreparedDelivery]) -> Vec<&'d Prepared> {

@@ -14,6 +14,7 @@ pub(crate) mod calls;
 pub(crate) mod claims;
 pub(crate) mod clock_check;
 pub(crate) mod command;
+pub(crate) mod commit_claims;
 pub(crate) mod content;
 pub(crate) mod erasure;
 pub(crate) mod facts;

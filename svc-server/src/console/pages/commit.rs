@@ -66,7 +66,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
     let observed = of.observed_sessions.iter().map(|session| {
         vec![
             sessions::link(&session.session_id),
-            html! { (session.session_commit_observation_ids.len()) },
+            html! { (CONSOLE.observed(session.session_commit_observation_ids.len(), session.source.as_ref())) },
         ]
     });
     html! {
@@ -76,7 +76,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
             @if of.observed_sessions.is_empty() {
                 p { "No Session was observed here, but there may have been one." }
             } @else {
-                (table("Sessions that notes link to this commit", &[
+                (table("Sessions that notes or telemetry link to this commit", &[
                     Column::Text("session"), Column::Number("observed"),
                 ], observed.collect()))
             }

@@ -75,7 +75,7 @@ fn commits(dossier: &SessionDossier, now: Instant) -> Markup {
         vec![
             repository::commit(&commit.commit_sha, &commit.repo, identity),
             repository::shown(&commit.repo, identity),
-            html! { (commit.session_commit_observation_ids.len()) },
+            html! { (CONSOLE.observed(commit.session_commit_observation_ids.len(), commit.source.as_ref())) },
             pushed(dossier, commit, now),
             checked(dossier, commit),
         ]
@@ -86,7 +86,7 @@ fn commits(dossier: &SessionDossier, now: Instant) -> Markup {
             @if dossier.attributed_commits.is_empty() {
                 p { "No commit of this Session was observed, but there may be one." }
             } @else {
-                (table("Commits that notes link to this Session", &[
+                (table("Commits that notes or telemetry link to this Session", &[
                     Column::Text("commit"), Column::Text("repository"), Column::Number("observed"),
                     Column::Text("pushed"), Column::Text("CI"),
                 ], rows.collect()))

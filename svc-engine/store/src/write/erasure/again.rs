@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::apply::{erase_within, log_alone};
 use super::plan::{ErasurePlan, StoreProgress};
 use super::select::{ErasedCall, OtherFact, unerased_of};
-use super::{ErasedContent, ErasureOrder};
+use super::{ErasedContent, ErasureOrder, claims};
 use crate::read::organizations::organizations;
 use crate::sql::connection::Connection;
 use crate::sql::error::{StoreError, corrupt};
@@ -147,6 +147,8 @@ impl OrganizationErasures {
         })?;
         for ((order, before), (calls, others)) in self.orders.iter().zip(of_orders) {
             deadline.check()?;
+            let until = Some(order.recorded_at);
+            claims::erase(connection, &self.org_id, &order.subject, until)?;
             // The first rows of an erasure are those that the backup has.
             let left = logged.entry(order.erasure_id.to_string()).or_default();
             let is_logged = *left > 0;

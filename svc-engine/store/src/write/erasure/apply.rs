@@ -10,7 +10,7 @@ use svc_model::id::{FactId, OrgId, SessionId, UserId};
 use super::log::COLUMNS;
 use super::plan::{ERASURES, ErasurePlan, needs_of};
 use super::select::{ErasedCall, OtherFact, SelectedFacts, emptying};
-use super::{ErasedContent, ErasureOrder, ErasureSubject};
+use super::{ErasedContent, ErasureOrder, ErasureSubject, claims};
 use crate::pack::id_list::write_ids;
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::{StoreError, corrupt};
@@ -61,6 +61,8 @@ const MARK: Insert = Insert {
 
 /// The facts of one transaction.
 enum Batch<'p> {
+    /// No fact: what clients reported of commits.
+    Claims,
     Calls(&'p [ErasedCall]),
     Others(&'p [OtherFact]),
 }
@@ -99,7 +101,11 @@ impl Ledger {
         let mut connection = self.writing_at_head()?;
         connection.overwrite_what_is_deleted()?;
         let (calls, others) = plan.take();
-        let mut batches = batches(&calls, &others).peekable();
+        let claims = (plan.claims > 0).then_some(Batch::Claims);
+        let mut batches = claims
+            .into_iter()
+            .chain(batches(&calls, &others))
+            .peekable();
         while let Some(batch) = batches.next() {
             deadline.check()?;
             let begun = Moment::now();
@@ -208,6 +214,10 @@ fn erase(
     let mut erased = ErasedContent::default();
     let mut released = ContentUses::new();
     let marked = match batch {
+        Batch::Claims => {
+            claims::erase(connection, transaction.org_id, &order.subject, None)?;
+            Vec::new()
+        }
         Batch::Calls(calls) => erase_calls(transaction, plan, calls, &mut erased, &mut released)?,
         Batch::Others(others) => erase_others(transaction, others, &mut erased)?,
     };

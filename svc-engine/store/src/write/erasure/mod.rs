@@ -20,6 +20,7 @@
 
 mod again;
 mod apply;
+mod claims;
 mod compact;
 mod log;
 mod plan;

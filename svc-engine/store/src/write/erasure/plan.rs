@@ -12,7 +12,7 @@ use svc_engine_fact::deadline::Deadline;
 use svc_model::facts::FactTable;
 
 use super::select::SelectedFacts;
-use super::{ErasedFacts, ErasureForecast, ErasureSubject};
+use super::{ErasedFacts, ErasureForecast, ErasureSubject, claims};
 use crate::pack::id_list;
 use crate::sql::connection::{Connection, Lookup, Sql};
 use crate::sql::error::StoreError;
@@ -70,6 +70,8 @@ pub struct ErasurePlan {
     late: HashSet<i64>,
     /// How often content had been erased when the plan was made, plus the plan's own transactions.
     pub(crate) erasures: i64,
+    /// How many reported commits there are to erase.
+    pub(crate) claims: u64,
     forecast: ErasureForecast,
 }
 
@@ -150,6 +152,7 @@ impl ErasurePlan {
             seen,
             late: HashSet::new(),
             erasures,
+            claims: 0,
             forecast: ErasureForecast::default(),
         };
         for calls in plan.selected.calls.chunks(CALLS_AT_ONCE) {
@@ -213,7 +216,7 @@ impl ErasurePlan {
 
     /// Returns whether there is nothing to erase.
     pub fn is_empty(&self) -> bool {
-        self.selected.calls.is_empty() && self.selected.others.is_empty()
+        self.selected.calls.is_empty() && self.selected.others.is_empty() && self.claims == 0
     }
 
     fn facts(&self) -> ErasedFacts {
@@ -297,6 +300,7 @@ impl Ledger {
         let selected = snapshot.selected_for_erasure(subject)?;
         let connection = snapshot.connection()?;
         let mut plan = ErasurePlan::new(connection, selected, reached)?;
+        plan.claims = claims::count(connection, &self.org_id, subject)?;
         plan.forecast = plan.foresee(connection)?;
         Ok(plan)
     }

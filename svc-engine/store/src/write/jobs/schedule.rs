@@ -5,7 +5,7 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
-use crate::read::deliveries::identity_keys;
+use crate::read::deliveries::{NewestPush, identity_keys, newest_push};
 use crate::sql::connection::Connection;
 use crate::sql::error::StoreError;
 use crate::sql::value::Value;
@@ -30,14 +30,6 @@ const IDENTIFIED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
 const NAMED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND f.ref = $3
         AND f.before_sha = $4 AND f.after_sha = $5";
-/// The newest visible push of a repository, for an operator who asks for a refresh.
-const NEWEST_IDENTIFIED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
-    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
-        AND f.repository_id = $4
-    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
-const NEWEST_NAMED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
-    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2
-    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
 const DELIVER: &str = "INSERT INTO mirror_deliveries
     (org_id, mirror, push_id, repo, clone_url, delivered_at_us) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (org_id, mirror, push_id) DO UPDATE SET repo = excluded.repo,
@@ -150,21 +142,13 @@ pub(crate) fn make_due(
 ) -> Result<bool, StoreError> {
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mirror = lifetime.to_string();
-    let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
-    let select = match lifetime {
-        Lifetime::Identified(repository) => {
-            keys.extend(identity_keys(repository));
-            NEWEST_IDENTIFIED
-        }
-        Lifetime::Named(name) => {
-            keys.push(name.as_str().into());
-            NEWEST_NAMED
-        }
-    };
-    let newest = connection.first(select, &keys, |row| {
-        Ok((row.fact_id(0)?, row.text(1)?, row.text(2)?))
-    })?;
-    let Some((push_id, repo, clone_url)) = newest else {
+    let newest = newest_push(connection, org_id, lifetime)?;
+    let Some(NewestPush {
+        push_id,
+        repo,
+        clone_url,
+    }) = newest
+    else {
         return Ok(false);
     };
     if RepositoryName::new(&repo).is_none() {
