@@ -132,7 +132,9 @@ fn an_event_and_a_span_of_one_call_are_one_call(backend: Backend) {
     stored(&server, &[traced_call("one", "chatcmpl-1")]);
     event("one", "chatcmpl-1");
     event("two", "chatcmpl-2");
-    stored(&server, &[traced_call("two", "chatcmpl-2")]);
+    let mut other = traced_call("two", "chatcmpl-2");
+    other["spanId"] = "0000000000000002".into();
+    stored(&server, &[other]);
     for (session, source) in [("one", "span"), ("two", "telemetry")] {
         let call = json!({ "$subset": { "capture_source": source, "input_tokens": 1500 } });
         check(&json!([call]), &calls(&server, session));

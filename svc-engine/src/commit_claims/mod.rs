@@ -191,7 +191,7 @@ impl Worker {
             Ok(settled) => tracing::info!(
                 resolved = settled.resolved,
                 ambiguous = settled.ambiguous,
-                "commit_claims_settled"
+                "commit_claims.settled"
             ),
             Err(_) if self.desk.cancellation.is_cancelled() => {}
             Err(error) => {

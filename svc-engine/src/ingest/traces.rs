@@ -84,6 +84,6 @@ fn log(report: &TracesReport, outcomes: &[Outcome]) {
         spans = ?report.spans,
         stored,
         duplicates = outcomes.len() as u64 - stored,
-        "otlp_traces_received"
+        "otlp.traces_received"
     );
 }
