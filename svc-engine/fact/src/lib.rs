@@ -10,6 +10,7 @@ pub mod clock;
 pub mod deadline;
 mod decision;
 mod edit;
+mod half;
 mod lifetime;
 mod observation;
 pub mod private;
@@ -29,6 +30,9 @@ pub use ci::CiOutcome;
 pub use claim::RepositoryClaim;
 pub use decision::DeveloperDecision;
 pub use edit::{EditObservation, EditTexts, RejectedEdit};
+pub use half::{
+    CallHalf, CalledTools, HalfKey, HalfOutline, HalfSide, HalfState, KeptHalf, MessagesDigest,
+};
 pub use lifetime::Lifetime;
 pub use observation::SessionCommitObservation;
 pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};
