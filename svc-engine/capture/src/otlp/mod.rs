@@ -15,12 +15,14 @@
 //! | `claude_code.*` | `claude_code` |
 //! | `codex.*` | `codex`, `patch` |
 //! | What clients report of the use of models | `usage` |
+//! | The bodies of requests and responses that Claude Code logs | `bodies` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
 //!
 //! The answer is `{}`, whatever was skipped; `GET /v1/capture` shows the operator what was skipped.
 
 mod attribute;
+mod bodies;
 mod claude_code;
 mod codex;
 mod copilot;
@@ -38,12 +40,13 @@ mod result;
 #[cfg(test)]
 mod testing;
 mod time;
-mod usage;
+pub(crate) mod usage;
 
 pub use report::{FactCounts, LogsReport, RecordCounts};
 
 use svc_engine_fact::{
-    DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage, UsageReceipt,
+    CallHalf, DeveloperDecision, EditObservation, HalfSide, InferenceCall, RejectedEdit,
+    RetryLinkage, UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
@@ -72,6 +75,8 @@ pub struct CapturedLogs {
     pub usage_receipts: Vec<UsageReceipt>,
     /// Inference calls.
     pub calls: Vec<InferenceCall>,
+    /// Halves of calls, which are no facts.
+    pub halves: Vec<CallHalf>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -112,7 +117,7 @@ pub fn capture(
     let mut captured = CapturedLogs::default();
     captured.report.records.malformed = export.malformed_records;
     captured.report.malformed_containers = export.malformed_containers;
-    let decided = translate(&export, receipt, &mut captured);
+    let decided = translate(&export, receipt, memory, &mut captured);
     keep(decided, export.records, &mut captured.decisions);
     if let Some(redactor) = receipt.redactor() {
         redact(&mut captured, redactor);
@@ -132,6 +137,7 @@ pub fn capture(
 fn translate(
     export: &Export,
     receipt: Receipt<'_>,
+    memory: &NodeBudget,
     captured: &mut CapturedLogs,
 ) -> Vec<DecisionDraft> {
     let resources: Vec<Attributes<'_>> = export.resources.iter().map(Attributes::of).collect();
@@ -150,6 +156,7 @@ fn translate(
         codex: codex::Results::new(),
         files_left: LOG_PATCH_FILES_MAX,
         receipt,
+        memory,
         decided: Vec::new(),
         captured,
     };
@@ -191,6 +198,7 @@ struct Translator<'r, 'c> {
     codex: codex::Results<'r>,
     files_left: usize,
     receipt: Receipt<'c>,
+    memory: &'c NodeBudget,
     decided: Vec<DecisionDraft>,
     captured: &'c mut CapturedLogs,
 }
@@ -212,6 +220,7 @@ impl<'r> Translator<'r, '_> {
             + self.captured.retry_linkages.len()
             + self.captured.usage_receipts.len()
             + self.captured.calls.len()
+            + self.captured.halves.len()
     }
 
     fn translate(
@@ -268,16 +277,23 @@ impl<'r> Translator<'r, '_> {
             LogEvent::GeminiCliApiResponse => {
                 self.usage(event, usage::of_gemini_cli(logged, receipt)?);
             }
-            LogEvent::ClaudeCodeApiRequestBody
-            | LogEvent::ClaudeCodeApiResponseBody
-            | LogEvent::ClaudeCodeToolResult
-            | LogEvent::GenAiInference => {}
+            LogEvent::ClaudeCodeApiRequestBody => self.half(logged, HalfSide::Request)?,
+            LogEvent::ClaudeCodeApiResponseBody => self.half(logged, HalfSide::Response)?,
+            LogEvent::ClaudeCodeToolResult | LogEvent::GenAiInference => {}
         }
         Ok(())
     }
 }
 
 impl Translator<'_, '_> {
+    /// Adds a half of a call.
+    fn half(&mut self, logged: &ExportedRecord<'_>, side: HalfSide) -> Result<(), LogSkip> {
+        let (half, redactions) = bodies::half(logged, side, self.receipt, self.memory)?;
+        self.captured.halves.push(half);
+        self.captured.report.redactions += redactions;
+        Ok(())
+    }
+
     /// Adds a usage receipt.
     fn usage(&mut self, event: LogEvent, reported: usage::Reported) {
         if !reported.is_consistent {
@@ -320,7 +336,7 @@ fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
         redactor.text(&mut rejected.proposed);
         redactor.json(&mut rejected.raw);
     }
-    captured.report.redactions = redactor.counts();
+    captured.report.redactions += redactor.counts();
 }
 
 #[cfg(test)]
