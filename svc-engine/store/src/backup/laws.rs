@@ -53,6 +53,7 @@ impl Laws<'_, '_, '_> {
         self.calls()?;
         self.raw_payloads()?;
         self.aliases()?;
+        self.halves()?;
         self.facts_of_rows()?;
         self.organizations()?;
         self.others()?;

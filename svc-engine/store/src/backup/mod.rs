@@ -11,6 +11,7 @@ mod call_laws;
 mod erasure_laws;
 mod finding;
 mod grant_laws;
+mod half_laws;
 mod known;
 mod laws;
 mod put;

@@ -35,7 +35,7 @@ fn deliver_with(store: &Store, push: Push, request: RefreshRequest) {
     let delivery = Delivery {
         facts: vec![Append::Push(Box::new(push))],
         refreshes: vec![request],
-        counted: None,
+        ..Delivery::default()
     };
     store.append_now(delivery).unwrap();
 }

@@ -49,6 +49,7 @@ macro_rules! database {
 mod appending;
 mod backups;
 mod bulk_quarantine;
+mod call_halves;
 mod cohorts;
 mod erased_bytes;
 mod erasures;

@@ -11,6 +11,7 @@ pub(crate) mod ci;
 pub(crate) mod decisions;
 pub(crate) mod edits;
 pub(crate) mod event;
+pub(crate) mod halves;
 pub(crate) mod kind;
 pub(crate) mod observations;
 pub(crate) mod pull_requests;

@@ -3,6 +3,7 @@
 //! Content is written in sorted order, and then the row of the organization is locked, so servers
 //! on one database never wait in a circle.
 
+use svc_engine_fact::CallHalf;
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -10,11 +11,13 @@ use svc_model::time::Instant;
 
 use super::appending::Appending;
 use super::content::Encoded;
+use super::halves::{self, SettledHalves};
 use super::jobs::{self, RefreshRequest};
 use super::kind::Kind;
 use super::outcome::Outcome;
 use super::traces::Traces;
 use crate::sql::error::StoreError;
+use crate::table::halves::PreparedHalf;
 use crate::table::kind::kinds;
 use crate::table::row::Stamp;
 
@@ -157,8 +160,22 @@ pub struct Delivery {
     pub facts: Vec<Append>,
     /// The mirrors to refresh because of the facts, or of pushes that are already stored.
     pub refreshes: Vec<RefreshRequest>,
+    /// Halves of calls, which wait for each other.
+    pub halves: Vec<ArrivedHalf>,
+    /// The halves that the facts were made of. If they are no longer what they were, nothing of the
+    /// delivery is stored.
+    pub settled: Option<SettledHalves>,
     /// What to count besides the facts, for a delivery from a source.
     pub counted: Option<DeliveryCounts>,
+}
+
+/// Half of a call, and when something may become of it if no other half comes.
+#[derive(Debug)]
+pub struct ArrivedHalf {
+    /// The half.
+    pub half: CallHalf,
+    /// When it is due.
+    pub due_at: Instant,
 }
 
 /// What to count for a delivery besides its facts.
@@ -225,6 +242,12 @@ impl Delivery {
         PreparedDelivery {
             facts: facts.map(|fact| fact.prepare(org_id)).collect(),
             refreshes: self.refreshes,
+            halves: self
+                .halves
+                .into_iter()
+                .map(|arrived| PreparedHalf::of(org_id, arrived.half, arrived.due_at))
+                .collect(),
+            settled: self.settled,
             counted: self.counted,
         }
     }
@@ -234,12 +257,17 @@ impl Delivery {
 pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
+    halves: Vec<PreparedHalf>,
+    settled: Option<SettledHalves>,
     counted: Option<DeliveryCounts>,
 }
 
 impl PreparedDelivery {
     pub(crate) fn is_empty(&self) -> bool {
-        self.facts.is_empty() && self.refreshes.is_empty()
+        self.facts.is_empty()
+            && self.refreshes.is_empty()
+            && self.halves.is_empty()
+            && self.settled.is_none()
     }
 
     /// Adds the counts of the delivery, with the outcomes of its facts.
@@ -258,7 +286,8 @@ impl PreparedDelivery {
     /// Returns the cost of writing it, in units of a small row.
     pub(crate) fn weight(&self) -> usize {
         let facts: usize = self.facts.iter().map(Prepared::weight).sum();
-        facts + self.refreshes.len()
+        let halves: usize = self.halves.iter().map(PreparedHalf::weight).sum();
+        facts + self.refreshes.len() + halves + usize::from(self.settled.is_some())
     }
 }
 
@@ -270,6 +299,13 @@ pub(crate) fn write(
     stage_facts(appending, &facts(deliveries))?;
     // From here on, an organization's transactions run one after another.
     appending.transaction.organization()?;
+    // Before others arrive, which a settlement cannot know of.
+    for settled in deliveries
+        .iter()
+        .filter_map(|delivery| delivery.settled.as_ref())
+    {
+        halves::settle(appending.transaction, settled)?;
+    }
     let has_facts = deliveries.iter().any(|delivery| !delivery.facts.is_empty());
     let stamp = has_facts
         .then(|| appending.transaction.stamp())
@@ -288,6 +324,11 @@ pub(crate) fn write(
         .flat_map(|delivery| &delivery.refreshes)
         .collect();
     jobs::request(appending.transaction, &refreshes)?;
+    let arrived: Vec<&PreparedHalf> = deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.halves)
+        .collect();
+    halves::receive(appending.transaction, &arrived)?;
     Ok(deliveries
         .iter()
         .map(|delivery| outcomes.by_ref().take(delivery.facts.len()).collect())

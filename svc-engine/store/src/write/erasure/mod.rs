@@ -21,6 +21,7 @@
 mod again;
 mod apply;
 mod compact;
+mod halves;
 mod log;
 mod plan;
 mod select;
@@ -106,6 +107,8 @@ pub struct ErasureForecast {
     pub facts: ErasedFacts,
     /// The distinct messages and pieces of payloads that would be deleted.
     pub contents: u64,
+    /// The halves of calls that would be deleted.
+    pub halves: u64,
     /// The stored bytes that would be freed, without indexes.
     pub stored_bytes: u64,
     /// Contents that stay because other calls of their Session need them.
@@ -122,6 +125,8 @@ pub struct ErasedContent {
     pub facts: ErasedFacts,
     /// The distinct messages and pieces of payloads that were deleted.
     pub contents: u64,
+    /// The halves of calls that were deleted. The log does not say.
+    pub halves: u64,
     /// The stored bytes that were freed, without indexes.
     pub stored_bytes: u64,
 }
@@ -131,6 +136,7 @@ impl ErasedContent {
     pub fn add(&mut self, other: &Self) {
         self.facts.add(&other.facts);
         self.contents += other.contents;
+        self.halves += other.halves;
         self.stored_bytes += other.stored_bytes;
     }
 }
