@@ -39,6 +39,8 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "FROM organizations WHERE org_id = $1"),
     (Walk, "UPDATE organizations SET"),
     (Walk, "FROM writers"),
+    // The totals of open halves, a row for each organization.
+    (Walk, "FROM half_totals WHERE org_id = $1"),
     // The end of the quarantine log.
     (
         Walk,

@@ -62,15 +62,16 @@ const DELETE_PIECES: Lookup<'_> = Lookup {
 };
 const POSTPONE: &str = "UPDATE call_halves SET due_at_us = $4
     WHERE session_id = $1 AND org_id = $2 AND state = 0 AND due_at_us <= $3";
-const FORGET_WITNESSES: &str = "UPDATE call_halves SET state = 2, due_at_us = $3,
-        query_source = '', model = NULL, prompt_id = NULL, user_id = NULL, outline = NULL
-    WHERE (org_id || '') = $1 AND due_at_us <= $2 AND state = 1";
-const FORGET_KEYS: &str = "DELETE FROM call_halves
-    WHERE (org_id || '') = $1 AND due_at_us <= $2 AND state = 2 AND NOT EXISTS (
-        SELECT 1 FROM call_halves o WHERE o.session_id = call_halves.session_id
-            AND o.org_id = call_halves.org_id AND o.state = 0)";
-const KEEP_KEYS: &str = "UPDATE call_halves SET due_at_us = $3
-    WHERE (org_id || '') = $1 AND due_at_us <= $2 AND state = 2";
+const DUE: &str = "SELECT half_key, session_id, state FROM call_halves
+    WHERE (org_id || '') = $1 AND due_at_us <= $2 AND state > 0 ORDER BY due_at_us LIMIT 1000";
+const HAS_OPEN: Lookup<'_> = Lookup {
+    select: "SELECT session_id FROM call_halves WHERE org_id = $1 AND state = 0 AND session_id",
+    then: "",
+};
+const KEEP: Lookup<'_> = Lookup {
+    select: "UPDATE call_halves SET due_at_us = $1 WHERE half_key",
+    then: "",
+};
 const DELETE: Lookup<'_> = Lookup {
     select: "DELETE FROM call_halves WHERE half_key",
     then: " RETURNING CAST(COALESCE(OCTET_LENGTH(body), 0) AS BIGINT)",
@@ -266,18 +267,38 @@ impl Store {
         remembered_until: Instant,
         kept_until: Instant,
     ) -> Result<(), StoreError> {
-        self.writer.run_blocking(move |transaction| {
-            let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
-            let keys = || [org_id.as_str().into(), now.into()];
-            let until = |moment: Instant| {
-                let [org_id, now] = keys();
-                [org_id, now, moment.into()]
-            };
-            connection.execute(FORGET_KEYS, &keys())?;
-            connection.execute(KEEP_KEYS, &until(kept_until))?;
-            connection
-                .execute(FORGET_WITNESSES, &until(remembered_until))
-                .map(drop)
-        })
+        self.writer
+            .run_blocking(move |transaction| forget(transaction, now, remembered_until, kept_until))
     }
+}
+
+fn forget(
+    transaction: &mut Transaction<'_>,
+    now: Instant,
+    remembered_until: Instant,
+    kept_until: Instant,
+) -> Result<(), StoreError> {
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id.as_str());
+    let due = connection.all(DUE, &[org_id.into(), now.into()], |row| {
+        Ok((half_key(row, 0)?, row.text(1)?, row.integer(2)?))
+    })?;
+    let sessions: BTreeSet<&str> = due.iter().map(|(_, session_id, _)| &**session_id).collect();
+    let sessions: Vec<Value<'_>> = sessions.into_iter().map(Value::Text).collect();
+    let mut has_open = HashSet::new();
+    connection.lookup(&HAS_OPEN, &[org_id.into()], &sessions, |row| {
+        has_open.insert(row.text(0)?);
+        Ok(())
+    })?;
+    let keys = |is_meant: &dyn Fn(bool, bool) -> bool| -> Vec<Value<'_>> {
+        due.iter()
+            .filter(|(_, session_id, state)| is_meant(*state == 1, has_open.contains(session_id)))
+            .map(|(key, ..)| Value::Blob(key))
+            .collect()
+    };
+    let witnesses = keys(&|is_witness, _| is_witness);
+    let kept = keys(&|is_witness, has_open| !is_witness && has_open);
+    let forgotten = keys(&|is_witness, has_open| !is_witness && !has_open);
+    connection.lookup(&SETTLE, &[remembered_until.into()], &witnesses, |_| Ok(()))?;
+    connection.lookup(&KEEP, &[kept_until.into()], &kept, |_| Ok(()))?;
+    connection.lookup(&DELETE, &[], &forgotten, |_| Ok(()))
 }
