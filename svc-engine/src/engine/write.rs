@@ -1,16 +1,18 @@
 //! The writes of an engine: facts, the counts of deliveries, and the quarantine.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use svc_engine_fact::{InferenceCall, PullRequestMerge};
+use svc_engine_fact::{CallHalf, InferenceCall, PullRequestMerge};
 use svc_engine_store::{
     Append, Delivery, DeliveryCounts, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
     StoreError, WhenAbsent,
 };
-use svc_model::capture::CaptureTotals;
+use svc_model::capture::{CaptureTotals, PendingHalves};
 use svc_model::facts::FactTable;
+use svc_model::id::SessionId;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 use svc_model::time::Instant;
@@ -35,12 +37,39 @@ impl Engine {
         facts: Vec<Append>,
         counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
-        if facts.is_empty() {
+        self.deliver_with_halves(facts, Vec::new(), counted).await
+    }
+
+    /// Stores halves of calls together with the facts of their delivery, as
+    /// [`deliver`](Self::deliver) does. Soon afterwards, it is looked at which belong together.
+    ///
+    /// # Errors
+    ///
+    /// See [`deliver`](Self::deliver).
+    pub(crate) async fn deliver_with_halves(
+        &self,
+        facts: Vec<Append>,
+        halves: Vec<CallHalf>,
+        counted: DeliveryCounts,
+    ) -> Result<Vec<Outcome>, Error> {
+        if facts.is_empty() && halves.is_empty() {
             self.count(&counted);
             return Ok(Vec::new());
         }
         let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
-        let outcomes = self.append(facts, counted.clone()).await?;
+        let sessions: BTreeSet<SessionId> = halves
+            .iter()
+            .map(|half| half.outline.session_id.clone())
+            .collect();
+        let delivery = Delivery {
+            halves: self.0.arrived(halves),
+            counted: Some(counted.clone()),
+            ..Delivery::from(facts)
+        };
+        let outcomes = self.append(delivery).await?;
+        if let Some(pairing) = self.0.pairing.get().filter(|_| !sessions.is_empty()) {
+            pairing.look_at(sessions);
+        }
         let facts = tables.into_iter().zip(outcomes.iter().copied());
         self.captured_by_process().add(&counted.with(facts));
         Ok(outcomes)
@@ -48,15 +77,7 @@ impl Engine {
 
     /// Appends facts and waits until they are on disk. A push makes its mirror due in the same
     /// transaction, and nobody waits for more than that.
-    async fn append(
-        &self,
-        facts: Vec<Append>,
-        counted: DeliveryCounts,
-    ) -> Result<Vec<Outcome>, Error> {
-        let mut delivery = Delivery {
-            counted: Some(counted),
-            ..Delivery::from(facts)
-        };
+    async fn append(&self, mut delivery: Delivery) -> Result<Vec<Outcome>, Error> {
         let Some(mirrors) = &self.0.mirrors else {
             let outcomes = self.0.store.append(delivery).await?;
             self.count_soon();
@@ -121,10 +142,18 @@ impl Engine {
         self.captured_by_process().clone()
     }
 
-    /// Adding cannot fail half-way, so the counts stay valid after a panic elsewhere.
     fn captured_by_process(&self) -> MutexGuard<'_, CaptureTotals> {
-        let captured = self.0.captured.lock();
-        captured.unwrap_or_else(PoisonError::into_inner)
+        self.0.captured_by_process()
+    }
+
+    /// Returns how many halves of calls wait; `None` before the first arrived.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn pending_halves(&self) -> Result<Option<PendingHalves>, Error> {
+        self.short(|_, snapshot| Ok(snapshot.pending_halves()?))
+            .await
     }
 
     /// Returns what arrived by source, on all servers of the organization, after writing this
@@ -192,6 +221,13 @@ impl Engine {
             unchanged: recorded.unchanged,
             quarantine_revision: recorded.revision,
         })
+    }
+}
+
+impl EngineState {
+    /// Adding cannot fail half-way, so the counts stay valid after a panic elsewhere.
+    pub(super) fn captured_by_process(&self) -> MutexGuard<'_, CaptureTotals> {
+        self.captured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

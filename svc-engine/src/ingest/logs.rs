@@ -8,7 +8,7 @@ use super::{BodyBudget, Ingest, count_skipped};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// The facts of an export are stored in one transaction. An export whose records give no facts is
+/// The facts of an export and its halves of calls are stored in one transaction. An export whose records give no facts is
 /// only counted, without waiting for the store. An export without records does wait, because it is
 /// a question.
 impl Ingest for LogsRequest {
@@ -16,7 +16,8 @@ impl Ingest for LogsRequest {
 
     async fn ingest(self, engine: &Engine, budget: BodyBudget) -> Result<LogsReceipt, Error> {
         let receipt = engine.receipt();
-        let captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
+        let mut captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
+        let halves = std::mem::take(&mut captured.halves);
         let (facts, report) = appends(engine, receipt.received_at, captured);
         let counted = counted(receipt.received_at, &report);
         let outcomes = if is_empty(&report) {
@@ -24,7 +25,7 @@ impl Ingest for LogsRequest {
             engine.count_now(&counted).await?;
             Vec::new()
         } else {
-            engine.deliver(facts, counted).await?
+            engine.deliver_with_halves(facts, halves, counted).await?
         };
         log(&report, &outcomes);
         Ok(LogsReceipt {})

@@ -139,6 +139,7 @@ pub fn manifest(
         call: call.summary,
         messages,
         left_out: request.explain.then_some(call.left_out),
+        input_unpaired: call.input_unpaired.filter(|_| request.explain),
     })
 }
 

@@ -8,5 +8,6 @@ pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<Captur
     let totals = exchange.app.engine.captured().await?;
     let mut counts = exchange.app.counts.beside(totals);
     counts.keeps_mirrors = Some(exchange.app.engine.keeps_mirrors());
+    counts.pending_halves = exchange.app.engine.pending_halves().await?;
     Ok(counts)
 }

@@ -11,7 +11,7 @@ use svc_model::id::{OrgId, SessionId};
 use svc_model::time::Instant;
 
 use super::store::Store;
-use super::transaction::Transaction;
+use super::transaction::{self, Transaction};
 use crate::pack::half::{PieceKey, piece_keys};
 use crate::sql::connection::{Connection, Insert, Lookup};
 use crate::sql::error::StoreError;
@@ -165,6 +165,8 @@ pub(crate) fn settle(
     transaction: &mut Transaction<'_>,
     settled: &SettledHalves,
 ) -> Result<(), StoreError> {
+    // What became of the halves is counted together with their end.
+    transaction::count_alone(transaction)?;
     let org_id = transaction.org_id;
     let connection = &mut *transaction.connection;
     let mut open = open_of(connection, org_id, settled.session_id.as_str())?;
