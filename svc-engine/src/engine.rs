@@ -4,6 +4,7 @@ mod config;
 mod execution;
 mod forgetting;
 mod grants;
+mod pairing;
 mod reads;
 mod write;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use svc_engine_capture::redaction::Secrets;
 use svc_engine_capture::{Receipt, Redaction};
+use svc_engine_derive::call_pairs::PairingWaits;
 use svc_engine_fact::clock::{Clock, Ids};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
@@ -22,12 +24,14 @@ use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
 use self::forgetting::Forgetting;
+use self::pairing::Pairing;
 use crate::admission::Admission;
 use crate::background::Background;
 use crate::commit_claims::CommitClaims;
 use crate::read::{CursorKey, MemoryUse, ReportResources, Resources};
 
 pub use self::config::EngineConfig;
+pub(crate) use self::write::ReportedItems;
 pub use crate::admission::{Reader, SlotUse};
 
 /// How long opening waits for the moment of the last fact.
@@ -48,6 +52,8 @@ struct EngineState {
     resources: Resources,
     store: Arc<Store>,
     forgetting: OnceLock<Forgetting>,
+    pairing: OnceLock<Pairing>,
+    pairing_waits: PairingWaits,
     admission: Admission,
     redaction: Redaction,
     secrets: Secrets,
@@ -103,6 +109,8 @@ impl Engine {
             ),
             store,
             forgetting: OnceLock::new(),
+            pairing: OnceLock::new(),
+            pairing_waits: config.pairing,
             admission: Admission::new(config.read_slots),
             redaction: config.redaction,
             secrets: config.secrets.clone(),
@@ -114,6 +122,8 @@ impl Engine {
         let engine = Self(Arc::new(inner), Reader::operator());
         let forgetting = Forgetting::start(Arc::downgrade(&engine.0))?;
         drop(engine.0.forgetting.set(forgetting));
+        let pairing = Pairing::start(Arc::downgrade(&engine.0))?;
+        drop(engine.0.pairing.set(pairing));
         Ok(engine)
     }
 
@@ -157,13 +167,7 @@ impl Engine {
 
     /// Returns what capture needs to know about a delivery that arrives now.
     pub(crate) fn receipt(&self) -> Receipt<'_> {
-        Receipt {
-            org_id: self.org_id(),
-            received_at: self.0.clock.now(),
-            ids: &self.0.ids,
-            redaction: self.0.redaction,
-            secrets: &self.0.secrets,
-        }
+        self.0.receipt()
     }
 
     /// Returns whether this engine keeps mirrors.
@@ -171,7 +175,7 @@ impl Engine {
         self.0.mirrors.is_some()
     }
 
-    /// Stops the mirror workers, finishes what was accepted and stops the writer. It blocks.
+    /// Stops the workers, finishes what was accepted and stops the writer. It blocks.
     pub fn close(&self) {
         if let Some(mirrors) = &self.0.mirrors {
             mirrors.stop();
@@ -182,7 +186,22 @@ impl Engine {
         if let Some(claims) = &self.0.commit_claims {
             claims.stop();
         }
+        if let Some(pairing) = self.0.pairing.get() {
+            pairing.stop();
+        }
         self.0.store.close();
+    }
+}
+
+impl EngineState {
+    fn receipt(&self) -> Receipt<'_> {
+        Receipt {
+            org_id: self.store.org_id(),
+            received_at: self.clock.now(),
+            ids: &self.ids,
+            redaction: self.redaction,
+            secrets: &self.secrets,
+        }
     }
 }
 

@@ -120,6 +120,20 @@ fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
     }
 }
 
+/// The bodies of requests and responses that wait for their other half. Both halves are one
+/// inference call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct PendingHalves {
+    /// How many wait.
+    pub count: u64,
+    /// The canonical bytes of their bodies.
+    pub bytes: u64,
+    /// When the oldest of them arrived; null if none waits.
+    pub oldest_at: Option<Instant>,
+}
+
 /// What arrived, by source: in one delivery, at one server, or in an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -232,6 +246,9 @@ pub struct CaptureCounts {
     /// calls to commits. An earlier service does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeps_mirrors: Option<bool>,
+    /// The bodies that wait for their other half. Absent before the first arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_halves: Option<PendingHalves>,
 }
 
 impl CaptureCounts {
@@ -255,6 +272,7 @@ impl CaptureCounts {
             answers,
             commit_claims: None,
             keeps_mirrors: None,
+            pending_halves: None,
         }
     }
 }

@@ -123,6 +123,10 @@ exported! {
         pub output_bytes: u64,
         /// What the capture left out of the messages, by kind.
         pub left_out: LeftOut,
+        /// `true` if the request of the call never arrived, so that only the answer is known; absent
+        /// otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub input_unpaired: Option<bool>,
         /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,

@@ -57,6 +57,11 @@ pub const LOG_PATCH_FILES_MAX: usize = 10_000;
 /// Canonical bytes of log records that one log request may copy into more than one fact. Beyond
 /// that, only one of the facts keeps the record.
 pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Canonical bytes of the bodies of a Session (`POST /v1/logs`) that wait for their request or
+/// response. Beyond that, the oldest wait no longer.
+pub const SESSION_HALVES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The same for an organization.
+pub const HALVES_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// Commits that clients reported, in an organization, that no mirror has yet. Beyond that, the oldest
 /// expire.

@@ -225,6 +225,12 @@ settings! {
     /// The notes refs to read: a JSON array of `refs/notes/svc` (the service's own) and
     /// `refs/notes/ai` (git-ai's).
     NOTES_REFS: Vec<NotesRef> = "both", List, SHOWN, parse::notes_refs, "must be a JSON array of refs/notes/svc, refs/notes/ai or both";
+    /// Seconds that a logged response waits for records that may show which request it answers, before
+    /// the only request that is left is taken: 0 to 3600.
+    PAIRING_GRACE_SECONDS: Duration = "`60`", Text, SHOWN, parse::seconds_of_an_hour, "must be a whole number from 0 to 3600";
+    /// Seconds of silence in a Session, before logged responses without a request become calls
+    /// without input, and requests without a response are dropped: 1 to 86400.
+    PAIRING_SILENCE_SECONDS: Duration = "`3600`", Text, SHOWN, parse::seconds_of_a_day, "must be a whole number from 1 to 86400";
     /// The bearer token for agents that read context; requires one of the two Session settings.
     RETRIEVAL_TOKEN: String = "none", Text, SECRET, String::from_str;
     /// Named retrieval tokens: a JSON object of name to token. Each reads what is granted to its

@@ -25,6 +25,7 @@ mod access;
 mod backends;
 mod backup;
 mod bad_input;
+mod call_halves;
 mod capture_counts;
 mod cases;
 mod cli;

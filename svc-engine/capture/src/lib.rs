@@ -6,6 +6,7 @@
 //!
 //! Content that is left out, such as images and files, is counted with its call.
 
+mod call_pair;
 pub mod ci;
 pub mod forge;
 pub mod gateway;
@@ -18,6 +19,8 @@ pub mod redaction;
 pub mod testing;
 mod usage;
 mod value;
+
+pub use self::call_pair::{PairedCall, paired_call};
 
 use svc_engine_fact::clock::Ids;
 use svc_model::id::{FactId, OrgId};

@@ -35,6 +35,7 @@ pub(crate) struct ModelCall {
     pub(crate) input: Vec<Json>,
     /// The messages of the answer in such a form, each with its finish reason.
     pub(crate) output: Vec<(Object, Option<Text>)>,
+    /// The raw payload. Its segments name items of the input, not messages.
     pub(crate) raw: RawPayload,
     /// Whether the strings of the messages are strings of the raw payload.
     pub(crate) is_verbatim: bool,
@@ -54,12 +55,18 @@ pub(crate) struct CapturedCall {
 impl ModelCall {
     /// Makes the inference call. Its messages take their memory from `memory`.
     pub(crate) fn capture(
-        self,
+        mut self,
         receipt: Receipt<'_>,
         memory: &NodeBudget,
     ) -> Result<CapturedCall, MessagesError> {
         let mut normaliser = Normaliser::new(memory.rest());
-        let input_messages = normaliser.items(&self.input)?;
+        let input_messages = normaliser.prompt_items(&self.input)?;
+        for segment in &mut self.raw.segments {
+            let place = segment
+                .message
+                .and_then(|item| normaliser.prompt_places.get(item));
+            segment.message = place.copied().flatten();
+        }
         let mut output_messages = Vec::with_capacity(self.output.len());
         for (message, finish_reason) in &self.output {
             output_messages.extend(normaliser.object(message, finish_reason.clone())?);

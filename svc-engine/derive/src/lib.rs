@@ -5,6 +5,7 @@
 
 pub mod attribution;
 pub mod attribution_share;
+pub mod call_pairs;
 pub mod ci;
 pub mod cohort;
 pub mod comparison;

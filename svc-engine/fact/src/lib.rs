@@ -11,6 +11,7 @@ mod commit_claim;
 pub mod deadline;
 mod decision;
 mod edit;
+mod half;
 mod lifetime;
 mod observation;
 pub mod private;
@@ -31,6 +32,9 @@ pub use claim::RepositoryClaim;
 pub use commit_claim::{CommitClaim, GitCommitId, NamedRepository};
 pub use decision::DeveloperDecision;
 pub use edit::{EditObservation, EditTexts, RejectedEdit};
+pub use half::{
+    CallHalf, CalledTools, HalfKey, HalfOutline, HalfSide, HalfState, KeptHalf, MessagesDigest,
+};
 pub use lifetime::Lifetime;
 pub use observation::{ObservationOrigin, SessionCommitObservation};
 pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};

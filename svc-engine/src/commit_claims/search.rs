@@ -233,12 +233,12 @@ impl Search<'_> {
             };
             if deliveries
                 .last()
-                .is_some_and(|last| last.settled.len() >= SETTLED_AT_ONCE)
+                .is_some_and(|last| last.settled_claims.len() >= SETTLED_AT_ONCE)
             {
                 deliveries.push(Delivery::default());
             }
             if let Some(delivery) = deliveries.last_mut() {
-                delivery.settled.push(SettledClaim {
+                delivery.settled_claims.push(SettledClaim {
                     claim_id: case.claim.claim_id,
                     observation_id: observation.as_ref().map(|fact| fact.observation_id),
                 });

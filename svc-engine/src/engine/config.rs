@@ -2,6 +2,7 @@
 
 use svc_engine_capture::Redaction;
 use svc_engine_capture::redaction::Secrets;
+use svc_engine_derive::call_pairs::PairingWaits;
 use svc_engine_mirror::MirrorConfig;
 use svc_engine_store::{DatabaseUrl, StoreConfig};
 use svc_model::id::OrgId;
@@ -31,6 +32,8 @@ pub struct EngineConfig {
     pub cursor_key: Option<CursorKey>,
     /// The configuration of mirrors, if enabled.
     pub mirror: Option<MirrorConfig>,
+    /// How long halves of calls wait for each other.
+    pub pairing: PairingWaits,
 }
 
 impl EngineConfig {
@@ -51,6 +54,7 @@ impl EngineConfig {
             secrets: Secrets::default(),
             cursor_key: None,
             mirror: None,
+            pairing: PairingWaits::default(),
         }
     }
 

@@ -1,23 +1,33 @@
 //! The writes of an engine: facts, the counts of deliveries, and the quarantine.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use svc_engine_fact::{CommitClaim, InferenceCall, PullRequestMerge};
+use svc_engine_fact::{CallHalf, CommitClaim, InferenceCall, PullRequestMerge};
 use svc_engine_store::{
     Append, Delivery, DeliveryCounts, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
     StoreError, WhenAbsent,
 };
-use svc_model::capture::{CaptureTotals, CommitClaimCounts};
+use svc_model::capture::{CaptureTotals, CommitClaimCounts, PendingHalves};
 use svc_model::facts::FactTable;
-use svc_model::id::FactId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
 use svc_model::time::Instant;
 
 use super::{Engine, EngineState};
 use crate::error::Error;
+
+/// What a client reported besides facts.
+#[derive(Debug, Default)]
+pub(crate) struct ReportedItems {
+    /// Commits that it made.
+    pub(crate) claims: Vec<CommitClaim>,
+    /// Requests and responses that wait for each other.
+    pub(crate) halves: Vec<CallHalf>,
+}
 
 impl Engine {
     /// Prepares a call for [`Engine::deliver`], on the caller's thread.
@@ -36,10 +46,12 @@ impl Engine {
         facts: Vec<Append>,
         counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
-        self.deliver_with(facts, Vec::new(), counted).await
+        self.deliver_with(facts, ReportedItems::default(), counted)
+            .await
     }
 
-    /// Does what [`Engine::deliver`] does, with the commits that a client reported.
+    /// Does what [`Engine::deliver`] does, with what a client reported besides facts. Soon
+    /// afterwards, it is looked at which halves belong together, and which commits are known.
     ///
     /// # Errors
     ///
@@ -47,28 +59,32 @@ impl Engine {
     pub(crate) async fn deliver_with(
         &self,
         facts: Vec<Append>,
-        claims: Vec<CommitClaim>,
+        reported: ReportedItems,
         counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
-        if facts.is_empty() && claims.is_empty() {
+        let ReportedItems { claims, halves } = reported;
+        if facts.is_empty() && claims.is_empty() && halves.is_empty() {
             self.count(&counted);
             return Ok(Vec::new());
         }
         let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
         let claim_ids: Vec<FactId> = claims.iter().map(|claim| claim.claim_id).collect();
+        let sessions: BTreeSet<SessionId> = halves
+            .iter()
+            .map(|half| half.outline.session_id.clone())
+            .collect();
         let delivery = Delivery {
-            facts,
             claims,
+            halves: self.0.arrived(halves),
             counted: Some(counted.clone()),
-            ..Delivery::default()
+            ..Delivery::from(facts)
         };
         let outcomes = self.append(delivery).await?;
-        if let Some(claims) = self
-            .0
-            .commit_claims
-            .as_ref()
-            .filter(|_| !claim_ids.is_empty())
-        {
+        if let Some(pairing) = self.0.pairing.get().filter(|_| !sessions.is_empty()) {
+            pairing.look_at(sessions);
+        }
+        let looked_at = self.0.commit_claims.as_ref();
+        if let Some(claims) = looked_at.filter(|_| !claim_ids.is_empty()) {
             claims.arrived(claim_ids);
         }
         let facts = tables.into_iter().zip(outcomes.iter().copied());
@@ -143,10 +159,18 @@ impl Engine {
         self.captured_by_process().clone()
     }
 
-    /// Adding cannot fail half-way, so the counts stay valid after a panic elsewhere.
     fn captured_by_process(&self) -> MutexGuard<'_, CaptureTotals> {
-        let captured = self.0.captured.lock();
-        captured.unwrap_or_else(PoisonError::into_inner)
+        self.0.captured_by_process()
+    }
+
+    /// Returns how many halves of calls wait; `None` before the first arrived.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn pending_halves(&self) -> Result<Option<PendingHalves>, Error> {
+        self.short(|_, snapshot| Ok(snapshot.pending_halves()?))
+            .await
     }
 
     /// Returns what arrived by source, on all servers of the organization, after writing this
@@ -227,6 +251,13 @@ impl Engine {
             unchanged: recorded.unchanged,
             quarantine_revision: recorded.revision,
         })
+    }
+}
+
+impl EngineState {
+    /// Adding cannot fail half-way, so the counts stay valid after a panic elsewhere.
+    pub(super) fn captured_by_process(&self) -> MutexGuard<'_, CaptureTotals> {
+        self.captured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,10 +5,10 @@ use svc_model::ingest::{LogEvent, LogSkip, LogsReceipt, LogsRequest};
 use svc_model::time::Instant;
 
 use super::{BodyBudget, Ingest, count_skipped};
-use crate::engine::Engine;
+use crate::engine::{Engine, ReportedItems};
 use crate::error::Error;
 
-/// The facts of an export are stored in one transaction. An export whose records give no facts is
+/// The facts of an export and its halves of calls are stored in one transaction. An export whose records give no facts is
 /// only counted, without waiting for the store. An export without records does wait, because it is
 /// a question.
 impl Ingest for LogsRequest {
@@ -18,6 +18,7 @@ impl Ingest for LogsRequest {
         let receipt = engine.receipt();
         let mut captured = budget.in_place(|| otlp::capture(self, receipt, &budget.memory))?;
         let claims = std::mem::take(&mut captured.commit_claims);
+        let halves = std::mem::take(&mut captured.halves);
         let (facts, report) = appends(engine, receipt.received_at, captured);
         let counted = counted(receipt.received_at, &report);
         let outcomes = if is_empty(&report) {
@@ -25,7 +26,8 @@ impl Ingest for LogsRequest {
             engine.count_now(&counted).await?;
             Vec::new()
         } else {
-            engine.deliver_with(facts, claims, counted).await?
+            let reported = ReportedItems { claims, halves };
+            engine.deliver_with(facts, reported, counted).await?
         };
         log(&report, &outcomes);
         Ok(LogsReceipt {})

@@ -140,6 +140,7 @@ pub fn manifest(
         call: shown(call.summary, request.explain),
         messages,
         left_out: request.explain.then_some(call.left_out),
+        input_unpaired: call.input_unpaired.filter(|_| request.explain),
     })
 }
 

@@ -107,7 +107,7 @@ fn exported(
                 inference_call_id, session_id, user_id, gateway_provider, model_call_id,
                 model_provider, model, input_tokens, output_tokens, duration_ms, capture_source,
                 usage, response_id, request_id, observed_at, captured_at, input_bytes,
-                output_bytes, left_out;
+                output_bytes, left_out, input_unpaired;
                 content_erased_at: content_erased_at, content: content
             })
         }

@@ -45,6 +45,7 @@ pub use self::read::calls::{CallContents, CallRow, CallScalars, CallSide, ScanMe
 pub use self::read::cohort::{CallAnswer, CohortCall, CohortDecision, CohortEdit};
 pub use self::read::deliveries::{NewestPush, ObservationRow, PullRequestHead};
 pub use self::read::export::{StoredCall, StoredFact};
+pub use self::read::halves::DueHalves;
 pub use self::read::inferred::NamedCall;
 pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use self::read::owners::OwnedId;
@@ -59,7 +60,7 @@ pub use self::sql::driver::Compaction;
 pub use self::sql::error::{DriverError, Obstacle, SchemaState, StoreError};
 pub use self::sql::url::DatabaseUrl;
 pub use self::table::session_claims::ClaimKind;
-pub use self::write::append::{Append, Delivery, DeliveryCounts};
+pub use self::write::append::{Append, ArrivedHalf, Delivery, DeliveryCounts};
 pub use self::write::bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use self::write::commit_claims::SettledClaim;
 #[cfg(any(test, feature = "testing"))]
@@ -73,6 +74,7 @@ pub use self::write::grants::{
     ChangedGrant, GrantCandidates, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget,
     NoGrant, ReachedSessions,
 };
+pub use self::write::halves::SettledHalves;
 pub use self::write::jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,
     RefreshRequest, WaitingPush,

@@ -164,4 +164,8 @@ pub struct Manifest {
     /// What the capture left out of the call, by kind. Present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
+    /// `true` if the request of the call never arrived, so that only the answer is known. Present only
+    /// if so, and if the request has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_unpaired: Option<bool>,
 }

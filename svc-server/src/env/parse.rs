@@ -82,6 +82,14 @@ pub(super) fn seconds_of_an_hour(text: &str) -> Option<Duration> {
     seconds.map(Duration::from_secs)
 }
 
+pub(super) fn seconds_of_a_day(text: &str) -> Option<Duration> {
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=86_400).contains(seconds));
+    seconds.map(Duration::from_secs)
+}
+
 pub(super) fn org_id(text: &str) -> Option<OrgId> {
     OrgId::new(text).ok()
 }

@@ -9,5 +9,6 @@ pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<Captur
     let mut counts = exchange.app.counts.beside(totals);
     counts.commit_claims = exchange.app.engine.commit_claims().await?;
     counts.keeps_mirrors = Some(exchange.app.engine.keeps_mirrors());
+    counts.pending_halves = exchange.app.engine.pending_halves().await?;
     Ok(counts)
 }

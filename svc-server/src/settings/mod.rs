@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use secrecy::{ExposeSecret as _, SecretString};
+use svc_engine::derive::call_pairs::PairingWaits;
 use svc_engine::engine::EngineConfig;
 use svc_engine::read::{CursorKey, ScanBounds, ScanLimits};
 use svc_model::grant::TokenName;
@@ -151,6 +152,8 @@ impl Settings {
         let scan = scan_bounds(reader);
         let cache_bytes = reader.value(&env::CACHE_BYTES);
         let redaction = reader.value(&env::REDACTION);
+        let grace = reader.value(&env::PAIRING_GRACE_SECONDS);
+        let silence = reader.value(&env::PAIRING_SILENCE_SECONDS);
         let migrate = reader.value(&env::MIGRATE_ON_START);
         let docs = reader.value(&env::ENABLE_DOCS);
         let mcp = mcp::read(reader, listen);
@@ -169,6 +172,10 @@ impl Settings {
         let operator = secrets.operator.expose_secret().as_bytes();
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         engine.mirror = mirror;
+        engine.pairing = PairingWaits {
+            grace: grace?,
+            silence: silence?,
+        };
         Some(Self {
             listen: listen?,
             metrics_listen,
@@ -336,6 +343,21 @@ mod tests {
     fn a_mistake_names_the_valid_values() {
         for (name, wrong, expected) in [
             ("SVC_REDACTION", "maybe", "must be on or off"),
+            (
+                "SVC_PAIRING_GRACE_SECONDS",
+                "3601",
+                "must be a whole number from 0",
+            ),
+            (
+                "SVC_PAIRING_SILENCE_SECONDS",
+                "0",
+                "must be a whole number from 1",
+            ),
+            (
+                "SVC_PAIRING_SILENCE_SECONDS",
+                "86401",
+                "must be a whole number from 1",
+            ),
             ("SVC_ENABLE_DOCS", "maybe", "must be true or false"),
             ("SVC_LOG", "loud", "must be off, error, warn,"),
             ("SVC_LOG", "svc_server=loud", "must be off, error, warn,"),

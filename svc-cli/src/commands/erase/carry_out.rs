@@ -54,6 +54,9 @@ struct ErasureResult {
     facts: ErasedFacts,
     /// The number of distinct messages and pieces of payloads.
     contents: u64,
+    /// The bodies that waited for their other half; absent if there are none.
+    #[serde(skip_serializing_if = "is_none")]
+    halves: u64,
     /// Their bytes as stored.
     stored_bytes: u64,
     /// Contents that stay because other calls need them.
@@ -101,7 +104,7 @@ impl ErasureOptions {
             if let Err(error) = may_rewrite {
                 output.warning(&format!("with --apply this is refused: {}", chain(&error)));
             }
-            if forecast.facts.total() > 0 {
+            if forecast.facts.total() > 0 || forecast.halves > 0 {
                 let reason = self.reason.as_deref().unwrap_or("WHY");
                 let reason = long_option("reason", reason);
                 let apply = format!("{again} --apply{reason}{}", repeated(&self.store));
@@ -175,24 +178,43 @@ fn repeated(store: &StoreOptions) -> String {
     option("database-url", &store.database_url) + &option("org", &store.org_id)
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 fn outcome(
     subject: &ErasureSubject,
     forecast: &ErasureForecast,
     done: Option<(&ErasureOrder, &ErasedContent, &'static str)>,
 ) -> ErasureResult {
-    let (facts, contents, stored_bytes) = match done {
-        Some((_, erased, _)) => (erased.facts, erased.contents, erased.stored_bytes),
-        None => (forecast.facts, forecast.contents, forecast.stored_bytes),
+    let (facts, contents, halves, stored_bytes) = match done {
+        Some((_, erased, _)) => (
+            erased.facts,
+            erased.contents,
+            erased.halves,
+            erased.stored_bytes,
+        ),
+        None => (
+            forecast.facts,
+            forecast.contents,
+            forecast.halves,
+            forecast.stored_bytes,
+        ),
     };
     ErasureResult {
         applied: done.is_some(),
         of: subject.into(),
         erasure_id: done
-            .filter(|(_, erased, _)| erased.facts.total() > 0)
+            .filter(|(_, erased, _)| erased.facts.total() > 0 || erased.halves > 0)
             .map(|(order, ..)| order.erasure_id.to_string()),
         sessions: forecast.sessions,
         facts,
         contents,
+        halves,
         stored_bytes,
         shared: SharedBytes {
             in_session: forecast.shared_in_session,
@@ -219,9 +241,13 @@ fn render(outcome: &ErasureResult, subject: &ErasureSubject, place: &str) -> Str
     fields.add("of", named(subject));
     fields.add("in", escape(place));
     fields.add("Sessions", outcome.sessions.to_string());
-    let is_nothing = outcome.facts.total() == 0;
+    let is_nothing = outcome.facts.total() == 0 && outcome.halves == 0;
     for (kind, count) in outcome.facts.iter() {
         fields.add(name(kind), count.to_string());
+    }
+    if outcome.halves > 0 {
+        let halves = outcome.halves.to_string();
+        fields.add("bodies that wait for their other half", halves);
     }
     let bytes = shown_bytes(outcome.stored_bytes);
     fields.add("contents", format!("{} ({bytes})", outcome.contents));

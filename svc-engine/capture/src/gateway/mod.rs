@@ -22,7 +22,7 @@ mod laws;
 pub(super) mod litellm;
 pub(crate) mod redact;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 
 pub use adapter::{Adapter, adapter, capture};
 pub use captured::{Captured, GatewayError, PayloadNotes};

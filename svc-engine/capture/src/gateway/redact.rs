@@ -1,7 +1,7 @@
 //! Redacts a call: its parts and the kept payload.
 
 use svc_engine_fact::InferenceCall;
-use svc_model::evidence::Part;
+use svc_model::evidence::{Message, Part};
 
 use crate::messages::Origin;
 use crate::redaction::{RedactionCounts, Redactor};
@@ -16,18 +16,8 @@ pub(crate) fn redact(
     origins: &[Origin],
     mut redactor: Redactor,
 ) -> RedactionCounts {
-    for part in call
-        .input_messages
-        .iter()
-        .chain(&call.output_messages)
-        .flat_map(|message| &message.parts)
-    {
-        match part {
-            Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),
-            Part::ToolCallResponse { result, .. } => redactor.learn(result),
-            Part::Text { .. } | Part::Reasoning { .. } => {}
-        }
-    }
+    learn(&mut redactor, &call.input_messages);
+    learn(&mut redactor, &call.output_messages);
     redactor.json(&mut call.raw.payload);
     let clean = redactor.counts().is_empty();
     let messages = call
@@ -40,6 +30,17 @@ pub(crate) fn redact(
         }
     }
     redactor.counts()
+}
+
+/// Learns the credentials that stand under their names in the tool calls and results of messages.
+pub(crate) fn learn(redactor: &mut Redactor, messages: &[Message]) {
+    for part in messages.iter().flat_map(|message| &message.parts) {
+        match part {
+            Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),
+            Part::ToolCallResponse { result, .. } => redactor.learn(result),
+            Part::Text { .. } | Part::Reasoning { .. } => {}
+        }
+    }
 }
 
 fn redact_part(redactor: &mut Redactor, part: &mut Part) {

@@ -50,7 +50,7 @@ pub(super) fn deliver_within(
 }
 
 /// Captures a payload under the Session `s`.
-pub(super) fn call(payload: Json) -> (InferenceCall, PayloadNotes) {
+pub(crate) fn call(payload: Json) -> (InferenceCall, PayloadNotes) {
     let request = GatewayIngestRequest {
         session_id: Some(SessionId::new("s").unwrap()),
         ..request(payload)

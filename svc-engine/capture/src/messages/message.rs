@@ -121,7 +121,8 @@ impl Normaliser {
         }
     }
 
-    fn prompt_items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
+    /// Returns the messages of a list of items.
+    pub(crate) fn prompt_items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
         let mut messages = Vec::new();
         for item in items {
             let message = self.item(item)?;

@@ -17,6 +17,7 @@
 //! | Commits that `claude_code.tool_result` names | `commits` |
 //! | What clients report of the use of models | `usage` |
 //! | Calls of models by OpenTelemetry's conventions | `genai` |
+//! | The bodies of requests and responses that Claude Code logs | `bodies` |
 //! | `copilot_chat.*` | `copilot` |
 //! | `svc.*`: from the service's own shims and hooks, with their attributes | `own` |
 //!
@@ -25,6 +26,7 @@
 //! The answer is `{}`, whatever was skipped; `GET /v1/capture` shows the operator what was skipped.
 
 mod attribute;
+mod bodies;
 mod claude_code;
 mod codex;
 mod commits;
@@ -50,14 +52,14 @@ mod structured;
 #[cfg(test)]
 mod testing;
 mod time;
-mod usage;
+pub(crate) mod usage;
 
 pub use report::{FactCounts, LogsReport, RecordCounts};
 pub use spans::{CapturedTraces, TracesReport, capture_traces};
 
 use svc_engine_fact::{
-    CommitClaim, DeveloperDecision, EditObservation, InferenceCall, RejectedEdit, RetryLinkage,
-    UsageReceipt,
+    CallHalf, CommitClaim, DeveloperDecision, EditObservation, HalfSide, InferenceCall,
+    RejectedEdit, RetryLinkage, UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
 use svc_model::json::{Json, NodeBudget, Object, OverBudget};
@@ -92,6 +94,8 @@ pub struct CapturedLogs {
     pub calls: Vec<InferenceCall>,
     /// The commits that clients reported. They are not facts.
     pub commit_claims: Vec<CommitClaim>,
+    /// Halves of calls, which are no facts.
+    pub halves: Vec<CallHalf>,
     /// The counts.
     pub report: LogsReport,
 }
@@ -256,6 +260,7 @@ impl<'r> Translator<'r, '_> {
             + self.captured.rejected_edits.len()
             + self.captured.retry_linkages.len()
             + self.captured.usage_receipts.len()
+            + self.captured.halves.len()
     }
 
     fn translate(
@@ -312,13 +317,13 @@ impl<'r> Translator<'r, '_> {
             LogEvent::GeminiCliApiResponse => {
                 self.usage(event, usage::of_gemini_cli(logged, receipt)?);
             }
+            LogEvent::ClaudeCodeApiRequestBody => self.half(logged, HalfSide::Request)?,
+            LogEvent::ClaudeCodeApiResponseBody => self.half(logged, HalfSide::Response)?,
             LogEvent::GenAiInference => {
                 let found = genai::logged::details(logged, &self.gemini, receipt, self.memory)?;
                 self.operation(event, logged.place, found);
             }
-            LogEvent::ClaudeCodeApiRequestBody
-            | LogEvent::ClaudeCodeApiResponseBody
-            | LogEvent::ClaudeCodeToolResult => {}
+            LogEvent::ClaudeCodeToolResult => {}
         }
         Ok(())
     }
@@ -348,6 +353,14 @@ impl Translator<'_, '_> {
                 report.skip(LogEvent::ClaudeCodeToolResult, reason, 1);
             }
         }
+    }
+
+    /// Adds a half of a call.
+    fn half(&mut self, logged: &ExportedRecord<'_>, side: HalfSide) -> Result<(), LogSkip> {
+        let (half, redactions) = bodies::half(logged, side, self.receipt, self.memory)?;
+        self.captured.halves.push(half);
+        self.captured.report.redactions += redactions;
+        Ok(())
     }
 
     /// Adds a usage receipt.

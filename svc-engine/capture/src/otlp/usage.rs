@@ -28,15 +28,15 @@ pub(super) struct Reported {
 /// The ids that a provider or a client gave a call, told apart by their form: clients write them
 /// into attributes of other names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct CallIds {
-    pub(super) request: Option<String>,
-    pub(super) response: Option<String>,
-    pub(super) client_request: Option<String>,
+pub(crate) struct CallIds {
+    pub(crate) request: Option<String>,
+    pub(crate) response: Option<String>,
+    pub(crate) client_request: Option<String>,
 }
 
 impl CallIds {
     /// Sorts the ids that were given as those of the request and of the response.
-    pub(super) fn sorted(request: Option<String>, response: Option<String>) -> Self {
+    pub(crate) fn sorted(request: Option<String>, response: Option<String>) -> Self {
         let mut ids = Self::default();
         for (id, is_of_response) in [(request, false), (response, true)] {
             let Some(id) = id else { continue };
@@ -285,7 +285,7 @@ pub(super) fn identity(attributes: &Attributes<'_>, name: &str) -> Option<String
 }
 
 /// Returns a word of the client; absent if it is longer than such words are.
-fn word(attributes: &Attributes<'_>, name: &str) -> Option<String> {
+pub(super) fn word(attributes: &Attributes<'_>, name: &str) -> Option<String> {
     identity(attributes, name).filter(|word| word.len() <= WORD_BYTES_MAX)
 }
 

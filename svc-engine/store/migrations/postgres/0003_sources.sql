@@ -61,3 +61,47 @@ CREATE UNIQUE INDEX session_commit_claims_by_commit
     ON session_commit_claims (session_id, git_commit_id, org_id);
 CREATE INDEX session_commit_claims_by_state
     ON session_commit_claims (org_id, state, captured_at_us, claim_id);
+
+-- The bodies of requests and responses that a client logged apart, until it is known which belong together.
+-- State 0: open. State 1: a request that has its response, but may still tell others apart; without its
+-- body. State 2: only the key is left, by which a redelivery is recognised. The body is a skeleton; what
+-- repeats from request to request stands in half_pieces. Nothing here is a fact.
+CREATE TABLE call_halves (
+    half_key BYTEA NOT NULL PRIMARY KEY,
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    state BIGINT NOT NULL,
+    side TEXT COLLATE "C" NOT NULL,
+    occurred_at_us BIGINT NOT NULL,
+    sequence BIGINT,
+    captured_at_us BIGINT NOT NULL,
+    due_at_us BIGINT NOT NULL,
+    byte_count BIGINT NOT NULL,
+    query_source TEXT COLLATE "C" NOT NULL,
+    model TEXT COLLATE "C",
+    prompt_id TEXT COLLATE "C",
+    user_id TEXT COLLATE "C",
+    request_id TEXT COLLATE "C",
+    outline BYTEA,
+    pieces BYTEA,
+    body BYTEA
+);
+CREATE INDEX call_halves_by_session ON call_halves (session_id, org_id, state, captured_at_us);
+CREATE INDEX call_halves_by_due ON call_halves ((org_id || ''), due_at_us);
+CREATE INDEX call_halves_open ON call_halves ((org_id || ''), captured_at_us) WHERE body IS NOT NULL;
+
+-- The messages, system prompts and tools of open halves: each once in a Session.
+CREATE TABLE half_pieces (
+    piece BYTEA NOT NULL PRIMARY KEY,
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    bytes BYTEA NOT NULL
+);
+CREATE INDEX half_pieces_by_session ON half_pieces (session_id, org_id);
+
+-- How many halves are open, and the canonical bytes of their bodies. There is no row before the first.
+CREATE TABLE half_totals (
+    org_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    halves BIGINT NOT NULL,
+    byte_count BIGINT NOT NULL
+);

@@ -54,6 +54,7 @@ impl Laws<'_, '_, '_> {
         self.raw_payloads()?;
         self.aliases()?;
         self.call_keys()?;
+        self.halves()?;
         self.facts_of_rows()?;
         self.commit_claims()?;
         self.organizations()?;

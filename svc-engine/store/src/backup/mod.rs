@@ -12,6 +12,7 @@ mod claim_laws;
 mod erasure_laws;
 mod finding;
 mod grant_laws;
+mod half_laws;
 mod known;
 mod laws;
 mod put;

@@ -8,6 +8,7 @@ pub(crate) mod column;
 pub(crate) mod content_key;
 pub(crate) mod dictionary;
 pub(crate) mod edit_texts;
+pub(crate) mod half;
 pub(crate) mod id_list;
 pub(crate) mod identity;
 pub(crate) mod model_call_id;

@@ -19,7 +19,7 @@ use crate::pack::skeleton::Pieces;
 use crate::pack::{column, id_list, packing};
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
-use crate::table::calls::{left_out, shown_source};
+use crate::table::calls::{input_unpaired, left_out, shown_source};
 use crate::table::sessions::calls_of_session;
 
 /// Selects columns of the visible calls of a Session, in the order in which they were observed.
@@ -53,7 +53,7 @@ const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provide
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out,
         f.capture_source, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
         f.cache_write_5m_tokens, f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
-        f.response_id, f.request_id
+        f.response_id, f.request_id, f.is_input_unpaired
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
 /// Sizes in the canonical form, in which an id has 36 bytes: of the rows, and of their parts that
@@ -124,6 +124,8 @@ pub struct CallRow {
     pub output: CallSide,
     /// What capture left out of both sides.
     pub left_out: LeftOut,
+    /// `true` if its input never arrived.
+    pub input_unpaired: Option<bool>,
 }
 
 /// The scalars of a call that the facts route lists.
@@ -253,6 +255,7 @@ impl Snapshot<'_> {
                         contents: id_list::read_ids(&row.blob(7)?)?,
                     },
                     left_out: left_out(row.optional_text(8)?)?,
+                    input_unpaired: input_unpaired(row, 9)?,
                 })
             })
     }

@@ -110,6 +110,8 @@ pub struct StoredCall {
     pub output_bytes: u64,
     /// What capture left out of the two.
     pub left_out: LeftOut,
+    /// `true` if its input never arrived.
+    pub input_unpaired: Option<bool>,
     /// The content ids of its input messages, in order.
     pub input: Vec<i64>,
     /// The content ids of its output messages, in order.
@@ -122,7 +124,7 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gate
         f.input_contents, f.output_contents, f.capture_source, f.cost_usd_micros,
         f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
         f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
-        f.response_id, f.request_id
+        f.response_id, f.request_id, f.is_input_unpaired
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
 /// Restricts the selected visible facts to a range of capture. No index has these expressions.
@@ -214,6 +216,7 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
         input_bytes: row.count(12)?,
         output_bytes: row.count(13)?,
         left_out: calls::left_out(row.optional_text(14)?)?,
+        input_unpaired: calls::input_unpaired(row, 27)?,
         input: id_list::read_ids(&row.blob(15)?)?,
         output: id_list::read_ids(&row.blob(16)?)?,
     })

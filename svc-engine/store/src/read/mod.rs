@@ -14,6 +14,7 @@ pub(crate) mod counts;
 pub(crate) mod deliveries;
 pub(crate) mod dossier;
 pub(crate) mod export;
+pub(crate) mod halves;
 pub(crate) mod history;
 pub(crate) mod inferred;
 pub(crate) mod observations;

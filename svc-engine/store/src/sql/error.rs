@@ -70,6 +70,9 @@ pub enum StoreError {
     /// Another erasure ran since this one was planned.
     #[error("another erasure ran at the same time")]
     ErasedByAnother,
+    /// Halves of calls came or went since it was decided which belong together.
+    #[error("other halves of the Session's calls arrived or were settled at the same time")]
+    HalvesChanged,
     /// A pooler in transaction mode stands before PostgreSQL.
     #[error("a pooler in transaction mode stands before the database, and keeps no sessions")]
     Pooler,
@@ -384,6 +387,7 @@ impl StoreError {
         match self {
             Self::Corrupt { .. }
             | Self::ContentLost
+            | Self::HalvesChanged
             | Self::Postgres(DriverError(sqlx::Error::Encode(_))) => true,
             // A value that its column does not accept, a violated constraint, too much data.
             Self::Sqlite(_) => self.sqlite_code().is_some_and(|code| {

@@ -45,7 +45,7 @@ fn resolve(store: &Store, claim: u128, fact: SessionCommitObservation) {
     };
     let delivery = Delivery {
         facts: vec![Append::SessionCommitObservation(Box::new(fact))],
-        settled: vec![settled],
+        settled_claims: vec![settled],
         ..Delivery::default()
     };
     store.append_now(delivery).unwrap();
@@ -57,7 +57,7 @@ fn call_ambiguous(store: &Store, claim: u128) {
         observation_id: None,
     };
     let delivery = Delivery {
-        settled: vec![settled],
+        settled_claims: vec![settled],
         ..Delivery::default()
     };
     store.append_now(delivery).unwrap();

@@ -49,6 +49,7 @@ macro_rules! database {
 mod appending;
 mod backups;
 mod bulk_quarantine;
+mod call_halves;
 mod call_keys;
 mod cohorts;
 mod commit_claims;

@@ -12,6 +12,7 @@ use crate::pack::column::Columns;
 use crate::pack::model_call_id::ModelCallId;
 use crate::sql::connection::Insert;
 use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::Row;
 
 pub(crate) const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
@@ -110,4 +111,10 @@ pub(crate) fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
         return Ok(LeftOut::default());
     };
     json::from_slice(text.as_bytes()).map_err(|_| corrupt("inference_calls", "its left_out"))
+}
+
+/// Reads whether the input of a call never arrived, as answers show it: absent if it did.
+pub(crate) fn input_unpaired(row: &Row<'_>, place: usize) -> Result<Option<bool>, StoreError> {
+    let unpaired = row.optional_integer(place)?;
+    Ok((unpaired == Some(1)).then_some(true))
 }

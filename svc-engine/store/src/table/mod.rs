@@ -12,6 +12,7 @@ pub(crate) mod commit_claims;
 pub(crate) mod decisions;
 pub(crate) mod edits;
 pub(crate) mod event;
+pub(crate) mod halves;
 pub(crate) mod kind;
 pub(crate) mod observations;
 pub(crate) mod pull_requests;

@@ -44,6 +44,8 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "FROM session_commit_claims WHERE org_id = $1 GROUP BY state",
     ),
+    // The totals of open halves, a row for each organization.
+    (Walk, "FROM half_totals WHERE org_id = $1"),
     // The end of the quarantine log.
     (
         Walk,

@@ -3,7 +3,7 @@
 //! Content is written in sorted order, and then the row of the organization is locked, so servers
 //! on one database never wait in a circle.
 
-use svc_engine_fact::CommitClaim;
+use svc_engine_fact::{CallHalf, CommitClaim};
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -13,12 +13,14 @@ use svc_model::time::Instant;
 use super::appending::Appending;
 use super::commit_claims::{self, SettledClaim};
 use super::content::Encoded;
+use super::halves::{self, SettledHalves};
 use super::jobs::{self, RefreshRequest};
 use super::kind::Kind;
 use super::outcome::Outcome;
 use super::traces::Traces;
 use super::transaction::Transaction;
 use crate::sql::error::StoreError;
+use crate::table::halves::PreparedHalf;
 use crate::table::kind::kinds;
 use crate::table::row::{NewRow, Stamp};
 
@@ -169,9 +171,23 @@ pub struct Delivery {
     /// The commits that a client reported.
     pub claims: Vec<CommitClaim>,
     /// What became of earlier claims.
-    pub settled: Vec<SettledClaim>,
+    pub settled_claims: Vec<SettledClaim>,
+    /// Halves of calls, which wait for each other.
+    pub halves: Vec<ArrivedHalf>,
+    /// The halves that the facts were made of. If they are no longer what they were, nothing of the
+    /// delivery is stored.
+    pub settled_halves: Option<SettledHalves>,
     /// What to count besides the facts, for a delivery from a source.
     pub counted: Option<DeliveryCounts>,
+}
+
+/// Half of a call, and when something may become of it if no other half comes.
+#[derive(Debug)]
+pub struct ArrivedHalf {
+    /// The half.
+    pub half: CallHalf,
+    /// When it is due.
+    pub due_at: Instant,
 }
 
 /// What to count for a delivery besides its facts.
@@ -244,7 +260,13 @@ impl Delivery {
             facts: facts.map(|fact| fact.prepare(org_id)).collect(),
             refreshes: self.refreshes,
             claims: claims.map(|claim| NewRow::of(claim, org_id)).collect(),
-            settled: self.settled,
+            halves: self
+                .halves
+                .into_iter()
+                .map(|arrived| PreparedHalf::of(org_id, arrived.half, arrived.due_at))
+                .collect(),
+            settled_claims: self.settled_claims,
+            settled_halves: self.settled_halves,
             counted: self.counted,
         }
     }
@@ -255,7 +277,9 @@ pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
     claims: Vec<NewRow>,
-    settled: Vec<SettledClaim>,
+    settled_claims: Vec<SettledClaim>,
+    halves: Vec<PreparedHalf>,
+    settled_halves: Option<SettledHalves>,
     counted: Option<DeliveryCounts>,
 }
 
@@ -264,15 +288,17 @@ impl PreparedDelivery {
         self.facts.is_empty()
             && self.refreshes.is_empty()
             && self.claims.is_empty()
-            && self.settled.is_empty()
+            && self.settled_claims.is_empty()
+            && self.halves.is_empty()
+            && self.settled_halves.is_none()
     }
 
     /// Removes what others have settled meanwhile, with its observations.
     fn retain_open(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
-        if self.settled.is_empty() {
+        if self.settled_claims.is_empty() {
             return Ok(());
         }
-        let closed = commit_claims::retain_open(transaction, &mut self.settled)?;
+        let closed = commit_claims::retain_open(transaction, &mut self.settled_claims)?;
         self.facts.retain(|fact| match fact {
             Prepared::SessionCommitObservation(row) => !closed.contains(&row.fact_id),
             _ => true,
@@ -285,7 +311,7 @@ impl PreparedDelivery {
         for SettledClaim {
             claim_id,
             observation_id,
-        } in &self.settled
+        } in &self.settled_claims
         {
             let observation = self.facts.iter().find_map(|fact| match fact {
                 Prepared::SessionCommitObservation(row) => {
@@ -314,7 +340,9 @@ impl PreparedDelivery {
     /// Returns the cost of writing it, in units of a small row.
     pub(crate) fn weight(&self) -> usize {
         let facts: usize = self.facts.iter().map(Prepared::weight).sum();
-        facts + self.refreshes.len() + self.claims.len() + self.settled.len()
+        let halves: usize = self.halves.iter().map(PreparedHalf::weight).sum();
+        let settled = self.settled_claims.len() + usize::from(self.settled_halves.is_some());
+        facts + self.refreshes.len() + self.claims.len() + halves + settled
     }
 }
 
@@ -328,6 +356,13 @@ pub(crate) fn write(
     appending.transaction.organization()?;
     for delivery in deliveries.iter_mut() {
         delivery.retain_open(appending.transaction)?;
+    }
+    // Before others arrive, which a settlement cannot know of.
+    for settled in deliveries
+        .iter()
+        .filter_map(|delivery| delivery.settled_halves.as_ref())
+    {
+        halves::settle(appending.transaction, settled)?;
     }
     let has_rows = |delivery: &&mut PreparedDelivery| {
         !delivery.facts.is_empty() || !delivery.claims.is_empty()
@@ -355,6 +390,11 @@ pub(crate) fn write(
         .flat_map(|delivery| &delivery.refreshes)
         .collect();
     jobs::request(appending.transaction, &refreshes)?;
+    let arrived: Vec<&PreparedHalf> = deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.halves)
+        .collect();
+    halves::receive(appending.transaction, &arrived)?;
     Ok(deliveries
         .iter()
         .map(|delivery| outcomes.by_ref().take(delivery.facts.len()).collect())

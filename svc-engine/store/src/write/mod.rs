@@ -1,7 +1,7 @@
 //! Writing: what the process's one writer and an operator's commands store, change and erase.
 //!
 //! [`append`] writes facts, in the transaction that [`worker`] began. [`quarantine`], [`grants`],
-//! [`erasure`] and [`jobs`] each own the rows of a log or a queue, so they also have the methods
+//! [`erasure`], [`halves`] and [`jobs`] each own the rows of a log or a queue, so they also have the methods
 //! that read these rows, and the methods of [`store::Store`] and [`ledger::Ledger`] that change
 //! them. Writing stands above reading because it often reads first: an erasure selects what it
 //! erases, a writer recalls what a Session has.
@@ -19,6 +19,7 @@ pub(crate) mod content;
 pub(crate) mod erasure;
 pub(crate) mod facts;
 pub(crate) mod grants;
+pub(crate) mod halves;
 pub(crate) mod jobs;
 pub(crate) mod kind;
 pub(crate) mod known_contents;

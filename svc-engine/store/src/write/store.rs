@@ -155,7 +155,9 @@ impl Store {
     pub async fn append(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
         let delivery: Delivery = delivery.into();
         let facts = &delivery.facts;
-        let few = facts.len() <= INLINE_FACTS_MAX && facts.iter().all(Append::is_small);
+        let few = facts.len() <= INLINE_FACTS_MAX
+            && facts.iter().all(Append::is_small)
+            && delivery.halves.is_empty();
         let org_id = self.org_id.clone();
         let prepare = move || -> PreparedDelivery { delivery.prepare(&org_id) };
         let prepared = if few {

@@ -8,6 +8,7 @@ use svc_model::id::{FactId, OrgId};
 use uuid::Uuid;
 
 use super::apply::{erase_within, log_alone};
+use super::halves;
 use super::plan::{ErasurePlan, StoreProgress};
 use super::select::{ErasedCall, OtherFact, unerased_of};
 use super::{ErasedContent, ErasureOrder, claims};
@@ -153,6 +154,10 @@ impl OrganizationErasures {
             let left = logged.entry(order.erasure_id.to_string()).or_default();
             let is_logged = *left > 0;
             *left = left.saturating_sub(1);
+            if !is_logged {
+                let halves = halves::select(connection, &self.org_id, &order.subject)?;
+                halves::delete(connection, &self.org_id, &halves)?;
+            }
             if calls.is_empty() && others.is_empty() {
                 if !is_logged {
                     log_alone(connection, &self.org_id, order, before)?;

@@ -7,6 +7,7 @@ use svc_engine_fact::deadline::Deadline;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId, SessionId, UserId};
 
+use super::halves;
 use super::log::COLUMNS;
 use super::plan::{ERASURES, ErasurePlan, needs_of};
 use super::select::{ErasedCall, OtherFact, SelectedFacts, emptying};
@@ -100,6 +101,9 @@ impl Ledger {
         }
         let mut connection = self.writing_at_head()?;
         connection.overwrite_what_is_deleted()?;
+        if self.erase_halves(&mut connection, &plan, order, &mut erased)? == MayBeFacts::Yes {
+            plan = self.plan_erasure(&order.subject, deadline)?;
+        }
         let (calls, others) = plan.take();
         let claims = (plan.claims > 0).then_some(Batch::Claims);
         let mut batches = claims
@@ -138,6 +142,58 @@ impl Ledger {
             }
         }
         Ok(erased)
+    }
+}
+
+/// Whether planned halves have become facts since the plan was made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MayBeFacts {
+    Yes,
+    No,
+}
+
+impl Ledger {
+    /// Erases the halves of an erasure, before its facts: from then on, none becomes a fact.
+    fn erase_halves(
+        &self,
+        connection: &mut Connection,
+        plan: &ErasurePlan,
+        order: &ErasureOrder,
+        erased: &mut ErasedContent,
+    ) -> Result<MayBeFacts, StoreError> {
+        if plan.halves.is_empty() {
+            return Ok(MayBeFacts::No);
+        }
+        let work = |transaction: &mut Transaction<'_>| {
+            transaction.keep_others_out()?;
+            let org_id = transaction.org_id;
+            let selected = halves::select(transaction.connection, org_id, &order.subject)?;
+            let (halves, stored_bytes) = halves::delete(transaction.connection, org_id, &selected)?;
+            let done = ErasedContent {
+                halves,
+                stored_bytes,
+                ..ErasedContent::default()
+            };
+            if halves > 0 {
+                append(transaction, order, &done)?;
+            }
+            Ok((done, selected))
+        };
+        let deadline = transaction::deadline();
+        let written = transaction::write(
+            connection,
+            &self.org_id,
+            Moments::default(),
+            &deadline,
+            work,
+        );
+        let ((done, selected), _) = written.map_err(StoreError::from)?;
+        erased.add(&done);
+        Ok(if plan.halves.may_be_facts(&selected) {
+            MayBeFacts::Yes
+        } else {
+            MayBeFacts::No
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::write::ledger::Ledger;
 
 /// Returns the tables that hold captured content.
 fn tables() -> Vec<&'static str> {
-    let mut tables = vec!["content", "raw_payloads"];
+    let mut tables = vec!["content", "raw_payloads", "call_halves", "half_pieces"];
     tables.extend(kind::with_content().map(|kind| kind::table(kind).name));
     tables
 }

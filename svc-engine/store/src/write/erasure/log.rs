@@ -87,6 +87,7 @@ fn read(row: &Row<'_>) -> Result<ErasureRow, StoreError> {
     let erased = ErasedContent {
         facts,
         contents: count()?,
+        halves: 0,
         stored_bytes: count()?,
     };
     Ok(ErasureRow {

@@ -22,6 +22,7 @@ mod again;
 mod apply;
 mod claims;
 mod compact;
+mod halves;
 mod log;
 mod plan;
 mod select;
@@ -107,6 +108,8 @@ pub struct ErasureForecast {
     pub facts: ErasedFacts,
     /// The distinct messages and pieces of payloads that would be deleted.
     pub contents: u64,
+    /// The halves of calls that would be deleted.
+    pub halves: u64,
     /// The stored bytes that would be freed, without indexes.
     pub stored_bytes: u64,
     /// Contents that stay because other calls of their Session need them.
@@ -123,6 +126,8 @@ pub struct ErasedContent {
     pub facts: ErasedFacts,
     /// The distinct messages and pieces of payloads that were deleted.
     pub contents: u64,
+    /// The halves of calls that were deleted. The log does not say.
+    pub halves: u64,
     /// The stored bytes that were freed, without indexes.
     pub stored_bytes: u64,
 }
@@ -132,6 +137,7 @@ impl ErasedContent {
     pub fn add(&mut self, other: &Self) {
         self.facts.add(&other.facts);
         self.contents += other.contents;
+        self.halves += other.halves;
         self.stored_bytes += other.stored_bytes;
     }
 }

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use svc_engine_fact::deadline::Deadline;
 use svc_model::facts::FactTable;
 
+use super::halves::{self, SelectedHalves};
 use super::select::SelectedFacts;
 use super::{ErasedFacts, ErasureForecast, ErasureSubject, claims};
 use crate::pack::id_list;
@@ -60,6 +61,8 @@ const KEEP_OUT: Sql = Sql {
 #[derive(Debug)]
 pub struct ErasurePlan {
     pub(crate) selected: SelectedFacts,
+    /// The halves of calls to erase.
+    pub(crate) halves: SelectedHalves,
     /// How many of the calls that are still to be erased need each content.
     pub(crate) references: HashMap<i64, u32>,
     /// The contents that other calls need.
@@ -147,6 +150,7 @@ impl ErasurePlan {
     ) -> Result<Self, StoreError> {
         let mut plan = Self {
             selected,
+            halves: SelectedHalves::default(),
             references: HashMap::new(),
             needed: HashSet::new(),
             seen,
@@ -216,7 +220,10 @@ impl ErasurePlan {
 
     /// Returns whether there is nothing to erase.
     pub fn is_empty(&self) -> bool {
-        self.selected.calls.is_empty() && self.selected.others.is_empty() && self.claims == 0
+        self.selected.calls.is_empty()
+            && self.selected.others.is_empty()
+            && self.halves.is_empty()
+            && self.claims == 0
     }
 
     fn facts(&self) -> ErasedFacts {
@@ -237,6 +244,7 @@ impl ErasurePlan {
         let mut forecast = ErasureForecast {
             sessions: self.selected.sessions.len() as u64,
             facts: self.facts(),
+            halves: self.halves.len(),
             stored_bytes: self.selected.others.iter().map(|other| other.bytes).sum(),
             ..ErasureForecast::default()
         };
@@ -278,7 +286,9 @@ impl Ledger {
         let mut snapshot = self.snapshot_until(deadline)?;
         let selected = snapshot.selected_for_erasure(subject)?;
         let connection = snapshot.connection()?;
-        ErasurePlan::new(connection, selected, StoreProgress::default())?.foresee(connection)
+        let mut plan = ErasurePlan::new(connection, selected, StoreProgress::default())?;
+        plan.halves = halves::select(connection, &self.org_id, subject)?;
+        plan.foresee(connection)
     }
 
     /// Plans an erasure for [`Ledger::erase`].
@@ -301,6 +311,7 @@ impl Ledger {
         let connection = snapshot.connection()?;
         let mut plan = ErasurePlan::new(connection, selected, reached)?;
         plan.claims = claims::count(connection, &self.org_id, subject)?;
+        plan.halves = halves::select(connection, &self.org_id, subject)?;
         plan.forecast = plan.foresee(connection)?;
         Ok(plan)
     }
