@@ -69,7 +69,7 @@ impl Success {
         if str::from_utf8(&self.bytes).is_err() || self.bytes.contains(&0) {
             return Err(self.unreadable());
         }
-        // Only an export of logs is answered in protobuf, and that answer says no more than its
+        // Only an export of OTLP is answered in protobuf, and that answer says no more than its
         // status.
         let body = if self.in_protobuf {
             b"{}"

@@ -4,7 +4,7 @@ use svc_client::model::endpoint::{Compatibility, EvidenceInventory};
 use svc_client::model::evidence::InventoryRequest;
 use svc_client::model::facts::SessionRequest;
 use svc_client::model::id::SessionId;
-use svc_client::model::ingest::{GatewayProvider, LogsRequest, PROTOBUF};
+use svc_client::model::ingest::{GatewayProvider, LogsRequest, PROTOBUF, TracesRequest};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind};
 
@@ -127,12 +127,15 @@ async fn a_body_over_the_cap_of_its_route_is_not_sent() {
 #[tokio::test]
 async fn an_export_is_sent_and_answered_in_the_same_encoding() {
     let in_protobuf = Answer::text(200, "").header("content-type", PROTOBUF);
-    let server = FakeServer::start([Answer::stored(), in_protobuf]);
+    let answers = [Answer::stored(), in_protobuf.clone(), in_protobuf];
+    let server = FakeServer::start(answers);
     let client = server.client();
     let json = LogsRequest::from(&[][..]);
     client.ingest_logs(&json).await.unwrap();
     let protobuf = LogsRequest::Protobuf(vec![10, 0]);
     client.ingest_logs(&protobuf).await.unwrap();
+    let traces = TracesRequest::Protobuf(vec![10, 0]);
+    client.ingest_traces(&traces).await.unwrap();
     let received = server.received();
     let sent: Vec<_> = received
         .iter()
@@ -150,8 +153,10 @@ async fn an_export_is_sent_and_answered_in_the_same_encoding() {
         [
             (vec!["application/json"], &br#"{"resourceLogs":[]}"#[..]),
             (vec![PROTOBUF], &[10, 0]),
+            (vec![PROTOBUF], &[10, 0]),
         ]
     );
+    assert_eq!(received[2].target, "/v1/traces");
 }
 
 #[tokio::test]

@@ -11,7 +11,9 @@ use svc_client::model::grant::{
     TokenName,
 };
 use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
-use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
+use svc_client::model::ingest::{
+    GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, TracesRequest,
+};
 use svc_client::model::json::{self, Json};
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
 use svc_client::model::query::SessionsRequest;
@@ -58,6 +60,8 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     errors.push(client.ingest_ci(&ci).await.err());
     errors.push(client.capture_counts().await.err());
     errors.push(client.ingest_events(&[]).await.err());
+    let traces = TracesRequest::Json(json::Object::new());
+    errors.push(client.ingest_traces(&traces).await.err());
     let hide = QuarantineRequest {
         table: FactTable::InferenceCalls,
         fact_id: ForeignId::new("0192f6c4").expect("an id"),

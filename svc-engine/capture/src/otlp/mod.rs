@@ -33,6 +33,7 @@ mod commits;
 mod copilot;
 mod copilot_span;
 mod decided;
+mod drafts;
 mod export;
 mod genai;
 mod ids;
@@ -62,18 +63,17 @@ use svc_engine_fact::{
     RejectedEdit, RetryLinkage, UsageReceipt,
 };
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
-use svc_model::json::{Json, NodeBudget, Object, OverBudget};
+use svc_model::json::{NodeBudget, OverBudget};
 use svc_model::limit::LOG_PATCH_FILES_MAX;
 
 use self::attribute::Attributes;
 use self::decided::DecisionDraft;
+use self::drafts::Drafts;
 use self::export::{Export, LOGS};
 use self::genai::logged::GeminiSessions;
-use self::kept::{Keeper, KeptRecords};
 use self::logged::{ExportedRecord, RecordKind};
 use self::operation::Found;
 use super::Receipt;
-use super::messages::MessagesError;
 use super::model_call::ModelCall;
 use super::redaction::Redactor;
 
@@ -139,7 +139,7 @@ pub fn capture(
     captured.report.records.malformed = export.malformed_records;
     captured.report.malformed_containers = export.malformed_containers;
     let drafts = translate(&export, receipt, memory, &mut captured);
-    keep(drafts, export.records, receipt, memory, &mut captured)?;
+    drafts.keep(export.records, receipt, memory, &mut captured)?;
     if memory.is_exhausted() {
         return Err(LogsError::TooLarge);
     }
@@ -155,14 +155,6 @@ pub fn capture(
         inference_calls: captured.calls.len() as u64,
     };
     Ok(captured)
-}
-
-/// The facts that do not have their records yet.
-#[derive(Debug)]
-struct Drafts {
-    decided: Vec<DecisionDraft>,
-    /// Each with the index of its record.
-    called: Vec<(usize, Box<ModelCall>)>,
 }
 
 /// Turns records into facts.
@@ -373,41 +365,6 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Gives facts the records that they keep.
-fn keep(
-    drafts: Drafts,
-    records: Vec<(usize, Object)>,
-    receipt: Receipt<'_>,
-    memory: &NodeBudget,
-    captured: &mut CapturedLogs,
-) -> Result<(), LogsError> {
-    let Drafts { decided, called } = drafts;
-    let records = records.into_iter().map(|(_, record)| Json::Object(record));
-    let by_decisions = decided.iter().map(|(_, kept)| *kept);
-    let by_calls = called.iter().map(|(place, _)| KeptRecords::only(*place));
-    let mut keeper = Keeper::new(records, by_decisions.chain(by_calls));
-    let decisions = decided.into_iter();
-    captured
-        .decisions
-        .extend(decisions.map(|(decision, kept)| DeveloperDecision {
-            raw: keeper.raw(kept),
-            ..decision
-        }));
-    for (place, mut call) in called {
-        call.raw = raw::payload(keeper.raw(KeptRecords::only(place)));
-        match call.capture(receipt, memory) {
-            Ok(made) => {
-                captured.report.degradation += made.degradation;
-                captured.report.redactions += made.redactions;
-                captured.calls.push(made.call);
-            }
-            Err(MessagesError::InvalidIdentity) => captured.report.unmade(LogEvent::GenAiInference),
-            Err(MessagesError::TooLarge) => return Err(LogsError::TooLarge),
-        }
-    }
-    Ok(())
-}
-
 /// Redacts the kept records and the texts of edits.
 fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
     for decision in &mut captured.decisions {
@@ -427,6 +384,7 @@ fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::json::{Json, Object};
     use svc_model::limit::LOG_COPIED_BYTES_MAX;
 
     use super::testing::{

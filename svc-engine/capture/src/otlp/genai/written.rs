@@ -40,6 +40,6 @@ pub(in crate::otlp) fn messages_in(value: Json) -> Option<Vec<Json>> {
 }
 
 fn is_message(object: &Object) -> bool {
-    let members = ["parts", "content", "text", "tool_calls"];
+    let members = ["role", "parts", "content", "text", "tool_calls"];
     members.iter().any(|member| object.contains_key(member))
 }
