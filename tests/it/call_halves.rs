@@ -68,7 +68,7 @@ fn request(session: &str, sequence: u64, messages: &Value) -> Value {
 
 fn response(session: &str, sequence: u64, id: &str, content: &Value) -> Value {
     let body = json!({
-        "id": id,
+        "id": format!("{id}_{session}"),
         "type": "message",
         "role": "assistant",
         "model": "claude-sonnet-4-5",
@@ -140,7 +140,9 @@ fn calls(server: &Server) -> u64 {
 
 fn pending(server: &Server) -> u64 {
     let capture = read(server, "/v1/capture");
-    capture["pending_halves"]["count"].as_u64().expect("a count")
+    capture["pending_halves"]["count"]
+        .as_u64()
+        .expect("a count")
 }
 
 fn skipped(server: &Server) -> Value {
@@ -203,7 +205,9 @@ fn parallel_subagents_are_told_apart(backend: Backend) {
         assert_eq!(found, Some(expected), "{member}");
     }
     let exported = done(&svc(&server, &["export", "--content"]));
-    let lines = exported.lines().filter(|line| line.contains("\"inference_calls\""));
+    let lines = exported
+        .lines()
+        .filter(|line| line.contains("\"inference_calls\""));
     let lines: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
@@ -247,7 +251,13 @@ fn a_redelivery_after_the_call_is_stored_changes_nothing(backend: Backend) {
     log(&server, &records);
     log(&server, &records[..1]);
     // A third half shows that those before it were looked at.
-    log(&server, &[response("t", 3, "msg_2", &said("x")), request("t", 2, &json!([user("y")]))]);
+    log(
+        &server,
+        &[
+            response("t", 3, "msg_2", &said("x")),
+            request("t", 2, &json!([user("y")])),
+        ],
+    );
     eventually("the other call", || calls(&server) == 2);
     assert_eq!(pending(&server), 0);
     assert_eq!(inputs(&server, "s"), [2]);
@@ -266,8 +276,7 @@ fn two_servers_make_one_call_of_two_halves(backend: Backend) {
             scope.spawn(move || {
                 for session in sessions {
                     let records = example(session);
-                    let own: Vec<Value> =
-                        records.into_iter().skip(place).step_by(2).collect();
+                    let own: Vec<Value> = records.into_iter().skip(place).step_by(2).collect();
                     log(server, &own);
                 }
             });
@@ -328,15 +337,24 @@ fn bodies_of_several_mebibytes_become_a_call(backend: Backend) {
     messages.push(json!({"role": "assistant", "content": called("toolu_1")}));
     messages.push(user(&text(6)));
     log(&server, &[response("s", 2, "msg_1", &called("toolu_1"))]);
-    log(&server, &[request("s", 3, &json!(messages)), response("s", 4, "msg_2", &said("done"))]);
+    log(
+        &server,
+        &[
+            request("s", 3, &json!(messages)),
+            response("s", 4, "msg_2", &said("done")),
+        ],
+    );
     eventually("two calls", || calls(&server) == 2);
     assert_eq!(pending(&server), 0);
     let exported = done(&svc(&server, &["export", "--content"]));
-    let last = exported.lines().find(|line| line.contains("msg_2"));
+    let last = exported.lines().find(|line| line.contains("msg_2_s"));
     let last: Value = serde_json::from_str(last.expect("the last call")).expect("JSON");
     let input = &last["content"]["input_messages"];
     assert_eq!(input[1]["parts"][0]["content"], text(0));
-    assert_eq!(last["content"]["raw"]["request"]["messages"][6]["content"], text(6));
+    assert_eq!(
+        last["content"]["raw"]["request"]["messages"][6]["content"],
+        text(6)
+    );
 }
 
 fn what_never_finds_its_other_half_is_settled_after_the_silence(backend: Backend) {
@@ -364,7 +382,15 @@ fn an_erased_session_has_no_halves(backend: Backend) {
     log(&server, &example("s-2")[..4]);
     log(&server, &[request("t", 1, &json!([user("kept")]))]);
     assert_eq!(pending(&server), 5);
-    let erase = ["erase", "--session", "s-2", "--apply", "--reason", "a leak", "--json"];
+    let erase = [
+        "erase",
+        "--session",
+        "s-2",
+        "--apply",
+        "--reason",
+        "a leak",
+        "--json",
+    ];
     let erased: Value = serde_json::from_str(&done(&svc(&server, &erase))).expect("JSON");
     assert_eq!(erased["halves"], 4);
     assert_eq!(pending(&server), 1);
