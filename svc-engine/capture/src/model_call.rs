@@ -86,7 +86,7 @@ impl ModelCall {
             key.map(|key| key.id.clone())
         };
         let mut call = InferenceCall {
-            inference_call_id: derived_id(receipt, &[key.clone()]),
+            inference_call_id: derived_id(receipt, std::slice::from_ref(&key)),
             further_id: Some(derived_id(receipt, &[key, answer(&output_messages)])),
             gateway_provider: GatewayProvider::Unknown,
             session_id: self.session_id,

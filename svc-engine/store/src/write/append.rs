@@ -247,7 +247,7 @@ impl Delivery {
                 .into_iter()
                 .map(|arrived| PreparedHalf::of(org_id, arrived.half, arrived.due_at))
                 .collect(),
-            settled: self.settled,
+            settled: self.settled.map(Box::new),
             counted: self.counted,
         }
     }
@@ -258,7 +258,7 @@ pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
     halves: Vec<PreparedHalf>,
-    settled: Option<SettledHalves>,
+    settled: Option<Box<SettledHalves>>,
     counted: Option<DeliveryCounts>,
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn write(
     // Before others arrive, which a settlement cannot know of.
     for settled in deliveries
         .iter()
-        .filter_map(|delivery| delivery.settled.as_ref())
+        .filter_map(|delivery| delivery.settled.as_deref())
     {
         halves::settle(appending.transaction, settled)?;
     }
