@@ -68,7 +68,7 @@ fn request(session: &str, sequence: u64, messages: &Value) -> Value {
 
 fn response(session: &str, sequence: u64, id: &str, content: &Value) -> Value {
     let body = json!({
-        "id": id,
+        "id": format!("{id}_{session}"),
         "type": "message",
         "role": "assistant",
         "model": "claude-sonnet-4-5",
@@ -347,7 +347,7 @@ fn bodies_of_several_mebibytes_become_a_call(backend: Backend) {
     eventually("two calls", || calls(&server) == 2);
     assert_eq!(pending(&server), 0);
     let exported = done(&svc(&server, &["export", "--content"]));
-    let last = exported.lines().find(|line| line.contains("msg_2"));
+    let last = exported.lines().find(|line| line.contains("msg_2_s"));
     let last: Value = serde_json::from_str(last.expect("the last call")).expect("JSON");
     let input = &last["content"]["input_messages"];
     assert_eq!(input[1]["parts"][0]["content"], text(0));

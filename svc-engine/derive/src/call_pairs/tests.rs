@@ -114,13 +114,9 @@ impl Session {
                 }
             }
         }
-        let mut place = 0;
-        for kept in &mut self.kept {
-            if witnesses.contains(&place) {
-                kept.state = HalfState::Witness;
-                kept.due_at = later(now, waits.grace);
-            }
-            place += 1;
+        for place in witnesses {
+            self.kept[place].state = HalfState::Witness;
+            self.kept[place].due_at = later(now, waits.grace);
         }
         let mut place = 0;
         self.kept.retain(|kept| {

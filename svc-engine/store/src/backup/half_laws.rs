@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use svc_engine_fact::HalfState;
 use svc_model::json::Json;
+use uuid::Uuid;
 
 use super::finding::Damage;
 use super::scan::Laws;
@@ -130,6 +131,6 @@ impl Laws<'_, '_, '_> {
 }
 
 /// Returns a key as a finding names it.
-fn hexadecimal(key: &[u8]) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
+fn hexadecimal(key: &PieceKey) -> String {
+    Uuid::from_bytes(*key).simple().to_string()
 }

@@ -255,7 +255,7 @@ impl Snapshot<'_> {
                         contents: id_list::read_ids(&row.blob(7)?)?,
                     },
                     left_out: left_out(row.optional_text(8)?)?,
-                    input_unpaired: input_unpaired(row, 9)?,
+                    input_unpaired: input_unpaired(row, 19)?,
                 })
             })
     }

@@ -323,7 +323,7 @@ fn what_is_due_is_found_and_what_is_settled_is_forgotten(
     assert_eq!(due(at(1_003)).sessions, [session("s")]);
     settle(&store, settled("s", &[1, 2], &[1, 2], Some(1)), Vec::new()).unwrap();
     arrive(&store, vec![request(4, "s", &["b"])]);
-    let forget = |now| store.forget_halves(now, later(now), at(9_000)).unwrap();
+    let forget = |now| store.forget_halves(now, at(5_000), at(9_000)).unwrap();
     assert!(!due(at(1_999)).settled);
     assert!(due(at(2_000)).settled, "the witness");
     forget(at(2_000));
@@ -339,10 +339,6 @@ fn what_is_due_is_found_and_what_is_settled_is_forgotten(
     forget(at(9_000));
     assert_eq!(rows(&database, "call_halves"), 1);
     assert_eq!(damage(&database), Vec::<String>::new());
-
-    fn later(now: svc_model::time::Instant) -> svc_model::time::Instant {
-        svc_engine_fact::clock::later(now, Duration::from_secs(3_000))
-    }
 }
 
 #[rstest]
