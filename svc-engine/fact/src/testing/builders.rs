@@ -14,10 +14,10 @@ use svc_model::usage::{CallSource, CallUsage, TokenCounts, UsageSource};
 use uuid::Uuid;
 
 use crate::{
-    CiOutcome, CommitClaim, DeveloperDecision, EditObservation, EditTexts, GitCommitId,
-    InferenceCall, ObservationOrigin, PullRequest, PullRequestMerge, PullRequestRevision, Push,
-    RawPayload, RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-    UsageReceipt,
+    CallHalf, CalledTools, CiOutcome, CommitClaim, DeveloperDecision, EditObservation, EditTexts,
+    GitCommitId, HalfOutline, HalfSide, InferenceCall, ObservationOrigin, PullRequest,
+    PullRequestMerge, PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename,
+    RetryLinkage, SessionCommitObservation, UsageReceipt,
 };
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
@@ -388,4 +388,28 @@ pub fn usage(number: u128) -> UsageReceipt {
         span_id: None,
         sequence: None,
     }
+}
+
+/// Returns a half of a call, which names a tool call.
+pub fn call_half(number: u8, session_id: &str, side: HalfSide, body: Object) -> CallHalf {
+    let outline = HalfOutline {
+        key: [number; 16],
+        side,
+        session_id: SessionId::new(session_id).expect("a Session id"),
+        query_source: "Explore".to_owned(),
+        model: Some("m".to_owned()),
+        prompt_id: None,
+        user_id: UserId::new("dev").ok(),
+        occurred_at: at(i64::from(number)),
+        sequence: Some(7),
+        request_id: (side == HalfSide::Response).then(|| "req_1".to_owned()),
+        captured_at: at(100 + i64::from(number)),
+        messages: [1; 16],
+        input: [2; 16],
+        called_tools: vec![CalledTools {
+            before: [3; 16],
+            ids: vec!["toolu_1".to_owned()],
+        }],
+    };
+    CallHalf { outline, body }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use svc_engine_fact::{CallHalf, CalledTools, HalfKey, HalfOutline, HalfSide, HalfState};
+use svc_engine_fact::testing::builders::call_half;
+use svc_engine_fact::{CallHalf, HalfKey, HalfSide, HalfState};
 use svc_model::capture::PendingHalves;
 use svc_model::id::UserId;
 
@@ -27,36 +28,13 @@ fn asked(messages: &[&str]) -> Object {
     ))
 }
 
-fn half(number: u8, session_id: &str, side: HalfSide, body: Object) -> CallHalf {
-    let outline = HalfOutline {
-        key: [number; 16],
-        side,
-        session_id: session(session_id),
-        query_source: "Explore".to_owned(),
-        model: Some("m".to_owned()),
-        prompt_id: None,
-        user_id: Some(UserId::new("dev").unwrap()),
-        occurred_at: at(i64::from(number)),
-        sequence: Some(7),
-        request_id: (side == HalfSide::Response).then(|| "req_1".to_owned()),
-        captured_at: at(100 + i64::from(number)),
-        messages: [1; 16],
-        input: [2; 16],
-        called_tools: vec![CalledTools {
-            before: [3; 16],
-            ids: vec!["toolu_1".to_owned()],
-        }],
-    };
-    CallHalf { outline, body }
-}
-
 fn request(number: u8, session_id: &str, messages: &[&str]) -> CallHalf {
-    half(number, session_id, HalfSide::Request, asked(messages))
+    call_half(number, session_id, HalfSide::Request, asked(messages))
 }
 
 fn response(number: u8, session_id: &str) -> CallHalf {
     let body = body(r#"{"id":"msg_1","content":[{"type":"text","text":"done"}]}"#);
-    half(number, session_id, HalfSide::Response, body)
+    call_half(number, session_id, HalfSide::Response, body)
 }
 
 fn arrive(store: &Store, halves: Vec<CallHalf>) {

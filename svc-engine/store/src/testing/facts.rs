@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::{
-    at, call, commit_claim, decision, edit, id, linkage, merge, observation, outcome, push,
-    rejection, rename, repository, revision, text, usage,
+    at, call, call_half, commit_claim, decision, edit, id, linkage, merge, observation, outcome,
+    push, rejection, rename, repository, revision, text, usage,
 };
-use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
+use svc_engine_fact::{CallKey, CallKeyKind, HalfSide, InferenceCall, RawPayload};
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Json;
@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::TestStore;
 use crate::{
-    Append, Delivery, ErasureOrder, ErasureSubject, NewQuarantineEntry, Outcome, QuarantineAction,
-    Store,
+    Append, ArrivedHalf, Delivery, ErasureOrder, ErasureSubject, NewQuarantineEntry, Outcome,
+    QuarantineAction, Store,
 };
 
 /// Returns the Session with this id.
@@ -126,11 +126,20 @@ pub fn filled(database: &TestStore) -> Store {
         Append::SessionCommitObservation,
         observation(19, id(14)),
     );
-    let claimed = Delivery {
+    let body = Json::parse(br#"{"messages":[{"role":"user","content":"left"}]}"#);
+    let body = body
+        .ok()
+        .and_then(Json::into_object)
+        .expect("it is possible");
+    let reported = Delivery {
         claims: vec![commit_claim(22, "abcdef1")],
+        halves: vec![ArrivedHalf {
+            half: call_half(23, "s", HalfSide::Request, body),
+            due_at: at(1_000),
+        }],
         ..Delivery::default()
     };
-    store.append_now(claimed).expect("it is possible");
+    store.append_now(reported).expect("it is possible");
     set(
         database,
         FactTable::Pushes,
