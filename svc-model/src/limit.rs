@@ -60,7 +60,9 @@ pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Canonical bytes of the bodies of a Session (`POST /v1/logs`) that wait for their request or
 /// response. Beyond that, the oldest wait no longer.
 pub const SESSION_HALVES_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The same for an organization.
+/// Bodies of a Session that wait in this way, whatever their size.
+pub const SESSION_HALVES_MAX: usize = 1_024;
+/// The same as [`SESSION_HALVES_BYTES_MAX`] for an organization.
 pub const HALVES_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// Commits that clients reported, in an organization, that no mirror has yet. Beyond that, the oldest

@@ -21,6 +21,7 @@ on_both_backends! {
     a_span_of_a_call_becomes_an_inference_call,
     an_event_and_a_span_of_one_call_are_one_call,
     calls_that_share_an_id_of_a_response_stay_apart_by_their_spans,
+    equal_answers_under_a_shared_id_are_calls_of_their_own,
     a_span_without_content_becomes_a_usage_receipt,
     spans_are_counted_once_one_was_delivered,
 }
@@ -300,4 +301,33 @@ fn ids_of_zeros_are_none() {
     let listed = calls(&server, "s");
     let call = json!({ "$subset": { "model_call_id": null } });
     check(&json!([call, call]), &listed);
+}
+
+fn equal_answers_under_a_shared_id_are_calls_of_their_own(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let spans: Vec<Value> = ["one", "two", "two"]
+        .iter()
+        .zip(1..)
+        .map(|(answer, number)| {
+            let mut attributes = traced_attributes("same", "chatcmpl-0");
+            attributes["gen_ai.output.messages"] = json!(
+                json!([{ "role": "assistant", "parts": [{ "type": "text", "content": answer }] }])
+                    .to_string()
+            );
+            span(
+                &format!("000000000000000{number}"),
+                "chat gpt-x",
+                &attributes,
+            )
+        })
+        .collect();
+    for _ in 0..2 {
+        for one in &spans {
+            stored(&server, std::slice::from_ref(one));
+        }
+    }
+    assert_eq!(calls(&server, "same").as_array().map(<[_]>::len), Some(3));
+    let counts = server.read_json("/v1/capture");
+    let skipped = dig(&counts, "sources.traces.skipped").expect("the reasons");
+    check(&json!({ "shared_response_id": 2 }), skipped);
 }

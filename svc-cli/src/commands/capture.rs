@@ -46,6 +46,10 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .span_records
         .and_then(|spans| SHELL.log_records(spans));
     blocks.extend(spans.map(|spans| format!("spans: {spans}\n")));
+    let pending = counts
+        .pending_halves
+        .and_then(|pending| SHELL.pending_halves(pending));
+    blocks.extend(pending.map(|pending| format!("waiting for each other: {pending}\n")));
     let claims = counts
         .commit_claims
         .map(|claims| SHELL.commit_claims(claims));

@@ -175,14 +175,13 @@ fn render(list: &SessionList, now: Instant) -> String {
             let [id, began, last_seen, calls, ..] = row(session, now);
             let spend = session.spend.unwrap_or_default();
             let unpriced = SHELL.whole(spend.unpriced_items);
-            table.row([
-                id,
-                began,
-                last_seen,
-                calls,
-                usd(spend.cost_usd_micros),
-                unpriced,
-            ]);
+            let is_known = spend.captured.items + spend.derived.items > 0;
+            let cost = if is_known {
+                usd(spend.cost_usd_micros)
+            } else {
+                "-".to_owned()
+            };
+            table.row([id, began, last_seen, calls, cost, unpriced]);
         }
         return table.render();
     }

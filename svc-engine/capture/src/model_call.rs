@@ -87,7 +87,7 @@ impl ModelCall {
         };
         let mut call = InferenceCall {
             inference_call_id: derived_id(receipt, std::slice::from_ref(&key)),
-            further_id: Some(derived_id(receipt, &[key, answer(&output_messages)])),
+            further_id: Some(derived_id(receipt, &[key, self.apart(&output_messages)])),
             gateway_provider: GatewayProvider::Unknown,
             session_id: self.session_id,
             user_id: self.user_id,
@@ -121,6 +121,15 @@ impl ModelCall {
             degradation: normaliser.degradation,
             redactions,
         })
+    }
+
+    /// Returns what tells the call from others that have its first key.
+    fn apart(&self, output: &[Message]) -> Json {
+        let keys = self.keys.iter().skip(1);
+        let mut apart: Vec<Json> = keys.map(|key| key.to_string().into()).collect();
+        apart.push(self.observed_at.microseconds().into());
+        apart.push(answer(output));
+        Json::Array(apart)
     }
 
     /// Returns what tells the call from others: its first key, or else what is known of it.

@@ -76,9 +76,9 @@ pub fn settle(
     pairing.settled
 }
 
-/// Returns what becomes of the oldest open halves of a list, until the rest has this many bytes
-/// fewer.
-pub fn evict(halves: &[KeptHalf], excess: u64) -> Vec<Settled> {
+/// Returns what becomes of the oldest open halves of a list, until there are at least this many bytes
+/// and halves fewer.
+pub fn evict(halves: &[KeptHalf], excess_bytes: u64, excess_halves: usize) -> Vec<Settled> {
     let mut oldest: Vec<usize> = (0..halves.len())
         .filter(|place| halves[*place].state == HalfState::Open)
         .collect();
@@ -86,10 +86,10 @@ pub fn evict(halves: &[KeptHalf], excess: u64) -> Vec<Settled> {
         let outline = &halves[*place].outline;
         (outline.captured_at, outline.moment())
     });
-    let mut left = excess;
+    let mut left = excess_bytes;
     let mut evicted = Vec::new();
     for place in oldest {
-        if left == 0 {
+        if left == 0 && evicted.len() >= excess_halves {
             break;
         }
         left = left.saturating_sub(halves[place].byte_count);
@@ -108,6 +108,13 @@ fn given_up(half: &KeptHalf, place: usize) -> Settled {
 /// The halves of a bucket may belong together: its query source, model and prompt.
 type Bucket<'h> = (&'h str, Option<String>, Option<&'h str>);
 
+/// The open halves of a bucket, earliest first.
+#[derive(Default)]
+struct LeftHalves {
+    requests: Vec<usize>,
+    responses: Vec<usize>,
+}
+
 struct Pairing<'h> {
     halves: &'h [KeptHalf],
     buckets: Vec<Bucket<'h>>,
@@ -115,6 +122,8 @@ struct Pairing<'h> {
     requests: Vec<usize>,
     /// The places of the open responses, earliest first.
     responses: Vec<usize>,
+    /// The requests that have their responses, by query source and messages.
+    answered: HashMap<(&'h str, MessagesDigest), Vec<usize>>,
     settled: Vec<Settled>,
 }
 
@@ -134,12 +143,27 @@ impl<'h> Pairing<'h> {
             open.sort_by_key(|place| halves[*place].outline.moment());
             open
         };
-        Self {
+        let mut pairing = Self {
             halves,
             buckets: halves.iter().map(bucket).collect(),
             requests: open(HalfSide::Request),
             responses: open(HalfSide::Response),
+            answered: HashMap::new(),
             settled: Vec::new(),
+        };
+        for (place, half) in halves.iter().enumerate() {
+            if half.state == HalfState::Witness {
+                pairing.add_answered(place);
+            }
+        }
+        pairing
+    }
+
+    fn add_answered(&mut self, request: usize) {
+        let outline = self.outline(request);
+        if outline.side == HalfSide::Request {
+            let key = (&*outline.query_source, outline.messages);
+            self.answered.entry(key).or_default().push(request);
         }
     }
 
@@ -216,77 +240,79 @@ impl<'h> Pairing<'h> {
     /// Returns a later request of the same messages that has its response.
     fn sent_again(&self, place: usize) -> Option<&'h KeptHalf> {
         let own = self.outline(place);
-        let is_again = |other: &&KeptHalf| {
-            let outline = &other.outline;
-            outline.side == HalfSide::Request
-                && outline.messages == own.messages
-                && outline.query_source == own.query_source
-                && own.is_before(outline)
-        };
-        let witnesses = self.halves.iter();
-        let witnesses = witnesses.filter(|half| half.state == HalfState::Witness);
-        let paired = self.settled.iter().filter_map(|settled| match settled {
-            Settled::Call { request, .. } => Some(&self.halves[*request]),
-            Settled::Unpaired(_) | Settled::Attempt(_) => None,
-        });
-        paired
-            .chain(witnesses)
-            .filter(is_again)
+        let key = (&*own.query_source, own.messages);
+        let answered = self.answered.get(&key)?.iter();
+        answered
+            .map(|request| &self.halves[*request])
+            .filter(|other| own.is_before(&other.outline))
             .min_by_key(|other| (other.state == HalfState::Open, other.due_at))
     }
 
     /// Pairs each response with the only request that is left for it, until nothing more follows.
     fn alone(&mut self, now: Instant, grace: Duration) {
-        let waits = |response: &usize| later(self.outline(*response).captured_at, grace) > now;
-        let waiting: HashSet<usize> = self.responses.iter().copied().filter(waits).collect();
-        while let Some((input, response)) = self.next_alone(&waiting) {
-            let mut left = self.left(response);
-            left.retain(|request| self.outline(*request).input == input);
-            let Some(request) = left.pop() else {
-                return;
-            };
-            self.pair(request, response, left);
+        let mut buckets: HashMap<Bucket<'h>, LeftHalves> = HashMap::new();
+        for request in &self.requests {
+            let bucket = self.buckets[*request].clone();
+            buckets.entry(bucket).or_default().requests.push(*request);
         }
-    }
-
-    /// Returns a response for which requests of only one input are left, unless they are the only
-    /// ones for another response too.
-    fn next_alone(&self, waiting: &HashSet<usize>) -> Option<(MessagesDigest, usize)> {
-        let mut only: HashMap<(&Bucket<'_>, MessagesDigest), Vec<usize>> = HashMap::new();
         for response in &self.responses {
-            let left = self.left(*response);
-            let inputs: HashSet<MessagesDigest> = left
-                .iter()
-                .map(|request| self.outline(*request).input)
-                .collect();
-            if let (1, Some(input)) = (inputs.len(), inputs.into_iter().next()) {
-                let key = (&self.buckets[*response], input);
-                only.entry(key).or_default().push(*response);
+            let bucket = self.buckets[*response].clone();
+            buckets.entry(bucket).or_default().responses.push(*response);
+        }
+        // What is paired in one bucket tells of requests in others, which were sent again.
+        loop {
+            let before = self.settled.len();
+            for left in buckets.values_mut() {
+                while self.alone_in(left, now, grace) {}
+            }
+            if self.settled.len() == before {
+                return;
             }
         }
-        only.into_iter()
-            .filter_map(|((_, input), responses)| match *responses {
-                [response] if !waiting.contains(&response) => Some((input, response)),
-                _ => None,
-            })
-            .min_by_key(|(_, response)| self.outline(*response).moment())
     }
 
-    /// Returns the requests that a response may belong to, earliest first.
-    fn left(&self, response: usize) -> Vec<usize> {
-        let own = self.outline(response);
-        let may_belong = |request: &usize| {
-            self.buckets[*request] == self.buckets[response]
-                && self.outline(*request).is_before(own)
-                && self.sent_again(*request).is_none()
+    /// Pairs the response of a bucket that only requests of one input are left for, unless they are
+    /// the only ones for another response too. Returns whether there was one.
+    fn alone_in(&mut self, left: &mut LeftHalves, now: Instant, grace: Duration) -> bool {
+        left.requests
+            .retain(|request| self.sent_again(*request).is_none());
+        let Some(first) = left.requests.first().map(|first| self.outline(*first)) else {
+            return false;
         };
-        self.requests.iter().copied().filter(may_belong).collect()
+        let mut requests = left.requests.iter();
+        let other = requests.find(|request| self.outline(**request).input != first.input);
+        let other = other.map(|request| self.outline(*request));
+        let is_before = |response: &usize| !first.is_before(self.outline(*response));
+        let from = left.responses.partition_point(is_before);
+        let until = left.responses.partition_point(|response| {
+            other.is_none_or(|other| !other.is_before(self.outline(*response)))
+        });
+        let &[response] = left.responses.get(from..until).unwrap_or_default() else {
+            return false;
+        };
+        let own = self.outline(response);
+        if later(own.captured_at, grace) > now {
+            return false;
+        }
+        let belongs = |request: &usize| {
+            let outline = self.outline(*request);
+            outline.input == first.input && outline.is_before(own)
+        };
+        let mut attempts: Vec<usize> = left.requests.iter().copied().filter(belongs).collect();
+        let Some(request) = attempts.pop() else {
+            return false;
+        };
+        left.requests.retain(|other| !belongs(other));
+        left.responses.remove(from);
+        self.pair(request, response, attempts);
+        true
     }
 
     fn pair(&mut self, request: usize, response: usize, attempts: Vec<usize>) {
         self.requests
             .retain(|place| *place != request && !attempts.contains(place));
         self.responses.retain(|place| *place != response);
+        self.add_answered(request);
         self.settled.push(Settled::Call {
             request,
             response,

@@ -24,7 +24,9 @@ use svc_model::capture::{CaptureSource, CaptureTotals};
 use svc_model::id::SessionId;
 use svc_model::ingest::LogSkip;
 use svc_model::json::NodeBudget;
-use svc_model::limit::{HALVES_BYTES_MAX, REQUEST_MEMORY_BYTES_MAX, SESSION_HALVES_BYTES_MAX};
+use svc_model::limit::{
+    HALVES_BYTES_MAX, REQUEST_MEMORY_BYTES_MAX, SESSION_HALVES_BYTES_MAX, SESSION_HALVES_MAX,
+};
 use svc_model::time::Instant;
 
 use super::EngineState;
@@ -216,7 +218,7 @@ fn evict(inner: &EngineState, shared: &Shared) -> Result<(), StoreError> {
             return Ok(());
         };
         let session = SessionHalves::read(inner, &session_id)?;
-        let evicted = call_pairs::evict(&session.kept, 1);
+        let evicted = call_pairs::evict(&session.kept, 1, 1);
         match session.carry_out(inner, evicted, true) {
             Ok(()) | Err(StoreError::HalvesChanged) => {}
             Err(error) => return Err(error),
@@ -238,7 +240,8 @@ fn settle_session(inner: &EngineState, session_id: &SessionId) -> Result<(), Sto
         if settled.is_empty() {
             let bytes: u64 = session.open().map(|half| half.byte_count).sum();
             let excess = bytes.saturating_sub(SESSION_HALVES_BYTES_MAX);
-            settled = call_pairs::evict(&session.kept, excess);
+            let count = session.open().count().saturating_sub(SESSION_HALVES_MAX);
+            settled = call_pairs::evict(&session.kept, excess, count);
             is_evicted = true;
         }
         if settled.is_empty() {

@@ -1,7 +1,8 @@
 //! What arrived, and what became of it.
 
 use svc_model::capture::{
-    ArrivedFacts, CaptureCounts, CaptureSource, CommitClaimCounts, LogRecordCounts, SourceCounts,
+    ArrivedFacts, CaptureCounts, CaptureSource, CommitClaimCounts, LogRecordCounts, PendingHalves,
+    SourceCounts,
 };
 use svc_model::facts::FactTable;
 use svc_model::ingest::LogSkip;
@@ -136,6 +137,17 @@ impl Surface {
             self.whole(records.untranslated),
             self.whole(records.malformed)
         ))
+    }
+
+    /// Says which bodies wait for their request or response, if any do.
+    pub fn pending_halves(self, pending: PendingHalves) -> Option<String> {
+        (pending.count > 0).then(|| {
+            format!(
+                "{} requests and responses ({} bytes), until the next request or for a minute",
+                self.whole(pending.count),
+                self.whole(pending.bytes)
+            )
+        })
     }
 
     /// Says what became of the commits that clients reported.

@@ -267,12 +267,18 @@ fn captured(counts: &CaptureCounts) -> Vec<DoctorCheck> {
         .collect();
     let hints = SHELL.capture_hints(counts).into_iter();
     let hints = hints.map(|hint| DoctorCheck::warning("telemetry", hint.found, hint.mend));
+    let pending = counts
+        .pending_halves
+        .and_then(|pending| SHELL.pending_halves(pending));
     let mut checks = vec![
-        arrived(
-            "model calls",
-            &calls,
-            "svc install claude-code --calls, or svc install litellm",
-        ),
+        match pending.filter(|_| calls.is_empty()) {
+            Some(pending) => DoctorCheck::ok("model calls", format!("waiting: {pending}")),
+            None => arrived(
+                "model calls",
+                &calls,
+                "svc install claude-code --calls, or svc install litellm",
+            ),
+        },
         arrived(
             "agents' events",
             &[CaptureSource::Logs],

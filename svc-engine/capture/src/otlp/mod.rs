@@ -379,6 +379,13 @@ fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
         redactor.text(&mut rejected.proposed);
         redactor.json(&mut rejected.raw);
     }
+    for receipt in &mut captured.usage_receipts {
+        let words = [&mut receipt.agent, &mut receipt.query_source];
+        words
+            .into_iter()
+            .flatten()
+            .for_each(|word| redactor.string(word));
+    }
     captured.report.redactions += redactor.counts();
 }
 

@@ -287,13 +287,14 @@ fn the_oldest_halves_are_evicted_first() {
     for (second, half) in (0..).zip(&mut halves) {
         half.outline.captured_at = at(10 - second);
     }
-    assert_eq!(evict(&halves, 0), []);
-    assert_eq!(evict(&halves, 1), [Settled::Unpaired(5)]);
+    assert_eq!(evict(&halves, 0, 0), []);
+    assert_eq!(evict(&halves, 1, 0), [Settled::Unpaired(5)]);
     assert_eq!(
-        evict(&halves, 101),
+        evict(&halves, 101, 0),
         [Settled::Unpaired(5), Settled::Attempt(4)]
     );
-    assert_eq!(evict(&halves, u64::MAX).len(), 6);
+    assert_eq!(evict(&halves, u64::MAX, 0).len(), 6);
+    assert_eq!(evict(&halves, 0, 2).len(), 2);
 }
 
 /// An agent: its turns, each a number of tool calls before a last text. What is said of each is

@@ -97,6 +97,9 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             @if let Some(spans) = captured.span_records.and_then(|spans| CONSOLE.log_records(spans)) {
                 p { "Spans: " (spans) "." }
             }
+            @if let Some(pending) = captured.pending_halves.and_then(|pending| CONSOLE.pending_halves(pending)) {
+                p { "Waiting for each other: " (pending) "." }
+            }
             @if let Some(claims) = captured.commit_claims {
                 p { "Reported commits: " (CONSOLE.commit_claims(claims)) "." }
             }
