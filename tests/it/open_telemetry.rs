@@ -37,7 +37,7 @@ fn total(server: &Server, table: &str) -> u64 {
     let total = dig(&counts, &format!("tables.{table}.total"));
     total
         .and_then(Json::as_number)
-        .and_then(|number| number.as_u64())
+        .and_then(svc_model::json::Number::as_u64)
         .unwrap_or(0)
 }
 

@@ -27,6 +27,9 @@ pub(super) enum Occasion {
     Refreshed(Lifetime),
 }
 
+/// A claim, and the commits of repositories that fit it.
+type ClaimMatches = (CommitClaim, Vec<(Lifetime, CommitSha)>);
+
 /// What a search has decided.
 #[derive(Debug, Default)]
 pub(super) struct SettledCounts {
@@ -121,7 +124,7 @@ impl Search<'_> {
         &self,
         repository: &Lifetime,
         claims: Vec<CommitClaim>,
-    ) -> Result<Vec<(CommitClaim, Vec<(Lifetime, CommitSha)>)>, Error> {
+    ) -> Result<Vec<ClaimMatches>, Error> {
         if claims.is_empty() {
             return Ok(Vec::new());
         }

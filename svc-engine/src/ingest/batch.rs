@@ -125,7 +125,7 @@ impl Batch {
 fn add(receipt: &mut GatewayBatchReceipt, outcome: Outcome) {
     match outcome {
         Outcome::Stored(_) | Outcome::StoredApart(_) | Outcome::Superseding(_) => {
-            receipt.stored += 1
+            receipt.stored += 1;
         }
         Outcome::Redelivered(_) | Outcome::Overruled(_) | Outcome::Known => {
             receipt.duplicates += 1;

@@ -5,7 +5,7 @@ use svc_engine_fact::{CommitClaim, NamedRepository};
 
 use super::event::Event;
 use super::record::{Fact, table};
-use crate::pack::column::{Column, ColumnForm, Columns};
+use crate::pack::column::{Column as _, ColumnForm, Columns};
 use crate::sql::error::StoreError;
 use crate::sql::value::Value;
 

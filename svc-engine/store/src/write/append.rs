@@ -266,7 +266,7 @@ impl Delivery {
                 .map(|arrived| PreparedHalf::of(org_id, arrived.half, arrived.due_at))
                 .collect(),
             settled_claims: self.settled_claims,
-            settled_halves: self.settled_halves,
+            settled_halves: self.settled_halves.map(Box::new),
             counted: self.counted,
         }
     }
@@ -279,7 +279,7 @@ pub(crate) struct PreparedDelivery {
     claims: Vec<NewRow>,
     settled_claims: Vec<SettledClaim>,
     halves: Vec<PreparedHalf>,
-    settled_halves: Option<SettledHalves>,
+    settled_halves: Option<Box<SettledHalves>>,
     counted: Option<DeliveryCounts>,
 }
 
@@ -360,7 +360,7 @@ pub(crate) fn write(
     // Before others arrive, which a settlement cannot know of.
     for settled in deliveries
         .iter()
-        .filter_map(|delivery| delivery.settled_halves.as_ref())
+        .filter_map(|delivery| delivery.settled_halves.as_deref())
     {
         halves::settle(appending.transaction, settled)?;
     }
@@ -369,7 +369,7 @@ pub(crate) fn write(
     };
     let stamp = deliveries
         .iter()
-        .any(|delivery| has_rows(&delivery))
+        .any(has_rows)
         .then(|| appending.transaction.stamp())
         .transpose()?;
     let captured_at = stamp.and_then(|stamp| stamp_all(deliveries, stamp));

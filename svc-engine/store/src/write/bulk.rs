@@ -105,10 +105,13 @@ impl CallFilter {
             values.push(column::source_letter(source).into());
             // Calls without a source were stored when only gateways sent any.
             let gateway = column::source_letter(CallSource::Gateway);
-            let place = values.len();
-            text.push_str(&format!(
-                " AND COALESCE(f.capture_source, '{gateway}') = ${place}"
-            ));
+            let place = values.len().to_string();
+            text.extend([
+                " AND COALESCE(f.capture_source, '",
+                gateway,
+                "') = $",
+                &place,
+            ]);
         }
         let mut condition = |column: &str, comparison: &str, value| {
             values.push(value);

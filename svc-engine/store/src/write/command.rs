@@ -11,7 +11,7 @@ use crate::sql::error::StoreError;
 /// A request to the writer.
 pub(crate) enum Command {
     /// Facts. They are written together with the facts of others.
-    Append(AppendRequest),
+    Append(Box<AppendRequest>),
     /// Anything else. It is written after the facts.
     Work(Box<dyn Work>),
 }
@@ -100,7 +100,7 @@ pub(crate) fn appending(
         outcomes,
         answer,
     };
-    (Command::Append(append), answered)
+    (Command::Append(Box::new(append)), answered)
 }
 
 /// Returns the command that does some work, and where its answer comes.
