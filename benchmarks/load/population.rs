@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, Push,
-    RepositoryRename, SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, ObservationOrigin,
+    Push, RepositoryRename, SessionCommitObservation,
 };
 use svc_engine::store::Append;
 use svc_engine::testing::builders;

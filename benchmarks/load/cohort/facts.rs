@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, PullRequest as Named,
-    PullRequestMerge, PullRequestRevision, Push, RetryLinkage, SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, EditTexts, InferenceCall, ObservationOrigin,
+    PullRequest as Named, PullRequestMerge, PullRequestRevision, Push, RetryLinkage,
+    SessionCommitObservation,
 };
 use svc_engine::store::Append;
 use svc_engine::testing::builders;

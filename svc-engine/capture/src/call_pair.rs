@@ -91,7 +91,8 @@ pub(crate) fn system_prompt(request: &Object) -> Option<Json> {
 
 /// Returns the message of a response, and why it ended.
 pub(crate) fn answer(response: &Object) -> (Object, Option<Text>) {
-    let content = response.get("content").cloned().unwrap_or_default();
+    let mut content = response.get("content").cloned().unwrap_or_default();
+    mark_redacted(&mut content);
     let message = Object::from_iter([("role", Json::from("assistant")), ("content", content)]);
     let finish_reason = usable(response.get("stop_reason")).map(Text::trimmed);
     (message, finish_reason)
@@ -101,7 +102,32 @@ pub(crate) fn answer(response: &Object) -> (Object, Option<Text>) {
 fn input(request: &Object) -> Vec<Json> {
     let messages = request.get("messages").and_then(Json::as_array);
     let messages = messages.unwrap_or_default().iter().cloned();
+    let messages = messages.map(|mut message| {
+        let content = message
+            .as_object_mut()
+            .and_then(|message| message.get_mut("content"));
+        content.into_iter().for_each(mark_redacted);
+        message
+    });
     system_prompt(request).into_iter().chain(messages).collect()
+}
+
+/// The text that Claude Code logs in place of reasoning.
+const REDACTED: &str = "<REDACTED>";
+
+/// Marks the reasoning that the client left out, so that it is counted instead of being read as
+/// content.
+fn mark_redacted(content: &mut Json) {
+    let Json::Array(blocks) = content else {
+        return;
+    };
+    for block in blocks.iter_mut().filter_map(Json::as_object_mut) {
+        let is_redacted = block.get("type").and_then(Json::as_str) == Some("thinking")
+            && block.get("thinking").and_then(Json::as_str) == Some(REDACTED);
+        if is_redacted {
+            *block = Object::from_iter([("type", "redacted_thinking")]);
+        }
+    }
 }
 
 fn provider(response_id: Option<&str>) -> &'static str {
@@ -248,6 +274,27 @@ mod tests {
         let request = request.map(|body| half(HalfSide::Request, 10, body));
         let response = half(HalfSide::Response, 12, response);
         paired_call(request, response, receipt, &NodeBudget::unlimited()).unwrap()
+    }
+
+    #[test]
+    fn reasoning_that_the_client_left_out_is_counted() {
+        let thought = r#"{"type":"thinking","thinking":"<REDACTED>","signature":"x"}"#;
+        let request = format!(
+            r#"{{"messages":[{{"role":"user","content":"a"}},{{"role":"assistant","content":[{thought},{{"type":"text","text":"<REDACTED>"}}]}}]}}"#
+        );
+        let response =
+            format!(r#"{{"id":"msg_1","content":[{thought},{{"type":"text","text":"b"}}]}}"#);
+        let call = paired(Some(&request), &response).call;
+        assert_eq!(call.left_out.opaque_reasoning, 2);
+        let parts: Vec<String> = call.input_messages.iter().map(parts_json).collect();
+        assert_eq!(
+            parts[1],
+            r#"assistant [{"type":"text","content":"<REDACTED>"}]"#
+        );
+        assert_eq!(
+            parts_json(&call.output_messages[0]),
+            r#"assistant [{"type":"text","content":"b"}]"#
+        );
     }
 
     fn response(usage: &str) -> String {

@@ -19,6 +19,7 @@ impl Surface {
                 input_tokens,
                 output_tokens,
                 duration_ms,
+                capture_source,
                 ..
             } => {
                 let [provider, name] = [model_provider, model]
@@ -26,7 +27,11 @@ impl Surface {
                 let model = escape(&model_or(provider, name, self.none));
                 let tokens = used(*input_tokens, *output_tokens);
                 let what = listed([Some(model), tokens, lasted(*duration_ms)]);
-                (escape(product(gateway_provider)), what)
+                let from = match capture_source {
+                    Some(source) => source.as_str(),
+                    None => product(gateway_provider),
+                };
+                (escape(from), what)
             }
             TimelineEvent::DeveloperDecision {
                 agent_harness,
@@ -150,7 +155,7 @@ mod tests {
     use svc_model::id::FactId;
     use svc_model::ingest::GatewayProvider;
     use svc_model::time::Instant;
-    use svc_model::usage::CallUsage;
+    use svc_model::usage::{CallSource, CallUsage};
     use uuid::Uuid;
 
     use super::*;
@@ -176,5 +181,10 @@ mod tests {
         let said = |model: &str| ("litellm".to_owned(), format!("{model}, 3 tokens in, 5 out"));
         assert_eq!(SHELL.describe(&event), said("openai/-"));
         assert_eq!(CONSOLE.describe(&event), said("openai/–"));
+        let mut logged = event;
+        if let TimelineEvent::InferenceCall { capture_source, .. } = &mut logged {
+            *capture_source = Some(CallSource::Telemetry.into());
+        }
+        assert_eq!(SHELL.describe(&logged).0, "telemetry");
     }
 }
