@@ -24,8 +24,8 @@ pub struct CallIdentities {
 /// Adds the visible usage receipts of a Session to its events, and returns their sums; `None` if
 /// there are none.
 ///
-/// A receipt of a visible call stands with the call, in its own Session only. Each other is an event of its own, unless there
-/// would be more than `events_max`: then none of these is.
+/// A receipt of a visible call stands with the call, in its own Session only. Each other is an event
+/// of its own, unless there would be more than `events_max`: then none of these is.
 pub fn add(
     timeline: &mut Vec<TimelineEvent>,
     identities: &CallIdentities,
@@ -88,13 +88,10 @@ fn of_call(event: &TimelineEvent, identities: &CallIdentities) -> Usage {
     else {
         return Usage::default();
     };
-    let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
-    let [read, written] = cached.map(|count| count.unwrap_or(0));
-    let counts = input_tokens.zip(*output_tokens);
     Usage {
         at: Some(*occurred_at),
         model: model.clone(),
-        counts: counts.map(|(input, output)| [input, read, written, output]),
+        counts: Usage::counts_of_call(*input_tokens, usage, *output_tokens),
         keys: identities
             .of_session
             .get(fact_id)

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use svc_engine_fact::CallKey;
 use svc_model::time::Instant;
-use svc_model::usage::{JoinBasis, TokenCounts};
+use svc_model::usage::{CallUsage, JoinBasis, TokenCounts};
 
 /// How far apart a call and a receipt may be that only their counts join.
 const APART_MAX_MICROSECONDS: u64 = 15 * 60 * 1_000_000;
@@ -27,11 +27,20 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns the counts to compare; `None` if the input or the output is unknown.
+    /// Returns the counts of a receipt to compare; `None` if the input or the output is unknown.
     pub fn counts(tokens: &TokenCounts) -> Option<[i64; 4]> {
         let cached = [tokens.cache_read_tokens, tokens.cache_write_tokens];
-        let [read, written] = cached.map(|count| count.unwrap_or(0));
-        Some([tokens.input_tokens()?, read, written, tokens.output_tokens?])
+        compared(tokens.input_tokens(), cached, tokens.output_tokens)
+    }
+
+    /// Returns the counts of a call to compare; `None` if the input or the output is unknown.
+    pub fn counts_of_call(
+        input: Option<i64>,
+        usage: &CallUsage,
+        output: Option<i64>,
+    ) -> Option<[i64; 4]> {
+        let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
+        compared(input, cached, output)
     }
 
     /// Returns whether both have an id of one type, and the ids differ.
@@ -47,6 +56,12 @@ impl Usage {
         let apart = microseconds(self).zip(microseconds(other));
         apart.is_some_and(|(one, other)| one.abs_diff(other) <= APART_MAX_MICROSECONDS)
     }
+}
+
+/// Returns counts in the form in which they are compared. A cache that is not named held nothing.
+fn compared(input: Option<i64>, cached: [Option<i64>; 2], output: Option<i64>) -> Option<[i64; 4]> {
+    let [read, written] = cached.map(|count| count.unwrap_or(0));
+    Some([input?, read, written, output?])
 }
 
 /// Returns for each receipt the call that it is about, and what told so. All are of one Session.

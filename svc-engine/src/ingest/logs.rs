@@ -4,7 +4,7 @@ use svc_model::capture::CaptureSource;
 use svc_model::ingest::{LogEvent, LogSkip, LogsReceipt, LogsRequest};
 use svc_model::time::Instant;
 
-use super::{BodyBudget, Ingest, count_skipped};
+use super::{BodyBudget, Ingest, count_skipped, record_counts, stored};
 use crate::engine::{Engine, ReportedItems};
 use crate::error::Error;
 
@@ -67,12 +67,7 @@ fn is_empty(report: &LogsReport) -> bool {
 /// Returns the counts of an export, apart from its facts.
 fn counted(at: Instant, report: &LogsReport) -> DeliveryCounts {
     let mut counted = DeliveryCounts::new(CaptureSource::Logs, at);
-    let records = &mut counted.totals.log_records;
-    records.received = report.records.received;
-    records.translated = report.records.translated;
-    records.untranslated = report.records.untranslated;
-    records.malformed = report.records.malformed;
-    records.malformed_containers = report.malformed_containers;
+    counted.totals.log_records = record_counts(report.records, report.malformed_containers);
     for (reason, by) in report.skipped_by_reason() {
         count_skipped(&mut counted, reason.as_str(), by);
     }
@@ -88,8 +83,7 @@ fn log(report: &LogsReport, outcomes: &[Outcome]) {
         tracing::info!(redactions = %report.redactions, "fact_redacted");
     }
     log_skipped(report);
-    let stored = outcomes.iter().filter_map(|outcome| outcome.stored());
-    let stored = stored.count() as u64;
+    let stored = stored(outcomes);
     tracing::debug!(
         records = ?report.records,
         malformed_containers = report.malformed_containers,

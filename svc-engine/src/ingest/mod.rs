@@ -15,8 +15,9 @@ mod logs;
 mod suite;
 mod traces;
 
+use svc_engine_capture::otlp::RecordCounts;
 use svc_engine_store::{Append, DeliveryCounts, Outcome};
-use svc_model::capture::CaptureSource;
+use svc_model::capture::{CaptureSource, LogRecordCounts};
 use svc_model::id::FactId;
 use svc_model::ingest::{IngestReceipt, IngestResult, SkipReason, Skipped};
 use svc_model::open::Open;
@@ -115,4 +116,21 @@ fn count_skipped(counted: &mut DeliveryCounts, reason: &str, by: u64) {
 fn count_rejected(counted: &mut DeliveryCounts, reason: &str, by: u64) {
     let rejected = &mut counted.source().rejected;
     *rejected.entry(reason.to_owned()).or_default() += by;
+}
+
+/// Returns how many facts of a delivery were new.
+fn stored(outcomes: &[Outcome]) -> u64 {
+    let stored = outcomes.iter().filter_map(|outcome| outcome.stored());
+    stored.count() as u64
+}
+
+/// Returns what to count of the records or spans of an export.
+fn record_counts(records: RecordCounts, malformed_containers: u64) -> LogRecordCounts {
+    LogRecordCounts {
+        received: records.received,
+        translated: records.translated,
+        untranslated: records.untranslated,
+        malformed: records.malformed,
+        malformed_containers,
+    }
 }

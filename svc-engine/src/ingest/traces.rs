@@ -4,7 +4,7 @@ use svc_model::capture::CaptureSource;
 use svc_model::ingest::{TracesReceipt, TracesRequest};
 use svc_model::time::Instant;
 
-use super::{BodyBudget, Ingest, count_skipped};
+use super::{BodyBudget, Ingest, count_skipped, record_counts, stored};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -48,12 +48,8 @@ fn is_empty(report: &TracesReport) -> bool {
 /// Returns the counts of an export, apart from its facts.
 fn counted(at: Instant, report: &TracesReport) -> DeliveryCounts {
     let mut counted = DeliveryCounts::new(CaptureSource::Traces, at);
-    let spans = counted.totals.span_records.get_or_insert_default();
-    spans.received = report.spans.received;
-    spans.translated = report.spans.translated;
-    spans.untranslated = report.spans.untranslated;
-    spans.malformed = report.spans.malformed;
-    spans.malformed_containers = report.malformed_containers;
+    let spans = record_counts(report.spans, report.malformed_containers);
+    counted.totals.span_records = Some(Box::new(spans));
     for (reason, by) in &report.skipped {
         count_skipped(&mut counted, reason.as_str(), *by);
     }
@@ -78,8 +74,7 @@ fn log(report: &TracesReport, outcomes: &[Outcome]) {
             "otlp.spans_skipped"
         );
     }
-    let is_new = |outcome: &&Outcome| matches!(outcome, Outcome::Stored(_));
-    let stored = outcomes.iter().filter(is_new).count() as u64;
+    let stored = stored(outcomes);
     tracing::debug!(
         spans = ?report.spans,
         stored,

@@ -65,9 +65,6 @@ pub(super) fn session_spend(
     let calls: Vec<CallCost> = calls
         .into_iter()
         .map(|call| {
-            let counts = call.input_tokens.zip(call.output_tokens);
-            let cached = [call.usage.cache_read_tokens, call.usage.cache_write_tokens];
-            let [read, written] = cached.map(|count| count.unwrap_or(0));
             let cost = call.usage.cost_usd_micros;
             let keys = identities.of_session.get(&call.inference_call_id);
             CallCost {
@@ -75,7 +72,11 @@ pub(super) fn session_spend(
                 usage: Usage {
                     at: Some(call.observed_at),
                     model: call.model,
-                    counts: counts.map(|(input, output)| [input, read, written, output]),
+                    counts: Usage::counts_of_call(
+                        call.input_tokens,
+                        &call.usage,
+                        call.output_tokens,
+                    ),
                     keys: keys.cloned().unwrap_or_default(),
                 },
             }
