@@ -9,11 +9,11 @@ use svc_model::usage::CallSource;
 use crate::Receipt;
 use crate::gateway::Degradation;
 use crate::gateway::litellm::scalar::integer;
-use crate::messages::identity::{identity, name, usable};
 use crate::model_call::ModelCall;
 use crate::otlp::usage::CallIds;
 use crate::redaction::RedactionCounts;
 use crate::usage::{ReportedTokens, tier};
+use svc_messages::identity::{identity, name, usable};
 
 /// A call, and what to log and count about it.
 #[derive(Debug)]
@@ -228,8 +228,8 @@ mod tests {
     use super::*;
     use crate::Redaction;
     use crate::gateway::testing::call;
-    use crate::messages::testing::{json, parts_json};
     use crate::redaction::Secrets;
+    use svc_messages::testing::{json, parts_json};
 
     const MESSAGES: &str = r#"[{"role":"user","content":[{"type":"text","text":"fix it","cache_control":{"type":"ephemeral"}}]},
         {"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"x"},

@@ -10,7 +10,6 @@ mod call_pair;
 pub mod ci;
 pub mod forge;
 pub mod gateway;
-mod messages;
 mod model_call;
 pub mod notes;
 pub mod otlp;

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::Receipt;
 use crate::gateway::call_id::{CAPTURE_NAMESPACE, aliases};
 use crate::gateway::redact;
-use crate::messages::{Degradation, MessagesError, Normaliser, Origin};
 use crate::redaction::RedactionCounts;
+use svc_messages::{Degradation, MessagesError, Normaliser, Origin};
 
 /// What a reader found of a call.
 #[derive(Debug)]

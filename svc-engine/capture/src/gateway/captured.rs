@@ -2,8 +2,8 @@ use svc_engine_fact::InferenceCall;
 use svc_model::ingest::{GatewayProvider, SkipReason};
 use svc_model::json::OverBudget;
 
-use crate::messages::{Degradation, MessagesError};
 use crate::redaction::RedactionCounts;
+use svc_messages::{Degradation, MessagesError};
 
 /// The result of capturing a payload.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,4 +27,4 @@ pub(super) mod testing;
 pub use adapter::{Adapter, adapter, capture};
 pub use captured::{Captured, GatewayError, PayloadNotes};
 
-pub use super::messages::Degradation;
+pub use svc_messages::Degradation;

@@ -3,8 +3,8 @@
 use svc_engine_fact::InferenceCall;
 use svc_model::evidence::{Message, Part};
 
-use crate::messages::Origin;
 use crate::redaction::{RedactionCounts, Redactor};
+use svc_messages::Origin;
 
 /// Redacts a call in place. `origins` is the origin of each part, input first.
 ///

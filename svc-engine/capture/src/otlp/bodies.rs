@@ -19,9 +19,9 @@ use super::usage::{identity, word};
 use crate::Receipt;
 use crate::call_pair::{answer, system_prompt};
 use crate::gateway::redact;
-use crate::messages::identity::identity as member_identity;
-use crate::messages::{MessagesError, Normaliser, embedded};
 use crate::redaction::{RedactionCounts, Redactor};
+use svc_messages::identity::identity as member_identity;
+use svc_messages::{MessagesError, Normaliser, embedded};
 
 /// Returns the half of a call in a record, and what was redacted in it.
 pub(super) fn half(

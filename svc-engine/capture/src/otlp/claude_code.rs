@@ -15,8 +15,8 @@ use super::kept::{KeptRecords, RecordsForm};
 use super::logged::{ExportedRecord, SESSION, path};
 use super::result;
 use crate::Receipt;
-use crate::messages::embedded;
 use crate::value::device;
+use svc_messages::embedded;
 
 /// The tools that edit files.
 const EDIT_TOOLS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];

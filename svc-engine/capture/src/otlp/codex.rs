@@ -15,7 +15,7 @@ use super::kept::{KeptRecords, RecordsForm};
 use super::logged::{ExportedRecord, session};
 use super::{patch, result};
 use crate::Receipt;
-use crate::messages::embedded;
+use svc_messages::embedded;
 
 /// The name of the attribute with the Session.
 pub(super) const CONVERSATION: &str = "conversation.id";

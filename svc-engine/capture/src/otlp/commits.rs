@@ -11,7 +11,7 @@ use svc_model::repository::{RepositoryHost, RepositoryName, RepositoryProvider};
 use super::claude_code::{CALL, user};
 use super::logged::ExportedRecord;
 use crate::Receipt;
-use crate::messages::embedded;
+use svc_messages::embedded;
 
 /// What git printed of the commit.
 const COMMIT: &str = "git_commit_id";

@@ -8,8 +8,8 @@ use super::decided::DecisionDraft;
 use super::kept::{Keeper, KeptRecords};
 use super::{CapturedLogs, LogsError, raw};
 use crate::Receipt;
-use crate::messages::MessagesError;
 use crate::model_call::ModelCall;
+use svc_messages::MessagesError;
 
 /// The facts that do not have their records yet.
 #[derive(Debug)]

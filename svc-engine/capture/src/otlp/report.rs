@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use svc_model::ingest::{LogEvent, LogSkip};
 
-use crate::messages::Degradation;
 use crate::redaction;
+use svc_messages::Degradation;
 
 /// The outcome of an export, as counts for the log and the operator. It repeats nothing of the
 /// content.

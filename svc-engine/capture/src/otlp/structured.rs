@@ -4,7 +4,7 @@ use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, NodeBudget, Object, Text};
 
 use super::attribute::AttributeValue;
-use crate::messages::embedded::document;
+use svc_messages::embedded::document;
 
 /// Returns an `AnyValue` as the JSON value that it stands for. Of a repeated key, the last value is
 /// kept. The memory is taken from a budget.

@@ -10,9 +10,9 @@ use super::{delivery, kind, scalar, segments, session, usage, user};
 use crate::Receipt;
 use crate::gateway::call_id::{aliases, derived_id, further_id};
 use crate::gateway::{Captured, GatewayError, PayloadNotes, redact};
-use crate::messages::Normaliser;
-use crate::messages::identity::name;
 use crate::redaction::RedactionCounts;
+use svc_messages::Normaliser;
+use svc_messages::identity::name;
 
 /// Turns a delivery of LiteLLM into an inference call. Its messages take their memory from
 /// `memory`.
@@ -148,7 +148,7 @@ mod tests {
     use crate::Redaction;
     use crate::gateway::call_id::CAPTURE_NAMESPACE;
     use crate::gateway::testing::{FRESH_ID, call, deliver, deliver_within, request};
-    use crate::messages::testing::{json, parts_json};
+    use svc_messages::testing::{json, parts_json};
 
     const ARRAY: &str =
         include_str!("../../../../../tests/fixtures/litellm/generic_api_json_array.json");

@@ -3,7 +3,7 @@
 
 use svc_model::json::{Json, Object};
 
-use crate::messages::identity::usable;
+use svc_messages::identity::usable;
 
 /// The kinds of work that are inference calls, as LiteLLM names them without the `a` of their
 /// asynchronous twins. Words may follow, as in `pass_through_endpoint`.

@@ -2,7 +2,7 @@
 
 use svc_model::json::{Json, Object, Text};
 
-use crate::messages::identity::usable;
+use svc_messages::identity::usable;
 
 /// The members of a payload that may name Sessions and users.
 #[derive(Clone, Copy, Debug)]

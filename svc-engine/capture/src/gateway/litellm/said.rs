@@ -7,7 +7,7 @@ use svc_model::json::{Json, NodeBudget, Object, Text};
 
 use super::kind;
 use crate::gateway::GatewayError;
-use crate::messages::{Normaliser, embedded, output};
+use svc_messages::{Normaliser, embedded, output};
 
 /// What the gateway puts in place of an input that it does not know.
 const UNKNOWN_INPUT: &str = "default-message-value";
@@ -157,7 +157,7 @@ mod tests {
     use svc_engine_fact::InferenceCall;
 
     use crate::gateway::testing::call;
-    use crate::messages::testing::{json, parts_json};
+    use svc_messages::testing::{json, parts_json};
 
     fn said(payload: &str) -> (Vec<String>, InferenceCall) {
         let (call, _) = call(json(payload));

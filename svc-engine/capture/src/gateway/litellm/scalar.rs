@@ -4,8 +4,8 @@ use svc_model::json::{Json, Object};
 use svc_model::time::UNIX_SECONDS_MAX;
 
 use crate::gateway::GatewayError;
-use crate::messages::identity::identity;
 use crate::value;
+use svc_messages::identity::identity;
 
 /// Returns the gateway's id of the call, or else the id of the model's answer, or else the gateway's
 /// id if it is an integer.

@@ -70,7 +70,7 @@ fn prompt(segments: &mut Vec<Segment>, holder: &[usize], items: usize, places: &
 mod tests {
     use super::*;
     use crate::gateway::testing::call;
-    use crate::messages::testing::json;
+    use svc_messages::testing::json;
 
     fn found(payload: &str) -> Vec<(Vec<usize>, Repeats, Option<usize>)> {
         let (call, _) = call(json(payload));

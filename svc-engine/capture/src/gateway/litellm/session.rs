@@ -5,8 +5,8 @@ use svc_model::json::{Object, Text};
 
 use super::metadata::Metadata;
 use crate::gateway::GatewayError;
-use crate::messages::embedded;
-use crate::messages::identity::{is_uuid, usable};
+use svc_messages::embedded;
+use svc_messages::identity::{is_uuid, usable};
 
 /// The word before a Session's UUID at the end of a user identity.
 const SUFFIX: &[u8] = b"session_";

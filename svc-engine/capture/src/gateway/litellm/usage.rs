@@ -4,8 +4,8 @@ use svc_model::json::{Json, Object};
 use svc_model::usage::CallUsage;
 
 use super::scalar::integer;
-use crate::messages::identity::identity;
 use crate::usage::{ReportedTokens, micro_usd, tier};
+use svc_messages::identity::identity;
 
 /// The most bytes of an id of a response. The proxy writes longer ones itself, to find the way back
 /// to a deployment; no other source has them.

@@ -6,9 +6,9 @@ use svc_model::json::{Object, Text};
 use super::metadata::Metadata;
 use super::session::split_suffix;
 use crate::gateway::GatewayError;
-use crate::messages::embedded;
-use crate::messages::identity::usable;
 use crate::value::{DEVICE_CHARACTERS, device};
+use svc_messages::embedded;
+use svc_messages::identity::usable;
 
 /// Returns the user from the first usable source, without any Session in the text.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {

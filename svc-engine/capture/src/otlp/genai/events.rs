@@ -6,7 +6,7 @@ use svc_model::json::{Json, Object};
 use super::super::attribute::Attributes;
 use super::super::structured::{copied, structured};
 use super::{DETAILS, Dialect, Dialogue, Operation, Reader, attributes, finish_reasons};
-use crate::messages::embedded::document;
+use svc_messages::embedded::document;
 
 /// The event with an answer.
 const CHOICE: &str = "gen_ai.choice";

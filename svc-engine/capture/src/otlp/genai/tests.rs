@@ -11,8 +11,8 @@ use super::super::testing::{
 use super::super::{CapturedLogs, LogEvent};
 use super::DETAILS;
 use crate::Redaction;
-use crate::messages::testing::parts_json;
 use crate::testing::protobuf;
+use svc_messages::testing::parts_json;
 
 const EVENT: &str = r#"{"gen_ai.operation.name":"chat","gen_ai.conversation.id":"c-1",
     "gen_ai.response.id":"msg_1","gen_ai.request.model":"m",

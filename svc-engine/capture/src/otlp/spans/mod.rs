@@ -25,9 +25,9 @@ use super::logged::{session, user};
 use super::operation::{CallReport, Found, Observation, found};
 use super::{LogsError, RecordCounts, protobuf, raw};
 use crate::Receipt;
-use crate::messages::{Degradation, MessagesError};
 use crate::model_call::ModelCall;
 use crate::redaction::RedactionCounts;
+use svc_messages::{Degradation, MessagesError};
 
 /// A program that reports its calls of models in a way of its own.
 struct Sender {

@@ -11,9 +11,9 @@ use super::super::genai::DETAILS;
 use super::super::testing::{TIME, as_texts, changed, json, object, pairs};
 use super::*;
 use crate::Redaction;
-use crate::messages::testing::parts_json;
 use crate::redaction::Secrets;
 use crate::testing::traces_protobuf;
+use svc_messages::testing::parts_json;
 
 const TRACE: &str = "00112233445566778899aabbccddeeff";
 

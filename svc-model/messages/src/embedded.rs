@@ -12,7 +12,7 @@ const LOOKED_INTO_BYTES_MAX: usize = 32 * 1024 * 1024;
 ///
 /// Most texts are not documents but prose, source code or lists of files, which their first and
 /// last bytes show.
-pub(crate) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
+pub fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
     let fits = match bytes.first()? {
         b'{' => bytes.ends_with(b"}"),
@@ -28,12 +28,12 @@ pub(crate) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
 }
 
 /// Returns the object in a text, to search it. `None` also if it has too many values.
-pub(crate) fn object(text: &Text) -> Option<Object> {
+pub fn object(text: &Text) -> Option<Object> {
     object_within(text, &NodeBudget::new(LOOKED_INTO_BYTES_MAX))
 }
 
 /// Returns the object in a text. It takes its memory from a budget, as [`document`] does.
-pub(crate) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
+pub fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;
     }

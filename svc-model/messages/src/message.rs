@@ -3,10 +3,10 @@
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, NodeBudget, Object, Text};
 
-use super::MessagesError;
-use super::degradation::Degradation;
-use super::identity::{identity, usable};
-use super::tool::Arguments;
+use crate::MessagesError;
+use crate::degradation::Degradation;
+use crate::identity::{identity, usable};
+use crate::tool::Arguments;
 
 /// The memory of a message while it is stored, besides its content: its place in lists with spare
 /// capacity, its digest, and the reference to it. In bytes.
@@ -18,19 +18,19 @@ const PART_BYTES: usize = 256;
 
 /// Converts the items of a payload to messages, and counts what is left out.
 #[derive(Debug)]
-pub(crate) struct Normaliser {
+pub struct Normaliser {
     /// The memory budget for the messages and the documents decoded for them.
-    pub(crate) memory: NodeBudget,
-    pub(crate) degradation: Degradation,
+    pub memory: NodeBudget,
+    pub degradation: Degradation,
     /// The origin of each part of the messages, in order.
-    pub(crate) origins: Vec<Origin>,
+    pub origins: Vec<Origin>,
     /// The index of the message of each item of the prompt.
-    pub(crate) prompt_places: Vec<Option<usize>>,
+    pub prompt_places: Vec<Option<usize>>,
 }
 
 /// Where a part came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// The part's strings are strings of the payload.
     Verbatim,
     /// The part was decoded from a document in a string.
@@ -39,13 +39,13 @@ pub(crate) enum Origin {
 
 /// A part that has not been added to a message yet.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) part: Part,
-    pub(super) origin: Origin,
+pub(crate) struct Draft {
+    pub(crate) part: Part,
+    pub(crate) origin: Origin,
 }
 
 impl Draft {
-    pub(super) fn text(content: &Text) -> Self {
+    pub(crate) fn text(content: &Text) -> Self {
         Self {
             part: Part::Text {
                 content: content.clone(),
@@ -54,7 +54,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn reasoning(content: &Text) -> Self {
+    pub(crate) fn reasoning(content: &Text) -> Self {
         Self {
             part: Part::Reasoning {
                 content: content.clone(),
@@ -82,7 +82,7 @@ impl Default for Normaliser {
 }
 
 impl Normaliser {
-    pub(crate) fn new(memory: NodeBudget) -> Self {
+    pub fn new(memory: NodeBudget) -> Self {
         Self {
             memory,
             degradation: Degradation::default(),
@@ -92,7 +92,7 @@ impl Normaliser {
     }
 
     /// Adds a part to a message's parts.
-    pub(super) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
+    pub(crate) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
         self.memory.take(PART_BYTES + draft.text_bytes())?;
         drafts.push(draft);
         Ok(())
@@ -100,7 +100,7 @@ impl Normaliser {
 
     /// Returns the messages of a prompt: a list of items, an object with such a list, or the user's
     /// plain text.
-    pub(crate) fn prompt(&mut self, prompt: Option<&Json>) -> Result<Vec<Message>, MessagesError> {
+    pub fn prompt(&mut self, prompt: Option<&Json>) -> Result<Vec<Message>, MessagesError> {
         match prompt {
             Some(Json::Array(items)) => self.prompt_items(items),
             Some(Json::Object(holder)) => {
@@ -122,7 +122,7 @@ impl Normaliser {
     }
 
     /// Returns the messages of a list of items.
-    pub(crate) fn prompt_items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
+    pub fn prompt_items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
         let mut messages = Vec::new();
         for item in items {
             let message = self.item(item)?;
@@ -137,7 +137,7 @@ impl Normaliser {
         Ok(messages)
     }
 
-    pub(crate) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
+    pub fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
         let mut messages = Vec::new();
         for item in items {
             if let Some(message) = self.item(item)? {
@@ -158,7 +158,7 @@ impl Normaliser {
     }
 
     /// Returns the message of an item, in either interface's form.
-    pub(crate) fn object(
+    pub fn object(
         &mut self,
         item: &Object,
         finish_reason: Option<Text>,
@@ -205,7 +205,7 @@ impl Normaliser {
     }
 
     /// Returns a message that has one text.
-    pub(super) fn plain(
+    pub(crate) fn plain(
         &mut self,
         role: &str,
         text: &Text,
@@ -214,7 +214,7 @@ impl Normaliser {
         self.message(role.into(), vec![Draft::text(text)], finish_reason)
     }
 
-    pub(super) fn message(
+    pub(crate) fn message(
         &mut self,
         role: Text,
         drafts: Vec<Draft>,
@@ -354,8 +354,8 @@ fn holds_text(value: &Json) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{json, parts_json};
     use super::*;
+    use crate::testing::{json, parts_json};
 
     fn prompted(prompt: &str) -> (Vec<String>, Degradation) {
         let mut normaliser = Normaliser::default();

@@ -1,4 +1,4 @@
-//! Reads messages in the forms of the models' interfaces, whichever gateway logged them.
+//! Reads messages in the forms of the models' interfaces, whoever logged them.
 //!
 //! Gateways log chat completions, the responses interface and content blocks, freely mixed. Each
 //! item becomes a message, and what is unusable is left out and counted ([`Degradation`]). The
@@ -7,18 +7,18 @@
 
 mod content;
 mod degradation;
-pub(super) mod embedded;
+pub mod embedded;
 mod error;
-pub(super) mod identity;
+pub mod identity;
 mod media;
 mod message;
 mod reasoning;
 mod response;
-#[cfg(test)]
-pub(super) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tool;
 
 pub use degradation::Degradation;
-pub(super) use error::MessagesError;
-pub(super) use message::{Normaliser, Origin};
-pub(super) use response::output;
+pub use error::MessagesError;
+pub use message::{Normaliser, Origin};
+pub use response::output;

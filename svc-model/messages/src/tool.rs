@@ -3,18 +3,18 @@
 use svc_model::evidence::Part;
 use svc_model::json::{Json, Object, OverBudget, Text};
 
-use super::MessagesError;
-use super::embedded;
-use super::identity::identity;
-use super::media;
-use super::message::{Draft, Normaliser, Origin};
+use crate::MessagesError;
+use crate::embedded;
+use crate::identity::identity;
+use crate::media;
+use crate::message::{Draft, Normaliser, Origin};
 
 /// The name of the argument of a tool that takes free text.
 const FREE_INPUT: &str = "input";
 
 /// The arguments of a tool call.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     object: Object,
     /// What was sent in place of an object.
     sent: Option<Text>,
@@ -39,7 +39,7 @@ impl Default for Arguments {
 
 impl Normaliser {
     /// Returns a tool call, if it has an id.
-    pub(super) fn tool_call(
+    pub(crate) fn tool_call(
         &mut self,
         id: Option<&str>,
         name: Option<&Json>,
@@ -62,7 +62,7 @@ impl Normaliser {
     }
 
     /// Returns the result of a tool call, if it has an id.
-    pub(super) fn tool_result(&mut self, id: Option<&str>, result: Option<&Json>) -> Option<Draft> {
+    pub(crate) fn tool_result(&mut self, id: Option<&str>, result: Option<&Json>) -> Option<Draft> {
         let Some(id) = id else {
             self.degradation.missing_id += 1;
             return None;
@@ -78,7 +78,7 @@ impl Normaliser {
     }
 
     /// Appends the tool calls beside the content of a chat message.
-    pub(super) fn chat_calls(
+    pub(crate) fn chat_calls(
         &mut self,
         calls: &[Json],
         drafts: &mut Vec<Draft>,
@@ -117,7 +117,7 @@ impl Normaliser {
 
     /// Returns the call of the function that an old chat message names. It has no id; its result
     /// names the function too.
-    pub(super) fn old_call(&mut self, call: &Object) -> Option<Draft> {
+    pub(crate) fn old_call(&mut self, call: &Object) -> Option<Draft> {
         let arguments = self.arguments(call.get("arguments"));
         let id = identity(call.get("name")).ok().flatten();
         self.tool_call(id, call.get("name"), arguments)
@@ -125,7 +125,7 @@ impl Normaliser {
 
     /// Returns the call, and the result if it has one, of an item of a tool that the model's
     /// provider runs or defines; `None` for any other item.
-    pub(super) fn built_in(&mut self, item: &Object) -> Result<Option<Vec<Draft>>, MessagesError> {
+    pub(crate) fn built_in(&mut self, item: &Object) -> Result<Option<Vec<Draft>>, MessagesError> {
         let kind = item.get("type").and_then(Json::as_str).unwrap_or_default();
         let id = match identity(item.get("call_id"))? {
             Some(id) => Some(id),
@@ -167,7 +167,7 @@ impl Normaliser {
 
     /// Returns the arguments of a tool call: an object, or the object in a text. Otherwise they are
     /// empty, and what was sent is kept beside them.
-    pub(super) fn arguments(&mut self, arguments: Option<&Json>) -> Arguments {
+    pub(crate) fn arguments(&mut self, arguments: Option<&Json>) -> Arguments {
         let sent = match arguments {
             Some(Json::Object(object)) => {
                 // Arguments that do not fit are left out; the exhausted budget refuses the call in
@@ -193,7 +193,7 @@ impl Normaliser {
     }
 
     /// Returns the arguments of a tool that takes free text.
-    pub(super) fn free_input(&mut self, input: Option<&Json>) -> Arguments {
+    pub(crate) fn free_input(&mut self, input: Option<&Json>) -> Arguments {
         if let Some(Json::String(text)) = input {
             let arguments = Object::from_iter([(FREE_INPUT, text.clone())]);
             return Arguments::new(arguments, Origin::Verbatim);
@@ -203,7 +203,7 @@ impl Normaliser {
     }
 
     /// Returns a result without its images and files. A text that is a JSON document is decoded.
-    pub(super) fn decoded(&mut self, result: Option<&Json>) -> (Json, Origin) {
+    pub(crate) fn decoded(&mut self, result: Option<&Json>) -> (Json, Origin) {
         let result = result.unwrap_or(&Json::Null);
         if let Json::String(text) = result
             && let Some(document) = embedded::document(text, &self.memory)
@@ -253,8 +253,8 @@ fn written(value: &Json) -> Text {
 #[cfg(test)]
 mod tests {
     use super::super::degradation::Degradation;
-    use super::super::testing::json;
     use super::*;
+    use crate::testing::json;
 
     fn decoded(result: &Json) -> (Json, Origin) {
         Normaliser::default().decoded(Some(result))

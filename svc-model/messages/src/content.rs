@@ -2,14 +2,14 @@
 
 use svc_model::json::{Json, Object};
 
-use super::MessagesError;
-use super::identity::identity;
-use super::message::{Draft, Normaliser};
-use super::reasoning;
+use crate::MessagesError;
+use crate::identity::identity;
+use crate::message::{Draft, Normaliser};
+use crate::reasoning;
 
 impl Normaliser {
     /// Appends the parts of a content. A content that is not a list is treated as a list of one.
-    pub(super) fn content(
+    pub(crate) fn content(
         &mut self,
         content: &Json,
         drafts: &mut Vec<Draft>,
@@ -112,8 +112,8 @@ fn text_of_document(block: &Object) -> Option<&Json> {
 #[cfg(test)]
 mod tests {
     use super::super::degradation::Degradation;
-    use super::super::testing::{json, parts_json};
     use super::*;
+    use crate::testing::{json, parts_json};
 
     fn read(content: &str) -> (String, Degradation) {
         let mut normaliser = Normaliser::default();

@@ -4,7 +4,7 @@ use svc_model::json::{Json, Object};
 
 /// Returns a copy in which a marker stands for each image and file, with their number; `None` if
 /// there are none.
-pub(super) fn without(value: &Json) -> Option<(Json, u64)> {
+pub(crate) fn without(value: &Json) -> Option<(Json, u64)> {
     let mut left_out = 0;
     let copy = copied(value, &mut left_out)?;
     Some((copy, left_out))
@@ -126,8 +126,8 @@ fn marker(kind: Option<&str>, media_type: Option<&str>, base64: Option<&str>) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::json;
     use super::*;
+    use crate::testing::json;
 
     #[test]
     fn a_marker_stands_for_each_image_and_file_and_their_text_stays() {

@@ -3,13 +3,13 @@
 use svc_model::evidence::Message;
 use svc_model::json::{Json, Object, Text};
 
-use super::MessagesError;
-use super::identity::usable;
-use super::message::Normaliser;
+use crate::MessagesError;
+use crate::identity::usable;
+use crate::message::Normaliser;
 
 /// Returns the messages of an answer. Of several choices, the first is kept and the others are
 /// counted.
-pub(crate) fn output(
+pub fn output(
     normaliser: &mut Normaliser,
     answer: Option<&Json>,
 ) -> Result<Vec<Message>, MessagesError> {
@@ -61,8 +61,8 @@ fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, 
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{json, parts_json};
     use super::*;
+    use crate::testing::{json, parts_json};
 
     fn answered(answer: &str) -> (Vec<String>, Option<Text>) {
         let mut normaliser = Normaliser::default();

@@ -1,27 +1,32 @@
 //! Reads strings of a payload according to their purpose.
 
-use svc_model::id::is_trimmed;
+use svc_model::id::{IdentityError, identity_text, is_trimmed};
 use svc_model::json::{Json, Text};
 
-use super::MessagesError;
-use crate::value;
+use crate::MessagesError;
 
 /// Returns a string that is not blank.
-pub(crate) fn usable(value: Option<&Json>) -> Option<&Text> {
+pub fn usable(value: Option<&Json>) -> Option<&Text> {
     value?.as_text().filter(|text| !text.is_blank())
 }
 
 /// Returns an identity, trimmed; `None` if the value is not a string or is blank.
-pub(crate) fn identity(json: Option<&Json>) -> Result<Option<&str>, MessagesError> {
+pub fn identity(json: Option<&Json>) -> Result<Option<&str>, MessagesError> {
     let Some(text) = json.and_then(Json::as_text) else {
         return Ok(None);
     };
-    value::identity(text).map_err(|_| MessagesError::InvalidIdentity)
+    match identity_text(text) {
+        Ok(identity) => Ok(Some(identity)),
+        Err(IdentityError::Blank) => Ok(None),
+        Err(IdentityError::NotScalar | IdentityError::TooLong) => {
+            Err(MessagesError::InvalidIdentity)
+        }
+    }
 }
 
 /// Returns the name of a model or of its provider, trimmed; `None` if the value is not a string or
 /// is blank. The name may have any length, because nothing is looked up by it.
-pub(crate) fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError> {
+pub fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError> {
     let Some(text) = usable(value) else {
         return Ok(None);
     };
@@ -32,7 +37,7 @@ pub(crate) fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError
 }
 
 /// Returns whether a text is a UUID with hyphens, in any case.
-pub(crate) fn is_uuid(text: &[u8]) -> bool {
+pub fn is_uuid(text: &[u8]) -> bool {
     text.len() == 36
         && text.iter().enumerate().all(|(place, byte)| match place {
             8 | 13 | 18 | 23 => *byte == b'-',

@@ -2,9 +2,9 @@
 
 use svc_model::json::{Json, Object, Text};
 
-use super::MessagesError;
-use super::identity::usable;
-use super::message::{Draft, Normaliser};
+use crate::MessagesError;
+use crate::identity::usable;
+use crate::message::{Draft, Normaliser};
 
 /// The content of a reasoning item.
 enum Reasoning {
@@ -42,7 +42,7 @@ impl Reasoning {
 
 /// Returns the reasoning of a content block, untrimmed: its first member that is present, if that
 /// is a string and not blank.
-pub(super) fn of_block(block: &Object) -> Option<&Text> {
+pub(crate) fn of_block(block: &Object) -> Option<&Text> {
     usable(
         ["thinking", "text", "content"]
             .iter()
@@ -53,7 +53,7 @@ pub(super) fn of_block(block: &Object) -> Option<&Text> {
 impl Normaliser {
     /// Returns the reasoning beside the content of an assistant's message: blocks, or else plain
     /// text.
-    pub(super) fn sibling_reasoning(
+    pub(crate) fn sibling_reasoning(
         &mut self,
         message: &Object,
     ) -> Result<Vec<Draft>, MessagesError> {
@@ -90,7 +90,7 @@ impl Normaliser {
     }
 
     /// Returns the texts of a reasoning item; `None` if it is opaque.
-    pub(super) fn item_reasoning(
+    pub(crate) fn item_reasoning(
         &mut self,
         item: &Object,
     ) -> Result<Option<Vec<Draft>>, MessagesError> {
