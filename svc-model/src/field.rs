@@ -209,6 +209,8 @@ impl Violations {
     }
 }
 
+const MISSING: Violation = Violation::new(FieldKind::Missing, "field required");
+
 /// An object that is being read, and its path.
 #[derive(Debug)]
 pub struct Fields<'a> {
@@ -246,8 +248,7 @@ impl<'a> Fields<'a> {
         violations: &mut Violations,
     ) -> Option<T> {
         let Some(value) = self.get(name) else {
-            violations
-                .push(Violation::new(FieldKind::Missing, "field required").at(self.loc(name)));
+            violations.push(MISSING.at(self.loc(name)));
             return None;
         };
         self.read(name, value, violations)
@@ -283,6 +284,62 @@ impl<'a> Fields<'a> {
         T::from_field(value)
             .map_err(|violation| violations.push(violation.at(self.loc(name))))
             .ok()
+    }
+
+    /// Reads a member that may be absent or null as an object.
+    pub fn nullable_object(&self, name: &'static str, violations: &mut Violations) -> Option<Self> {
+        match self.get(name)? {
+            Json::Null => None,
+            value => Self::of(value, self.loc(name), violations),
+        }
+    }
+
+    /// Reads a member that must be present as an object.
+    pub fn required_object(&self, name: &'static str, violations: &mut Violations) -> Option<Self> {
+        let Some(value) = self.get(name) else {
+            violations.push(MISSING.at(self.loc(name)));
+            return None;
+        };
+        Self::of(value, self.loc(name), violations)
+    }
+
+    /// Starts reading a value, which must be an object, at its path.
+    fn of(value: &'a Json, place: Vec<Step>, violations: &mut Violations) -> Option<Self> {
+        let object = value.as_object();
+        if object.is_none() {
+            let expected = Violation::new(FieldKind::ModelAttributesType, "must be a JSON object");
+            violations.push(expected.at(place.clone()));
+        }
+        object.map(|object| Self::new(object, place))
+    }
+
+    /// Reads a member that must be present as a list of objects. `longest` is how many there may be,
+    /// and what to say of a longer list.
+    pub fn required_objects(
+        &self,
+        name: &'static str,
+        longest: (usize, &'static str),
+        violations: &mut Violations,
+    ) -> Option<Vec<Self>> {
+        let place = self.loc(name);
+        let list = match self.get(name) {
+            None => Err(MISSING),
+            Some(Json::Array(list)) if list.len() > longest.0 => {
+                Err(Violation::new(FieldKind::TooLong, longest.1))
+            }
+            Some(Json::Array(list)) => Ok(list),
+            Some(_) => Err(Violation::new(FieldKind::ListType, "must be a list")),
+        };
+        let list = list
+            .map_err(|violation| violations.push(violation.at(place.clone())))
+            .ok()?;
+        let items = list.iter().enumerate().map(|(index, item)| {
+            let mut place = place.clone();
+            place.push(Step::from(index));
+            Self::of(item, place, violations)
+        });
+        // Every item is looked at, so that a reply names every one that is wrong.
+        items.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Adds a violation for every member that is not declared; if the parent is to be named, one

@@ -47,6 +47,19 @@ pub const CI_REASON_CHARACTERS_MAX: usize = 4_096;
 pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
+/// Calls in one request of `POST /ingest/calls`.
+pub const SENT_CALLS_MAX: usize = 1_000;
+/// Messages of a call in such a request, input and output together.
+pub const SENT_CALL_MESSAGES_MAX: usize = 10_000;
+/// Parts of all messages in such a request.
+pub const SENT_PARTS_MAX: usize = 100_000;
+/// Messages of the input of a call that continues another call.
+pub const COMPOSED_INPUT_MESSAGES_MAX: usize = 100_000;
+/// Canonical bytes of the input of a call that continues another call.
+pub const COMPOSED_INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Characters of a word that an agent says of itself or of a call: its version, a service tier, why
+/// it stopped.
+pub const AGENT_WORD_CHARACTERS_MAX: usize = 64;
 
 /// Log records of one log request. More is 413.
 pub const LOG_RECORDS_MAX: usize = 100_000;

@@ -1,5 +1,6 @@
 use super::{Access, Explanation, Repeat, Tally};
 use crate::ingest::{
+    CallsReceipt, CallsRequest,
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
     IngestResult, VendorCIRequest,
 };
@@ -13,6 +14,11 @@ const NO_ADAPTER: Explanation = Explanation {
         ("malformed", Problem::MalformedJson),
         ("provider", Problem::UnsupportedProvider(GatewayProvider::GatewayB)),
     ],
+};
+
+const ENCODING: Explanation = Explanation {
+    description: "The body does not match its `Content-Encoding`. Nothing was stored.",
+    problems: &[],
 };
 
 pub(super) const ANOTHER_REPOSITORY: Explanation = Explanation {
@@ -54,10 +60,22 @@ endpoint! {
     IngestCi: POST "/ingest/ci" as "ingestCi" for Access::Ingest,
     VendorCIRequest => IngestResult,
     "Store the outcome of one run of any CI system." {
-        const UNREADABLE: Explanation = Explanation {
-            description: "The body does not match its `Content-Encoding`. Nothing was stored.",
-            problems: &[],
-        };
+        const UNREADABLE: Explanation = ENCODING;
         const CONFLICT: Option<Explanation> = Some(ANOTHER_REPOSITORY);
+    }
+}
+
+endpoint! {
+    IngestCalls: POST "/ingest/calls" as "ingestCalls" for Access::Ingest,
+    CallsRequest => CallsReceipt,
+    "Store calls of models that a program or the reader of a transcript sends." {
+        const UNREADABLE: Explanation = ENCODING;
+
+        fn tally(request: &CallsRequest, reply: &CallsReceipt) -> Option<Tally> {
+            Some(Tally {
+                requested: request.calls.len(),
+                returned: usize::try_from(reply.total()).unwrap_or(usize::MAX),
+            })
+        }
     }
 }

@@ -361,7 +361,7 @@ macro_rules! endpoints {
 
 endpoints! {
     identity { HealthProbe, Me }
-    ingest { IngestGateway, IngestGatewayBatch, IngestCi }
+    ingest { IngestGateway, IngestGatewayBatch, IngestCalls, IngestCi }
     forge {
         IngestForge, IngestForgePush, IngestForgeRepository, IngestForgeCi, IngestForgePullRequest,
     }

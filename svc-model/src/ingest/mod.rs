@@ -1,6 +1,7 @@
 //! Capture: requests of the ingest routes, and their receipts.
 
 mod call;
+mod calls;
 mod ci;
 pub mod event;
 mod forge;
@@ -12,6 +13,10 @@ mod receipt;
 mod traces;
 
 pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
+pub use calls::{
+    AgentName, AgentNameError, CallInput, CallOrigin, CallOriginKind, CallsReceipt, CallsRequest,
+    ContinuedCall, ReaderReport, RejectedCall, SentCall, SkippedCall,
+};
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
 #[cfg(feature = "schema")]
 pub(crate) use forge::UNNAMED_EVENT;

@@ -210,7 +210,7 @@ impl GatewayBatchReceipt {
 
 /// Describes counts by the words of a closed set.
 #[cfg(feature = "schema")]
-fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(super) fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
         "propertyNames": generator.subschema_for::<Name>(),
