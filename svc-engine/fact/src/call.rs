@@ -39,6 +39,10 @@ pub struct InferenceCall {
     pub duration_ms: Option<i64>,
     /// Where the call was captured.
     pub capture_source: CallSource,
+    /// The agent or program that made it, if its source says so.
+    pub agent: Option<String>,
+    /// Where the agent worked.
+    pub workplace: Workplace,
     /// Its cost and the kinds of its tokens.
     pub usage: CallUsage,
     /// The provider's id of the response.
@@ -62,4 +66,39 @@ pub struct InferenceCall {
     pub call_aliases: Vec<String>,
     /// The gateway's whole description, with credentials redacted. Never returned.
     pub raw: RawPayload,
+}
+
+/// Where an agent worked when it called a model. It is content: an erasure deletes it, and nothing is
+/// derived from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workplace {
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The branch that was checked out there.
+    pub git_branch: Option<String>,
+    /// The agent's id of the subagent that made the call.
+    pub subagent: Option<String>,
+}
+
+/// The call that the input of another call continues, as a sender names it: that call's whole input,
+/// then its whole output, come before the messages that were sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContinuedInput {
+    /// The id of its response, or the agent's own id of it.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+}
+
+/// A Session that another one continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionContinuation {
+    /// The Session that continues.
+    pub session_id: SessionId,
+    /// The Session that it continues.
+    pub continues_session_id: SessionId,
+    /// The last call that both have.
+    pub last: Option<CallKey>,
+    /// When the Session was seen to continue the other.
+    pub observed_at: Instant,
 }
