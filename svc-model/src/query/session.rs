@@ -211,6 +211,9 @@ pub enum TimelineEvent {
         /// Where the call was captured; absent if a gateway sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         capture_source: Option<Open<CallSource>>,
+        /// The agent or program that made the call; absent if its source does not say so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
         /// Its cost and the kinds of its tokens.
         #[serde(flatten)]
         usage: CallUsage,

@@ -29,6 +29,7 @@ pub(crate) mod outcome;
 pub(crate) mod quarantine;
 pub(crate) mod recall;
 pub(crate) mod redelivery;
+pub(crate) mod retained_calls;
 pub(crate) mod session_claims;
 pub(crate) mod sessions;
 pub(crate) mod signed_outcomes;
