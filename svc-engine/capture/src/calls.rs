@@ -37,6 +37,9 @@ pub fn capture(request: CallsRequest, receipt: Receipt<'_>) -> CapturedCalls {
         calls,
         ..
     } = request;
+    let continued = continues
+        .as_ref()
+        .map(|continued| continued.session_id.clone());
     let last_end = calls.last().map(|call| call.ended_at);
     let continuation = continues.map(|continued| {
         let last = continued.response_id.map(String::from);
@@ -45,12 +48,14 @@ pub fn capture(request: CallsRequest, receipt: Receipt<'_>) -> CapturedCalls {
             continues_session_id: continued.session_id,
             last: last.and_then(|id| CallIds::sorted(None, Some(id)).keys().into_iter().next()),
             observed_at: last_end.unwrap_or(receipt.received_at),
+            received_at: receipt.received_at,
         }
     });
     let whose = Whose {
         source,
         session_id,
         user_id,
+        continued,
     };
     let mut redactions = RedactionCounts::default();
     let calls = calls.into_iter().map(|sent| {
@@ -71,6 +76,8 @@ struct Whose {
     source: CallOrigin,
     session_id: SessionId,
     user_id: Option<UserId>,
+    /// The Session that theirs continues.
+    continued: Option<SessionId>,
 }
 
 fn one(
@@ -83,12 +90,15 @@ fn one(
     let after = after.map(|id| ContinuedInput {
         id: id.into(),
         agent: agent.to_owned(),
+        session_ids: [&whose.session_id]
+            .into_iter()
+            .chain(&whose.continued)
+            .cloned()
+            .collect(),
     });
     let said = said(messages, sent.output, sent.stop_reason, sent.left_out);
-    let own = sent.call_id.map(|id| {
-        let id = format!("{agent}/{}/{}", whose.session_id, id.as_str());
-        CallKey::new(CallKeyKind::Client, id)
-    });
+    let own = sent.call_id;
+    let own = own.map(|id| CallKey::client(agent, &whose.session_id, id.as_str()));
     let ids = CallIds::sorted(
         sent.request_id.map(String::from),
         sent.response_id.map(String::from),

@@ -4,7 +4,7 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 use svc_model::usage::{CallSource, CallUsage};
 
-use super::{CallKey, RawPayload};
+use super::{CallKey, CallKeyKind, RawPayload};
 
 /// One model call with what was said: from a gateway, or from what a client logs or keeps of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,28 @@ pub struct ContinuedInput {
     pub id: String,
     /// The agent.
     pub agent: String,
+    /// The Session of the call, and those that it continues as far as the sender says so, in which
+    /// the agent's own id of the earlier call is looked for.
+    pub session_ids: Vec<SessionId>,
+}
+
+impl ContinuedInput {
+    /// Returns the keys by which the call may be known, the likeliest first.
+    pub fn keys(&self) -> Vec<CallKey> {
+        let kind = if self.id.starts_with("req_") {
+            CallKeyKind::Request
+        } else {
+            CallKeyKind::Response
+        };
+        let own = self
+            .session_ids
+            .iter()
+            .map(|session_id| CallKey::client(&self.agent, session_id, &self.id));
+        [CallKey::new(kind, self.id.as_str())]
+            .into_iter()
+            .chain(own)
+            .collect()
+    }
 }
 
 /// A Session that another one continues.
@@ -99,6 +121,8 @@ pub struct SessionContinuation {
     pub continues_session_id: SessionId,
     /// The last call that both have.
     pub last: Option<CallKey>,
-    /// When the Session was seen to continue the other.
+    /// When the last call of the Session that was sent with this was observed.
     pub observed_at: Instant,
+    /// When it was received.
+    pub received_at: Instant,
 }

@@ -2,12 +2,15 @@
 
 use svc_engine_fact::InferenceCall;
 use svc_model::id::{FactId, OrgId, UserId};
+use svc_model::ingest::RejectedCall;
 use svc_model::time::Instant;
 use svc_model::usage::CallSource;
 
-use super::appending::{Afterwards, Appending};
-use super::call_keys::{CallKeys, KeyVerdict};
+use super::appending::{Afterwards, Appending, CallCopy, StagedCalls};
+use super::call_keys::{CallKeys, KeyVerdict, KnownCall};
+use super::composition::{Compositions, Extent};
 use super::content::{self, Encoded, Encoder};
+use super::continuations::CopiedCall;
 use super::kind::Kind;
 use super::outcome::{Outcome, Verdict};
 use super::recall::Recalled;
@@ -90,6 +93,7 @@ impl<'c> Planned<'c> {
 
 /// The columns of a call that are computed for its row.
 struct Columns {
+    input_extent: Extent,
     input_contents: Vec<u8>,
     output_contents: Vec<u8>,
     raw_contents: Vec<u8>,
@@ -152,11 +156,17 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
         transaction,
         encoder,
         epoch,
-        retained_calls,
-        call_keys,
+        calls: staged,
         afterwards,
         ..
     } = appending;
+    let StagedCalls {
+        verdicts,
+        keys: call_keys,
+        compositions,
+        copies,
+        ..
+    } = staged;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
     *call_keys = CallKeys::find(connection, org_id, calls)?;
@@ -165,29 +175,74 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     for (place, encoded) in calls.iter().enumerate() {
         let differences = &mut afterwards.differences;
         let verdict = retained.verdict(connection, org_id, encoded, &numbers, differences)?;
+        let id_of = |known: KnownCall| match known {
+            KnownCall::Stored(fact_id) => fact_id,
+            KnownCall::New(first) => {
+                let planned = Planned::of(first, calls[first], verdicts[first]);
+                planned.map_or(encoded.call.inference_call_id, |planned| planned.id)
+            }
+        };
         let verdict = match verdict {
             Verdict::Decided(_) => verdict,
             own => match call_keys.verdict(connection, org_id, calls, place)? {
                 KeyVerdict::New => own,
-                KeyVerdict::Stored(fact_id) => Verdict::Decided(Outcome::Redelivered(fact_id)),
-                KeyVerdict::Same(first) => {
-                    let id = Planned::of(first, calls[first], retained_calls[first]);
-                    let id = id.map_or(encoded.call.inference_call_id, |planned| planned.id);
-                    Verdict::Decided(Outcome::Redelivered(id))
+                KeyVerdict::Same(known) => Verdict::Decided(Outcome::Redelivered(id_of(known))),
+                KeyVerdict::Copied(of, session_id) => {
+                    let verdict = Verdict::Decided(Outcome::Copied(id_of(of)));
+                    copies.push(CallCopy {
+                        place,
+                        of,
+                        session_id,
+                    });
+                    verdict
                 }
                 KeyVerdict::Apart => apart(connection, &encoded.call)?,
+                KeyVerdict::Conflict => match apart(connection, &encoded.call)? {
+                    Verdict::Decided(known) => Verdict::Decided(known),
+                    _ => rejected(RejectedCall::InferenceCallIdentityConflict),
+                },
             },
         };
-        retained_calls.push(verdict);
+        let verdict = match (&encoded.continued, verdict) {
+            (Some(continued), own) if !matches!(own, Verdict::Decided(_)) => {
+                let earlier = call_keys.continued(connection, org_id, continued, place)?;
+                let composed = match earlier {
+                    Some(earlier) => {
+                        let known = encoder.known();
+                        let of = (calls, place);
+                        compositions.compose(connection, org_id, known, of, earlier)?
+                    }
+                    None => Err(RejectedCall::AfterUnknown),
+                };
+                match composed {
+                    Ok(()) => own,
+                    Err(reason) => {
+                        call_keys.give_up(place);
+                        rejected(reason)
+                    }
+                }
+            }
+            (_, verdict) => verdict,
+        };
+        verdicts.push(verdict);
     }
-    let calls = calls.iter().zip(&*retained_calls);
-    let new: Vec<&Encoded> = calls
-        .filter(|(_, verdict)| !matches!(verdict, Verdict::Decided(_)))
-        .map(|(encoded, _)| *encoded)
-        .collect();
+    let is_new = |place: &usize| !matches!(verdicts[*place], Verdict::Decided(_));
+    let places: Vec<usize> = (0..calls.len()).filter(is_new).collect();
+    let new: Vec<&Encoded> = places.iter().map(|place| calls[*place]).collect();
     content::verify(connection, &new, encoder.known().generation())?;
     afterwards.recalled = Recalled::of(connection, org_id, &new, encoder.known())?;
-    resolve(connection, epoch, &new, afterwards, encoder)
+    let composed = places
+        .iter()
+        .flat_map(|place| compositions.contents(*place));
+    let contents = new
+        .iter()
+        .flat_map(|encoded| encoded.contents())
+        .chain(composed);
+    resolve(connection, epoch, contents, afterwards, encoder)
+}
+
+const fn rejected(reason: RejectedCall) -> Verdict {
+    Verdict::Decided(Outcome::Rejected(reason))
 }
 
 /// Returns what becomes of a call whose first key another call has: it is stored under its second
@@ -214,8 +269,7 @@ fn store(
     let Appending {
         transaction,
         epoch,
-        retained_calls,
-        call_keys,
+        calls: staged,
         session_numbers,
         afterwards,
         ..
@@ -223,7 +277,7 @@ fn store(
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mut outcomes = Vec::with_capacity(calls.len());
     let mut planned = Vec::new();
-    let verdicts = std::mem::take(retained_calls);
+    let verdicts = std::mem::take(&mut staged.verdicts);
     for (place, (encoded, verdict)) in calls.iter().zip(verdicts).enumerate() {
         outcomes.push(match verdict {
             Verdict::Decided(outcome) => Some(outcome),
@@ -239,7 +293,13 @@ fn store(
     // with it. The same holds if another server was faster. If the second started at another time,
     // it is inserted again under an id of its own.
     while !planned.is_empty() {
-        let inserted = insert(connection, org_id, &planned, session_numbers, afterwards)?;
+        let inserted = insert(
+            connection,
+            org_id,
+            &planned,
+            session_numbers,
+            (&mut staged.compositions, afterwards),
+        )?;
         let mut left = Vec::new();
         for (planned, is_inserted) in planned.into_iter().zip(inserted) {
             if is_inserted {
@@ -272,7 +332,21 @@ fn store(
             }
         }
     }
-    call_keys.write(connection, |place| outcomes[place]?.stored())?;
+    staged
+        .keys
+        .write(connection, |place| outcomes[place]?.stored())?;
+    for copy in std::mem::take(&mut staged.copies) {
+        let fact_id = match copy.of {
+            KnownCall::Stored(fact_id) => Some(fact_id),
+            KnownCall::New(place) => outcomes[place].and_then(Outcome::stored),
+        };
+        staged.copied.extend(fact_id.map(|fact_id| CopiedCall {
+            session_id: calls[copy.place].call.session_id.clone(),
+            continues: copy.session_id,
+            observed_at: calls[copy.place].call.observed_at,
+            fact_id,
+        }));
+    }
     let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
     outcomes.ok_or(StoreError::NotStored)
 }
@@ -283,7 +357,7 @@ fn insert(
     org_id: &OrgId,
     calls: &[Planned<'_>],
     session_numbers: &Numbers,
-    afterwards: &Afterwards,
+    (compositions, afterwards): (&mut Compositions, &Afterwards),
 ) -> Result<Vec<bool>, StoreError> {
     let id = |content: &ContentRef| match content {
         ContentRef::Known(id) => Ok(*id),
@@ -291,17 +365,19 @@ fn insert(
             .content_id(&new.key)
             .ok_or(corrupt("content", "it was not stored")),
     };
-    let ids = |contents: &[ContentRef]| {
-        let ids = contents.iter().map(id).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, StoreError>(id_list::write_ids(ids))
-    };
+    let ids = |contents: &[ContentRef]| contents.iter().map(id).collect::<Result<Vec<_>, _>>();
     let columns: Vec<Columns> = calls
         .iter()
-        .map(|Planned { encoded, .. }| {
+        .map(|Planned { encoded, place, .. }| {
+            let output = ids(&encoded.output.contents)?;
+            let own = ids(&encoded.input.contents)?;
+            let input = compositions.input(*place, own, &output, id)?;
+            let composed = compositions.get(*place).map(|composed| composed.input);
             Ok(Columns {
-                input_contents: ids(&encoded.input.contents)?,
-                output_contents: ids(&encoded.output.contents)?,
-                raw_contents: ids(&encoded.raw_contents)?,
+                input_extent: composed.unwrap_or_else(|| Extent::of(&encoded.input)),
+                input_contents: id_list::write_ids(input),
+                output_contents: id_list::write_ids(output),
+                raw_contents: id_list::write_ids(ids(&encoded.raw_contents)?),
                 left_out: written(&encoded.call.left_out),
             })
         })
@@ -330,8 +406,8 @@ fn insert(
             Value::Integer(call.observed_at.microseconds()),
             Value::Integer(encoded.captured_at.microseconds()),
             number(call.call_aliases.len()),
-            number(encoded.input.byte_count),
-            number(encoded.input.part_count),
+            number(columns.input_extent.byte_count()),
+            number(columns.input_extent.parts),
             number(encoded.output.byte_count),
             number(encoded.output.part_count),
             Value::Blob(&columns.input_contents),
@@ -390,15 +466,15 @@ fn insert(
 }
 
 /// Stores the contents of calls that are not known to be stored, each once.
-fn resolve(
+fn resolve<'c>(
     connection: &mut Connection,
     epoch: &mut Epoch,
-    calls: &[&Encoded],
+    contents: impl Iterator<Item = &'c ContentRef>,
     afterwards: &mut Afterwards,
     encoder: &Encoder,
 ) -> Result<(), StoreError> {
     let mut new: Vec<&NewContent> = Vec::new();
-    for content in calls.iter().flat_map(|encoded| encoded.contents()) {
+    for content in contents {
         let ContentRef::New(content) = content else {
             continue;
         };

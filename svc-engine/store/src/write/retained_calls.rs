@@ -45,6 +45,22 @@ const ERASED: Lookup<'_> = Lookup {
     then: "",
 };
 
+/// Returns whether the content of a call of a Session was erased.
+pub(crate) fn is_erased(
+    connection: &mut Connection,
+    org_id: &str,
+    session_id: &str,
+    fact_id: FactId,
+) -> Result<bool, StoreError> {
+    let mut is_erased = false;
+    let fixed = [session_id.into(), org_id.into()];
+    connection.lookup(&ERASED, &fixed, &[fact_id.into()], |_| {
+        is_erased = true;
+        Ok(())
+    })?;
+    Ok(is_erased)
+}
+
 /// The ids of a stored call, which tell a redelivery from a conflict, and what a redelivery is
 /// compared with.
 #[derive(Clone, Debug)]
@@ -108,14 +124,7 @@ impl Identity {
         let Some(session_id) = self.session_id.as_deref() else {
             return Ok(false);
         };
-        let fixed = [session_id.into(), self.org_id.as_str().into()];
-        let key = [Value::from(self.inference_call_id)];
-        let mut is_erased = false;
-        connection.lookup(&ERASED, &fixed, &key, |_| {
-            is_erased = true;
-            Ok(())
-        })?;
-        Ok(is_erased)
+        is_erased(connection, &self.org_id, session_id, self.inference_call_id)
     }
 
     /// Returns whether a call has the same messages.
