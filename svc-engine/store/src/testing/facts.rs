@@ -8,7 +8,9 @@ use svc_engine_fact::testing::builders::{
     at, call, call_half, commit_claim, decision, edit, id, linkage, merge, observation, outcome,
     push, rejection, rename, repository, revision, text, usage,
 };
-use svc_engine_fact::{CallKey, CallKeyKind, HalfSide, InferenceCall, RawPayload, SessionContinuation};
+use svc_engine_fact::{
+    CallKey, CallKeyKind, HalfSide, InferenceCall, RawPayload, SessionContinuation,
+};
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Json;
