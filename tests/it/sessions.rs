@@ -51,9 +51,9 @@ fn sessions_are_found_by_their_facts(backend: Backend) {
     ))]);
     assert_eq!(
         done(&svc(&server, &["sessions"])),
-        "session  began   last seen  calls  models  agent        user  repository\n\
-         t/2      1h ago  1h ago         0  -       claude-code  -     -\n\
-         s        3h ago  2h ago         2  m       -            ann   -\n\
+        "session  began   last seen  calls  models  agent        user  repository  title\n\
+         t/2      1h ago  1h ago         0  -       claude-code  -     -           -\n\
+         s        3h ago  2h ago         2  m       -            ann   -           ask\n\
          \nnext:\n  svc session t/2\n"
     );
     for (flag, value) in [("--user", "ann"), ("--model", "m")] {
