@@ -92,6 +92,8 @@ pub(crate) struct Answer {
     finished: bool,
     pub(crate) call: TranscriptCall,
     pub(crate) left_out: Degradation,
+    /// What was left out of the input.
+    input_left_out: Degradation,
 }
 
 impl Answer {
@@ -99,6 +101,14 @@ impl Answer {
     pub(crate) fn add(&mut self, said: Said) {
         self.left_out += said.left_out;
         self.call.call.output.extend(said.messages);
+    }
+
+    /// Puts another call in its place, which has the same input.
+    pub(crate) fn replace(&mut self, mut call: TranscriptCall, said: Said) {
+        call.call.input = std::mem::take(&mut self.call.call.input);
+        self.call = call;
+        self.left_out = self.input_left_out;
+        self.add(said);
     }
 
     /// Adds parts to the output, which is one message.
@@ -331,6 +341,7 @@ impl Conversation {
             finished: false,
             call,
             left_out,
+            input_left_out: left_out,
         });
         Ok(())
     }
@@ -423,9 +434,14 @@ impl Conversation {
             }
             node = self.nodes[node as usize].parent;
         }
+        let not_given = self.answers.iter().map(|answer| (answer.node, answer));
+        let not_given: HashMap<u32, &Answer> = not_given.collect();
         let mut said = Said::default();
         for node in nodes.into_iter().rev() {
-            said.append(self.content(node)?.clone());
+            match not_given.get(&node) {
+                Some(answer) => said.messages.extend(answer.call.call.output.clone()),
+                None => said.append(self.content(node)?.clone()),
+            }
         }
         Ok(said)
     }
