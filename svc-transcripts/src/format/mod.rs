@@ -1,6 +1,7 @@
 //! The formats of the agents, each in a file of its own.
 
 mod claude_code;
+mod codex;
 
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use svc_model::json::Object;
 use svc_model::time::Instant;
 
 use self::claude_code::ClaudeCode;
+use self::codex::Codex;
 use crate::context::{Context, Line, Meaning};
 use crate::{Agent, Lost, value};
 
@@ -87,6 +89,7 @@ macro_rules! formats {
 // One line an agent.
 formats! {
     ClaudeCode,
+    Codex,
 }
 
 impl Format {
