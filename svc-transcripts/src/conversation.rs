@@ -68,6 +68,8 @@ enum Kind {
     Input,
     /// An answer, by its place in the list of ids.
     Answer(u32),
+    /// Nothing: the part of an answer that stands before it.
+    Part,
     /// Something whose content is not known any more.
     Gone,
 }
@@ -90,10 +92,11 @@ pub(crate) struct Answer {
     /// The lines that it is made from.
     lines: Vec<u64>,
     finished: bool,
+    /// Whether it may yet become a part of another one.
+    held: bool,
     pub(crate) call: TranscriptCall,
-    pub(crate) left_out: Degradation,
-    /// What was left out of the input.
     input_left_out: Degradation,
+    left_out: Degradation,
 }
 
 impl Answer {
@@ -107,7 +110,7 @@ impl Answer {
     pub(crate) fn replace(&mut self, mut call: TranscriptCall, said: Said) {
         call.call.input = std::mem::take(&mut self.call.call.input);
         self.call = call;
-        self.left_out = self.input_left_out;
+        self.left_out = Degradation::default();
         self.add(said);
     }
 
@@ -339,9 +342,10 @@ impl Conversation {
             from: from.map_or(place.offset, |from| from.min(place.offset)),
             lines: place.id.map(|id| self.hash(id)).into_iter().collect(),
             finished: false,
+            held: false,
             call,
-            left_out,
             input_left_out: left_out,
+            left_out: Degradation::default(),
         });
         Ok(())
     }
@@ -366,6 +370,44 @@ impl Conversation {
     pub(crate) fn finish_all(&mut self) {
         for answer in &mut self.answers {
             answer.finished = true;
+            answer.held = false;
+        }
+    }
+
+    /// Holds an answer back, even when it is finished.
+    pub(crate) fn hold(&mut self, key: &str) {
+        if let Some(answer) = self.open_answer(key) {
+            answer.held = true;
+        }
+    }
+
+    /// Gives an answer free that was held back.
+    pub(crate) fn release(&mut self, key: &str) {
+        if let Some(answer) = self.open_answer(key) {
+            answer.held = false;
+        }
+    }
+
+    /// Makes an answer a part of an earlier one. What stands between them comes after both.
+    pub(crate) fn join(&mut self, earlier: &str, later: &str) {
+        let Some(index) = self.answers.iter().position(|answer| answer.key == later) else {
+            return;
+        };
+        if !self.answers[..index]
+            .iter()
+            .any(|answer| answer.key == earlier)
+        {
+            return;
+        }
+        let part = self.answers.remove(index);
+        self.nodes[part.node as usize].kind = Kind::Part;
+        self.opened -= 1;
+        if let Some(answer) = self.open_answer(earlier) {
+            answer.add(Said {
+                messages: part.call.call.output,
+                left_out: part.left_out,
+            });
+            answer.call.call.ended_at = part.call.call.ended_at;
         }
     }
 
@@ -387,7 +429,8 @@ impl Conversation {
             self.last_text = Some(last.text());
         }
         let answers = std::mem::take(&mut self.answers);
-        let (finished, open) = answers.into_iter().partition(|answer| answer.finished);
+        let is_done = |answer: &Answer| answer.finished && !answer.held;
+        let (finished, open) = answers.into_iter().partition(is_done);
         self.answers = open;
         let finished: Vec<Answer> = finished;
         finished
@@ -401,9 +444,11 @@ impl Conversation {
             key,
             node,
             mut call,
-            left_out,
+            input_left_out: mut left_out,
+            left_out: output_left_out,
             ..
         } = answer;
+        left_out += output_left_out;
         if let Some(id) = call.call.id().filter(|_| key.len() <= REMEMBERED_BYTES_MAX) {
             self.taken.push_back((key.into(), id.clone()));
             if self.taken.len() > REMEMBERED_ANSWERS_MAX {
@@ -428,7 +473,9 @@ impl Conversation {
         let mut node = self.resolve(last)?;
         let mut nodes = Vec::new();
         while node != START {
-            nodes.push(node);
+            if self.nodes[node as usize].kind != Kind::Part {
+                nodes.push(node);
+            }
             if node == first {
                 break;
             }
@@ -461,6 +508,7 @@ impl Conversation {
                 Kind::Answer(index) => break Some(self.ids[index as usize].clone()),
                 Kind::Gone => return Err(Lost),
                 Kind::Input => inputs.push(node),
+                Kind::Part => {}
             }
             node = parent;
         };
@@ -508,7 +556,7 @@ impl Conversation {
             match self.nodes[node as usize].kind {
                 Kind::Answer(_) => return Some(node),
                 Kind::Start => return None,
-                Kind::Input | Kind::Gone => node = self.nodes[node as usize].parent,
+                Kind::Input | Kind::Part | Kind::Gone => node = self.nodes[node as usize].parent,
             }
         }
     }
@@ -573,11 +621,15 @@ impl Conversation {
     }
 
     /// Returns what is before a node, as far as a bookmark can say it.
-    pub(crate) fn anchor(&self, node: u32) -> Anchor {
-        match self.nodes[node as usize].kind {
-            Kind::Start => Anchor::Start,
-            Kind::Answer(index) => Anchor::Answer(self.ids[index as usize].clone()),
-            Kind::Input | Kind::Gone => Anchor::Gone,
+    pub(crate) fn anchor(&self, mut node: u32) -> Anchor {
+        loop {
+            let Node { parent, kind } = self.nodes[node as usize];
+            match kind {
+                Kind::Start => return Anchor::Start,
+                Kind::Answer(index) => return Anchor::Answer(self.ids[index as usize].clone()),
+                Kind::Input | Kind::Gone => return Anchor::Gone,
+                Kind::Part => node = parent,
+            }
         }
     }
 

@@ -317,7 +317,9 @@ fn add(answer: &mut Answer, data: &Object) {
         }
         _ => answer.add_to_message(said),
     }
-    answer.left_out.opaque_reasoning += u64::from(has_opaque_reasoning(data));
+    let mut opaque = Said::default();
+    opaque.left_out.opaque_reasoning = u64::from(has_opaque_reasoning(data));
+    answer.add(opaque);
 }
 
 /// Returns what the model made, as blocks: its reasoning, its text, and the calls of tools.

@@ -19,8 +19,6 @@ use crate::{Lost, TranscriptCall, value};
 
 /// Kinds of records that say nothing to the model.
 const SILENT: [&str; 3] = ["error", "info", "warning"];
-/// Marks an output that the client cut. It cuts longer ones.
-const CUT_MARK: &str = "... [CONTENT TRUNCATED] ...";
 
 /// The reader of Gemini CLI's lines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -279,15 +277,5 @@ fn results(record: &Object) -> Said {
     if responses.is_empty() {
         return Said::default();
     }
-    let mut said = Said::by("tool", responses.into());
-    said.left_out.truncated += cut_results(record);
-    said
-}
-
-fn cut_results(record: &Object) -> u64 {
-    let calls = objects(record.get("toolCalls"));
-    let responses = calls.flat_map(|call| objects(call.get("result")));
-    let responses = responses.filter_map(|part| member(part, "functionResponse"));
-    let outputs = responses.filter_map(|response| text(member(response, "response")?, "output"));
-    outputs.filter(|output| output.contains(CUT_MARK)).count() as u64
+    Said::by("tool", responses.into())
 }

@@ -2,6 +2,7 @@
 
 mod block;
 mod claude_code;
+mod codex;
 mod copilot_cli;
 mod gemini;
 mod opencode;
@@ -14,6 +15,7 @@ use svc_model::json::Object;
 use svc_model::time::Instant;
 
 use self::claude_code::ClaudeCode;
+use self::codex::Codex;
 use self::copilot_cli::CopilotCli;
 use self::gemini::Gemini;
 use self::opencode::OpenCode;
@@ -96,6 +98,7 @@ macro_rules! formats {
 // One line an agent.
 formats! {
     ClaudeCode,
+    Codex,
     Pi,
     OpenCode,
     Gemini,
