@@ -71,12 +71,9 @@ impl ReadLine for OpenCode {
             return Ok(Meaning::Known);
         }
         let Some(message) = line.member("message") else {
-            let name = line
-                .object
-                .iter()
-                .next()
-                .and_then(|(name, _)| name.as_str());
-            return Ok(Meaning::Unknown(name.unwrap_or_default().into()));
+            let first = || line.object.iter().next()?.0.as_str();
+            let name = line.text("type").or_else(first).unwrap_or_default();
+            return Ok(Meaning::Unknown(name.into()));
         };
         let parts: Vec<&Object> = objects(line.object.get("parts")).collect();
         for kind in parts.iter().map(|part| kind(part)) {
