@@ -387,11 +387,12 @@ impl Codex {
             .unwrap_or_default();
         if let Some(answer) = context.conversation.answer(place(line), &key, || begun)? {
             answer.add(said);
-            self.open = Some(Open {
-                key,
-                has_result: false,
-            });
         }
+        // Also if it was given before: the lines that close it are not those of another one.
+        self.open = Some(Open {
+            key,
+            has_result: false,
+        });
         Ok(())
     }
 
