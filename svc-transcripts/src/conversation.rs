@@ -87,10 +87,13 @@ struct Waiting {
 pub(crate) struct Answer {
     key: String,
     node: u32,
+    side: u64,
     /// The offset of the first line that it is made from, its new input included.
     from: u64,
     /// The lines that it is made from.
     lines: Vec<u64>,
+    /// The keys of the answers that became a part of it.
+    parts: Vec<String>,
     finished: bool,
     /// Whether it may yet become a part of another one.
     held: bool,
@@ -316,6 +319,8 @@ impl Conversation {
         begin: impl FnOnce() -> TranscriptCall,
     ) -> Result<(), Lost> {
         self.finish_before(parent);
+        let side = self.hash(place.side);
+        self.finish_side(side);
         let mut call = begin();
         let Some(id) = call.call.id().cloned() else {
             return self.pass(place);
@@ -328,8 +333,10 @@ impl Conversation {
         self.answers.push(Answer {
             key: key.to_owned(),
             node,
+            side,
             from: from.map_or(place.offset, |from| from.min(place.offset)),
             lines: place.id.map(|id| self.hash(id)).into_iter().collect(),
+            parts: Vec::new(),
             finished: false,
             held: false,
             call,
@@ -405,13 +412,14 @@ impl Conversation {
         self.nodes[part.node as usize].kind = Kind::Part;
         self.opened -= 1;
         self.wait_again(part.node);
-        self.remember(part.key, None);
         if let Some(answer) = self.open_answer(earlier) {
             answer.add(Said {
                 messages: part.call.call.output,
                 left_out: part.left_out,
             });
             answer.call.call.ended_at = part.call.call.ended_at;
+            answer.finished = false;
+            answer.parts.push(part.key);
         }
     }
 
@@ -422,6 +430,13 @@ impl Conversation {
         let before = self.nearest_answer(parent);
         let open = self.answers.iter_mut();
         for answer in open.filter(|answer| Some(answer.node) == before) {
+            answer.finished = true;
+        }
+    }
+
+    /// Finishes the answers of a side: another one begins there.
+    fn finish_side(&mut self, side: u64) {
+        for answer in self.answers.iter_mut().filter(|answer| answer.side == side) {
             answer.finished = true;
         }
     }
@@ -447,6 +462,7 @@ impl Conversation {
         let Answer {
             key,
             node,
+            parts,
             mut call,
             input_left_out: mut left_out,
             left_out: output_left_out,
@@ -455,6 +471,9 @@ impl Conversation {
         left_out += output_left_out;
         let id = call.call.id().cloned();
         self.remember(key, id);
+        for part in parts {
+            self.remember(part, None);
+        }
         let gone = self.window.keep_output(node, &call.call.output);
         self.forget(&gone);
         call.call.left_out = (!left_out.is_empty()).then(|| left_out.into());

@@ -171,6 +171,22 @@ proptest! {
     }
 
     #[test]
+    fn a_file_with_gaps_that_grows_has_the_calls_of_the_whole_file(
+        file in prop::sample::select(&FILES[..]),
+        kept in vec(prop::bool::weighted(0.8), 60),
+    ) {
+        let (agent, file) = file;
+        let lines = file.lines().zip(kept).filter(|(_, kept)| *kept);
+        let file: String = lines.map(|(line, _)| line.to_owned() + "\n").collect();
+        let sorted = |mut calls: Vec<TranscriptCall>| {
+            calls.sort_by(|a, b| a.call.id().cmp(&b.call.id()));
+            calls
+        };
+        let calls = sorted(read_as_it_grows(agent, file.as_bytes()));
+        same(&calls, &sorted(read(agent, &file).0), agent.as_str());
+    }
+
+    #[test]
     fn every_call_follows_one_that_was_given_before(
         file in prop::sample::select(&FILES[..]),
         picks in vec(any::<prop::sample::Index>(), 1..60),
