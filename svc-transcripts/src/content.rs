@@ -186,6 +186,20 @@ impl Window {
         evict(&mut self.settled, &mut self.contents)
     }
 
+    /// Lets settled content wait again. Returns its offset, if it is settled and still there.
+    pub(crate) fn wait_again(&mut self, node: u32) -> Option<u64> {
+        let content = self.contents.get(&node)?;
+        let place = self
+            .settled
+            .nodes
+            .iter()
+            .rposition(|settled| *settled == node)?;
+        self.settled.nodes.remove(place);
+        self.settled.bytes -= content.bytes;
+        self.waiting.add(node, content.bytes);
+        Some(content.offset)
+    }
+
     /// Keeps the output of an answer, if outputs are kept. Returns the nodes whose content is gone.
     pub(crate) fn keep_output(&mut self, node: u32, messages: &[Message]) -> Vec<u32> {
         if !self.keeps_outputs {

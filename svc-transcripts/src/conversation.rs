@@ -15,7 +15,7 @@ use svc_model::evidence::Part;
 use svc_model::id::ForeignId;
 use svc_model::ingest::CallInput;
 
-use crate::bookmark::Anchor;
+use crate::bookmark::{Anchor, Taken};
 use crate::content::{Said, Window};
 use crate::{Lost, TranscriptCall};
 
@@ -87,10 +87,13 @@ struct Waiting {
 pub(crate) struct Answer {
     key: String,
     node: u32,
+    side: u64,
     /// The offset of the first line that it is made from, its new input included.
     from: u64,
     /// The lines that it is made from.
     lines: Vec<u64>,
+    /// The keys of the answers that became a part of it.
+    parts: Vec<String>,
     finished: bool,
     /// Whether it may yet become a part of another one.
     held: bool,
@@ -161,8 +164,9 @@ pub(crate) struct Conversation {
     /// The role of which adjacent messages are one.
     merged_role: Option<&'static str>,
     recent_lines: VecDeque<(Box<str>, u32, u64)>,
-    taken: VecDeque<(Box<str>, ForeignId)>,
-    known_keys: HashMap<u64, ForeignId>,
+    taken: VecDeque<Taken>,
+    /// The answers that an earlier reader gave.
+    given: HashMap<u64, Option<ForeignId>>,
     last_text: Option<String>,
     opened: u64,
 }
@@ -188,7 +192,7 @@ impl Conversation {
             merged_role,
             recent_lines: VecDeque::new(),
             taken: VecDeque::new(),
-            known_keys: HashMap::new(),
+            given: HashMap::new(),
             last_text: None,
             opened: 0,
         }
@@ -222,15 +226,13 @@ impl Conversation {
     }
 
     fn place_input(&mut self, place: Place<'_>, said: Said, finishes: bool) -> Result<(), Lost> {
+        // Some lines are written twice.
+        if place.id.is_some_and(|id| self.knows(id)) {
+            return Ok(());
+        }
         let parent = self.resolve(place.parent)?;
         if finishes {
             self.finish_before(parent);
-        }
-        if place
-            .id
-            .is_some_and(|id| self.by_id.contains_key(&self.hash(id)))
-        {
-            return Ok(());
         }
         let begins = matches!(place.parent, Parent::Start);
         if said.is_empty() {
@@ -293,6 +295,10 @@ impl Conversation {
             self.stand(place, node);
             return Ok(None);
         }
+        if let Some(id) = self.given.get(&self.hash(key)).cloned() {
+            self.stand_for_given(place, key, id);
+            return Ok(None);
+        }
         let parent = self.resolve(place.parent)?;
         self.begin_answer(place, parent, key, begin)?;
         let answer = self.answers.last_mut();
@@ -321,12 +327,8 @@ impl Conversation {
         begin: impl FnOnce() -> TranscriptCall,
     ) -> Result<(), Lost> {
         self.finish_before(parent);
-        let known = self.known_keys.get(&self.hash(key)).cloned();
-        if let Some(id) = known {
-            self.settle(place.side);
-            self.push_answer(place, parent, key, id);
-            return Ok(());
-        }
+        let side = self.hash(place.side);
+        self.finish_side(side);
         let mut call = begin();
         let Some(id) = call.call.id().cloned() else {
             return self.pass(place);
@@ -339,8 +341,10 @@ impl Conversation {
         self.answers.push(Answer {
             key: key.to_owned(),
             node,
+            side,
             from: from.map_or(place.offset, |from| from.min(place.offset)),
             lines: place.id.map(|id| self.hash(id)).into_iter().collect(),
+            parts: Vec::new(),
             finished: false,
             held: false,
             call,
@@ -348,6 +352,19 @@ impl Conversation {
             left_out: Degradation::default(),
         });
         Ok(())
+    }
+
+    /// Places a line of an answer that an earlier reader gave, whatever stood before it.
+    fn stand_for_given(&mut self, place: Place<'_>, key: &str, id: Option<ForeignId>) {
+        let parent = self.resolve(place.parent).unwrap_or(START);
+        let Some(id) = id else {
+            let node = self.push(parent, Kind::Part);
+            self.by_key.insert(self.hash(key), node);
+            return self.stand(place, node);
+        };
+        self.finish_before(parent);
+        self.settle(place.side);
+        self.push_answer(place, parent, key, id);
     }
 
     fn push_answer(&mut self, place: Place<'_>, parent: u32, key: &str, id: ForeignId) -> u32 {
@@ -402,12 +419,15 @@ impl Conversation {
         let part = self.answers.remove(index);
         self.nodes[part.node as usize].kind = Kind::Part;
         self.opened -= 1;
+        self.wait_again(part.node);
         if let Some(answer) = self.open_answer(earlier) {
             answer.add(Said {
                 messages: part.call.call.output,
                 left_out: part.left_out,
             });
             answer.call.call.ended_at = part.call.call.ended_at;
+            answer.finished = false;
+            answer.parts.push(part.key);
         }
     }
 
@@ -418,6 +438,13 @@ impl Conversation {
         let before = self.nearest_answer(parent);
         let open = self.answers.iter_mut();
         for answer in open.filter(|answer| Some(answer.node) == before) {
+            answer.finished = true;
+        }
+    }
+
+    /// Finishes the answers of a side: another one begins there.
+    fn finish_side(&mut self, side: u64) {
+        for answer in self.answers.iter_mut().filter(|answer| answer.side == side) {
             answer.finished = true;
         }
     }
@@ -443,22 +470,32 @@ impl Conversation {
         let Answer {
             key,
             node,
+            parts,
             mut call,
             input_left_out: mut left_out,
             left_out: output_left_out,
             ..
         } = answer;
         left_out += output_left_out;
-        if let Some(id) = call.call.id().filter(|_| key.len() <= REMEMBERED_BYTES_MAX) {
-            self.taken.push_back((key.into(), id.clone()));
-            if self.taken.len() > REMEMBERED_ANSWERS_MAX {
-                self.taken.pop_front();
-            }
+        let id = call.call.id().cloned();
+        self.remember(key, id);
+        for part in parts {
+            self.remember(part, None);
         }
         let gone = self.window.keep_output(node, &call.call.output);
         self.forget(&gone);
         call.call.left_out = (!left_out.is_empty()).then(|| left_out.into());
         call
+    }
+
+    /// Remembers the key of an answer that was given, or became a part of one.
+    fn remember(&mut self, key: String, id: Option<ForeignId>) {
+        if key.len() <= REMEMBERED_BYTES_MAX {
+            self.taken.push_back(Taken { key, id });
+        }
+        if self.taken.len() > REMEMBERED_ANSWERS_MAX {
+            self.taken.pop_front();
+        }
     }
 
     /// Returns the texts of the last answer.
@@ -540,6 +577,17 @@ impl Conversation {
         let settled: Vec<u32> = settled.iter().map(|waiting| waiting.node).collect();
         let gone = self.window.settle(&settled);
         self.forget(&gone);
+    }
+
+    /// Waits again for an answer to the input before a node.
+    fn wait_again(&mut self, mut node: u32) {
+        let side = self.hash("");
+        while matches!(self.nodes[node as usize].kind, Kind::Part | Kind::Input) {
+            let offset = self.window.wait_again(node);
+            self.waiting
+                .extend(offset.map(|offset| Waiting { node, offset, side }));
+            node = self.nodes[node as usize].parent;
+        }
     }
 
     fn forget(&mut self, gone: &[u32]) {
@@ -642,31 +690,23 @@ impl Conversation {
             .collect()
     }
 
-    /// Returns the keys of the last answers that were given to the caller, and their ids.
-    pub(crate) fn taken(&self) -> Vec<(String, ForeignId)> {
-        let taken = self.taken.iter();
-        taken
-            .map(|(key, id)| (String::from(&**key), id.clone()))
-            .collect()
+    /// Returns the last answers that were given to the caller.
+    pub(crate) fn taken(&self) -> Vec<Taken> {
+        self.taken.iter().cloned().collect()
     }
 
     /// Goes on from a bookmark.
-    pub(crate) fn resume(
-        &mut self,
-        tip: Anchor,
-        lines: Vec<(String, Anchor)>,
-        taken: Vec<(String, ForeignId)>,
-    ) {
+    pub(crate) fn resume(&mut self, tip: Anchor, lines: Vec<(String, Anchor)>, taken: Vec<Taken>) {
         self.resumed = true;
         for (id, anchor) in lines {
             let node = self.anchored(anchor);
             self.by_id.insert(self.hash(&id), node);
             self.recent_lines.push_back((id.into(), node, 0));
         }
-        for (key, id) in taken {
-            self.known_keys.insert(self.hash(&key), id.clone());
-            self.taken.push_back((key.into(), id));
+        for taken in &taken {
+            self.given.insert(self.hash(&taken.key), taken.id.clone());
         }
+        self.taken = taken.into();
         self.tip = self.anchored(tip);
     }
 

@@ -253,7 +253,15 @@ impl Codex {
             .and_then(counts);
         let response_id = value::id(payload.get("response_id"));
         let counted = self.counted.take();
-        let open = self.take_open(context).or(counted);
+        if let Some(key) = &counted {
+            context.conversation.finish(key);
+        }
+        // A record and an event may tell the same.
+        let same = counted.filter(|key| {
+            let answer = context.conversation.open_answer(key);
+            answer.is_some_and(|answer| answer.call.call.usage == usage)
+        });
+        let open = self.take_open(context).or(same);
         if self.copied_until.is_some() {
             return Ok(());
         }
@@ -387,11 +395,12 @@ impl Codex {
             .unwrap_or_default();
         if let Some(answer) = context.conversation.answer(place(line), &key, || begun)? {
             answer.add(said);
-            self.open = Some(Open {
-                key,
-                has_result: false,
-            });
         }
+        // Also if it was given before: the lines that close it are not those of another one.
+        self.open = Some(Open {
+            key,
+            has_result: false,
+        });
         Ok(())
     }
 
