@@ -17,7 +17,11 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod grant;
 pub(crate) mod hook;
-pub(crate) mod install;
+pub(crate) #[cfg(test)]
+mod import {
+    mod opencode;
+}
+mod install;
 mod interruption;
 pub(crate) mod investigate;
 pub(crate) mod login;
