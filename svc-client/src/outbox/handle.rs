@@ -78,6 +78,8 @@ impl Outbox {
     /// The longest pause that the service can ask for with `Retry-After`. A longer one is shortened
     /// to this.
     pub const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(15);
+    /// How long calls wait for the calls that they continue, before they are refused.
+    pub const EARLIER_CALLS_PATIENCE: Duration = Duration::from_hours(24);
     /// How long a call of [`Outbox::put`] or [`Outbox::open`] waits for others: other threads of
     /// this program and other programs, together. Each of them needs the outbox only for a moment.
     pub const PATIENCE: Duration = Duration::from_secs(10);
