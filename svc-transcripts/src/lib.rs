@@ -6,13 +6,21 @@
 //! offset, and may go on later from a [`Bookmark`].
 
 mod agent;
+mod bookmark;
+mod content;
+mod context;
+mod conversation;
+mod format;
+mod reader;
 mod tally;
+mod value;
 
 use serde::{Deserialize, Serialize};
 use svc_model::id::SessionId;
 use svc_model::ingest::{ContinuedCall, SentCall};
 
 pub use self::agent::Agent;
+pub use self::reader::TranscriptReader;
 pub use self::tally::Tally;
 
 /// A call that a transcript has.

@@ -1,0 +1,132 @@
+//! The formats of the agents, each in a file of its own.
+
+mod claude_code;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use svc_model::json::Object;
+use svc_model::time::Instant;
+
+use self::claude_code::ClaudeCode;
+use crate::context::{Context, Line, Meaning};
+use crate::{Agent, Lost, value};
+
+/// Reads the lines of one agent. What it keeps between lines is small, and goes into a bookmark.
+pub(crate) trait ReadLine {
+    /// Returns a reader of a file. The last components of its path tell what its lines do not.
+    fn new(name: &Path) -> Self
+    where
+        Self: Sized;
+
+    /// Reads a line.
+    fn line<'l>(&mut self, line: &'l Line, context: &mut Context) -> Result<Meaning<'l>, Lost>;
+
+    /// Returns the time of a line, if it has one.
+    fn time(&self, line: &Object) -> Option<Instant> {
+        value::instant(line.get("timestamp"))
+    }
+
+    /// Nothing more comes for now. Open answers are finished after this.
+    fn end(&mut self, _context: &mut Context) {}
+
+    /// The role of which adjacent input messages are one.
+    fn merged_role(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether outputs are kept, because later input may be composed of them anew.
+    fn keeps_outputs(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! formats {
+    ($($agent:ident,)*) => {
+        /// The reader of a format, with what it knows of the lines before.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub(crate) enum Format {
+            $($agent(Box<$agent>),)*
+            /// An agent whose lines are only counted.
+            Counted(Counted),
+        }
+
+        impl Format {
+            pub(crate) fn new(agent: Agent, name: &Path) -> Self {
+                match agent {
+                    $(Agent::$agent => Self::$agent(Box::new($agent::new(name))),)*
+                    _ => Self::Counted(Counted(agent.as_str().to_owned())),
+                }
+            }
+
+            /// Returns whether this is the format of an agent.
+            pub(crate) fn is_of(&self, agent: Agent) -> bool {
+                match self {
+                    $(Self::$agent(_) => agent == Agent::$agent,)*
+                    Self::Counted(Counted(name)) => agent.as_str() == name,
+                }
+            }
+
+            fn reader(&self) -> &dyn ReadLine {
+                match self {
+                    $(Self::$agent(format) => &**format,)*
+                    Self::Counted(format) => format,
+                }
+            }
+
+            fn reader_mut(&mut self) -> &mut dyn ReadLine {
+                match self {
+                    $(Self::$agent(format) => &mut **format,)*
+                    Self::Counted(format) => format,
+                }
+            }
+        }
+    };
+}
+
+// One line an agent.
+formats! {
+    ClaudeCode,
+}
+
+impl Format {
+    pub(crate) fn line<'l>(
+        &mut self,
+        line: &'l Line,
+        context: &mut Context,
+    ) -> Result<Meaning<'l>, Lost> {
+        self.reader_mut().line(line, context)
+    }
+
+    pub(crate) fn time(&self, line: &Object) -> Option<Instant> {
+        self.reader().time(line)
+    }
+
+    pub(crate) fn end(&mut self, context: &mut Context) {
+        self.reader_mut().end(context);
+    }
+
+    pub(crate) fn merged_role(&self) -> Option<&'static str> {
+        self.reader().merged_role()
+    }
+
+    pub(crate) fn keeps_outputs(&self) -> bool {
+        self.reader().keeps_outputs()
+    }
+}
+
+/// Counts the lines of an agent that cannot be read yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counted(String);
+
+impl ReadLine for Counted {
+    fn new(_name: &Path) -> Self {
+        Self(String::new())
+    }
+
+    fn line<'l>(&mut self, line: &'l Line, _context: &mut Context) -> Result<Meaning<'l>, Lost> {
+        Ok(Meaning::Unknown(
+            line.text("type").unwrap_or_default().into(),
+        ))
+    }
+}
