@@ -20,9 +20,9 @@ use crate::evidence::{LeftOut, Message};
 use crate::field::{FieldKind, FromField, Violation};
 use crate::id::{ForeignId, SessionId, UserId};
 use crate::json::{Json, WriteError};
+use crate::limit::AGENT_WORD_CHARACTERS_MAX;
 #[cfg(feature = "schema")]
-use crate::limit::PATH_BYTES_MAX;
-use crate::limit::{AGENT_WORD_CHARACTERS_MAX, SENT_CALLS_MAX};
+use crate::limit::{PATH_BYTES_MAX, SENT_CALLS_MAX};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::usage::{CallSource, TokenCounts};
