@@ -1,9 +1,10 @@
 //! The lines of a transcript, read one at a time: memory does not grow with the file.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::mem;
 use std::path::Path;
+
+use fs_err::File;
 
 /// The maximum size of a line in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -64,15 +65,6 @@ impl Lines {
                 Ok(document.take().map(whole))
             }
             Self::Rows(rows) => rows.next(),
-        }
-    }
-
-    /// Returns the offset behind the last line.
-    pub(super) fn offset(&self) -> u64 {
-        match self {
-            Self::File(lines) => lines.offset,
-            Self::Document(_) => 0,
-            Self::Rows(rows) => rows.number,
         }
     }
 }
@@ -211,7 +203,6 @@ mod tests {
         file.write_all(b"one\r\n\ntw").unwrap();
         let mut lines = Lines::of_file(&path, 0).unwrap();
         assert_eq!(all(&mut lines), owned(&[(0, "one"), (5, "")]));
-        assert_eq!(lines.offset(), 6);
         file.write_all(b"o\nthree").unwrap();
         assert_eq!(all(&mut lines), owned(&[(6, "two")]));
         let mut later = Lines::of_file(&path, 5).unwrap();
@@ -255,6 +246,5 @@ mod tests {
             number: 0,
         });
         assert_eq!(all(&mut lines), owned(&[(1, "b"), (2, "c")]));
-        assert_eq!(lines.offset(), 3);
     }
 }

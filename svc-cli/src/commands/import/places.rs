@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use fs_err::{self as fs, DirEntry};
 use svc_transcripts::Agent;
 
 /// The transcripts that were found, and the folders that could not be read.
@@ -63,7 +63,11 @@ impl Found {
             return self.add_file(database);
         }
         let tree = folder.join("storage");
-        let tree = if tree.is_dir() { tree } else { folder.to_owned() };
+        let tree = if tree.is_dir() {
+            tree
+        } else {
+            folder.to_owned()
+        };
         self.files.push(tree);
     }
 
@@ -128,15 +132,18 @@ fn is_transcript(agent: Agent, path: &Path) -> bool {
     let Some(name) = name else {
         return false;
     };
-    let has_lines = name.ends_with(".jsonl");
+    let (stem, endings) = name.split_once('.').unwrap_or((name, ""));
+    let ends_with =
+        |ending| endings == ending || path.extension().is_some_and(|last| last == ending);
+    let has_lines = ends_with("jsonl");
     match agent {
         Agent::ClaudeCode => {
             let mut folders = path.components();
             let of_subagent = folders.any(|folder| folder.as_os_str() == "subagents");
-            has_lines && (!of_subagent || name.starts_with("agent-"))
+            has_lines && (!of_subagent || stem.starts_with("agent-"))
         }
-        Agent::Codex => has_lines || name.ends_with(".jsonl.zst"),
-        Agent::Gemini => has_lines || (name.starts_with("session-") && name.ends_with(".json")),
+        Agent::Codex => has_lines || ends_with("jsonl.zst"),
+        Agent::Gemini => has_lines || (stem.starts_with("session-") && ends_with("json")),
         Agent::Pi | Agent::OpenCode | Agent::CopilotCli => has_lines,
     }
 }
