@@ -50,12 +50,7 @@ impl Home {
         path
     }
 
-    fn turns(
-        &self,
-        session: &str,
-        cwd: &str,
-        answers: impl Iterator<Item = u32>,
-    ) -> String {
+    fn turns(&self, session: &str, cwd: &str, answers: impl Iterator<Item = u32>) -> String {
         let cwd = self.text(cwd);
         let turn = |number: u32| {
             let parent = match number {
@@ -188,7 +183,10 @@ fn calls(body: &Value) -> Vec<String> {
 
 fn sent(server: &FakeServer) -> Vec<Vec<String>> {
     let received = server.received();
-    received.iter().map(|request| calls(&body(request))).collect()
+    received
+        .iter()
+        .map(|request| calls(&body(request)))
+        .collect()
 }
 
 /// Returns whether anybody has connected.
@@ -225,7 +223,11 @@ fn nothing_is_sent_unless_a_folder_is_chosen() {
     assert_eq!(home.run(&url, &dry).status.code(), Some(0));
     home.hook(&url, &[], &home.input("Stop", &path, "answer 2"));
     let elsewhere = home.text("secret");
-    home.hook(&url, &["--cwd", &elsewhere], &home.input("Stop", &path, "answer 2"));
+    home.hook(
+        &url,
+        &["--cwd", &elsewhere],
+        &home.input("Stop", &path, "answer 2"),
+    );
     assert!(!was_called(&listener));
     assert_eq!(home.kept(), Vec::<Value>::new());
     assert!(!home.at(".local/state").exists(), "nothing is noted either");
@@ -311,7 +313,10 @@ fn a_transcript_is_sent_again_if_the_service_lost_its_beginning() {
     assert_eq!(done.status.code(), Some(0), "{}", printed(&done));
     let whole = ["msg-s-1", "msg-s-2 after msg-s-1", "msg-s-3 after msg-s-2"];
     assert_eq!(sent(&server)[2], whole);
-    assert_eq!(json(&done)["projects"][0]["rejected"], serde_json::json!({}));
+    assert_eq!(
+        json(&done)["projects"][0]["rejected"],
+        serde_json::json!({})
+    );
 }
 
 #[test]
@@ -327,7 +332,10 @@ fn what_cannot_be_imported_is_named() {
     let text = printed(&done);
     assert_eq!(done.status.code(), Some(1), "{text}");
     assert!(text.contains("after_erased 1"), "{text}");
-    assert!(text.contains("not imported: ") && text.contains(&absent), "{text}");
+    assert!(
+        text.contains("not imported: ") && text.contains(&absent),
+        "{text}"
+    );
     let done = home.run(&server.url(), &["import", "claude-code", "--all", "--full"]);
     assert_eq!(done.status.code(), Some(1), "the service is gone");
     assert!(printed(&done).contains("error:"), "{}", printed(&done));
@@ -426,7 +434,7 @@ fn a_hook_that_cannot_keep_anything_does_not_disturb_the_agent() {
     let absent = home.input("Stop", &home.at("absent.jsonl"), "");
     assert!(complaint(&["--all"], &absent).contains("absent.jsonl"));
     // The state cannot be written.
-    fs::create_dir_all(home.at(".local")).expect("a folder");
+    fs::remove_dir_all(home.at(".local/state")).expect("it is there");
     fs::write(home.at(".local/state"), "").expect("a file");
     assert!(!complaint(&["--all"], &input).is_empty());
     fs::remove_file(home.at(".local/state")).expect("it is there");

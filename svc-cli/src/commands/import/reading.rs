@@ -227,10 +227,8 @@ impl<'a> Reading<'a> {
         let line = self.line.as_ref();
         let last_line = line.map(|(offset, line)| LastLine::new(*offset, line));
         let last_line = last_line.unwrap_or_else(|| self.last_line.clone());
-        let state = ReadState::new(self.transcript, last_line, cwd, bookmark)?;
-        Ok(ReadState {
-            told_format_changed: self.reported.format_changed,
-            ..state
-        })
+        let mut state = ReadState::new(self.transcript, last_line, cwd, bookmark)?;
+        state.told_format_changed = self.reported.format_changed;
+        Ok(state)
     }
 }

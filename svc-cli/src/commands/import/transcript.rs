@@ -85,8 +85,10 @@ impl Transcript {
                     beginning.time = time(&bytes);
                 }
                 if beginning.cwd.is_none() {
-                    // A line that builds on others is not needed here.
-                    drop(reader.line(offset, &bytes));
+                    // A line that builds on one that is no longer known is far from the beginning.
+                    if reader.line(offset, &bytes).is_err() {
+                        break;
+                    }
                     drop(reader.take());
                     beginning.cwd = reader.cwd().map(str::to_owned);
                 }
