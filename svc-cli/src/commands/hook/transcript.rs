@@ -2,6 +2,7 @@ use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -23,6 +24,8 @@ const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// How long the agent may be made to wait for other programs.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// How long the agent may need to write the end of an answer.
+const SETTLING: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct TranscriptHook {
@@ -137,6 +140,11 @@ impl KeptTranscript<'_> {
             self.put(&mut reading)?;
         }
         if event.is_whole(reading.last_answer_text().as_deref()) {
+            // What the agent notes of its last answer, as its usage, comes just behind it.
+            thread::sleep(SETTLING);
+            while reading.advance()? == Advance::Full {
+                self.put(&mut reading)?;
+            }
             reading.end();
         }
         self.put(&mut reading)
