@@ -75,7 +75,7 @@ fn the_commands_of_the_guide_work_as_described() {
             run += 1;
         }
     }
-    assert_eq!(run, 7, "each command of the guide");
+    assert_eq!(run, 10, "each command of the guide");
     assert_eq!(ci_outcomes(&server), 1);
 }
 
