@@ -17,11 +17,8 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod grant;
 pub(crate) mod hook;
-pub(crate) #[cfg(test)]
-mod import {
-    mod opencode;
-}
-mod install;
+pub(crate) mod import;
+pub(crate) mod install;
 mod interruption;
 pub(crate) mod investigate;
 pub(crate) mod login;
