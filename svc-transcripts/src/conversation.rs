@@ -276,16 +276,16 @@ impl Conversation {
         begin: impl FnOnce() -> TranscriptCall,
     ) -> Result<Option<&mut Answer>, Lost> {
         let line = place.id.map(|id| self.hash(id));
-        if let Some(index) = self.answers.iter().position(|answer| answer.key == key) {
+        if let Some(&node) = self.by_key.get(&self.hash(key)) {
+            let mut answers = self.answers.iter();
+            let Some(index) = answers.rposition(|answer| answer.key == key) else {
+                self.stand(place, node);
+                return Ok(None);
+            };
             self.continue_answer(place, index)?;
             let answer = &mut self.answers[index];
-            return Ok(line
-                .is_none_or(|line| note(&mut answer.lines, line))
-                .then_some(answer));
-        }
-        if let Some(&node) = self.by_key.get(&self.hash(key)) {
-            self.stand(place, node);
-            return Ok(None);
+            let is_new = line.is_none_or(|line| note(&mut answer.lines, line));
+            return Ok(is_new.then_some(answer));
         }
         if let Some(id) = self.given.get(&self.hash(key)).cloned() {
             self.stand_for_given(place, key, id);
@@ -299,7 +299,8 @@ impl Conversation {
 
     /// Returns an answer that was not given to the caller yet.
     pub(crate) fn open_answer(&mut self, key: &str) -> Option<&mut Answer> {
-        self.answers.iter_mut().find(|answer| answer.key == key)
+        let mut answers = self.answers.iter_mut();
+        answers.rfind(|answer| answer.key == key)
     }
 
     /// Places a later line of an answer: it says nothing by itself.
