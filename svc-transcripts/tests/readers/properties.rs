@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use svc_model::json::{Json, Object};
 use svc_transcripts::{Agent, TranscriptCall, TranscriptReader};
 
+use crate::any_transcript;
 use crate::support::{FILES, chain, lines, read, read_as_it_grows, reader};
 
 /// Members whose content belongs to the call.
@@ -97,31 +98,6 @@ fn a_bookmark_stays_small() {
     }
 }
 
-/// Reads anything, from the start and from a bookmark.
-fn read_anything(agent: Agent, bytes: &[u8]) {
-    let mut first = reader(agent);
-    let mut bookmark = first.bookmark();
-    for (offset, line) in lines(bytes, 0) {
-        let lost = first.line(offset, line).is_err();
-        first.take();
-        if lost {
-            return;
-        }
-        bookmark = first.bookmark();
-    }
-    first.end();
-    first.take();
-    let resumed = TranscriptReader::resume(agent, "x".as_ref(), &bookmark);
-    if let Some(mut resumed) = resumed {
-        for (offset, line) in lines(bytes, bookmark.offset) {
-            if resumed.line(offset, line).is_err() {
-                return;
-            }
-        }
-        resumed.end();
-    }
-}
-
 /// A change of a file: at a place, this many bytes make room for others.
 fn change() -> impl Strategy<Value = (prop::sample::Index, usize, Vec<u8>)> {
     (
@@ -142,7 +118,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read(bytes in vec(any::<u8>(), 0..300)) {
         for agent in Agent::ALL {
-            read_anything(agent, &bytes);
+            any_transcript::check(agent, &bytes);
         }
     }
 
@@ -158,7 +134,7 @@ proptest! {
             let end = (place + removed).min(bytes.len());
             bytes.splice(place..end, added);
         }
-        read_anything(agent, &bytes);
+        any_transcript::check(agent, &bytes);
     }
 
     #[test]
@@ -167,7 +143,7 @@ proptest! {
         picks in vec(any::<prop::sample::Index>(), 1..60),
     ) {
         let (agent, file) = file;
-        read_anything(agent, shuffled(file, &picks).as_bytes());
+        any_transcript::check(agent, shuffled(file, &picks).as_bytes());
     }
 
     #[test]
