@@ -17,11 +17,11 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod grant;
 pub(crate) mod hook;
-pub(crate) #[cfg(test)]
+#[cfg(test)]
 mod import {
     mod opencode;
 }
-mod install;
+pub(crate) mod install;
 mod interruption;
 pub(crate) mod investigate;
 pub(crate) mod login;

@@ -97,9 +97,8 @@ impl OpenCodeStore {
             Self::Database(database) => database.sessions()?,
             Self::Tree(tree) => tree.sessions()?,
         };
-        sessions.sort_by(|one, other| {
-            (one.created_at, &one.id).cmp(&(other.created_at, &other.id))
-        });
+        sessions
+            .sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         Ok(sessions)
     }
 

@@ -144,9 +144,7 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 /// Allows reading of the three tables, and nothing else.
 fn allowed(context: AuthContext<'_>) -> Authorization {
     match context.action {
-        AuthAction::Read { table_name, .. } if TABLES.contains(&table_name) => {
-            Authorization::Allow
-        }
+        AuthAction::Read { table_name, .. } if TABLES.contains(&table_name) => Authorization::Allow,
         AuthAction::Select | AuthAction::Function { .. } | AuthAction::Transaction { .. } => {
             Authorization::Allow
         }

@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use fs_err as fs;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -118,7 +116,9 @@ fn a_database_that_somebody_holds_is_copied_with_its_log() {
     let (path, writer) = database(&folder);
     drop(writer);
     let writer = Connection::open(&path).unwrap();
-    writer.pragma_update(None, "locking_mode", "exclusive").unwrap();
+    writer
+        .pragma_update(None, "locking_mode", "exclusive")
+        .unwrap();
     writer
         .execute("UPDATE session SET directory = '/work/new'", [])
         .unwrap();
@@ -169,9 +169,18 @@ fn a_tree_is_read_as_the_same_lines() {
         ),
         ("message/ses_0/c.json", "no JSON"),
         ("message/ses_1/notes.txt", "x"),
-        ("part/msg_a/2.json", r#"{"id":"prt_1","type":"text","text":"one"}"#),
-        ("part/msg_a/1.json", r#"{"id":"prt_2","type":"text","text":"two"}"#),
-        ("part/flat.json", r#"{"id":"prt_3","messageID":"msg_b","type":"text","text":"x"}"#),
+        (
+            "part/msg_a/2.json",
+            r#"{"id":"prt_1","type":"text","text":"one"}"#,
+        ),
+        (
+            "part/msg_a/1.json",
+            r#"{"id":"prt_2","type":"text","text":"two"}"#,
+        ),
+        (
+            "part/flat.json",
+            r#"{"id":"prt_3","messageID":"msg_b","type":"text","text":"x"}"#,
+        ),
         ("migration", "1"),
     ] {
         write(&folder, file, content);
