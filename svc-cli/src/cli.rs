@@ -6,8 +6,8 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
-    export, facts, grant, hook, install, investigate, login, man, mcp, me, mirror, note, outbox,
-    quarantine, report, schema, serve, session, sessions, transcript,
+    export, facts, grant, hook, import, install, investigate, login, man, mcp, me, mirror, note,
+    outbox, quarantine, report, schema, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -123,6 +123,13 @@ pub(crate) enum Command {
     /// the hooks of the current repository. They run the svc that SVC_PROGRAM names, else the one
     /// on PATH, else this one. docs/integrate lists what arrives from each source.
     Install(install::Install),
+    /// Send the Sessions that an agent keeps on disk.
+    ///
+    /// Nothing leaves this machine unless you name folders: only Sessions that worked there are
+    /// sent. Without any, it shows what there is. It can be run again: only what is new is read, and
+    /// nothing is stored twice. Exits with 1 if a transcript could not be read or a call was
+    /// rejected.
+    Import(import::Import),
     /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]
     Hook(hook::Hook),

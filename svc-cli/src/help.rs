@@ -18,7 +18,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Send evidence",
-        &["install", "ci", "hook", "note", "outbox", "schema"],
+        &[
+            "install", "import", "ci", "hook", "note", "outbox", "schema",
+        ],
     ),
     (
         "Ask",

@@ -28,6 +28,7 @@ use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
+use crate::commands::hook;
 use crate::error::CommandError;
 use crate::output::{Format, Output};
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     output::begin(cli.as_ref().map_or(color, Cli::color));
     let cli = match cli {
         Ok(cli) => cli,
+        Err(usage) if hook::is_called(std::env::args_os()) => return hook::misused(&usage),
         Err(usage) => return misused(&usage),
     };
     let mut output = Output::standard(cli.format());

@@ -20,6 +20,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Commit(commit) => commit.run(output),
         Command::Me(me) => me.run(output),
         Command::Ci(ci) => ci.run(output),
+        Command::Import(import) => import.run(output),
         Command::Install(install) => install.run(output),
         Command::Hook(hook) => {
             hook.run(output);

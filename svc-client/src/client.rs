@@ -19,7 +19,7 @@ use crate::trace::Trace;
 ///
 /// | Route | After which failures |
 /// |---|---|
-/// | every read, `POST /ingest/ci`, `POST /ingest/forge`, `POST /v1/logs`, `POST /v1/traces`, every change of grants and tokens | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
+/// | every read, `POST /ingest/calls`, `POST /ingest/ci`, `POST /ingest/forge`, `POST /v1/logs`, `POST /v1/traces`, every change of grants and tokens | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
 /// | the same without a name; `POST /v1/quarantine`, `POST /v1/release` | those after which the service has certainly used nothing of the request: [`ErrorKind::never_arrived`](crate::ErrorKind::never_arrived) |
 ///

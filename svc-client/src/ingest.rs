@@ -1,9 +1,9 @@
-use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs, Traces};
+use svc_model::endpoint::{IngestCalls, IngestCi, IngestGateway, IngestGatewayBatch, Logs, Traces};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    GatewayBatchReceipt, GatewayBatchRequest, GatewayCall, GatewayIngestRequest, GatewayProvider,
-    IngestReceipt, IngestResult, LogsReceipt, LogsRequest, TracesReceipt, TracesRequest,
-    VendorCIRequest,
+    CallsReceipt, CallsRequest, Conversation, GatewayBatchReceipt, GatewayBatchRequest,
+    GatewayCall, GatewayIngestRequest, GatewayProvider, IngestReceipt, IngestResult, LogsReceipt,
+    LogsRequest, SentCall, TracesReceipt, TracesRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
 use svc_model::open::Open;
@@ -34,6 +34,42 @@ impl Client {
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn ingest_call(&self, call: &GatewayCall) -> Result<Open<IngestReceipt>, Error> {
         self.ingest_gateway(call.request()).await
+    }
+
+    /// Delivers calls of one Session: see [`CallsRequest::builder`]. Every call has an id, so the
+    /// service recognises those that are repeated.
+    ///
+    /// The receipt says how many calls are stored, and why others are not.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind); [`Incomplete`](crate::ErrorKind::Incomplete) if the
+    /// receipt does not count exactly the calls that were sent.
+    pub async fn ingest_calls(&self, request: &CallsRequest) -> Result<CallsReceipt, Error> {
+        self.call::<IngestCalls>(request).await
+    }
+
+    /// Delivers the next call of a conversation. It is given with its whole input, and sent with
+    /// what is new in it. If the service does not have the call before it, it is sent again whole.
+    /// The conversation remembers it once the service has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::ingest_calls`]. Then the call can be delivered again, or left out: the next one
+    /// does not build on it.
+    pub async fn ingest_next_call(
+        &self,
+        conversation: &mut Conversation,
+        call: SentCall,
+    ) -> Result<CallsReceipt, Error> {
+        let mut receipt = self.ingest_calls(&conversation.next(&call)).await?;
+        if receipt.lacks_earlier_calls() {
+            receipt = self.ingest_calls(&conversation.whole(&call)).await?;
+        }
+        if receipt.has_every_call() {
+            conversation.remember(call);
+        }
+        Ok(receipt)
     }
 
     /// Delivers payloads as a gateway's own webhook logger does. Items that were rejected when the

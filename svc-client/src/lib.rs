@@ -7,7 +7,8 @@
 //!
 //! | To | Use |
 //! |---|---|
-//! | send a model call of your own program | [`Client::ingest_call`] |
+//! | send the model calls of your own program | [`Client::ingest_next_call`], [`Client::ingest_calls`] |
+//! | send one model call in the form of a gateway | [`Client::ingest_call`] |
 //! | forward what a gateway logs | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
 //! | report the outcome of a CI run | [`Client::ingest_ci`] |
 //! | relay a forge's webhooks | [`Client::ingest_forge`] |
@@ -27,6 +28,13 @@
 //!
 //! ```no_run
 #![doc = include_str!("../examples/call.rs")]
+//! ```
+//!
+//! The calls of one Session repeat their history. A
+//! [`Conversation`](model::ingest::Conversation) sends each message once:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/conversation.rs")]
 //! ```
 //!
 //! # Sending through an outage
@@ -72,6 +80,7 @@
 /// | [`context`](model::context) | queries within a grant, and their results |
 /// | [`evidence`](model::evidence) | calls, messages and parts, exactly as captured |
 /// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
+/// | [`usage`](model::usage) | what calls of models used and cost |
 /// | [`reports`](model::reports) | what became of the agents' work |
 /// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine),
 /// [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and
@@ -93,7 +102,7 @@ pub mod model {
     #[doc(inline)]
     pub use svc_model::{
         capture, context, endpoint, evidence, facts, grant, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, time, version,
+        open, problem, quarantine, query, reports, repository, time, usage, version,
     };
 
     /// Invalid fields of a request: what is wrong, and where.

@@ -22,6 +22,8 @@ closed_set! {
         Logs = "logs",
         /// A program, with OTLP spans.
         Traces = "traces",
+        /// A program or the reader of a transcript, with calls of a model.
+        Calls = "calls",
         /// A CI system, with outcomes of runs.
         Ci = "ci",
         /// The forge, with pushes.
@@ -91,6 +93,27 @@ pub struct LogRecordCounts {
     pub malformed_containers: u64,
 }
 
+/// What the readers of an agent's transcripts met, as they report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ReaderCounts {
+    /// The number of lines.
+    pub lines: u64,
+    /// The number of lines of a kind that the reader does not know.
+    pub unknown: u64,
+    /// The number of files in which nothing that the reader knows is left.
+    pub format_changed: u64,
+}
+
+impl ReaderCounts {
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.unknown += other.unknown;
+        self.format_changed += other.format_changed;
+    }
+}
+
 impl SourceCounts {
     /// Adds the counts of other deliveries of the source.
     fn add(&mut self, other: &Self) {
@@ -147,6 +170,9 @@ pub struct CaptureTotals {
     /// What became of spans; `None` before the first trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_records: Option<Box<LogRecordCounts>>,
+    /// What the readers of transcripts met, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readers: BTreeMap<String, ReaderCounts>,
 }
 
 impl LogRecordCounts {
@@ -173,6 +199,7 @@ impl CaptureTotals {
             sources: [(source.into(), delivery)].into(),
             log_records: LogRecordCounts::default(),
             span_records: None,
+            readers: BTreeMap::new(),
         }
     }
 
@@ -198,6 +225,9 @@ impl CaptureTotals {
         self.log_records.add(other.log_records);
         if let Some(more) = &other.span_records {
             self.span_records.get_or_insert_default().add(**more);
+        }
+        for (agent, counts) in &other.readers {
+            self.readers.entry(agent.clone()).or_default().add(*counts);
         }
     }
 }
@@ -226,7 +256,8 @@ pub struct CommitClaimCounts {
 pub struct CaptureCounts {
     /// When the first delivery was counted; null before that.
     pub since: Option<Instant>,
-    /// What arrived, by source. Every source is present, except `traces` before the first trace.
+    /// What arrived, by source. Every source is present, except `traces` and `calls` before
+    /// their first delivery.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
@@ -234,6 +265,9 @@ pub struct CaptureCounts {
     /// What became of spans; absent before the first trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_records: Option<LogRecordCounts>,
+    /// What the readers of transcripts met, by agent; absent before the first report.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readers: BTreeMap<String, ReaderCounts>,
     /// When the answering server started. Its `answers` are counted from then on.
     pub server_since: Instant,
     /// How many requests the answering server answered since it started, by the path of the route
@@ -259,8 +293,9 @@ impl CaptureCounts {
         answers: BTreeMap<String, BTreeMap<u16, u64>>,
     ) -> Self {
         let mut sources = totals.sources;
+        let later = [CaptureSource::Traces, CaptureSource::Calls];
         let always = CaptureSource::ALL.iter();
-        for source in always.filter(|source| **source != CaptureSource::Traces) {
+        for source in always.filter(|source| !later.contains(source)) {
             sources.entry(Open::Known(*source)).or_default();
         }
         Self {
@@ -268,6 +303,7 @@ impl CaptureCounts {
             sources,
             log_records: totals.log_records,
             span_records: totals.span_records.map(|counts| *counts),
+            readers: totals.readers,
             server_since,
             answers,
             commit_claims: None,

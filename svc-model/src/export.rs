@@ -101,6 +101,9 @@ exported! {
         /// Where the call was captured; absent if a gateway sent it.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub capture_source: Option<CallSource>,
+        /// The agent or program that made the call; absent if its source does not say so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub agent: Option<String>,
         /// Its cost and the kinds of its tokens.
         #[serde(flatten)]
         pub usage: CallUsage,
@@ -127,6 +130,15 @@ exported! {
         /// otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub input_unpaired: Option<bool>,
+        /// The working directory of the agent; absent if unknown or erased.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cwd: Option<String>,
+        /// The branch that was checked out there; absent if unknown or erased.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub git_branch: Option<String>,
+        /// The agent's id of the subagent that made the call; absent if unknown or erased.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub subagent: Option<String>,
         /// When the content was erased. Nobody has it any more. Absent if it was not erased.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,

@@ -276,6 +276,9 @@ pub struct SessionInferenceCall {
     /// Where the call was captured; absent if a gateway sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_source: Option<Open<CallSource>>,
+    /// The agent or program that made the call; absent if its source does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Its cost and the kinds of its tokens.
     #[serde(flatten)]
     pub usage: CallUsage,

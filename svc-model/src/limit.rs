@@ -84,6 +84,9 @@ pub const OPEN_COMMIT_CLAIMS_MAX: i64 = 100_000;
 /// Days after which a reported commit expires that no mirror has.
 pub const COMMIT_CLAIM_DAYS_MAX: i64 = 30;
 
+/// Sessions that a dossier names of those that its Session continues, and of those that continue it.
+pub const SHOWN_CONTINUATIONS_MAX: i64 = 100;
+
 /// References in one evidence read.
 pub const EVIDENCE_REFERENCES_MAX: usize = 32;
 /// Visible inference calls of an inventory, and of a context scan by default.

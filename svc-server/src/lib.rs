@@ -50,4 +50,4 @@ pub use settings::{
     Grant, MirrorSettings, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
     mirrors_beside, shown_settings,
 };
-pub use source::{SettingOrigin, config_folder, data_folder};
+pub use source::{SettingOrigin, config_folder, data_folder, state_folder};

@@ -109,6 +109,14 @@ impl Answer {
         self.call.call.output.extend(said.messages);
     }
 
+    /// Puts another call in its place, which has the same input.
+    pub(crate) fn replace(&mut self, mut call: TranscriptCall, said: Said) {
+        call.call.input = std::mem::take(&mut self.call.call.input);
+        self.call = call;
+        self.left_out = Degradation::default();
+        self.add(said);
+    }
+
     /// Adds parts to the output, which is one message.
     pub(crate) fn add_to_message(&mut self, said: Said) {
         self.left_out += said.left_out;
@@ -511,9 +519,14 @@ impl Conversation {
             }
             node = self.nodes[node as usize].parent;
         }
+        let not_given = self.answers.iter().map(|answer| (answer.node, answer));
+        let not_given: HashMap<u32, &Answer> = not_given.collect();
         let mut said = Said::default();
         for node in nodes.into_iter().rev() {
-            said.append(self.content(node)?.clone());
+            match not_given.get(&node) {
+                Some(answer) => said.messages.extend(answer.call.call.output.clone()),
+                None => said.append(self.content(node)?.clone()),
+            }
         }
         Ok(said)
     }

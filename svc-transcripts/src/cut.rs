@@ -1,5 +1,8 @@
 //! The marks that clients leave where they cut the results of tools.
 
+/// The mark of Gemini CLI, which has no count.
+const WITHOUT_COUNT: &str = "... [CONTENT TRUNCATED] ...";
+
 /// What may be counted in a mark.
 const UNITS: [&str; 6] = ["bytes", "characters", "chars", "lines", "tokens", "words"];
 
@@ -15,6 +18,7 @@ pub(crate) fn is_marked(text: &str) -> bool {
         .chain(before(" omitted"))
         .any(ends_with_count)
         || after("omitted ").any(begins_with_count)
+        || text.contains(WITHOUT_COUNT)
 }
 
 fn ends_with_count(text: &str) -> bool {
@@ -45,6 +49,7 @@ mod tests {
             "a\u{2026}812 tokens truncated\u{2026}b",
             "[... omitted 40 of 290 lines ...]",
             "... 1234 characters omitted ...",
+            "a\n... [CONTENT TRUNCATED] ...\nb",
         ] {
             assert!(is_marked(text), "{text}");
         }

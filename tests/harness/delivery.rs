@@ -180,6 +180,43 @@ pub fn span(id: &str, name: &str, attributes: &Value) -> Value {
     })
 }
 
+/// Returns a request with calls of a Session that a transcript of an agent has.
+pub fn sent_calls(session: &str, calls: &[Value]) -> Value {
+    json!({
+        "source": { "kind": "transcript", "agent": "claude-code", "agent_version": "2.1.0" },
+        "session_id": session,
+        "calls": calls,
+    })
+}
+
+/// Returns two calls: a command that a model asked for, and what it said of the result. The second
+/// names the first, so it has only what is new.
+pub fn first_two_calls() -> [Value; 2] {
+    let result = json!({ "type": "tool_call_response", "id": "toolu_1", "result": "a.txt" });
+    [
+        json!({
+            "response_id": "msg_1",
+            "ended_at": "2026-11-02T10:00:04Z",
+            "input": { "messages": [said("user", &json!({ "type": "text", "content": "list" }))] },
+            "output": [said("assistant", &json!({ "type": "tool_call", "id": "toolu_1",
+                "name": "Bash", "arguments": { "command": "ls" } }))],
+            "stop_reason": "tool_use",
+        }),
+        json!({
+            "response_id": "msg_2",
+            "ended_at": "2026-11-02T10:00:09Z",
+            "input": { "after": "msg_1", "messages": [said("user", &result)] },
+            "output": [said("assistant", &json!({ "type": "text", "content": "One file." }))],
+            "usage": { "input_tokens_uncached": 4, "cache_read_tokens": 900, "output_tokens": 6 },
+        }),
+    ]
+}
+
+/// Returns a message of one canonical part.
+pub fn said(role: &str, part: &Value) -> Value {
+    json!({ "role": role, "parts": [part] })
+}
+
 /// Returns the span of one call of a model, by OpenTelemetry's conventions.
 pub fn traced_call(session: &str, response: &str) -> Value {
     span(

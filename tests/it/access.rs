@@ -7,7 +7,10 @@
 use std::collections::BTreeSet;
 
 use harness::case::Credential;
-use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push, traced_call, traces};
+use harness::delivery::{
+    Call, Receipt, allowed_edit, ci_outcome, first_two_calls, logs, push, sent_calls, traced_call,
+    traces,
+};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
@@ -84,6 +87,7 @@ const TABLE: &[Row] = &[
     any_bearer("GET /v1/me"),
     ingest("POST /ingest/gateway"),
     ingest("POST /ingest/gateway/{provider}"),
+    ingest("POST /ingest/calls"),
     ingest("POST /ingest/ci"),
     ingest("POST /v1/logs"),
     ingest("POST /v1/traces"),
@@ -170,6 +174,7 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
     let body = match endpoint {
         "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
+        "POST /ingest/calls" => sent_calls(SESSION, &first_two_calls()),
         "POST /ingest/ci" => ci_outcome("run-1"),
         "POST /v1/logs" => logs(&allowed_edit(SESSION, "edit-1")),
         "POST /v1/traces" => traces(&[traced_call(SESSION, "chatcmpl-7")]),

@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use harness::delivery::{Call, allowed_edit, ci_outcome, logs, traced_call, traces};
+use harness::delivery::{
+    Call, allowed_edit, ci_outcome, first_two_calls, logs, sent_calls, traced_call, traces,
+};
 use harness::http::{Reply, Request};
 use harness::player::{SIGNATURE_HEADER, signature};
 use harness::server::{Backend, Configuration, FORGE_SECRET, INGEST_TOKEN, Server};
@@ -37,6 +39,10 @@ fn every_ingest_route_takes_gzip_and_no_other_encoding() {
         (
             "/ingest/gateway/litellm",
             Call::new("s", "two").bare().to_string().into_bytes(),
+        ),
+        (
+            "/ingest/calls",
+            sent_calls("s", &first_two_calls()).to_string().into_bytes(),
         ),
         ("/ingest/ci", ci_outcome("run-1").to_string().into_bytes()),
         ("/ingest/forge", push.to_string().into_bytes()),

@@ -26,6 +26,7 @@ mod backends;
 mod backup;
 mod bad_input;
 mod call_halves;
+mod calls;
 mod capture_counts;
 mod cases;
 mod cli;

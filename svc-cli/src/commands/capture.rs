@@ -46,6 +46,8 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .span_records
         .and_then(|spans| SHELL.log_records(spans));
     blocks.extend(spans.map(|spans| format!("spans: {spans}\n")));
+    let readers = SHELL.readers(counts).into_iter();
+    blocks.extend(readers.map(|reader| format!("transcripts of {reader}\n")));
     let pending = counts
         .pending_halves
         .and_then(|pending| SHELL.pending_halves(pending));

@@ -17,6 +17,7 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod grant;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod install;
 mod interruption;
 pub(crate) mod investigate;

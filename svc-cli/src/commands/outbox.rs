@@ -10,6 +10,9 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape};
 
+/// The code of calls whose earlier calls did not arrive.
+const EARLIER_CALLS_MISSING: &str = "after_unknown";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Outbox {
     /// Show what is waiting to be delivered, and what a service refused.
@@ -193,6 +196,11 @@ fn render(shown: &[OutboxListing]) -> String {
                 Some(reason) if reason.code == Reason::UNSIGNED => format!(
                     "for {service}, {path} was set aside: {}; look at it, then remove it or send it: \
                      svc outbox drain --unsigned\n",
+                    escape(&reason.message)
+                ),
+                Some(reason) if reason.code == EARLIER_CALLS_MISSING => format!(
+                    "{service} refused {path}: {}; read the transcript again: \
+                     svc import AGENT FILE --full\n",
                     escape(&reason.message)
                 ),
                 Some(reason) => {

@@ -118,11 +118,20 @@ pub(crate) struct ServiceOutbox {
 impl ServiceOutbox {
     /// Opens the outbox of the selected service.
     pub(crate) fn of(options: &ServiceOptions) -> Result<Self, CommandError> {
-        Self::open(meant(options)?, true)
+        Self::open(meant(options)?, true, Outbox::PATIENCE)
     }
 
-    fn open(url: String, is_meant: bool) -> Result<Self, CommandError> {
-        let outbox = Outbox::open(place(&url)?, OutboxLimits::default())?;
+    /// Opens the outbox of the selected service, and waits for other programs at most this long,
+    /// also when something is put into it.
+    pub(crate) fn within(
+        options: &ServiceOptions,
+        patience: Duration,
+    ) -> Result<Self, CommandError> {
+        Self::open(meant(options)?, true, patience)
+    }
+
+    fn open(url: String, is_meant: bool, patience: Duration) -> Result<Self, CommandError> {
+        let outbox = Outbox::open_within(place(&url)?, OutboxLimits::default(), patience)?;
         // A token or a key that cannot be read must not keep a delivery from being kept.
         let token = service::token(&url, is_meant, Role::Capture).unwrap_or_default();
         let secrets = token.into_iter().chain(machine::key().ok());
@@ -142,7 +151,7 @@ impl ServiceOutbox {
         let meant = meant(&ServiceOptions::default())?;
         let open = |url: String| {
             let is_meant = url == meant;
-            (url.clone(), Self::open(url, is_meant))
+            (url.clone(), Self::open(url, is_meant, Outbox::PATIENCE))
         };
         Ok(urls()?.into_iter().map(open).collect())
     }

@@ -11,3 +11,4 @@ mod parts;
 mod readme;
 mod revision;
 mod shell;
+mod transcripts;

@@ -75,6 +75,11 @@ pub enum ErrorKind {
         /// The number of parts in the reply, or of payloads that the receipt counts.
         returned: usize,
     },
+    /// The answer is a success, but the service does not have the calls that some of these calls
+    /// continue. They are to be sent again with their whole input. Only an
+    /// [`Outbox`](crate::Outbox) fails with this; see
+    /// [`CallsReceipt::lacks_earlier_calls`](svc_model::ingest::CallsReceipt::lacks_earlier_calls).
+    EarlierCallsMissing,
     /// The answer is a success, but its cursor leads back to a page that was read before. Following
     /// it would never end.
     CursorRepeated,
@@ -121,6 +126,7 @@ impl ErrorKind {
             | Self::Transport
             | Self::Unreadable
             | Self::Incomplete { .. }
+            | Self::EarlierCallsMissing
             | Self::CursorRepeated
             | Self::ReplyTooLarge { .. } => None,
             Self::Malformed | Self::BodyIncomplete | Self::UnsupportedProvider => Some(400),
@@ -175,6 +181,8 @@ impl ErrorKind {
             Self::Declined(_) | Self::SessionBound(_) | Self::ReportEvidence | Self::Oversize => {
                 false
             }
+            // The earlier calls may be on their way, but this request does not bring them.
+            Self::EarlierCallsMissing => false,
             // The next reply would be the same.
             Self::Unreadable
             | Self::Incomplete { .. }
@@ -225,6 +233,7 @@ impl ErrorKind {
             Self::Unavailable { .. } => "unavailable",
             Self::Unreadable => "unreadable",
             Self::Incomplete { .. } => "incomplete",
+            Self::EarlierCallsMissing => "after_unknown",
             Self::CursorRepeated => "cursor_repeated",
             Self::ReplyTooLarge { .. } => "reply_too_large",
             Self::Redirected { .. } => "redirected",

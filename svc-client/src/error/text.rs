@@ -53,6 +53,9 @@ impl fmt::Display for ErrorKind {
                 f,
                 "the reply accounts for {returned} items, but the request has {requested}"
             ),
+            Self::EarlierCallsMissing => {
+                f.write_str("the service does not have the calls that these calls continue")
+            }
             Self::CursorRepeated => {
                 f.write_str("the list has no end: its cursor leads back to a page that was read")
             }

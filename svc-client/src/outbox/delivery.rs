@@ -1,8 +1,10 @@
-use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
+use sha2::{Digest as _, Sha256};
+use svc_model::endpoint::{IngestCalls, IngestCi, IngestGateway, Logs};
+use svc_model::id::SessionId;
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    Capture, GatewayCall, GatewayIngestRequest, IngestReceipt, IngestResult, LogsReceipt,
-    LogsRequest, PROTOBUF, Skipped, VendorCIRequest,
+    CallsReceipt, CallsRequest, Capture, GatewayCall, GatewayIngestRequest, IngestReceipt,
+    IngestResult, LogsReceipt, LogsRequest, PROTOBUF, Skipped, VendorCIRequest,
 };
 use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
@@ -10,8 +12,9 @@ use svc_model::request::{Outgoing, Request as _};
 use super::name::DeliveryId;
 use super::record::{DeliveryRecord, DeliveryRoute, RecordHeader};
 use super::{OutboxError, status};
+use crate::error::Failure;
 use crate::reply::Success;
-use crate::{Client, Error};
+use crate::{Client, Error, ErrorKind};
 
 /// Something that is to be delivered to the service.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +23,9 @@ pub enum Delivery {
     /// One model call. If it has no [`Capture`], one is added, with the id of the delivery and the
     /// current time.
     Gateway(Box<GatewayIngestRequest>),
+    /// Calls of one Session. Deliveries of one Session are sent in the order in which they were put:
+    /// one waits while an earlier one does, because it may continue its calls.
+    Calls(Box<CallsRequest>),
     /// The outcome of one CI run.
     Ci(Box<VendorCIRequest>),
     /// Log records: own events, or the telemetry of an agent.
@@ -35,6 +41,12 @@ impl From<GatewayIngestRequest> for Delivery {
 impl From<GatewayCall> for Delivery {
     fn from(call: GatewayCall) -> Self {
         GatewayIngestRequest::from(call).into()
+    }
+}
+
+impl From<CallsRequest> for Delivery {
+    fn from(request: CallsRequest) -> Self {
+        Self::Calls(Box::new(request))
     }
 }
 
@@ -57,6 +69,7 @@ macro_rules! from_borrowed {
 from_borrowed!(
     GatewayIngestRequest,
     GatewayCall,
+    CallsRequest,
     VendorCIRequest,
     LogsRequest
 );
@@ -83,6 +96,10 @@ impl Delivery {
     /// Writes the delivery in the form in which every attempt sends it.
     pub(super) fn into_record(self, id: DeliveryId) -> Result<DeliveryRecord, OutboxError> {
         let put_at = status::now();
+        let order = match &self {
+            Self::Calls(request) => Some(order(&request.session_id)),
+            Self::Gateway(_) | Self::Ci(_) | Self::Logs(_) => None,
+        };
         let (route, outgoing) = match self {
             Self::Gateway(mut request) => {
                 request.capture.get_or_insert(Capture {
@@ -91,6 +108,7 @@ impl Delivery {
                 });
                 (DeliveryRoute::IngestGateway, request.write()?)
             }
+            Self::Calls(request) => (DeliveryRoute::IngestCalls, request.write()?),
             Self::Ci(request) => (DeliveryRoute::IngestCi, request.write()?),
             Self::Logs(request) => {
                 let route = match request {
@@ -105,6 +123,7 @@ impl Delivery {
                 version: svc_model::version::Version1,
                 route,
                 put_at,
+                order,
                 signatures: Vec::new(),
             },
             body: outgoing.body.unwrap_or_default(),
@@ -134,6 +153,18 @@ impl DeliveryRecord {
                     })
                 })
             }
+            DeliveryRoute::IngestCalls => {
+                let answer = client.exchange::<IngestCalls>(outgoing).await?;
+                let receipt = answer.decode::<CallsReceipt>();
+                if receipt.is_ok_and(|receipt| receipt.value.lacks_earlier_calls()) {
+                    let missing = Failure {
+                        request_id: answer.request_id,
+                        ..Failure::new(ErrorKind::EarlierCallsMissing)
+                    };
+                    return Err(missing.after(answer.attempts));
+                }
+                acknowledged(&answer, |answer| answer.decode::<CallsReceipt>().is_ok())
+            }
             DeliveryRoute::IngestCi => {
                 let answer = client.exchange::<IngestCi>(outgoing).await?;
                 acknowledged(&answer, |answer| answer.decode::<IngestResult>().is_ok())
@@ -149,6 +180,16 @@ impl DeliveryRecord {
             }
         }
     }
+}
+
+/// Returns the word for the order of a Session's deliveries. It is not the id itself, which is too
+/// long for a header.
+fn order(session_id: &SessionId) -> String {
+    let digest = Sha256::digest(session_id.as_str());
+    let digits = digest[..16].iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 /// Returns an error unless a success acknowledges a delivery. It does if it is the receipt of the

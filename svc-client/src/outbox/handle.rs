@@ -78,6 +78,8 @@ impl Outbox {
     /// The longest pause that the service can ask for with `Retry-After`. A longer one is shortened
     /// to this.
     pub const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(15);
+    /// How long calls wait for the calls that they continue, before they are refused.
+    pub const EARLIER_CALLS_PATIENCE: Duration = Duration::from_hours(24);
     /// How long a call of [`Outbox::put`] or [`Outbox::open`] waits for others: other threads of
     /// this program and other programs, together. Each of them needs the outbox only for a moment.
     pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -89,11 +91,25 @@ impl Outbox {
     /// [`OutboxError::Exposed`] if other users can enter the folder; [`OutboxError::Locked`] if
     /// others keep it locked for [`Outbox::PATIENCE`]; [`OutboxError::Disk`] if the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
+        Self::open_within(folder, limits, Self::PATIENCE)
+    }
+
+    /// Does the same as [`Outbox::open`], for a program that cannot wait long: this and each
+    /// [`Outbox::put`] wait for others only as long as `patience` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Outbox::open`].
+    pub fn open_within(
+        folder: impl Into<PathBuf>,
+        limits: OutboxLimits,
+        patience: Duration,
+    ) -> Result<Self, OutboxError> {
         let shared = OutboxState {
             folder: Folder::open(folder.into())?,
             keys: Keys::default(),
             limits,
-            admission: Arc::new(Admission::new(Self::PATIENCE)),
+            admission: Arc::new(Admission::new(patience)),
             put: Arc::default(),
         };
         shared.admission.clean(&shared.folder)?;

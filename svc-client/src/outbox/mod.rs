@@ -4,7 +4,8 @@
 //! If it fails, the delivery was not kept. [`Outbox::run`] and [`Outbox::drain`] send the
 //! deliveries in the order in which they were put, and remove those that the service has
 //! acknowledged. A delivery that the service cannot accept yet is skipped and sent later, so
-//! deliveries may arrive in another order. After a crash or a power failure, sending continues
+//! deliveries may arrive in another order; only those with [calls](Delivery::Calls) of one Session do
+//! not. After a crash or a power failure, sending continues
 //! where it stopped.
 //!
 //! # Exactly once
@@ -12,7 +13,7 @@
 //! The queue delivers *at least once*: after a crash between an acknowledgement and the removal, a
 //! delivery is sent again. The service recognises it, because every attempt sends the same bytes,
 //! and these identify the delivery: a model call by its capture, which [`Outbox::put`] adds if
-//! necessary; a CI outcome by its run; an event by its content. So the service stores each delivery
+//! necessary, or by its ids; a CI outcome by its run; an event by its content. So the service stores each delivery
 //! exactly once.
 //!
 //! # Answers
@@ -21,6 +22,7 @@
 //! |---|---|---|
 //! | the receipt of the route | is removed | continues |
 //! | 408, 429, 5xx, no answer, a success without a receipt, 400 because the delivery was cut off on the way | waits | continues [later](Outbox::run) |
+//! | a receipt of calls that continue calls which the service does not have | waits, for [a day](Outbox::EARLIER_CALLS_PATIENCE) at most; then it is set aside | continues [later](Outbox::run) |
 //! | any other 400, 409, 413, 422 | is set aside with the reason | continues |
 //! | 401, 403, 3xx, anything else | waits | [stops](OutboxStatus::stopped) until a person acts |
 //!

@@ -20,6 +20,9 @@ pub(super) struct RecordHeader {
     pub(super) route: DeliveryRoute,
     /// When the delivery was added.
     pub(super) put_at: Instant,
+    /// Deliveries with the same word here leave the outbox in the order in which they were put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) order: Option<String>,
     /// What the keys of the outbox make of the rest of the header and the body, in hexadecimal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) signatures: Vec<String>,
@@ -30,6 +33,7 @@ pub(super) struct RecordHeader {
 #[serde(rename_all = "snake_case")]
 pub(super) enum DeliveryRoute {
     IngestGateway,
+    IngestCalls,
     IngestCi,
     Logs,
     LogsInProtobuf,
@@ -82,6 +86,7 @@ mod tests {
                 version: Version1,
                 route: DeliveryRoute::IngestGateway,
                 put_at: Instant::parse("2026-07-07T19:57:35Z").unwrap(),
+                order: None,
                 signatures: Vec::new(),
             },
             body: b"{\n}\n\xff".to_vec(),

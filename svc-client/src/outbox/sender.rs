@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
+use svc_model::time::Instant;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
@@ -8,7 +10,7 @@ use super::disk::{LockedFile, off_the_runtime};
 use super::folder::{DeliveryLookup, Folder};
 use super::name::Name;
 use super::verdict::DeliveryVerdict;
-use super::{Outbox, OutboxError, Reason};
+use super::{Outbox, OutboxError, Reason, status};
 use crate::{Client, Error, ErrorKind};
 
 /// How often [`Outbox::run`] looks for deliveries of other processes.
@@ -48,6 +50,8 @@ enum SendOutcome {
     Acknowledged,
     Refused,
     Later(Error),
+    /// An earlier delivery that it must not overtake still waits.
+    Behind,
     Stop(Error),
     /// Its file was removed by somebody else.
     Gone,
@@ -163,9 +167,10 @@ impl Outbox {
             ending: Ending::Done,
         };
         let mut failures_in_a_row = 0;
+        let mut held = BTreeSet::new();
         for name in self.on_folder(Folder::waiting).await? {
-            match self.deliver(client, name).await? {
-                SendOutcome::Gone => {}
+            match self.deliver(client, name, &mut held).await? {
+                SendOutcome::Gone | SendOutcome::Behind => {}
                 SendOutcome::Acknowledged => {
                     drained.acknowledged += 1;
                     failures_in_a_row = 0;
@@ -175,7 +180,10 @@ impl Outbox {
                     failures_in_a_row = 0;
                 }
                 SendOutcome::Later(error) => {
-                    failures_in_a_row += 1;
+                    // A service that misses calls is there.
+                    if *error.kind() != ErrorKind::EarlierCallsMissing {
+                        failures_in_a_row += 1;
+                    }
                     let away = is_away(&error) || failures_in_a_row == FAILURES_IN_A_ROW_MAX;
                     drained.ending = Ending::Later(error);
                     if away {
@@ -191,7 +199,20 @@ impl Outbox {
         Ok(drained)
     }
 
-    async fn deliver(&self, client: &Client, name: Name) -> Result<SendOutcome, OutboxError> {
+    /// Sends a delivery, unless its order is held.
+    async fn deliver(
+        &self,
+        client: &Client,
+        name: Name,
+        held: &mut BTreeSet<String>,
+    ) -> Result<SendOutcome, OutboxError> {
+        if !held.is_empty() {
+            let header = self.on_folder(move |folder| Ok(folder.header(name)));
+            let order = header.await?.and_then(|header| header.order);
+            if order.is_some_and(|order| held.contains(&order)) {
+                return Ok(SendOutcome::Behind);
+            }
+        }
         let record = match self.on_folder(move |folder| folder.read(name)).await? {
             DeliveryLookup::Record(record) => record,
             DeliveryLookup::Nothing => return Ok(SendOutcome::Gone),
@@ -206,6 +227,7 @@ impl Outbox {
             self.set_aside(name, Reason::unsigned()).await?;
             return Ok(SendOutcome::Refused);
         }
+        let (order, put_at) = (record.header.order.clone(), record.header.put_at);
         let Err(error) = record.send(client).await else {
             self.on_folder(move |folder| {
                 folder.remove(name)?;
@@ -215,8 +237,13 @@ impl Outbox {
             return Ok(SendOutcome::Acknowledged);
         };
         let code = error.kind().code();
-        match DeliveryVerdict::of(error.kind()) {
+        let verdict = match DeliveryVerdict::of(error.kind()) {
+            DeliveryVerdict::Later if is_hopeless(&error, put_at) => DeliveryVerdict::Refused,
+            verdict => verdict,
+        };
+        match verdict {
             DeliveryVerdict::Later => {
+                held.extend(order);
                 debug!(delivery = %name.id, code, "outbox.delivery_waits");
                 Ok(SendOutcome::Later(error))
             }
@@ -252,6 +279,12 @@ impl Drained {
     fn progressed(&self) -> bool {
         self.acknowledged + self.refused > 0
     }
+}
+
+/// Returns whether calls have waited too long for those that they continue.
+fn is_hopeless(error: &Error, put_at: Instant) -> bool {
+    *error.kind() == ErrorKind::EarlierCallsMissing
+        && status::age(put_at) >= Outbox::EARLIER_CALLS_PATIENCE
 }
 
 /// Returns whether the next delivery would fail in the same way, because the service cannot be

@@ -96,6 +96,7 @@ mod tests {
                 version: Version1,
                 route: DeliveryRoute::IngestCi,
                 put_at: Instant::parse("2026-07-07T19:57:35.123456Z").unwrap(),
+                order: None,
                 signatures: Vec::new(),
             },
             body: b"{\"result\":\"failed\"}".to_vec(),

@@ -96,3 +96,11 @@ pub(super) fn now() -> Instant {
     const BEGINNING: Instant = Instant::from_microseconds(0).expect("1970 is in range");
     EventTime::try_from(SystemTime::now()).map_or(BEGINNING, EventTime::instant)
 }
+
+/// Returns the time since a moment, which is never negative.
+pub(super) fn age(instant: Instant) -> Duration {
+    let since = u64::try_from(instant.microseconds()).unwrap_or(0);
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH + Duration::from_micros(since))
+        .unwrap_or_default()
+}

@@ -30,6 +30,8 @@ impl DeliveryVerdict {
             | ErrorKind::Incomplete { .. }
             | ErrorKind::CursorRepeated
             | ErrorKind::ReplyTooLarge { .. } => Self::Later,
+            // What the calls continue may still arrive.
+            ErrorKind::EarlierCallsMissing => Self::Later,
             ErrorKind::Unwritable
             | ErrorKind::Malformed
             | ErrorKind::UnsupportedProvider

@@ -1,13 +1,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use svc_model::time::Instant;
 
 use super::admission::FolderContents;
 use super::disk;
 use super::folder::Folder;
-use super::{OutboxError, OutboxStatus, RefusedDelivery};
+use super::{OutboxError, OutboxStatus, RefusedDelivery, status};
 
 /// A view of the folder of an outbox. It only reads: it creates nothing, changes nothing and waits
 /// for nothing. So it works while other programs are using the outbox, even if they keep it locked.
@@ -86,7 +83,7 @@ impl OutboxView {
         Ok(OutboxStatus {
             waiting: waiting.deliveries,
             waiting_bytes: waiting.bytes,
-            oldest_age: oldest.map(|header| age(header.put_at)),
+            oldest_age: oldest.map(|header| status::age(header.put_at)),
             refused: refused.deliveries,
             refused_bytes: refused.bytes,
             stopped: self.0.stopped(),
@@ -120,12 +117,4 @@ impl OutboxView {
             .chain(sending.map(user(OutboxWork::Sending)))
             .collect()
     }
-}
-
-/// Returns the time since a moment, which is never negative.
-fn age(instant: Instant) -> Duration {
-    let since = u64::try_from(instant.microseconds()).unwrap_or(0);
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH + Duration::from_micros(since))
-        .unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 
-use svc_model::endpoint::{Endpoint, IngestCi, IngestGateway, Logs, Traces};
+use svc_model::endpoint::{Endpoint, IngestCalls, IngestCi, IngestGateway, Logs, Traces};
 use svc_model::json::{self, Json};
 use svc_model::problem::Problem;
 
@@ -154,11 +154,21 @@ fn receipt(request: &Received) -> String {
         IngestGateway::PATH | IngestCi::PATH => {
             r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#.to_owned()
         }
-        _ => {
-            let stored = payloads(&request.body);
+        target => {
+            let stored = match target {
+                IngestCalls::PATH => calls(&request.body),
+                _ => payloads(&request.body),
+            };
             format!(r#"{{"stored":{stored},"duplicates":0,"skipped":{{}},"rejected":{{}}}}"#)
         }
     }
+}
+
+/// Returns the number of calls in a request.
+fn calls(body: &[u8]) -> usize {
+    let body = Json::parse(body).ok().and_then(Json::into_object);
+    let calls = body.and_then(|mut body| body.remove("calls")?.into_array());
+    calls.map_or(0, |calls| calls.len())
 }
 
 /// Returns the number of payloads in a batch: one object, an array, or NDJSON.

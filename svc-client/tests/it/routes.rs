@@ -12,7 +12,8 @@ use svc_client::model::grant::{
 };
 use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
 use svc_client::model::ingest::{
-    GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, TracesRequest,
+    AgentName, CallsRequest, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider,
+    TracesRequest,
 };
 use svc_client::model::json::{self, Json};
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
@@ -58,6 +59,11 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     errors.push(client.ingest_gateway_batch(&batch).await.err());
     let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
     errors.push(client.ingest_ci(&ci).await.err());
+    let calls = CallsRequest::builder()
+        .session(session.clone())
+        .agent(AgentName::new("pager-bot").expect("a name"));
+    let calls = calls.build().expect("a request");
+    errors.push(client.ingest_calls(&calls).await.err());
     errors.push(client.capture_counts().await.err());
     errors.push(client.ingest_events(&[]).await.err());
     let traces = TracesRequest::Json(json::Object::new());

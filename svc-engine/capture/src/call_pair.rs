@@ -1,8 +1,6 @@
 //! A call whose request and response a client logged apart, in the form of Anthropic's interface.
 
-use svc_engine_fact::{
-    CallHalf, CallKey, CallKeyKind, InferenceCall, RawPayload, Repeats, Segment,
-};
+use svc_engine_fact::{CallHalf, InferenceCall, RawPayload, Repeats, Segment, Workplace};
 use svc_model::json::{Json, NodeBudget, Object, Text};
 use svc_model::usage::CallSource;
 
@@ -55,13 +53,15 @@ pub fn paired_call(
         session_id: outline.session_id,
         user_id,
         model_provider: Some(provider(ids.response.as_deref()).to_owned()),
-        keys: keys(ids),
+        keys: ids.keys(),
         model,
         tokens,
         cost_usd_micros: None,
         tier: service_tier(&response),
         duration_ms: duration.map(|microseconds| microseconds / 1_000),
         observed_at: outline.occurred_at,
+        agent: None,
+        workplace: Workplace::default(),
         is_input_unpaired: request.is_none(),
         input,
         output: vec![answer(&response)],
@@ -136,14 +136,6 @@ fn provider(response_id: Option<&str>) -> &'static str {
         Some(id) if id.starts_with("msg_vrtx_") => "vertex_ai",
         _ => "anthropic",
     }
-}
-
-fn keys(ids: CallIds) -> Vec<CallKey> {
-    let response = ids
-        .response
-        .map(|id| CallKey::new(CallKeyKind::Response, id));
-    let request = ids.request.map(|id| CallKey::new(CallKeyKind::Request, id));
-    response.into_iter().chain(request).collect()
 }
 
 fn reported(response: &Object) -> ReportedTokens {

@@ -7,6 +7,7 @@
 //! Content that is left out, such as images and files, is counted with its call.
 
 mod call_pair;
+pub mod calls;
 pub mod ci;
 pub mod forge;
 pub mod gateway;

@@ -1,8 +1,8 @@
 //! A call of a model from any source that is not a gateway: what its reader found becomes an
 //! inference call.
 
-use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
-use svc_model::evidence::Message;
+use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload, Workplace};
+use svc_model::evidence::{LeftOut, Message};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::json::{Json, NodeBudget, Object, Text};
@@ -20,6 +20,8 @@ use svc_messages::{Degradation, MessagesError, Normaliser, Origin};
 #[derive(Debug)]
 pub(crate) struct ModelCall {
     pub(crate) source: CallSource,
+    pub(crate) agent: Option<String>,
+    pub(crate) workplace: Workplace,
     pub(crate) session_id: SessionId,
     pub(crate) user_id: Option<UserId>,
     /// What identifies the call among all sources, first what its source identifies it by.
@@ -42,6 +44,16 @@ pub(crate) struct ModelCall {
     pub(crate) is_input_unpaired: bool,
     /// The parts that a client cut.
     pub(crate) truncated: u64,
+}
+
+/// What was said in a call, in canonical form.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) input: Vec<Message>,
+    pub(crate) output: Vec<Message>,
+    /// The origin of each part, input first.
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) left_out: LeftOut,
 }
 
 /// A call, and what to log about it.
@@ -76,6 +88,28 @@ impl ModelCall {
         if !self.is_verbatim {
             normaliser.origins.fill(Origin::Decoded);
         }
+        let said = Said {
+            input: input_messages,
+            output: output_messages,
+            origins: normaliser.origins,
+            left_out: normaliser.degradation.into(),
+        };
+        let (call, redactions) = self.with(said, receipt);
+        Ok(CapturedCall {
+            call,
+            degradation: normaliser.degradation,
+            redactions,
+        })
+    }
+
+    /// Makes the inference call of what was said, which replaces the input and the output.
+    pub(crate) fn with(self, said: Said, receipt: Receipt<'_>) -> (InferenceCall, RedactionCounts) {
+        let Said {
+            input: input_messages,
+            output: output_messages,
+            origins,
+            left_out,
+        } = said;
         let key = self.natural_key(&output_messages);
         let is_response = |key: &&CallKey| key.kind == CallKeyKind::Response;
         let model_call_id = self.keys.first().filter(is_response);
@@ -100,6 +134,8 @@ impl ModelCall {
             output_tokens: self.tokens.output_tokens,
             duration_ms: self.duration_ms,
             capture_source: self.source,
+            agent: self.agent,
+            workplace: self.workplace,
             usage: CallUsage::new(self.tokens, self.cost_usd_micros, self.tier),
             response_id: id_of(CallKeyKind::Response),
             request_id: id_of(CallKeyKind::Request),
@@ -108,19 +144,15 @@ impl ModelCall {
             observed_at: self.observed_at,
             input_messages,
             output_messages,
-            left_out: normaliser.degradation.into(),
+            left_out,
             raw: self.raw,
         };
         let redactions = receipt
             .redactor()
             .map_or_else(RedactionCounts::default, |redactor| {
-                redact::redact(&mut call, &normaliser.origins, redactor)
+                redact::redact(&mut call, &origins, redactor)
             });
-        Ok(CapturedCall {
-            call,
-            degradation: normaliser.degradation,
-            redactions,
-        })
+        (call, redactions)
     }
 
     /// Returns what tells the call from others that have its first key.

@@ -4,7 +4,7 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 use svc_model::usage::{CallSource, CallUsage};
 
-use super::{CallKey, RawPayload};
+use super::{CallKey, CallKeyKind, RawPayload};
 
 /// One model call with what was said: from a gateway, or from what a client logs or keeps of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,10 @@ pub struct InferenceCall {
     pub duration_ms: Option<i64>,
     /// Where the call was captured.
     pub capture_source: CallSource,
+    /// The agent or program that made it, if its source says so.
+    pub agent: Option<String>,
+    /// Where the agent worked.
+    pub workplace: Workplace,
     /// Its cost and the kinds of its tokens.
     pub usage: CallUsage,
     /// The provider's id of the response.
@@ -62,4 +66,63 @@ pub struct InferenceCall {
     pub call_aliases: Vec<String>,
     /// The gateway's whole description, with credentials redacted. Never returned.
     pub raw: RawPayload,
+}
+
+/// Where an agent worked when it called a model. It is content: an erasure deletes it, and nothing is
+/// derived from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workplace {
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The branch that was checked out there.
+    pub git_branch: Option<String>,
+    /// The agent's id of the subagent that made the call.
+    pub subagent: Option<String>,
+}
+
+/// The call that the input of another call continues, as a sender names it: that call's whole input,
+/// then its whole output, come before the messages that were sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContinuedInput {
+    /// The id of its response, or the agent's own id of it.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+    /// The Session of the call, and those that it continues as far as the sender says so, in which
+    /// the agent's own id of the earlier call is looked for.
+    pub session_ids: Vec<SessionId>,
+}
+
+impl ContinuedInput {
+    /// Returns the keys by which the call may be known, the likeliest first.
+    pub fn keys(&self) -> Vec<CallKey> {
+        let kind = if self.id.starts_with("req_") {
+            CallKeyKind::Request
+        } else {
+            CallKeyKind::Response
+        };
+        let own = self
+            .session_ids
+            .iter()
+            .map(|session_id| CallKey::client(&self.agent, session_id, &self.id));
+        [CallKey::new(kind, self.id.as_str())]
+            .into_iter()
+            .chain(own)
+            .collect()
+    }
+}
+
+/// A Session that another one continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionContinuation {
+    /// The Session that continues.
+    pub session_id: SessionId,
+    /// The Session that it continues.
+    pub continues_session_id: SessionId,
+    /// The last call that both have.
+    pub last: Option<CallKey>,
+    /// When the last call of the Session that was sent with this was observed.
+    pub observed_at: Instant,
+    /// When it was received.
+    pub received_at: Instant,
 }

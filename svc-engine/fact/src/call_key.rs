@@ -1,5 +1,7 @@
 use std::fmt;
 
+use svc_model::id::SessionId;
+
 /// What identifies a call of a model within an organization, whichever source sent it.
 ///
 /// One call may arrive from a gateway, from a client's log, as a span, and from a transcript. The
@@ -58,6 +60,11 @@ impl CallKey {
     pub fn new(kind: CallKeyKind, id: impl Into<String>) -> Self {
         let id = id.into();
         Self { kind, id }
+    }
+
+    /// Returns the key of a call that an agent has an id of its own for.
+    pub fn client(agent: &str, session_id: &SessionId, id: &str) -> Self {
+        Self::new(CallKeyKind::Client, format!("{agent}/{session_id}/{id}"))
     }
 
     /// Returns the key of a span.

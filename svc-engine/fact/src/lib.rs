@@ -25,7 +25,7 @@ pub mod testing;
 pub mod threads;
 mod usage;
 
-pub use call::InferenceCall;
+pub use call::{ContinuedInput, InferenceCall, SessionContinuation, Workplace};
 pub use call_key::{CallKey, CallKeyKind};
 pub use ci::CiOutcome;
 pub use claim::RepositoryClaim;

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use svc_engine_fact::{CallHalf, CommitClaim, InferenceCall, PullRequestMerge};
+use svc_engine_fact::{
+    CallHalf, CommitClaim, ContinuedInput, InferenceCall, PullRequestMerge, SessionContinuation,
+};
 use svc_engine_store::{
     Append, Delivery, DeliveryCounts, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
     StoreError, WhenAbsent,
@@ -27,12 +29,30 @@ pub(crate) struct ReportedItems {
     pub(crate) claims: Vec<CommitClaim>,
     /// Requests and responses that wait for each other.
     pub(crate) halves: Vec<CallHalf>,
+    /// Sessions that continue others.
+    pub(crate) continuations: Vec<SessionContinuation>,
 }
 
 impl Engine {
     /// Prepares a call for [`Engine::deliver`], on the caller's thread.
     pub(crate) fn prepare(&self, call: InferenceCall, received_at: Instant) -> Append {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
+    }
+
+    /// Prepares a call whose input begins with all that another call sent and received, on the
+    /// caller's thread.
+    pub(crate) fn prepare_continued(
+        &self,
+        call: InferenceCall,
+        continued: Option<ContinuedInput>,
+        received_at: Instant,
+    ) -> Append {
+        let store = &self.0.store;
+        Append::InferenceCall(Box::new(store.encode_continued(
+            call,
+            continued,
+            received_at,
+        )))
     }
 
     /// Stores the facts of a delivery together with its counts, and waits until they are on disk. A
@@ -62,8 +82,13 @@ impl Engine {
         reported: ReportedItems,
         counted: DeliveryCounts,
     ) -> Result<Vec<Outcome>, Error> {
-        let ReportedItems { claims, halves } = reported;
-        if facts.is_empty() && claims.is_empty() && halves.is_empty() {
+        let ReportedItems {
+            claims,
+            halves,
+            continuations,
+        } = reported;
+        let is_empty = facts.is_empty() && claims.is_empty();
+        if is_empty && halves.is_empty() && continuations.is_empty() {
             self.count(&counted);
             return Ok(Vec::new());
         }
@@ -75,6 +100,7 @@ impl Engine {
             .collect();
         let delivery = Delivery {
             claims,
+            continuations,
             halves: self.0.arrived(halves),
             counted: Some(counted.clone()),
             ..Delivery::from(facts)

@@ -131,7 +131,7 @@ fn add(receipt: &mut GatewayBatchReceipt, outcome: Outcome) {
             receipt.duplicates += 1;
         }
         // It is not stored, so it must not look like a mere repetition.
-        Outcome::Differs(..) | Outcome::Conflict(_) => {
+        Outcome::Differs(..) | Outcome::Conflict(_) | Outcome::Copied(_) | Outcome::Rejected(_) => {
             let reason = RejectedPayload::InferenceCallIdentityConflict;
             *receipt.rejected.entry(reason.into()).or_default() += 1;
         }

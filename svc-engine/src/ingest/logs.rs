@@ -26,7 +26,11 @@ impl Ingest for LogsRequest {
             engine.count_now(&counted).await?;
             Vec::new()
         } else {
-            let reported = ReportedItems { claims, halves };
+            let reported = ReportedItems {
+                claims,
+                halves,
+                ..ReportedItems::default()
+            };
             engine.deliver_with(facts, reported, counted).await?
         };
         log(&report, &outcomes);

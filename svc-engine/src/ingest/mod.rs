@@ -7,6 +7,7 @@
 
 mod batch;
 mod budget;
+mod calls;
 mod ci;
 mod forge;
 mod gateway;
@@ -82,7 +83,8 @@ async fn store_one(
             tracing::info!(code = code.as_str(), "ingest.identity_conflict");
             Err(Error::Conflict(code))
         }
-        Outcome::Known => Err(Error::NoOutcome),
+        // What becomes of calls that are sent together has a receipt of its own.
+        Outcome::Known | Outcome::Copied(_) | Outcome::Rejected(_) => Err(Error::NoOutcome),
     }
 }
 

@@ -106,8 +106,9 @@ fn exported(
             form!(call => InferenceCalls(ExportedCall) {
                 inference_call_id, session_id, user_id, gateway_provider, model_call_id,
                 model_provider, model, input_tokens, output_tokens, duration_ms, capture_source,
-                usage, response_id, request_id, observed_at, captured_at, input_bytes,
+                agent, usage, response_id, request_id, observed_at, captured_at, input_bytes,
                 output_bytes, left_out, input_unpaired;
+                cwd: call.workplace.cwd, git_branch: call.workplace.git_branch, subagent: call.workplace.subagent,
                 content_erased_at: content_erased_at, content: content
             })
         }

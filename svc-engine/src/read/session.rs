@@ -128,6 +128,8 @@ pub fn session_dossier(
             )
         }
     };
+    let continues = snapshot.continued_sessions(&session_id)?;
+    let continued_by = snapshot.continuing_sessions(&session_id)?;
     Ok(SessionAnswer::Known(Box::new(SessionDossier {
         found: Found,
         session_id,
@@ -139,6 +141,8 @@ pub fn session_dossier(
         gaps: gaps.into_iter().map(Open::Known).collect(),
         timeline: timeline.into_iter().map(Open::Known).collect(),
         usage,
+        continues,
+        continued_by,
         session_commit_unobserved: u64::from(attributed_commits.is_empty()),
         attributed_commits,
         pushes: received(pushes, PushMatch::AfterSha),

@@ -74,6 +74,9 @@ pub struct CallSummary {
     /// Where the call was captured. Only in a manifest; absent if a gateway sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_source: Option<Open<CallSource>>,
+    /// The agent or program that made the call. Only in a manifest; absent if its source does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Its cost and the kinds of its tokens. Only in a manifest.
     #[serde(flatten)]
     pub usage: CallUsage,

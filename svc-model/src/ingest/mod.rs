@@ -15,7 +15,8 @@ mod traces;
 pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
 pub use calls::{
     AgentName, AgentNameError, CallInput, CallOrigin, CallOriginKind, CallsReceipt, CallsRequest,
-    ContinuedCall, ReaderReport, RejectedCall, SentCall, SkippedCall,
+    CallsRequestBuilder, CallsRequestError, ContinuedCall, Conversation, ReaderReport,
+    RejectedCall, SentCall, SentCallBuilder, SentCallError, SkippedCall,
 };
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
 #[cfg(feature = "schema")]

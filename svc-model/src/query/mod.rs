@@ -32,8 +32,8 @@ pub(crate) use parameter::{PositiveNumber, TRUE, Truth, asks};
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
-    AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
-    RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, SessionUsage, TimelineEvent,
-    UnknownSession,
+    AttributedCommit, ContinuedSession, DossierCiOutcome, DossierPush, EventCount, EventCoverage,
+    Gap, PushMatch, RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, SessionUsage,
+    TimelineEvent, UnknownSession,
 };
 pub use sessions::{ModelName, SessionList, SessionSummary, SessionsRequest};

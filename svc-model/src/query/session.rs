@@ -211,6 +211,9 @@ pub enum TimelineEvent {
         /// Where the call was captured; absent if a gateway sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         capture_source: Option<Open<CallSource>>,
+        /// The agent or program that made the call; absent if its source does not say so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
         /// Its cost and the kinds of its tokens.
         #[serde(flatten)]
         usage: CallUsage,
@@ -582,6 +585,13 @@ pub struct SessionDossier {
     /// What clients reported of the use of models; absent if they reported nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<SessionUsage>,
+    /// The Sessions that this one continues: its agent copied their calls, or said so. By id, at most
+    /// 100; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continues: Vec<ContinuedSession>,
+    /// The Sessions that continue this one, by id, at most 100; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continued_by: Vec<SessionId>,
     /// The commits at which the Session was observed, ordered by repository, then by commit.
     pub attributed_commits: Vec<AttributedCommit>,
     /// The pushes that left a branch at one of these commits, ordered by capture time, then by id.
@@ -602,6 +612,23 @@ pub struct SessionDossier {
     /// Their commits are not listed.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: BTreeMap<Open<RepositoryDecline>, u64>,
+}
+
+/// A Session that another one continues. The calls of both are stored once, under the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct ContinuedSession {
+    /// The Session.
+    pub session_id: SessionId,
+    /// The last call that both have; null if it is not known, or quarantined.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<crate::id::InferenceCallId>")
+    )]
+    pub inference_call_id: Option<FactId>,
+    /// When that call was observed; null without a call.
+    pub occurred_at: Option<Instant>,
 }
 
 /// The answer for a Session that no fact names.

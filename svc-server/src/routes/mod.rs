@@ -20,10 +20,11 @@ use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, Access, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
     CommitQuery, Compatibility, ContextRetrieval, Discovery, EvidenceInventory, EvidenceManifest,
     EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory, GrantManifest, GrantRead,
-    GrantRemove, Grants, HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest,
-    IngestForgePush, IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
-    ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
-    SessionFacts, SessionQuery, SessionsQuery, TokenRestore, TokenRevoke, Traces,
+    GrantRemove, Grants, HealthProbe, IngestCalls, IngestCi, IngestForge, IngestForgeCi,
+    IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
+    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
+    Release, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore,
+    TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -66,6 +67,7 @@ bindings! {
     Me => identity::me;
     IngestGateway => ingest::deliver;
     IngestGatewayBatch => ingest::deliver;
+    IngestCalls => ingest::deliver;
     IngestCi => ingest::deliver;
     Capture => capture::counts;
     IngestForge => ingest::forge;

@@ -227,6 +227,11 @@ pub fn config_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 
+/// Returns the state folder, `$XDG_STATE_HOME/svc`, or `None` without a home.
+pub fn state_folder() -> Option<PathBuf> {
+    folder("XDG_STATE_HOME", ".local/state")
+}
+
 /// Returns the data folder, `$XDG_DATA_HOME/svc`, or `None` without a home.
 pub fn data_folder() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")

@@ -1,8 +1,8 @@
 //! A valid body for each route.
 
 use harness::delivery::{
-    Call, allowed_edit, ci_outcome, log_record, logs, pull_request, push, renaming, traced_call,
-    traces, workflow_run,
+    Call, allowed_edit, ci_outcome, first_two_calls, log_record, logs, pull_request, push,
+    renaming, sent_calls, traced_call, traces, workflow_run,
 };
 use serde_json::json;
 use svc_model::json::Json;
@@ -32,6 +32,7 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
     let body = match path {
         "/ingest/gateway" => rich.envelope(),
         "/ingest/gateway/{provider}" => json!([rich.bare(), Call::new(SESSION, "next").bare()]),
+        "/ingest/calls" => sent_calls(SESSION, &first_two_calls()),
         "/ingest/ci" => ci_outcome("run-1"),
         "/v1/logs" => {
             let [decision, result] = allowed_edit(SESSION, "edit-1");

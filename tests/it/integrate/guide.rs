@@ -75,7 +75,7 @@ fn the_commands_of_the_guide_work_as_described() {
             run += 1;
         }
     }
-    assert_eq!(run, 7, "each command of the guide");
+    assert_eq!(run, 10, "each command of the guide");
     assert_eq!(ci_outcomes(&server), 1);
 }
 
@@ -100,7 +100,7 @@ fn the_requests_of_the_guide_are_answered() {
         );
         sent += 1;
     }
-    assert_eq!(sent, 3);
+    assert_eq!(sent, 4);
     assert_eq!(ci_outcomes(&server), 1);
     let session = server.read_json("/v1/facts/session/session-1");
     let decisions = at(&session, &["tables", "developer_decisions", "visible"]);

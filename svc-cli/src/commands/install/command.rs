@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
@@ -6,7 +8,7 @@ use super::snippet::{self, Snippet};
 use crate::commands::{git_hooks, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::Output;
+use crate::output::{Output, quote};
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
@@ -17,6 +19,10 @@ pub(crate) struct Install {
     /// For claude-code: also send what was asked and answered, which makes model calls of it.
     #[arg(long)]
     calls: bool,
+
+    /// For AGENT-transcripts: the folder whose Sessions are sent; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    cwd: Vec<PathBuf>,
 
     /// Print the git hooks instead of installing them. Every other source is only printed anyway.
     #[arg(long)]
@@ -54,6 +60,7 @@ fn source_parser() -> impl clap::builder::TypedValueParser<Value = InstallSource
     let snippets = snippet::ALL
         .iter()
         .chain(snippet::AGENTS)
+        .chain(snippet::TRANSCRIPTS)
         .map(|snippet| snippet.source)
         .filter(|source| !source.contains(' '));
     PossibleValuesParser::new(snippets.chain([GIT_HOOKS])).try_map(|source| match &*source {
@@ -76,6 +83,7 @@ impl Install {
             InstallSource::GitHooks if self.print => return git_hooks::print(output),
             InstallSource::GitHooks => return git_hooks::install(output),
         };
+        let hook_options = self.hook_options(snippet)?;
         let Snippet {
             source,
             place,
@@ -89,7 +97,10 @@ impl Install {
             source,
             place,
             language,
-            snippet: snippet.text(url),
+            snippet: match &hook_options {
+                Some(options) => snippet.text_with(options),
+                None => snippet.text(url),
+            },
             notes: snippet.notes(url),
             paragraph,
         };
@@ -115,4 +126,31 @@ impl Install {
         }
         Ok(())
     }
+
+    /// Returns the options of the hooks that read transcripts, if the snippet has such hooks. Their
+    /// folders are written out, because a hook runs wherever the agent works.
+    fn hook_options(&self, snippet: Snippet) -> Result<Option<String>, CommandError> {
+        if !snippet.reads_transcripts() {
+            return match self.cwd.is_empty() {
+                true => Ok(None),
+                false => Err(CommandError::misuse("--cwd", "is for AGENT-transcripts")),
+            };
+        }
+        if self.cwd.is_empty() {
+            let rule = "must name the folder whose Sessions are sent";
+            return Err(CommandError::misuse("--cwd", rule));
+        }
+        let folders: Result<Vec<_>, _> =
+            self.cwd.iter().map(|folder| hook_folder(folder)).collect();
+        let url = self.service.repeated();
+        Ok(Some(format!("{}{url}", folders?.join(" "))))
+    }
+}
+
+fn hook_folder(folder: &Path) -> Result<String, CommandError> {
+    let folder = std::path::absolute(folder)?;
+    let folder = folder
+        .to_str()
+        .ok_or_else(|| CommandError::misuse("--cwd", "must be a path that JSON can contain"))?;
+    Ok(format!("--cwd {}", quote(folder)))
 }

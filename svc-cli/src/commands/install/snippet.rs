@@ -2,6 +2,8 @@
 
 /// The placeholder for the URL of the service.
 pub(super) const EXAMPLE_URL: &str = "https://svc.example";
+/// The placeholder for the options of a hook that reads transcripts.
+const EXAMPLE_HOOK: &str = "--cwd /work/app";
 
 /// The configuration for a source of evidence.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +131,22 @@ snippets! {
     ];
 }
 
+snippets! {
+    /// Every agent whose hooks send its transcripts.
+    TRANSCRIPTS;
+    "claude-code-transcripts", "claude-code-transcripts.json", "json", "~/.claude/settings.json, beside the hooks that it has", [
+        "svc must be on the PATH of Claude Code, and logged in: svc login URL --capture",
+        "what was said in Sessions of this folder is sent: prompts, files that were read, outputs of tools. The service redacts credentials",
+        "what was before: svc import claude-code --cwd DIR",
+    ];
+    "codex-transcripts", "codex-transcripts.json", "json", "~/.codex/hooks.json, beside the hooks that it has", [
+        "svc must be on the PATH of Codex, and logged in: svc login URL --capture",
+        "Codex asks once whether the hook may run; versions that have hooks behind a flag need codex_hooks = true under [features] of config.toml",
+        "what was said in Sessions of this folder is sent: prompts, files that were read, outputs of tools. The service redacts credentials",
+        "what was before: svc import codex --cwd DIR",
+    ];
+}
+
 /// The sources that usually run on other machines.
 const ELSEWHERE: [&str; 8] = [
     "github",
@@ -148,6 +166,19 @@ impl Snippet {
     /// Returns whether the snippet sets up an agent that reads evidence.
     pub(super) fn asks(&self) -> bool {
         AGENTS.iter().any(|agent| agent.source == self.source)
+    }
+
+    /// Returns whether the snippet has hooks that read transcripts.
+    pub(super) fn reads_transcripts(&self) -> bool {
+        let mut all = TRANSCRIPTS.iter();
+        all.any(|snippet| snippet.source == self.source)
+    }
+
+    /// Returns the text with these options of its hooks, which are words of a shell.
+    pub(super) fn text_with(&self, options: &str) -> String {
+        // The command is a text of JSON.
+        let options = options.replace('\\', r"\\").replace('"', r#"\""#);
+        self.template.replace(EXAMPLE_HOOK, &options)
     }
 
     /// Returns whether what is set up runs on other machines: a forge, or the runners of a CI system.
@@ -177,7 +208,7 @@ pub(super) fn with_calls(source: &str) -> Option<Snippet> {
 
 /// Returns the snippet of a source.
 pub(super) fn of(source: &str) -> Option<Snippet> {
-    let mut snippets = ALL.iter().chain(AGENTS);
+    let mut snippets = ALL.iter().chain(AGENTS).chain(TRANSCRIPTS);
     snippets.find(|snippet| snippet.source == source).copied()
 }
 
@@ -194,7 +225,7 @@ mod tests {
     const GUIDE_OF_AGENTS: &str = include_str!("../../../../docs/agents.md");
 
     fn all() -> impl Iterator<Item = &'static Snippet> {
-        ALL.iter().chain(AGENTS)
+        ALL.iter().chain(AGENTS).chain(TRANSCRIPTS)
     }
 
     #[test]
@@ -233,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_snippet_names_the_service_and_contains_no_token() {
-        for snippet in all() {
+        for snippet in ALL.iter().chain(AGENTS) {
             let text = snippet.text("https://evidence.acme.dev:8443");
             assert!(
                 text.contains("https://evidence.acme.dev:8443"),
@@ -249,6 +280,17 @@ mod tests {
         }
         assert!(of("claude-code").is_some() && of("nobody").is_none());
         assert!(ELSEWHERE.iter().all(|source| of(source).is_some()));
+    }
+
+    #[test]
+    fn the_hooks_that_read_transcripts_name_their_folder() {
+        for snippet in TRANSCRIPTS {
+            let text = snippet.text_with(r#"--cwd '/a "b"\c'"#);
+            let hooks = text.matches("svc hook transcript ").count();
+            let named = text.matches(r#" --cwd '/a \"b\"\\c'""#).count();
+            assert!(hooks > 0 && named == hooks, "{text}");
+            assert!(Json::parse(text.as_bytes()).is_ok(), "{text}");
+        }
     }
 
     #[test]

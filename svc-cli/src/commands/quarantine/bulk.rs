@@ -38,6 +38,10 @@ pub(crate) struct Bulk {
     #[arg(long, value_name = "SOURCE", value_parser = one_of(CallSource::ALL, CallSource::as_str))]
     capture_source: Option<CallSource>,
 
+    /// Only calls that this agent made, by the name that its transcripts or programs give.
+    #[arg(long)]
+    agent: Option<String>,
+
     /// Only calls observed between these moments, inclusive: RFC 3339 with an offset, or an age
     /// such as 7d.
     #[arg(
@@ -137,6 +141,7 @@ impl Bulk {
             session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             gateway_provider: gateway_provider.transpose()?,
             capture_source: self.capture_source,
+            agent: self.agent.clone(),
             observed: self
                 .between
                 .as_deref()
@@ -146,11 +151,12 @@ impl Bulk {
         let is_given = filter.session_id.is_some()
             || filter.gateway_provider.is_some()
             || filter.capture_source.is_some()
+            || filter.agent.is_some()
             || filter.observed.is_some();
         if !is_given && !self.all {
             return Err(
                 CommandError::refused("invalid_argument", "no calls are selected")
-                    .hint("select them with SESSION, --provider, --capture-source or --between, or use --all"),
+                    .hint("select them with SESSION, --provider, --capture-source, --agent or --between, or use --all"),
             );
         }
         Ok(filter)

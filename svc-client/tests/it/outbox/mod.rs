@@ -4,6 +4,7 @@
     reason = "what these helpers cannot do fails their test"
 )]
 
+mod calls;
 mod crashes;
 mod keeping;
 mod laws;

@@ -2,6 +2,7 @@
 
 use svc_engine_fact::InferenceCall;
 use svc_model::evidence::{Message, Part};
+use svc_model::json::Text;
 
 use crate::redaction::{RedactionCounts, Redactor};
 use svc_messages::Origin;
@@ -29,7 +30,23 @@ pub(crate) fn redact(
             redact_part(&mut redactor, part);
         }
     }
+    let workplace = &mut call.workplace;
+    for text in [&mut workplace.cwd, &mut workplace.git_branch]
+        .into_iter()
+        .flatten()
+    {
+        redact_string(&mut redactor, text);
+    }
     redactor.counts()
+}
+
+/// Redacts a text that has no surrogate, which redaction does not add.
+fn redact_string(redactor: &mut Redactor, text: &mut String) {
+    let mut redacted = Text::from(text.as_str());
+    redactor.text(&mut redacted);
+    if let Some(redacted) = redacted.as_str().filter(|redacted| redacted != text) {
+        redacted.clone_into(text);
+    }
 }
 
 /// Learns the credentials that stand under their names in the tool calls and results of messages.

@@ -1,7 +1,7 @@
 //! One operation of a program, as a log record or a span reports it, and what becomes of it: an
 //! inference call if it has content, else a usage receipt.
 
-use svc_engine_fact::{CallKey, CallKeyKind};
+use svc_engine_fact::{CallKey, CallKeyKind, Workplace};
 use svc_model::id::{SessionId, UserId};
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, NodeBudget, Object, Text};
@@ -172,6 +172,8 @@ fn call(report: CallReport<'_>, observation: Observation) -> Found {
         output: report.dialogue.output,
         raw: Json::Null.into(),
         is_verbatim: false,
+        agent: None,
+        workplace: Workplace::default(),
         is_input_unpaired: false,
         truncated: report.dialogue.truncated,
     };

@@ -1,6 +1,6 @@
 //! Usage receipts: what clients log of each call of a model, without what was said.
 
-use svc_engine_fact::UsageReceipt;
+use svc_engine_fact::{CallKey, CallKeyKind, UsageReceipt};
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Text};
@@ -49,6 +49,14 @@ impl CallIds {
             place.get_or_insert(id);
         }
         ids
+    }
+
+    /// Returns the ids of the provider as keys, first that of the response.
+    pub(crate) fn keys(self) -> Vec<CallKey> {
+        let response = self.response.map(|id| (CallKeyKind::Response, id));
+        let request = self.request.map(|id| (CallKeyKind::Request, id));
+        let ids = response.into_iter().chain(request);
+        ids.map(|(kind, id)| CallKey::new(kind, id)).collect()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     CallHalf, CalledTools, CiOutcome, CommitClaim, DeveloperDecision, EditObservation, EditTexts,
     GitCommitId, HalfOutline, HalfSide, InferenceCall, ObservationOrigin, PullRequest,
     PullRequestMerge, PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename,
-    RetryLinkage, SessionCommitObservation, UsageReceipt,
+    RetryLinkage, SessionCommitObservation, UsageReceipt, Workplace,
 };
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
@@ -57,6 +57,8 @@ pub fn call(number: u128) -> CallBuilder {
         output_tokens: None,
         duration_ms: None,
         capture_source: CallSource::Gateway,
+        agent: None,
+        workplace: Workplace::default(),
         usage: CallUsage::default(),
         response_id: None,
         request_id: None,

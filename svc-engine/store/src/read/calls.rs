@@ -40,7 +40,7 @@ const SUMMARIES: &str =
 const SCALARS: &str = of_session!(
     "f.inference_call_id, f.model_call_id, f.gateway_provider,
         f.model_provider, f.model,
-        f.input_tokens, f.output_tokens, f.duration_ms, f.capture_source, f.cost_usd_micros,
+        f.input_tokens, f.output_tokens, f.duration_ms, f.capture_source, f.agent, f.cost_usd_micros,
         f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
         f.cache_write_1h_tokens, f.reasoning_tokens, f.tier"
 );
@@ -49,9 +49,10 @@ const CONTENTS: &str = of_session!(
         f.output_contents"
 );
 const OUTPUTS: &str = of_session!("f.output_contents");
+const FIRST_INPUT: &str = concat!(of_session!("f.input_contents"), " LIMIT 1");
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out,
-        f.capture_source, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
+        f.capture_source, f.agent, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
         f.cache_write_5m_tokens, f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
         f.response_id, f.request_id, f.is_input_unpaired
     FROM visible_inference_calls f
@@ -143,6 +144,7 @@ fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
         model: row.optional_text(3)?,
         content_erased_at: None,
         capture_source: None,
+        agent: None,
         usage: CallUsage::default(),
         response_id: None,
         request_id: None,
@@ -195,6 +197,7 @@ impl Snapshot<'_> {
                 output_tokens: row.optional_integer(6)?,
                 duration_ms: row.optional_integer(7)?,
                 capture_source: shown_source(usage.next()?).map(Into::into),
+                agent: usage.next()?,
                 usage: usage.next()?,
             })
         })
@@ -214,6 +217,14 @@ impl Snapshot<'_> {
                 output: row.with_blob(3, IdList::read)??,
             })
         })
+    }
+
+    /// Returns the input contents of the first visible call of a Session, in order; none if there
+    /// is no such call, or its content was erased.
+    pub fn first_input(&mut self, session_id: &SessionId) -> Result<Option<IdList>, StoreError> {
+        let keys = keys(self.org_id, session_id);
+        self.connection()?
+            .first(FIRST_INPUT, &keys, |row| row.with_blob(0, IdList::read)?)
     }
 
     /// Returns the output contents of the visible calls of a Session, in the same order.
@@ -239,6 +250,7 @@ impl Snapshot<'_> {
                 let mut source = Columns::of(row, "inference_calls", &[]).behind(9);
                 let summary = CallSummary {
                     capture_source: shown_source(source.next()?).map(Into::into),
+                    agent: source.next()?,
                     usage: source.next()?,
                     response_id: source.next()?,
                     request_id: source.next()?,
@@ -255,7 +267,7 @@ impl Snapshot<'_> {
                         contents: id_list::read_ids(&row.blob(7)?)?,
                     },
                     left_out: left_out(row.optional_text(8)?)?,
-                    input_unpaired: input_unpaired(row, 19)?,
+                    input_unpaired: input_unpaired(row, 20)?,
                 })
             })
     }

@@ -1,6 +1,7 @@
 //! All visible facts of a kind: first their ids, then groups of facts. If each page continued after
 //! the last id, PostgreSQL would check all remaining facts for each.
 
+use svc_engine_fact::Workplace;
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
@@ -94,6 +95,10 @@ pub struct StoredCall {
     pub duration_ms: Option<i64>,
     /// Where it was captured, unless a gateway sent it.
     pub capture_source: Option<CallSource>,
+    /// The agent that made it, if its source says so.
+    pub agent: Option<String>,
+    /// Where the agent worked.
+    pub workplace: Workplace,
     /// Its cost and the kinds of its tokens.
     pub usage: CallUsage,
     /// The provider's id of the response.
@@ -121,10 +126,10 @@ pub struct StoredCall {
 const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gateway_provider,
         f.model_call_id, f.model_provider, f.model, f.input_tokens, f.output_tokens, f.duration_ms,
         f.observed_at_us, f.captured_at_us, f.input_byte_count, f.output_byte_count, f.left_out,
-        f.input_contents, f.output_contents, f.capture_source, f.cost_usd_micros,
+        f.input_contents, f.output_contents, f.capture_source, f.agent, f.cost_usd_micros,
         f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
         f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
-        f.response_id, f.request_id, f.is_input_unpaired
+        f.response_id, f.request_id, f.cwd, f.git_branch, f.subagent, f.is_input_unpaired
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
 /// Restricts the selected visible facts to a range of capture. No index has these expressions.
@@ -208,15 +213,21 @@ fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
         output_tokens: row.optional_integer(8)?,
         duration_ms: row.optional_integer(9)?,
         capture_source: calls::shown_source(usage.next()?),
+        agent: usage.next()?,
         usage: usage.next()?,
         response_id: usage.next()?,
         request_id: usage.next()?,
+        workplace: Workplace {
+            cwd: usage.next()?,
+            git_branch: usage.next()?,
+            subagent: usage.next()?,
+        },
         observed_at: moment(10)?,
         captured_at: moment(11)?,
         input_bytes: row.count(12)?,
         output_bytes: row.count(13)?,
         left_out: calls::left_out(row.optional_text(14)?)?,
-        input_unpaired: calls::input_unpaired(row, 27)?,
+        input_unpaired: calls::input_unpaired(row, 31)?,
         input: id_list::read_ids(&row.blob(15)?)?,
         output: id_list::read_ids(&row.blob(16)?)?,
     })

@@ -10,6 +10,7 @@ pub(crate) mod cohort;
 pub(crate) mod commit_claims;
 pub(crate) mod compatibility;
 pub(crate) mod contents;
+pub(crate) mod continuations;
 pub(crate) mod counts;
 pub(crate) mod deliveries;
 pub(crate) mod dossier;

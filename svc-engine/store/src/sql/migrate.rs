@@ -33,6 +33,13 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
             postgres: include_str!("../../migrations/postgres/0003_sources.sql"),
         },
     ),
+    (
+        "transcripts",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0004_transcripts.sql"),
+            postgres: include_str!("../../migrations/postgres/0004_transcripts.sql"),
+        },
+    ),
 ];
 
 /// The revision that this service needs.

@@ -139,6 +139,7 @@ fn the_conditions_of_a_filter_combine_and_both_bounds_are_inclusive(
             session_id: session_id.map(session),
             gateway_provider,
             capture_source: None,
+            agent: None,
             observed,
         };
         assert_eq!(

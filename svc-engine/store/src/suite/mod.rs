@@ -53,6 +53,7 @@ mod call_halves;
 mod call_keys;
 mod cohorts;
 mod commit_claims;
+mod continued_calls;
 mod erased_bytes;
 mod erasures;
 mod every_kind;

@@ -8,8 +8,7 @@ use svc_model::ingest::CiResult;
 
 use super::*;
 use crate::write::append;
-use crate::write::appending::{Afterwards, Appending};
-use crate::write::call_keys::CallKeys;
+use crate::write::appending::{Afterwards, Appending, StagedCalls};
 use crate::write::claims::KnownClaims;
 use crate::write::session_claims::KnownSessionClaims;
 use crate::write::sessions::Numbers;
@@ -350,8 +349,7 @@ fn a_differing_redelivery_is_reported_with_its_columns(
                     transaction,
                     table: &std::cell::Cell::new(None),
                     locked: &[],
-                    retained_calls: Vec::new(),
-                    call_keys: CallKeys::default(),
+                    calls: StagedCalls::default(),
                     session_numbers: Numbers::default(),
                     afterwards: Afterwards::default(),
                 };

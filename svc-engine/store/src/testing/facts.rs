@@ -8,7 +8,9 @@ use svc_engine_fact::testing::builders::{
     at, call, call_half, commit_claim, decision, edit, id, linkage, merge, observation, outcome,
     push, rejection, rename, repository, revision, text, usage,
 };
-use svc_engine_fact::{CallKey, CallKeyKind, HalfSide, InferenceCall, RawPayload};
+use svc_engine_fact::{
+    CallKey, CallKeyKind, HalfSide, InferenceCall, RawPayload, SessionContinuation,
+};
 use svc_model::facts::{FactCount, FactTable};
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Json;
@@ -131,7 +133,15 @@ pub fn filled(database: &TestStore) -> Store {
         .ok()
         .and_then(Json::into_object)
         .expect("it is possible");
+    let continuation = SessionContinuation {
+        session_id: session("t"),
+        continues_session_id: session("s"),
+        last: None,
+        observed_at: at(9),
+        received_at: at(9),
+    };
     let reported = Delivery {
+        continuations: vec![continuation],
         claims: vec![commit_claim(22, "abcdef1")],
         halves: vec![ArrivedHalf {
             half: call_half(23, "s", HalfSide::Request, body),

@@ -3,16 +3,17 @@
 //! Content is written in sorted order, and then the row of the organization is locked, so servers
 //! on one database never wait in a circle.
 
-use svc_engine_fact::{CallHalf, CommitClaim};
+use svc_engine_fact::{CallHalf, CommitClaim, SessionContinuation};
 use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
-use svc_model::ingest::LogSkip;
+use svc_model::ingest::{LogSkip, SkippedCall};
 use svc_model::time::Instant;
 
 use super::appending::Appending;
 use super::commit_claims::{self, SettledClaim};
 use super::content::Encoded;
+use super::continuations;
 use super::halves::{self, SettledHalves};
 use super::jobs::{self, RefreshRequest};
 use super::kind::Kind;
@@ -120,6 +121,7 @@ macro_rules! append {
             appending: &mut Appending<'_, '_>,
             facts: &[&Prepared],
             claims: &[&NewRow],
+            continuations: &[&SessionContinuation],
             captured_at: Instant,
         ) -> Result<Vec<Outcome>, StoreError> {
             let mut outcomes = vec![None; facts.len()];
@@ -146,6 +148,11 @@ macro_rules! append {
                 let transaction = &mut *appending.transaction;
                 commit_claims::insert(transaction, claims, &mut traces, captured_at)?;
             }
+            let copied = std::mem::take(&mut appending.calls.copied);
+            if !(copied.is_empty() && continuations.is_empty()) {
+                let transaction = &mut *appending.transaction;
+                continuations::write(transaction, &copied, continuations, &mut traces, captured_at)?;
+            }
             traces.write(appending, captured_at)?;
             let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
             outcomes.ok_or(StoreError::NotStored)
@@ -170,6 +177,8 @@ pub struct Delivery {
     pub refreshes: Vec<RefreshRequest>,
     /// The commits that a client reported.
     pub claims: Vec<CommitClaim>,
+    /// The Sessions that continue others, as their senders say.
+    pub continuations: Vec<SessionContinuation>,
     /// What became of earlier claims.
     pub settled_claims: Vec<SettledClaim>,
     /// Halves of calls, which wait for each other.
@@ -236,6 +245,14 @@ impl DeliveryCounts {
                     counts.facts.entry(table.into()).or_default().duplicates += 1;
                 }
                 Outcome::Differs(..) | Outcome::Conflict(_) => counts.conflicts += 1,
+                Outcome::Copied(_) => {
+                    let copied = SkippedCall::Copied.as_str().to_owned();
+                    *counts.skipped.entry(copied).or_default() += 1;
+                }
+                Outcome::Rejected(reason) => {
+                    let reason = reason.as_str().to_owned();
+                    *counts.rejected.entry(reason).or_default() += 1;
+                }
             }
         }
         self.totals
@@ -260,6 +277,7 @@ impl Delivery {
             facts: facts.map(|fact| fact.prepare(org_id)).collect(),
             refreshes: self.refreshes,
             claims: claims.map(|claim| NewRow::of(claim, org_id)).collect(),
+            continuations: self.continuations,
             halves: self
                 .halves
                 .into_iter()
@@ -277,6 +295,7 @@ pub(crate) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
     claims: Vec<NewRow>,
+    continuations: Vec<SessionContinuation>,
     settled_claims: Vec<SettledClaim>,
     halves: Vec<PreparedHalf>,
     settled_halves: Option<Box<SettledHalves>>,
@@ -288,6 +307,7 @@ impl PreparedDelivery {
         self.facts.is_empty()
             && self.refreshes.is_empty()
             && self.claims.is_empty()
+            && self.continuations.is_empty()
             && self.settled_claims.is_empty()
             && self.halves.is_empty()
             && self.settled_halves.is_none()
@@ -342,7 +362,12 @@ impl PreparedDelivery {
         let facts: usize = self.facts.iter().map(Prepared::weight).sum();
         let halves: usize = self.halves.iter().map(PreparedHalf::weight).sum();
         let settled = self.settled_claims.len() + usize::from(self.settled_halves.is_some());
-        facts + self.refreshes.len() + self.claims.len() + halves + settled
+        facts
+            + self.refreshes.len()
+            + self.claims.len()
+            + self.continuations.len()
+            + halves
+            + settled
     }
 }
 
@@ -365,7 +390,9 @@ pub(crate) fn write(
         halves::settle(appending.transaction, settled)?;
     }
     let has_rows = |delivery: &&mut PreparedDelivery| {
-        !delivery.facts.is_empty() || !delivery.claims.is_empty()
+        !(delivery.facts.is_empty()
+            && delivery.claims.is_empty()
+            && delivery.continuations.is_empty())
     };
     let stamp = deliveries
         .iter()
@@ -377,7 +404,17 @@ pub(crate) fn write(
         Some(captured_at) => {
             let claims = deliveries.iter().flat_map(|delivery| &delivery.claims);
             let claims: Vec<&NewRow> = claims.collect();
-            write_facts(appending, &facts(deliveries), &claims, captured_at)?
+            let continuations = deliveries
+                .iter()
+                .flat_map(|delivery| &delivery.continuations);
+            let continuations: Vec<&SessionContinuation> = continuations.collect();
+            write_facts(
+                appending,
+                &facts(deliveries),
+                &claims,
+                &continuations,
+                captured_at,
+            )?
         }
         None => Vec::new(),
     }
@@ -414,7 +451,9 @@ fn stamp_all(deliveries: &mut [&mut PreparedDelivery], stamp: Stamp) -> Option<I
             .iter_mut()
             .filter_map(|claim| claim.stamp(stamp))
             .max();
-        facts.max(claims)
+        let continuations = delivery.continuations.iter();
+        let continuations = continuations.map(|said| stamp.of(said.received_at)).max();
+        facts.max(claims).max(continuations)
     });
     times.max()
 }

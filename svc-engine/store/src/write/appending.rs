@@ -5,9 +5,11 @@ use std::cell::Cell;
 
 use svc_model::facts::FactTable;
 
-use super::call_keys::CallKeys;
+use super::call_keys::{CallKeys, KnownCall};
 use super::claims::{KnownClaim, KnownClaims};
+use super::composition::Compositions;
 use super::content::Encoder;
+use super::continuations::CopiedCall;
 use super::outcome::Verdict;
 use super::recall::Recalled;
 use super::redelivery::Difference;
@@ -30,10 +32,8 @@ pub(crate) struct Appending<'a, 't> {
     pub(crate) table: &'a Cell<Option<FactTable>>,
     /// The tables that somebody else had locked when they were last written.
     pub(crate) locked: &'a [FactTable],
-    /// What becomes of the calls, found while the new contents are staged.
-    pub(crate) retained_calls: Vec<Verdict>,
-    /// The keys of the calls, and which calls have them.
-    pub(crate) call_keys: CallKeys,
+    /// What is known of the calls.
+    pub(crate) calls: StagedCalls,
     /// The numbers of the calls' Sessions.
     pub(crate) session_numbers: Numbers,
     pub(crate) afterwards: Afterwards,
@@ -58,6 +58,32 @@ impl Appending<'_, '_> {
         }
         self.transaction.connection.set_lock_wait(wait)
     }
+}
+
+/// What is known of the calls of a transaction before they are inserted.
+#[derive(Debug, Default)]
+pub(crate) struct StagedCalls {
+    /// What becomes of the calls, found while the new contents are staged.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The keys of the calls, and which calls have them.
+    pub(crate) keys: CallKeys,
+    /// How the inputs of calls begin that continue other calls.
+    pub(crate) compositions: Compositions,
+    /// The calls that agents copied to other Sessions, with the places of the copies.
+    pub(crate) copies: Vec<CallCopy>,
+    /// The same, once the calls have ids.
+    pub(crate) copied: Vec<CopiedCall>,
+}
+
+/// A call that an agent copied to another Session.
+#[derive(Debug)]
+pub(crate) struct CallCopy {
+    /// The place of the copy among the calls of the transaction.
+    pub(crate) place: usize,
+    /// The call.
+    pub(crate) of: KnownCall,
+    /// Its Session.
+    pub(crate) session_id: String,
 }
 
 /// What to do once the transaction is committed. If it fails, nothing is done.

@@ -32,6 +32,8 @@ pub struct CallFilter {
     pub gateway_provider: Option<GatewayProvider>,
     /// Calls that were captured here.
     pub capture_source: Option<CallSource>,
+    /// Calls that this agent made, as their source says.
+    pub agent: Option<String>,
     /// Calls observed between these times, both included.
     pub observed: Option<(Instant, Instant)>,
 }
@@ -120,6 +122,9 @@ impl CallFilter {
         };
         if let Some(provider) = self.gateway_provider {
             condition("gateway_provider", "=", gateway_letter(provider).into());
+        }
+        if let Some(agent) = &self.agent {
+            condition("agent", "=", agent.as_str().into());
         }
         if let Some((first, last)) = self.observed {
             condition("observed_at_us", ">=", first.microseconds().into());

@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 
-use svc_engine_fact::CallKeyKind;
+use svc_engine_fact::{CallKeyKind, ContinuedInput};
 use svc_model::id::{FactId, OrgId};
 use svc_model::usage::CallSource;
 
 use super::content::Encoded;
+use super::continuations;
 use crate::pack::call_key::{self, KeyHash, StoredKey};
 use crate::pack::column;
 use crate::pack::content_key::{ContentHash, ContentRef};
@@ -28,8 +29,8 @@ const BY_KEY: Lookup<'_> = Lookup {
     then: "",
 };
 const BY_ID: Lookup<'_> = Lookup {
-    select: "SELECT inference_call_id, capture_source, output_contents FROM inference_calls
-        WHERE inference_call_id",
+    select: "SELECT inference_call_id, capture_source, output_contents, session_id
+        FROM all_inference_calls WHERE inference_call_id",
     then: "",
 };
 const INSERT: Insert = Insert {
@@ -46,6 +47,7 @@ const GATHER: &str = "UPDATE call_keys SET others = $1 WHERE key = $2";
 #[derive(Debug)]
 struct KeyedCall {
     holder: Holder,
+    session_id: String,
     source: CallSource,
     /// What its source identifies it by.
     primary: StoredKey,
@@ -62,17 +64,28 @@ enum Holder {
     New(usize),
 }
 
-/// What becomes of a call by its keys.
+/// A call that is known by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownCall {
+    /// It is stored.
+    Stored(FactId),
+    /// It is at this place among the calls of the transaction.
+    New(usize),
+}
+
+/// What becomes of a call by its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyVerdict {
     /// No other call has a key of it.
     New,
-    /// It is this stored call.
-    Stored(FactId),
-    /// It is the call at this place of the transaction.
-    Same(usize),
+    /// It is this call.
+    Same(KnownCall),
+    /// It is this call of another Session, which its own Session continues.
+    Copied(KnownCall, String),
     /// It is a call of its own, although another call has a key of it.
     Apart,
+    /// It has keys of several calls of its Session.
+    Conflict,
 }
 
 /// The calls whose keys a transaction names: those that are stored, and its own.
@@ -90,12 +103,24 @@ impl CallKeys {
         org_id: &OrgId,
         calls: &[&Encoded],
     ) -> Result<Self, StoreError> {
-        let keys: Vec<StoredKey> = calls.iter().flat_map(|call| keys(org_id, call)).collect();
+        let own = calls.iter().flat_map(|call| keys(org_id, call));
+        let continued = calls.iter().filter_map(|call| call.continued.as_ref());
+        let continued = continued.flat_map(ContinuedInput::keys);
+        let continued = continued.map(|key| StoredKey::of(org_id, &key));
+        let mut keys: Vec<KeyHash> = own.chain(continued).map(|key| key.hash).collect();
+        keys.sort_unstable();
+        keys.dedup();
         let mut found = Self::default();
+        found.load(connection, &keys)?;
+        Ok(found)
+    }
+
+    /// Adds the stored calls that have one of these keys.
+    fn load(&mut self, connection: &mut Connection, keys: &[KeyHash]) -> Result<(), StoreError> {
         let mut rows = Vec::new();
-        look_up(connection, keys.iter().map(|key| &key.hash), &mut rows)?;
+        look_up(connection, keys.iter(), &mut rows)?;
         if rows.is_empty() {
-            return Ok(found);
+            return Ok(());
         }
         let primary: Vec<KeyHash> = rows.iter().filter_map(|row| row.primary).collect();
         look_up(connection, primary.iter(), &mut rows)?;
@@ -106,13 +131,15 @@ impl CallKeys {
             let source = source.as_deref().and_then(column::source_of_letter);
             let output = row.with_blob(2, id_list::read_ids)??;
             let source = source.unwrap_or(CallSource::Gateway);
-            sources.insert(row.fact_id(0)?, (source, output));
+            let session_id = row.optional_text(3)?.unwrap_or_default();
+            sources.insert(row.fact_id(0)?, (source, output, session_id));
             Ok(())
         })?;
         for row in rows.into_iter().filter(|row| row.primary.is_none()) {
-            if let Some((source, output)) = sources.remove(&row.fact_id) {
-                found.add(KeyedCall {
+            if let Some((source, output, session_id)) = sources.remove(&row.fact_id) {
+                self.add(KeyedCall {
                     holder: Holder::Stored(row.fact_id, output),
+                    session_id,
                     source,
                     primary: row.key,
                     stored: row.others.len(),
@@ -120,7 +147,48 @@ impl CallKeys {
                 });
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Returns the call that another one continues, if it is stored or among the calls of the
+    /// transaction.
+    pub(crate) fn continued(
+        &mut self,
+        connection: &mut Connection,
+        org_id: &OrgId,
+        continued: &ContinuedInput,
+        place: usize,
+    ) -> Result<Option<KnownCall>, StoreError> {
+        if let Some(known) = self.known(org_id, continued) {
+            // No call continues itself.
+            return Ok(Some(known).filter(|known| *known != KnownCall::New(place)));
+        }
+        let Some(session_id) = continued.session_ids.first() else {
+            return Ok(None);
+        };
+        let session_ids = continuations::continued_by(connection, org_id, session_id)?;
+        if session_ids.is_empty() {
+            return Ok(None);
+        }
+        let earlier = ContinuedInput {
+            session_ids,
+            ..continued.clone()
+        };
+        let keys = earlier.keys();
+        let keys: Vec<KeyHash> = keys
+            .iter()
+            .map(|key| StoredKey::of(org_id, key).hash)
+            .filter(|hash| !self.by_key.contains_key(hash))
+            .collect();
+        self.load(connection, &keys)?;
+        Ok(self.known(org_id, &earlier))
+    }
+
+    fn known(&self, org_id: &OrgId, continued: &ContinuedInput) -> Option<KnownCall> {
+        let keys = continued.keys();
+        let hashes = keys.iter().map(|key| StoredKey::of(org_id, key).hash);
+        let mut known = hashes.filter_map(|hash| self.by_key.get(&hash));
+        known.next().map(|call| self.calls[*call].holder.known())
     }
 
     fn add(&mut self, call: KeyedCall) {
@@ -142,6 +210,8 @@ impl CallKeys {
     ) -> Result<KeyVerdict, StoreError> {
         let encoded = calls[place];
         let source = encoded.call.capture_source;
+        let session_id = encoded.call.session_id.as_str();
+        let is_sent = matches!(source, CallSource::Transcript | CallSource::Sdk);
         let keys = keys(org_id, encoded);
         let mut known: Vec<usize> = keys
             .iter()
@@ -152,6 +222,9 @@ impl CallKeys {
         let repeated = known
             .iter()
             .find(|call| self.calls[**call].is_repeated_by(source, &keys));
+        // What was copied to another Session has the same answer.
+        let repeated =
+            repeated.filter(|call| !is_sent || self.calls[**call].session_id == session_id);
         let same = match (repeated, known.as_slice()) {
             (_, []) => None,
             (Some(repeated), _) => Some(*repeated),
@@ -168,7 +241,11 @@ impl CallKeys {
             (None, _) => None,
         };
         let Some(same) = same else {
-            self.claim(place, source, &keys);
+            let is_of_session = |call: &usize| self.calls[*call].session_id == session_id;
+            if is_sent && known.len() > 1 && known.iter().all(is_of_session) {
+                return Ok(KeyVerdict::Conflict);
+            }
+            self.claim(place, encoded, &keys);
             let is_apart = !known.is_empty() && source != CallSource::Gateway;
             return Ok(if is_apart {
                 KeyVerdict::Apart
@@ -176,29 +253,40 @@ impl CallKeys {
                 KeyVerdict::New
             });
         };
-        if self.calls[same].source != source {
+        let is_of_session = self.calls[same].session_id == session_id;
+        if self.calls[same].source != source || (is_sent && !is_of_session) {
             self.gather(same, &keys);
         }
-        Ok(match &self.calls[same].holder {
-            Holder::Stored(fact_id, _) => KeyVerdict::Stored(*fact_id),
-            Holder::New(place) => KeyVerdict::Same(*place),
+        let known = self.calls[same].holder.known();
+        Ok(if is_sent && !is_of_session {
+            KeyVerdict::Copied(known, self.calls[same].session_id.clone())
+        } else {
+            KeyVerdict::Same(known)
         })
     }
 
     /// Gives a new call those of its keys that no other call has.
-    fn claim(&mut self, place: usize, source: CallSource, keys: &[StoredKey]) {
+    fn claim(&mut self, place: usize, encoded: &Encoded, keys: &[StoredKey]) {
         let is_free = |key: &&StoredKey| !self.by_key.contains_key(&key.hash);
         let mut free = keys.iter().filter(is_free).copied();
         if let Some(primary) = free.next() {
             let others = free.collect();
             self.add(KeyedCall {
                 holder: Holder::New(place),
-                source,
+                session_id: encoded.call.session_id.as_str().to_owned(),
+                source: encoded.call.capture_source,
                 primary,
                 others,
                 stored: 0,
             });
         }
+    }
+
+    /// Gives up the keys of the call at a place of the transaction, which is not stored.
+    pub(crate) fn give_up(&mut self, place: usize) {
+        let calls = &self.calls;
+        self.by_key
+            .retain(|_, call| calls[*call].holder.known() != KnownCall::New(place));
     }
 
     /// Gives a call the keys that another source knows of it.
@@ -261,6 +349,15 @@ impl CallKeys {
             connection.execute(GATHER, &[Value::Blob(others), Value::Blob(*key)])?;
         }
         Ok(())
+    }
+}
+
+impl Holder {
+    const fn known(&self) -> KnownCall {
+        match self {
+            Self::Stored(fact_id, _) => KnownCall::Stored(*fact_id),
+            Self::New(place) => KnownCall::New(*place),
+        }
     }
 }
 

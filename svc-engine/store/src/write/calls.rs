@@ -1,31 +1,29 @@
 //! Stores calls: their contents before the row of the organization is locked, their rows after.
 
-use std::collections::HashMap;
-
 use svc_engine_fact::InferenceCall;
 use svc_model::id::{FactId, OrgId, UserId};
-use svc_model::ingest::{CallMember, GatewayProvider};
-use svc_model::problem::Code;
+use svc_model::ingest::RejectedCall;
 use svc_model::time::Instant;
 use svc_model::usage::CallSource;
 
-use super::appending::{Afterwards, Appending};
-use super::call_keys::{CallKeys, KeyVerdict};
+use super::appending::{Afterwards, Appending, CallCopy, StagedCalls};
+use super::call_keys::{CallKeys, KeyVerdict, KnownCall};
+use super::composition::{Compositions, Extent};
 use super::content::{self, Encoded, Encoder};
+use super::continuations::CopiedCall;
 use super::kind::Kind;
 use super::outcome::{Outcome, Verdict};
 use super::recall::Recalled;
-use super::redelivery::Difference;
+use super::retained_calls::{BY_ID, Retained, whole};
 use super::sessions::{Numbers, Sighting};
 use super::traces::Traces;
 use super::witness::Epoch;
-use crate::pack::content_key::{ContentHash, ContentRef, NewContent};
+use crate::pack::content_key::{ContentRef, NewContent};
 use crate::pack::model_call_id::ModelCallId;
 use crate::pack::{column, id_list};
-use crate::read::contents::{HASHES, hashes};
-use crate::sql::connection::{Connection, Insert, Lookup};
+use crate::sql::connection::{Connection, Insert};
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value::{Row, Value};
+use crate::sql::value::Value;
 use crate::table::calls::{INSERT, written};
 use crate::table::row::Stamp;
 
@@ -48,286 +46,6 @@ const INSERT_ALIAS: Insert = Insert {
     unique: 1,
     is_row_number: true,
 };
-// The ids tell a redelivery from a conflict. The other columns tell whether a redelivery differs.
-// Quarantined calls count too.
-const BY_ID: Lookup<'_> = Lookup {
-    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number,
-        input_contents, output_contents, started_at_us, is_further
-        FROM all_inference_calls WHERE inference_call_id",
-    then: "",
-};
-const BY_MODEL_CALL: Lookup<'_> = Lookup {
-    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id, session_id, model,
-        input_byte_count, input_part_count, output_byte_count, output_part_count, session_number,
-        input_contents, output_contents, started_at_us, is_further
-        FROM all_inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
-    then: "",
-};
-
-const ERASED: Lookup<'_> = Lookup {
-    select: "SELECT fact_id FROM erased_facts WHERE session_id = $1 AND org_id = $2
-        AND fact_table = 'inference_calls' AND fact_id",
-    then: "",
-};
-
-/// The ids of a stored call, which tell a redelivery from a conflict, and what a redelivery is
-/// compared with.
-#[derive(Clone, Debug)]
-struct Identity {
-    inference_call_id: FactId,
-    org_id: String,
-    gateway_provider: GatewayProvider,
-    model_call_id: Option<String>,
-    started_at: Option<i64>,
-    is_further: bool,
-    /// Absent if the call is of the same transaction, which has not written the Session yet.
-    session_id: Option<String>,
-    session_number: i64,
-    model: Option<String>,
-    /// The messages of the input, then of the output.
-    contents: [Vec<i64>; 2],
-    /// Bytes and parts of the input, then of the output.
-    counts: [i64; 4],
-}
-
-impl Identity {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        Ok(Self {
-            inference_call_id: row.fact_id(0)?,
-            org_id: row.text(1)?,
-            gateway_provider: column::gateway_provider(row, 2)?,
-            model_call_id: ModelCallId::of(row, 3)?,
-            session_id: row.optional_text(4)?,
-            session_number: row.integer(10)?,
-            model: row.optional_text(5)?,
-            contents: [
-                row.with_blob(11, id_list::read_ids)??,
-                row.with_blob(12, id_list::read_ids)??,
-            ],
-            started_at: row.optional_integer(13)?,
-            is_further: row.integer(14)? == 1,
-            counts: [
-                row.integer(6)?,
-                row.integer(7)?,
-                row.integer(8)?,
-                row.integer(9)?,
-            ],
-        })
-    }
-
-    /// Returns whether a call belongs to the Session of this one.
-    fn is_of_session(&self, encoded: &Encoded, numbers: &Numbers) -> bool {
-        let session_id = encoded.call.session_id.as_str();
-        match &self.session_id {
-            Some(known) => known == session_id,
-            None => numbers.get(session_id) == Some(self.session_number),
-        }
-    }
-
-    /// Returns whether the content of the stored call was erased.
-    fn is_erased(&self, connection: &mut Connection) -> Result<bool, StoreError> {
-        // An erased call has no messages, so others need no look.
-        if self.contents.iter().any(|contents| !contents.is_empty()) {
-            return Ok(false);
-        }
-        let Some(session_id) = self.session_id.as_deref() else {
-            return Ok(false);
-        };
-        let fixed = [session_id.into(), self.org_id.as_str().into()];
-        let key = [Value::from(self.inference_call_id)];
-        let mut is_erased = false;
-        connection.lookup(&ERASED, &fixed, &key, |_| {
-            is_erased = true;
-            Ok(())
-        })?;
-        Ok(is_erased)
-    }
-
-    /// Returns whether a call has the same messages.
-    fn has_content_of(
-        &self,
-        connection: &mut Connection,
-        encoded: &Encoded,
-    ) -> Result<bool, StoreError> {
-        if self.is_erased(connection)? {
-            // What a redelivery brings is not stored again, and there is nothing to compare it with.
-            return Ok(true);
-        }
-        let sides = [&encoded.input, &encoded.output];
-        let counts = sides.map(|side| [side.byte_count, side.part_count].map(whole));
-        if *counts.as_flattened() != self.counts {
-            return Ok(false);
-        }
-        let stored = self.contents.iter().flatten();
-        let sent = || sides.into_iter().flat_map(|side| &side.contents);
-        let known = |content: &ContentRef| match content {
-            ContentRef::Known(id) => Some(*id),
-            ContentRef::New(_) => None,
-        };
-        if stored.clone().copied().map(Some).eq(sent().map(known)) {
-            return Ok(true);
-        }
-        // One content may be stored under several ids.
-        let ids = stored.clone().copied().chain(sent().filter_map(known));
-        let hashes = hashes(connection, &HASHES, ids)?;
-        let sent: Vec<Option<&ContentHash>> = sent()
-            .map(|content| match content {
-                ContentRef::Known(id) => hashes.get(id),
-                ContentRef::New(new) => Some(&new.key.hash),
-            })
-            .collect();
-        Ok(stored.map(|id| hashes.get(id)).eq(sent))
-    }
-}
-
-/// The stored calls that share an id with the calls of one transaction.
-#[derive(Debug, Default)]
-struct Retained {
-    by_id: HashMap<FactId, Identity>,
-    /// The first call under an id of the model comes first.
-    by_model_call: HashMap<(String, GatewayProvider, String), Vec<Identity>>,
-}
-
-impl Retained {
-    fn find(connection: &mut Connection, calls: &[&Encoded]) -> Result<Self, StoreError> {
-        let mut retained = Self::default();
-        let keys: Vec<Value<'_>> = calls
-            .iter()
-            .map(|encoded| encoded.call.inference_call_id.into())
-            .collect();
-        let model_calls: Vec<Value<'_>> = calls
-            .iter()
-            .filter_map(|encoded| encoded.call.model_call_id.as_deref())
-            .map(ModelCallId::stored)
-            .collect();
-        connection.lookup_both(&BY_ID, &keys, &BY_MODEL_CALL, &model_calls, |row| {
-            retained.add(Identity::read(row)?);
-            Ok(())
-        })?;
-        Ok(retained)
-    }
-
-    fn add(&mut self, identity: Identity) {
-        let fact_id = identity.inference_call_id;
-        if let Some(model_call_id) = &identity.model_call_id {
-            let key = (
-                identity.org_id.clone(),
-                identity.gateway_provider,
-                model_call_id.clone(),
-            );
-            let sharing = self.by_model_call.entry(key).or_default();
-            if sharing.iter().all(|one| one.inference_call_id != fact_id) {
-                let place = if identity.is_further {
-                    sharing.len()
-                } else {
-                    0
-                };
-                sharing.insert(place, identity.clone());
-            }
-        }
-        self.by_id.insert(fact_id, identity);
-    }
-
-    /// Returns the stored calls of the model's id of a call.
-    fn sharing(&self, org_id: &OrgId, call: &InferenceCall) -> &[Identity] {
-        let sharing = call.model_call_id.as_ref().and_then(|model_call_id| {
-            self.by_model_call.get(&(
-                org_id.as_str().to_owned(),
-                call.gateway_provider,
-                model_call_id.clone(),
-            ))
-        });
-        sharing.map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the stored call that a call repeats, or else what becomes of the call.
-    fn repeated(&self, org_id: &OrgId, call: &InferenceCall) -> Result<&Identity, Verdict> {
-        if call.capture_source != CallSource::Gateway {
-            // Its keys tell which call it is. Without any, its id is made of all that is known of it.
-            let known = self.by_id.get(&call.inference_call_id);
-            return known.filter(|_| call.keys.is_empty()).ok_or(Verdict::New);
-        }
-        let sharing = self.sharing(org_id, call);
-        let started_at = call.started_at.map(Instant::microseconds);
-        match self.by_id.get(&call.inference_call_id) {
-            Some(one)
-                if sharing
-                    .iter()
-                    .all(|other| other.inference_call_id != one.inference_call_id) =>
-            {
-                let is_same = one.org_id == org_id.as_str()
-                    && one.gateway_provider == call.gateway_provider
-                    && one.model_call_id == call.model_call_id;
-                let code = Code::InferenceCallIdentityConflict;
-                let conflict = Verdict::Decided(Outcome::Conflict(code));
-                if is_same { Ok(one) } else { Err(conflict) }
-            }
-            // The sender says so.
-            Some(one) if call.further_id.is_none() => Ok(one),
-            _ => {
-                let exact = sharing.iter().find(|one| one.started_at == started_at);
-                let any = || {
-                    let either = |one: &&Identity| one.started_at.is_none() || started_at.is_none();
-                    sharing.iter().find(either)
-                };
-                exact.or_else(any).ok_or(if sharing.is_empty() {
-                    Verdict::New
-                } else {
-                    Verdict::Further(call.further_id.unwrap_or(call.inference_call_id))
-                })
-            }
-        }
-    }
-
-    /// Returns what becomes of a call, given the stored calls. A redelivery or a conflict that
-    /// differs from the stored call is added to the differences. `numbers` are those of the
-    /// Sessions that the transaction has found.
-    fn verdict(
-        &self,
-        connection: &mut Connection,
-        org_id: &OrgId,
-        encoded: &Encoded,
-        numbers: &Numbers,
-        differences: &mut Vec<Difference>,
-    ) -> Result<Verdict, StoreError> {
-        let call = &encoded.call;
-        let (one, verdict) = match self.repeated(org_id, call) {
-            Ok(one) => (one, None),
-            Err(verdict) => match self.sharing(org_id, call).first() {
-                // An id is unique over all Sessions.
-                Some(first) if matches!(verdict, Verdict::Further(_)) => (first, Some(verdict)),
-                _ => return Ok(verdict),
-            },
-        };
-        let fact_id = one.inference_call_id;
-        let is_of_session = one.is_of_session(encoded, numbers);
-        if let Some(further) = verdict.filter(|_| is_of_session) {
-            return Ok(further);
-        }
-        let is_of_model = one.model.as_deref() == call.model.as_deref();
-        let members: &[CallMember] = match (is_of_model, one.has_content_of(connection, encoded)?) {
-            (true, true) => &[],
-            (true, false) => &[CallMember::Content],
-            (false, true) => &[CallMember::Model],
-            (false, false) => &[CallMember::Model, CallMember::Content],
-        };
-        let session = (!is_of_session).then_some("session_id");
-        let names = members.iter().map(|member| member.as_str());
-        let columns: Vec<&'static str> = session.into_iter().chain(names).collect();
-        if !columns.is_empty() {
-            differences.push(Difference::of_call(fact_id, columns));
-        }
-        Ok(Verdict::Decided(if !is_of_session {
-            Outcome::Conflict(Code::InferenceCallIdentityConflict)
-        } else if members.is_empty() {
-            Outcome::Redelivered(fact_id)
-        } else {
-            Outcome::Differs(fact_id, members)
-        }))
-    }
-}
-
 /// A call to insert, under an id.
 #[derive(Clone, Copy)]
 struct Planned<'c> {
@@ -375,14 +93,11 @@ impl<'c> Planned<'c> {
 
 /// The columns of a call that are computed for its row.
 struct Columns {
+    input_extent: Extent,
     input_contents: Vec<u8>,
     output_contents: Vec<u8>,
     raw_contents: Vec<u8>,
     left_out: Option<String>,
-}
-
-fn whole(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn number(count: usize) -> Value<'static> {
@@ -441,11 +156,17 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
         transaction,
         encoder,
         epoch,
-        retained_calls,
-        call_keys,
+        calls: staged,
         afterwards,
         ..
     } = appending;
+    let StagedCalls {
+        verdicts,
+        keys: call_keys,
+        compositions,
+        copies,
+        ..
+    } = staged;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
     *call_keys = CallKeys::find(connection, org_id, calls)?;
@@ -454,29 +175,74 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
     for (place, encoded) in calls.iter().enumerate() {
         let differences = &mut afterwards.differences;
         let verdict = retained.verdict(connection, org_id, encoded, &numbers, differences)?;
+        let id_of = |known: KnownCall| match known {
+            KnownCall::Stored(fact_id) => fact_id,
+            KnownCall::New(first) => {
+                let planned = Planned::of(first, calls[first], verdicts[first]);
+                planned.map_or(encoded.call.inference_call_id, |planned| planned.id)
+            }
+        };
         let verdict = match verdict {
             Verdict::Decided(_) => verdict,
             own => match call_keys.verdict(connection, org_id, calls, place)? {
                 KeyVerdict::New => own,
-                KeyVerdict::Stored(fact_id) => Verdict::Decided(Outcome::Redelivered(fact_id)),
-                KeyVerdict::Same(first) => {
-                    let id = Planned::of(first, calls[first], retained_calls[first]);
-                    let id = id.map_or(encoded.call.inference_call_id, |planned| planned.id);
-                    Verdict::Decided(Outcome::Redelivered(id))
+                KeyVerdict::Same(known) => Verdict::Decided(Outcome::Redelivered(id_of(known))),
+                KeyVerdict::Copied(of, session_id) => {
+                    let verdict = Verdict::Decided(Outcome::Copied(id_of(of)));
+                    copies.push(CallCopy {
+                        place,
+                        of,
+                        session_id,
+                    });
+                    verdict
                 }
                 KeyVerdict::Apart => apart(connection, &encoded.call)?,
+                KeyVerdict::Conflict => match apart(connection, &encoded.call)? {
+                    Verdict::Decided(known) => Verdict::Decided(known),
+                    _ => rejected(RejectedCall::InferenceCallIdentityConflict),
+                },
             },
         };
-        retained_calls.push(verdict);
+        let verdict = match (&encoded.continued, verdict) {
+            (Some(continued), own) if !matches!(own, Verdict::Decided(_)) => {
+                let earlier = call_keys.continued(connection, org_id, continued, place)?;
+                let composed = match earlier {
+                    Some(earlier) => {
+                        let known = encoder.known();
+                        let of = (calls, place);
+                        compositions.compose(connection, org_id, known, of, earlier)?
+                    }
+                    None => Err(RejectedCall::AfterUnknown),
+                };
+                match composed {
+                    Ok(()) => own,
+                    Err(reason) => {
+                        call_keys.give_up(place);
+                        rejected(reason)
+                    }
+                }
+            }
+            (_, verdict) => verdict,
+        };
+        verdicts.push(verdict);
     }
-    let calls = calls.iter().zip(&*retained_calls);
-    let new: Vec<&Encoded> = calls
-        .filter(|(_, verdict)| !matches!(verdict, Verdict::Decided(_)))
-        .map(|(encoded, _)| *encoded)
-        .collect();
+    let is_new = |place: &usize| !matches!(verdicts[*place], Verdict::Decided(_));
+    let places: Vec<usize> = (0..calls.len()).filter(is_new).collect();
+    let new: Vec<&Encoded> = places.iter().map(|place| calls[*place]).collect();
     content::verify(connection, &new, encoder.known().generation())?;
     afterwards.recalled = Recalled::of(connection, org_id, &new, encoder.known())?;
-    resolve(connection, epoch, &new, afterwards, encoder)
+    let composed = places
+        .iter()
+        .flat_map(|place| compositions.contents(*place));
+    let contents = new
+        .iter()
+        .flat_map(|encoded| encoded.contents())
+        .chain(composed);
+    resolve(connection, epoch, contents, afterwards, encoder)
+}
+
+const fn rejected(reason: RejectedCall) -> Verdict {
+    Verdict::Decided(Outcome::Rejected(reason))
 }
 
 /// Returns what becomes of a call whose first key another call has: it is stored under its second
@@ -503,8 +269,7 @@ fn store(
     let Appending {
         transaction,
         epoch,
-        retained_calls,
-        call_keys,
+        calls: staged,
         session_numbers,
         afterwards,
         ..
@@ -512,7 +277,7 @@ fn store(
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mut outcomes = Vec::with_capacity(calls.len());
     let mut planned = Vec::new();
-    let verdicts = std::mem::take(retained_calls);
+    let verdicts = std::mem::take(&mut staged.verdicts);
     for (place, (encoded, verdict)) in calls.iter().zip(verdicts).enumerate() {
         outcomes.push(match verdict {
             Verdict::Decided(outcome) => Some(outcome),
@@ -528,7 +293,13 @@ fn store(
     // with it. The same holds if another server was faster. If the second started at another time,
     // it is inserted again under an id of its own.
     while !planned.is_empty() {
-        let inserted = insert(connection, org_id, &planned, session_numbers, afterwards)?;
+        let inserted = insert(
+            connection,
+            org_id,
+            &planned,
+            session_numbers,
+            (&mut staged.compositions, afterwards),
+        )?;
         let mut left = Vec::new();
         for (planned, is_inserted) in planned.into_iter().zip(inserted) {
             if is_inserted {
@@ -561,7 +332,21 @@ fn store(
             }
         }
     }
-    call_keys.write(connection, |place| outcomes[place]?.stored())?;
+    staged
+        .keys
+        .write(connection, |place| outcomes[place]?.stored())?;
+    for copy in std::mem::take(&mut staged.copies) {
+        let fact_id = match copy.of {
+            KnownCall::Stored(fact_id) => Some(fact_id),
+            KnownCall::New(place) => outcomes[place].and_then(Outcome::stored),
+        };
+        staged.copied.extend(fact_id.map(|fact_id| CopiedCall {
+            session_id: calls[copy.place].call.session_id.clone(),
+            continues: copy.session_id,
+            observed_at: calls[copy.place].call.observed_at,
+            fact_id,
+        }));
+    }
     let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
     outcomes.ok_or(StoreError::NotStored)
 }
@@ -572,7 +357,7 @@ fn insert(
     org_id: &OrgId,
     calls: &[Planned<'_>],
     session_numbers: &Numbers,
-    afterwards: &Afterwards,
+    (compositions, afterwards): (&mut Compositions, &Afterwards),
 ) -> Result<Vec<bool>, StoreError> {
     let id = |content: &ContentRef| match content {
         ContentRef::Known(id) => Ok(*id),
@@ -580,17 +365,19 @@ fn insert(
             .content_id(&new.key)
             .ok_or(corrupt("content", "it was not stored")),
     };
-    let ids = |contents: &[ContentRef]| {
-        let ids = contents.iter().map(id).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, StoreError>(id_list::write_ids(ids))
-    };
+    let ids = |contents: &[ContentRef]| contents.iter().map(id).collect::<Result<Vec<_>, _>>();
     let columns: Vec<Columns> = calls
         .iter()
-        .map(|Planned { encoded, .. }| {
+        .map(|Planned { encoded, place, .. }| {
+            let output = ids(&encoded.output.contents)?;
+            let own = ids(&encoded.input.contents)?;
+            let input = compositions.input(*place, own, &output, id)?;
+            let composed = compositions.get(*place).map(|composed| composed.input);
             Ok(Columns {
-                input_contents: ids(&encoded.input.contents)?,
-                output_contents: ids(&encoded.output.contents)?,
-                raw_contents: ids(&encoded.raw_contents)?,
+                input_extent: composed.unwrap_or_else(|| Extent::of(&encoded.input)),
+                input_contents: id_list::write_ids(input),
+                output_contents: id_list::write_ids(output),
+                raw_contents: id_list::write_ids(ids(&encoded.raw_contents)?),
                 left_out: written(&encoded.call.left_out),
             })
         })
@@ -619,8 +406,8 @@ fn insert(
             Value::Integer(call.observed_at.microseconds()),
             Value::Integer(encoded.captured_at.microseconds()),
             number(call.call_aliases.len()),
-            number(encoded.input.byte_count),
-            number(encoded.input.part_count),
+            number(columns.input_extent.byte_count()),
+            number(columns.input_extent.parts),
             number(encoded.output.byte_count),
             number(encoded.output.part_count),
             Value::Blob(&columns.input_contents),
@@ -639,6 +426,10 @@ fn insert(
             call.response_id.as_deref().into(),
             call.request_id.as_deref().into(),
             call.is_input_unpaired.then_some(1).into(),
+            call.agent.as_deref().into(),
+            call.workplace.cwd.as_deref().into(),
+            call.workplace.git_branch.as_deref().into(),
+            call.workplace.subagent.as_deref().into(),
         ]);
     }
     let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
@@ -675,15 +466,15 @@ fn insert(
 }
 
 /// Stores the contents of calls that are not known to be stored, each once.
-fn resolve(
+fn resolve<'c>(
     connection: &mut Connection,
     epoch: &mut Epoch,
-    calls: &[&Encoded],
+    contents: impl Iterator<Item = &'c ContentRef>,
     afterwards: &mut Afterwards,
     encoder: &Encoder,
 ) -> Result<(), StoreError> {
     let mut new: Vec<&NewContent> = Vec::new();
-    for content in calls.iter().flat_map(|encoded| encoded.contents()) {
+    for content in contents {
         let ContentRef::New(content) = content else {
             continue;
         };

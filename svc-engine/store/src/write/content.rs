@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use svc_engine_fact::InferenceCall;
+use svc_engine_fact::{ContinuedInput, InferenceCall};
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, Text};
 use svc_model::time::Instant;
@@ -48,6 +48,8 @@ pub struct Encoded {
     pub(crate) received_at: Instant,
     /// When it is captured, once the writer has set it; until then, when it was received.
     pub(crate) captured_at: Instant,
+    /// The call whose input and output come before its input.
+    pub(crate) continued: Option<ContinuedInput>,
     pub(crate) input: EncodedSide,
     pub(crate) output: EncodedSide,
     pub(crate) raw_contents: Vec<ContentRef>,
@@ -76,7 +78,17 @@ impl fmt::Debug for Encoder {
 
 impl Encoder {
     /// Encodes a call.
-    pub(crate) fn encode(&self, mut call: InferenceCall, received_at: Instant) -> Encoded {
+    pub(crate) fn encode(&self, call: InferenceCall, received_at: Instant) -> Encoded {
+        self.encode_continued(call, None, received_at)
+    }
+
+    /// Encodes a call whose input begins with all that another call sent and received.
+    pub(crate) fn encode_continued(
+        &self,
+        mut call: InferenceCall,
+        continued: Option<ContinuedInput>,
+        received_at: Instant,
+    ) -> Encoded {
         // Read before any look-up: if everything is forgotten meanwhile, this generation is
         // outdated.
         let generation = self.0.generation();
@@ -108,6 +120,7 @@ impl Encoder {
             session,
             received_at,
             captured_at: received_at,
+            continued,
             input,
             output,
             raw_contents,

@@ -1,7 +1,7 @@
 //! What becomes of a fact that is appended.
 
 use svc_model::id::FactId;
-use svc_model::ingest::CallMember;
+use svc_model::ingest::{CallMember, RejectedCall};
 use svc_model::problem::Code;
 
 /// The outcome of appending a fact.
@@ -23,6 +23,10 @@ pub enum Outcome {
     Known,
     /// A different fact with the same identity is stored.
     Conflict(Code),
+    /// It is not stored: this call of another Session is the same, and its Session continues that one.
+    Copied(FactId),
+    /// It is not stored, because it cannot be.
+    Rejected(RejectedCall),
 }
 
 impl Outcome {
@@ -36,7 +40,9 @@ impl Outcome {
             | Self::Overruled(_)
             | Self::Differs(..)
             | Self::Known
-            | Self::Conflict(_) => None,
+            | Self::Conflict(_)
+            | Self::Copied(_)
+            | Self::Rejected(_) => None,
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use svc_engine_fact::InferenceCall;
 use svc_engine_fact::clock::Clock;
 use svc_engine_fact::deadline::Deadline;
+use svc_engine_fact::{ContinuedInput, InferenceCall};
 use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
@@ -145,6 +145,16 @@ impl Store {
     /// part of an append and runs on the caller's thread.
     pub fn encode(&self, call: InferenceCall, received_at: Received) -> Encoded {
         self.encoder.encode(call, received_at)
+    }
+
+    /// Prepares a call whose input begins with all that another call sent and received.
+    pub fn encode_continued(
+        &self,
+        call: InferenceCall,
+        continued: Option<ContinuedInput>,
+        received_at: Received,
+    ) -> Encoded {
+        self.encoder.encode_continued(call, continued, received_at)
     }
 
     /// Appends a delivery and waits for the commit. Returns the outcome of each fact.

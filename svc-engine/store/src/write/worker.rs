@@ -18,8 +18,7 @@ use svc_model::id::OrgId;
 use tokio::sync::mpsc;
 
 use super::append::PreparedDelivery;
-use super::appending::{Afterwards, Appending};
-use super::call_keys::CallKeys;
+use super::appending::{Afterwards, Appending, StagedCalls};
 use super::claims::KnownClaims;
 use super::clock_check::ClockCheck;
 use super::command::Command;
@@ -305,8 +304,7 @@ impl Worker {
                 epoch,
                 table,
                 locked: &self.locked,
-                retained_calls: Vec::new(),
-                call_keys: CallKeys::default(),
+                calls: StagedCalls::default(),
                 session_numbers: Numbers::default(),
                 afterwards: Afterwards::default(),
             };

@@ -1,6 +1,8 @@
 //! Calls of models that a program sends itself, or that a transcript of an agent has. The input of a
 //! call names the call that it continues, so nothing is sent twice.
 
+mod builder;
+mod conversation;
 mod read;
 mod receipt;
 
@@ -10,15 +12,17 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::builder::{CallsRequestBuilder, CallsRequestError, SentCallBuilder, SentCallError};
+pub use self::conversation::Conversation;
 pub use self::receipt::{CallsReceipt, RejectedCall, SkippedCall};
 use crate::closed_set;
 use crate::evidence::{LeftOut, Message};
 use crate::field::{FieldKind, FromField, Violation};
 use crate::id::{ForeignId, SessionId, UserId};
 use crate::json::{Json, WriteError};
+use crate::limit::AGENT_WORD_CHARACTERS_MAX;
 #[cfg(feature = "schema")]
-use crate::limit::PATH_BYTES_MAX;
-use crate::limit::{AGENT_WORD_CHARACTERS_MAX, SENT_CALLS_MAX};
+use crate::limit::{PATH_BYTES_MAX, SENT_CALLS_MAX};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::usage::{CallSource, TokenCounts};
@@ -266,7 +270,20 @@ pub struct CallInput {
     pub messages: Vec<Message>,
 }
 
+impl CallsRequest {
+    /// Starts building a request of a program that sends its calls itself. It needs a Session and
+    /// the name of the program.
+    pub fn builder() -> CallsRequestBuilder {
+        CallsRequestBuilder::default()
+    }
+}
+
 impl SentCall {
+    /// Starts building a call. It needs an id and the time when its answer was complete.
+    pub fn builder() -> SentCallBuilder {
+        SentCallBuilder::default()
+    }
+
     /// Returns a call without messages. It needs an id.
     pub fn new(ended_at: Instant) -> Self {
         Self {

@@ -1,4 +1,4 @@
-use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload};
+use svc_engine_fact::{CallKey, CallKeyKind, InferenceCall, RawPayload, Workplace};
 use svc_model::ingest::{GatewayIngestRequest, SkipReason};
 use svc_model::json::{Json, NodeBudget};
 use svc_model::usage::CallSource;
@@ -113,6 +113,8 @@ pub(super) fn capture(
             .collect(),
         response_id,
         request_id: None,
+        agent: None,
+        workplace: Workplace::default(),
         is_input_unpaired: false,
         observed_at: request
             .capture

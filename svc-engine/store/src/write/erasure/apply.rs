@@ -38,7 +38,7 @@ const SIZES: Lookup<'_> = Lookup {
 const EMPTY_CALLS: Lookup<'_> = Lookup {
     select: "UPDATE inference_calls SET input_contents = $1, output_contents = $1,
             input_byte_count = 2, input_part_count = 0, output_byte_count = 2,
-            output_part_count = 0
+            output_part_count = 0, cwd = NULL, git_branch = NULL, subagent = NULL
         WHERE inference_call_id",
     then: "",
 };

@@ -1,4 +1,5 @@
-//! Erases what clients reported of commits. A claim is no fact, so nothing of it stays.
+//! Erases what clients reported besides facts: commits, and which Sessions continue which. Nothing of it
+//! stays.
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
@@ -20,48 +21,86 @@ const OF_USER: &str = "WHERE org_id = $1 AND captured_at_us <= $3
         WHERE c.value = $2 AND c.kind = $4 AND c.org_id = $1)";
 const OLDER: &str = "WHERE org_id = $1 AND captured_at_us < $2 AND captured_at_us <= $3";
 
-/// Returns the condition for the claims of an erasure that were captured by a moment, and its
-/// values.
-fn condition<'s>(
-    org_id: &'s OrgId,
-    subject: &'s ErasureSubject,
-    captured_by: Option<Instant>,
-) -> (&'static str, Vec<Value<'s>>) {
-    let captured_by = captured_by.map_or(i64::MAX, Instant::microseconds);
-    let values = |key: Value<'s>| vec![org_id.as_str().into(), key, captured_by.into()];
-    match subject {
-        ErasureSubject::Session(session_id) => (OF_SESSION, values(session_id.as_str().into())),
-        ErasureSubject::User(user_id) => {
-            let mut values = values(user_id.as_str().into());
-            values.push(ClaimKind::User.letter().into());
-            (OF_USER, values)
+const CLAIMS: Reported = Reported {
+    table: "session_commit_claims",
+    of_session: OF_SESSION,
+    of_user: OF_USER,
+};
+
+/// Sessions that continue each other go with either.
+const CONTINUATIONS: Reported = Reported {
+    table: "session_continuations",
+    of_session: "WHERE (session_id = $2 OR continues_session_id = $2) AND org_id = $1
+        AND captured_at_us <= $3",
+    of_user: "WHERE org_id = $1 AND captured_at_us <= $3 AND EXISTS (SELECT 1 FROM session_claims c
+        JOIN sessions s ON s.session_number = c.session_number
+        WHERE c.value = $2 AND c.kind = $4 AND c.org_id = $1 AND s.user_id_conflict = 0
+            AND s.session_id IN (session_continuations.session_id,
+                session_continuations.continues_session_id))",
+};
+
+/// What clients reported of Sessions that is no fact: its table, and which of it an erasure is about.
+struct Reported {
+    table: &'static str,
+    of_session: &'static str,
+    of_user: &'static str,
+}
+
+impl Reported {
+    /// Returns the condition for what an erasure is about that was captured by a moment, and its
+    /// values.
+    fn condition<'s>(
+        &self,
+        org_id: &'s OrgId,
+        subject: &'s ErasureSubject,
+        captured_by: Option<Instant>,
+    ) -> (&'static str, Vec<Value<'s>>) {
+        let captured_by = captured_by.map_or(i64::MAX, Instant::microseconds);
+        let values = |key: Value<'s>| vec![org_id.as_str().into(), key, captured_by.into()];
+        match subject {
+            ErasureSubject::Session(session_id) => {
+                (self.of_session, values(session_id.as_str().into()))
+            }
+            ErasureSubject::User(user_id) => {
+                let mut values = values(user_id.as_str().into());
+                values.push(ClaimKind::User.letter().into());
+                (self.of_user, values)
+            }
+            ErasureSubject::OlderThan(moment) => (OLDER, values((*moment).into())),
         }
-        ErasureSubject::OlderThan(moment) => (OLDER, values((*moment).into())),
     }
 }
 
-/// Returns how many claims there are to erase.
+/// Returns how much of what clients reported there is to erase.
 pub(crate) fn count(
     connection: &mut Connection,
     org_id: &OrgId,
     subject: &ErasureSubject,
 ) -> Result<u64, StoreError> {
-    let (condition, values) = condition(org_id, subject, None);
-    let text = format!(
-        "SELECT /* every row */ CAST(COUNT(*) AS BIGINT) FROM session_commit_claims {condition}"
-    );
-    let count = connection.first(&text, &values, |row| row.count(0))?;
-    Ok(count.unwrap_or_default())
+    let mut count = 0;
+    for reported in [CLAIMS, CONTINUATIONS] {
+        let (condition, values) = reported.condition(org_id, subject, None);
+        let table = reported.table;
+        let text =
+            format!("SELECT /* every row */ CAST(COUNT(*) AS BIGINT) FROM {table} {condition}");
+        let found = connection.first(&text, &values, |row| row.count(0))?;
+        count += found.unwrap_or_default();
+    }
+    Ok(count)
 }
 
-/// Deletes the claims of an erasure that were captured by a moment; all of them without one.
+/// Deletes what clients reported and an erasure is about, as far as it was captured by a moment; all of
+/// it without one.
 pub(crate) fn erase(
     connection: &mut Connection,
     org_id: &OrgId,
     subject: &ErasureSubject,
     captured_by: Option<Instant>,
 ) -> Result<(), StoreError> {
-    let (condition, values) = condition(org_id, subject, captured_by);
-    let text = format!("DELETE /* every row */ FROM session_commit_claims {condition}");
-    connection.execute(&text, &values).map(drop)
+    for reported in [CLAIMS, CONTINUATIONS] {
+        let (condition, values) = reported.condition(org_id, subject, captured_by);
+        let text = format!("DELETE /* every row */ FROM {} {condition}", reported.table);
+        connection.execute(&text, &values)?;
+    }
+    Ok(())
 }
