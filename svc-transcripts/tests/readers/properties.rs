@@ -63,6 +63,21 @@ fn a_file_that_grows_line_by_line_has_the_calls_of_the_whole_file() {
 }
 
 #[test]
+fn it_makes_no_difference_when_calls_are_taken() {
+    for (agent, file) in FILES {
+        let mut reader = reader(agent);
+        let mut calls = Vec::new();
+        for (offset, line) in lines(file.as_bytes(), 0) {
+            reader.line(offset, line).unwrap();
+            calls.extend(reader.take());
+        }
+        reader.end();
+        calls.extend(reader.take());
+        same(&calls, &read(agent, file).0, agent.as_str());
+    }
+}
+
+#[test]
 fn unknown_members_change_nothing() {
     for (agent, file) in FILES {
         let (calls, reader) = read(agent, &extended(file));
