@@ -5,5 +5,9 @@
 
 mod claude_code;
 mod codex;
+mod copilot_cli;
+mod gemini;
+mod opencode;
+mod pi;
 mod properties;
 mod support;
