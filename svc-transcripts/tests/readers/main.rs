@@ -7,5 +7,9 @@
 mod any_transcript;
 mod claude_code;
 mod codex;
+mod copilot_cli;
+mod gemini;
+mod opencode;
+mod pi;
 mod properties;
 mod support;

@@ -26,7 +26,8 @@ fn extend(value: &mut Json) {
             let is_result = object.get("role") == Some(&"toolResult".into());
             for (name, value) in object.iter_mut() {
                 let is_content = CONTENT.iter().any(|content| *name == *content);
-                if !is_content && !(is_result && *name == "content") {
+                let is_content = is_content || (is_result && *name == "content");
+                if !is_content {
                     extend(value);
                 }
             }
