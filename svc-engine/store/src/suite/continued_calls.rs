@@ -1,12 +1,13 @@
 //! Calls whose input begins with all that another call sent and received, and Sessions that continue
 //! others.
 
-use svc_engine_fact::{CallKey, CallKeyKind, ContinuedInput, SessionContinuation};
+use svc_engine_fact::{CallKey, CallKeyKind, ContinuedInput, SessionContinuation, Workplace};
 use svc_model::ingest::{GatewayProvider, RejectedCall};
 use svc_model::query::ContinuedSession;
 use svc_model::usage::CallSource;
 
 use super::*;
+use crate::StoredFact;
 use crate::backup::{Watch, verify_store};
 
 /// A call as the reader of a transcript sends it.
@@ -63,6 +64,12 @@ impl Sent {
         let own = own.map(|id| CallKey::client("agent", &session_id, id));
         call.keys = response.into_iter().chain(own).collect();
         call.capture_source = CallSource::Transcript;
+        call.agent = Some("agent".to_owned());
+        call.workplace = Workplace {
+            cwd: Some("/work/app".to_owned()),
+            git_branch: Some("main".to_owned()),
+            subagent: Some("helper".to_owned()),
+        };
         call.gateway_provider = GatewayProvider::Unknown;
         call.further_id = Some(id(self.number + 1_000));
         call
@@ -249,6 +256,17 @@ fn nothing_is_composed_of_erased_content_and_a_quarantined_call_is_content(
     ledger
         .erase(plan, &erasure_order(&subject), &deadline, &mut |_| {})
         .unwrap();
+    let kept = |number: u128| {
+        let ids = [id(number)];
+        let kind = FactTable::InferenceCalls;
+        let mut found = store.snapshot_now().facts_of(kind, &ids).unwrap();
+        let Some(StoredFact::InferenceCall(call)) = found.pop() else {
+            panic!("the call is absent");
+        };
+        (call.agent.is_some(), call.workplace)
+    };
+    assert_eq!(kept(1), (true, Workplace::default()));
+    assert_eq!(kept(3), (true, Sent::new(3, "t").call().workplace));
     let erased = rejected(RejectedCall::AfterErased);
     assert_eq!(send(&store, &[Sent::new(4, "s").after(1)]), [erased]);
     assert_eq!(
