@@ -303,6 +303,12 @@ impl Conversation {
         Ok(answer.filter(|answer| answer.key == key))
     }
 
+    /// Returns whether there was an answer with a key.
+    pub(crate) fn has_answer(&self, key: &str) -> bool {
+        let key = self.hash(key);
+        self.by_key.contains_key(&key) || self.given.contains_key(&key)
+    }
+
     /// Returns an answer that was not given to the caller yet.
     pub(crate) fn open_answer(&mut self, key: &str) -> Option<&mut Answer> {
         let mut answers = self.answers.iter_mut();
