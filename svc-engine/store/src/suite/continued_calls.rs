@@ -454,6 +454,12 @@ fn ids_of_two_calls_of_a_session_are_a_conflict(
     assert_eq!(send(&store, &both), expected);
     let again = [Outcome::Redelivered(id(1)), Outcome::Redelivered(id(1_002))];
     assert_eq!(send(&store, &both), again);
+    // An equal answer too, if its agent knows it as another.
+    let mut equal = shared(4, "e4");
+    equal.output.clone_from(&both[0].output);
+    let equal = [equal];
+    assert_eq!(send(&store, &equal), [Outcome::StoredApart(id(1_004))]);
+    assert_eq!(send(&store, &equal), [Outcome::Redelivered(id(1_004))]);
     let mut neither = shared(3, "e2");
     neither.output = vec![finished("assistant", "a third answer")];
     let conflict = rejected(RejectedCall::InferenceCallIdentityConflict);
