@@ -249,9 +249,12 @@ impl TranscriptReader {
 fn looks_like_answer(object: &Object) -> bool {
     let says_so = |object: &Object| {
         let values = ["role", "type"].map(|name| object.get(name).and_then(Json::as_str));
-        values
-            .iter()
-            .any(|value| matches!(value, Some("assistant" | "gemini" | "model")))
+        values.iter().any(|value| {
+            matches!(
+                value,
+                Some("assistant" | "assistant.message" | "gemini" | "model")
+            )
+        })
     };
     // A document has a list of messages.
     let inside = |value: &Json| match value {

@@ -2,6 +2,8 @@
 
 use svc_model::json::{Json, Object};
 
+use crate::content::Said;
+
 /// Returns the objects of a list.
 pub(super) fn objects(list: Option<&Json>) -> impl Iterator<Item = &Object> {
     let list = list.and_then(Json::as_array).unwrap_or_default();
@@ -59,4 +61,12 @@ pub(super) fn result_block(id: Option<&Json>, result: Option<&Json>) -> Json {
         ("result", result.cloned().into()),
     ];
     Object::from_iter(members).into()
+}
+
+/// Returns a message with a content. Nothing in a list is no message.
+pub(super) fn said(role: &str, content: Json) -> Said {
+    if content.as_array().is_some_and(<[Json]>::is_empty) {
+        return Said::default();
+    }
+    Said::by(role, content)
 }

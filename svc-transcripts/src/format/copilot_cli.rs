@@ -10,7 +10,7 @@ use svc_model::json::{Json, Object, Text};
 use svc_model::usage::TokenCounts;
 
 use super::ReadLine;
-use super::block::{call_block, given, member, objects, reasoning_block, text, text_block};
+use super::block::{call_block, given, member, objects, reasoning_block, said, text, text_block};
 use crate::content::Said;
 use crate::context::{Context, Line, Meaning};
 use crate::conversation::{Answer, Parent, Place};
@@ -298,7 +298,6 @@ fn describe(call: &mut TranscriptCall, data: &Object, model: Option<&str>) {
 /// Adds an event to an answer. A text that was sent in pieces is one text.
 fn add(answer: &mut Answer, data: &Object) {
     let is_continued = value::count(data, "chunkIndex").is_some_and(|index| index > 0);
-    let said = Said::by("assistant", made(data));
     let mut parts = answer
         .call
         .call
@@ -313,9 +312,9 @@ fn add(answer: &mut Answer, data: &Object) {
             let rest = rest
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect();
-            answer.add_to_message(Said::by("assistant", made(&rest)));
+            answer.add_to_message(said("assistant", made(&rest)));
         }
-        _ => answer.add_to_message(said),
+        _ => answer.add_to_message(said("assistant", made(data))),
     }
     let mut opaque = Said::default();
     opaque.left_out.opaque_reasoning = u64::from(has_opaque_reasoning(data));

@@ -11,7 +11,7 @@ use svc_model::usage::TokenCounts;
 
 use super::ReadLine;
 use super::block::{
-    call_block, given, kind, member, objects, reasoning_block, result_block, text, text_block,
+    call_block, given, kind, member, objects, reasoning_block, result_block, said, text, text_block,
 };
 use crate::content::Said;
 use crate::context::{Context, Line, Meaning};
@@ -140,13 +140,13 @@ impl Gemini {
         let mut call = context.call(session_id);
         call.call.call_id = Some(id.clone());
         describe(&mut call, record);
-        let said = Said::by("assistant", made(record));
+        let made = said("assistant", made(record));
         let conversation = &mut context.conversation;
         if let Some(answer) = conversation.open_answer(id.as_str()) {
-            answer.replace(call, said);
+            answer.replace(call, made);
         } else if !conversation.knows(id.as_str()) {
             if let Some(answer) = conversation.answer(place, id.as_str(), || call)? {
-                answer.add(said);
+                answer.add(made);
             }
             self.last = Some(id.as_str().to_owned());
         }
@@ -284,9 +284,5 @@ fn results(record: &Object) -> Said {
             None => block(part),
         })
     });
-    let responses: Vec<Json> = responses.collect();
-    if responses.is_empty() {
-        return Said::default();
-    }
-    Said::by("tool", responses.into())
+    said("tool", responses.collect())
 }

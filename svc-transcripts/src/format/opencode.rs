@@ -11,7 +11,7 @@ use svc_model::usage::TokenCounts;
 
 use super::ReadLine;
 use super::block::{
-    call_block, kind, member, objects, reasoning_block, result_block, text, text_block,
+    call_block, kind, member, objects, reasoning_block, result_block, said, text, text_block,
 };
 use crate::content::Said;
 use crate::context::{Context, Line, Meaning};
@@ -48,6 +48,22 @@ struct Step<'l> {
     finish: Option<&'l Object>,
     /// Its number in the message, from 1; `None` if the message has no steps.
     number: Option<usize>,
+    is_last: bool,
+}
+
+impl Step<'_> {
+    /// Returns when a step ended after which another one came, as far as its parts tell.
+    fn ended_at(&self) -> Option<Instant> {
+        if self.is_last {
+            return None;
+        }
+        let times = self.parts.iter().flat_map(|part| {
+            let holders = [Some(*part), member(part, "state")].into_iter().flatten();
+            let ends = holders.filter_map(|holder| member(holder, "time")?.get("end"));
+            ends.chain(part.get("time_created"))
+        });
+        times.filter_map(|time| value::instant(Some(time))).max()
+    }
 }
 
 impl ReadLine for OpenCode {
@@ -204,6 +220,8 @@ impl OpenCode {
         if step.number.is_some_and(|number| number > 1) {
             call.call.started_at = None;
         }
+        let completed = call.call.ended_at;
+        call.call.ended_at = step.ended_at().unwrap_or(completed).min(completed);
         let place = self.place(line);
         let conversation = &mut context.conversation;
         if let Some(answer) = conversation.answer(place, &key, || call)? {
@@ -221,38 +239,31 @@ fn created(object: &Object) -> Option<Instant> {
 
 /// Returns the steps of a message. What stands before the first belongs to it.
 fn steps<'l>(parts: &[&'l Object]) -> Vec<Step<'l>> {
-    if !parts.iter().any(|part| kind(part) == "step-finish") {
-        return vec![Step {
-            parts: parts.to_vec(),
-            finish: None,
-            number: None,
-        }];
-    }
+    let ends = |part: &&Object| kind(part) == "step-finish";
     let mut steps: Vec<Step<'l>> = Vec::new();
-    let mut open: Vec<&'l Object> = Vec::new();
-    for part in parts {
-        open.push(part);
-        if kind(part) == "step-finish" {
-            let number = Some(steps.len() + 1);
-            let parts = std::mem::take(&mut open);
-            let finish = Some(*part);
+    let pieces = parts.split_inclusive(ends);
+    for (parts, number) in pieces.zip(1..) {
+        let finish = parts.last().copied().filter(|part| ends(part));
+        let says_something = |part: &&Object| ["text", "tool", "reasoning"].contains(&kind(part));
+        if finish.is_some() || parts.iter().any(says_something) {
             steps.push(Step {
-                parts,
+                parts: parts.to_vec(),
                 finish,
-                number,
+                number: Some(number),
+                is_last: false,
             });
         }
     }
-    let says_something = open
-        .iter()
-        .any(|part| ["text", "tool", "reasoning"].contains(&kind(part)));
-    if says_something {
-        let number = Some(steps.len() + 1);
-        steps.push(Step {
-            parts: open,
+    if !parts.iter().any(ends) {
+        steps = vec![Step {
+            parts: parts.to_vec(),
             finish: None,
-            number,
-        });
+            number: None,
+            is_last: true,
+        }];
+    }
+    if let Some(last) = steps.last_mut() {
+        last.is_last = true;
     }
     steps
 }
@@ -328,11 +339,4 @@ fn results(parts: &[&Object]) -> Said {
         Some(result_block(part.get("callID"), Some(result)))
     });
     said("tool", blocks.collect())
-}
-
-fn said(role: &str, blocks: Vec<Json>) -> Said {
-    if blocks.is_empty() {
-        return Said::default();
-    }
-    Said::by(role, blocks.into())
 }

@@ -14,7 +14,7 @@ use svc_model::time::Instant;
 use svc_model::usage::TokenCounts;
 
 use super::ReadLine;
-use super::block::{given, kind, member, objects, text};
+use super::block::{given, kind, member, objects, said, text};
 use crate::content::Said;
 use crate::context::{Context, Line, Meaning};
 use crate::conversation::{Parent, Place};
@@ -200,7 +200,7 @@ impl Pi {
         let (Some(session_id), Some(key)) = (self.session_id.clone(), place.id) else {
             return self.pass(place, context);
         };
-        let said = Said::by("assistant", content(message, context));
+        let made = said("assistant", content(message, context));
         let mut begun = context.call(session_id);
         begun.continues = self.continues.clone().map(|session_id| ContinuedCall {
             session_id,
@@ -211,7 +211,7 @@ impl Pi {
         self.describe(&mut begun, message);
         let conversation = &mut context.conversation;
         if let Some(answer) = conversation.answer(place, key, || begun)? {
-            answer.add(said);
+            answer.add(made);
         }
         conversation.finish(key);
         Ok(())

@@ -30,7 +30,9 @@ fn each_step_of_a_message_is_a_call() {
     assert_eq!(first.call.model_provider.as_ref().unwrap().as_str(), "p");
     assert_eq!(first.call.cwd.as_deref(), Some("/work/app/sub"));
     assert_eq!(first.call.stop_reason.as_deref(), Some("tool-calls"));
-    assert_eq!(first.call.ended_at.to_string(), "2026-11-02T10:00:09Z");
+    // Its parts tell when the first step ended.
+    assert_eq!(first.call.ended_at.to_string(), "2026-11-02T10:00:04Z");
+    assert_eq!(second.call.ended_at.to_string(), "2026-11-02T10:00:09Z");
     let usage = TokenCounts {
         input_tokens_uncached: Some(12),
         cache_read_tokens: Some(900),

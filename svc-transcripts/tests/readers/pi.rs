@@ -135,6 +135,7 @@ fn two_answers_under_one_response_id_are_two_calls() {
     ];
     let (calls, _) = read(Agent::Pi, &(lines.join("\n") + "\n"));
     assert_eq!(chain(&calls), [("a", None), ("b", Some("a"))]);
+    assert_eq!(calls[0].call.output, [], "nothing is no message");
     assert_eq!(calls[0].call.response_id, calls[1].call.response_id);
 }
 

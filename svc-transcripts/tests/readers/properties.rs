@@ -110,6 +110,23 @@ fn lines_of_unknown_kinds_change_nothing_wherever_they_stand() {
 }
 
 #[test]
+fn an_answer_in_another_form_is_told() {
+    for (agent, known, other) in [
+        (Agent::Pi, r#""type":"message""#, r#""type":"entry""#),
+        (Agent::Gemini, r#""type":"gemini""#, r#""type":"model""#),
+        (Agent::CopilotCli, r#""data""#, r#""payload""#),
+        (Agent::OpenCode, r#""message""#, r#""info""#),
+    ] {
+        for (_, file) in FILES.iter().filter(|(of, _)| *of == agent) {
+            let (calls, reader) = read(agent, &file.replace(known, other));
+            assert_eq!(calls, [], "{agent}");
+            assert!(reader.tally().format_changed, "{agent}");
+            assert!(!read(agent, file).1.tally().format_changed, "{agent}");
+        }
+    }
+}
+
+#[test]
 fn a_bookmark_stays_small() {
     for (agent, file) in FILES {
         let mut reader = reader(agent);

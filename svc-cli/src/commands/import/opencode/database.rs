@@ -90,7 +90,7 @@ impl Database {
     pub(super) fn sessions(&self) -> io::Result<Vec<StoredSession>> {
         let sessions = || {
             let mut statement = self.connection.prepare("SELECT * FROM session")?;
-            let sessions = statement.query_map([], session)?;
+            let sessions = statement.query_map([], |row| Ok(session(row)))?;
             sessions.collect::<rusqlite::Result<Vec<Object>>>()
         };
         let sessions = sessions().map_err(io::Error::other)?;
@@ -153,7 +153,7 @@ fn allowed(context: AuthContext<'_>) -> Authorization {
 }
 
 /// Returns what the line of a Session says of it.
-fn session(row: &Row<'_>) -> rusqlite::Result<Object> {
+fn session(row: &Row<'_>) -> Object {
     let mut session = Object::new();
     for name in SESSION {
         let Ok(value) = row.get_ref(name) else {
@@ -168,7 +168,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Object> {
             ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => {}
         }
     }
-    Ok(session)
+    session
 }
 
 fn line(connection: &Connection, id: &str) -> rusqlite::Result<Option<Vec<u8>>> {

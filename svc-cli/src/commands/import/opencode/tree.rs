@@ -39,7 +39,7 @@ impl Tree {
         let mut sessions = BTreeMap::new();
         for project in folders(&self.root.join("session"))? {
             for file in files(&project)? {
-                if let Some(found) = read(&file)?.and_then(session) {
+                if let Some(found) = read(&file)?.as_ref().and_then(session) {
                     sessions.insert(found.id.clone(), found);
                 }
             }
@@ -111,7 +111,7 @@ impl Tree {
 }
 
 /// Returns a Session under the names that the database has.
-fn session(found: Object) -> Option<StoredSession> {
+fn session(found: &Object) -> Option<StoredSession> {
     let mut session = Object::new();
     for (name, there) in [
         ("id", "id"),
@@ -119,7 +119,7 @@ fn session(found: Object) -> Option<StoredSession> {
         ("directory", "directory"),
         ("version", "version"),
     ] {
-        session = with(session, name, text(&found, there).as_deref());
+        session = with(session, name, text(found, there).as_deref());
     }
     let time = found.get("time").and_then(Json::as_object);
     for (name, there) in [("time_created", "created"), ("time_updated", "updated")] {
