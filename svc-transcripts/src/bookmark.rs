@@ -25,8 +25,8 @@ pub(crate) struct State {
     pub(crate) tip: Anchor,
     /// The last lines before the offset that later lines may name.
     pub(crate) lines: Vec<(String, Anchor)>,
-    /// The keys and ids of the last answers that were given.
-    pub(crate) taken: Vec<(String, ForeignId)>,
+    /// The last answers that were given.
+    pub(crate) taken: Vec<Taken>,
     /// The lines before this offset were counted.
     pub(crate) counted_to: u64,
     pub(crate) totals: Totals,
@@ -40,6 +40,14 @@ pub(crate) struct Totals {
     /// Lines that look like answers.
     pub(crate) answers: u64,
     pub(crate) calls: u64,
+}
+
+/// An answer that was given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    pub(crate) key: String,
+    /// The id by which later calls name it. None if it became a part of an earlier one.
+    pub(crate) id: Option<ForeignId>,
 }
 
 /// What is before a line.

@@ -6,6 +6,8 @@ use svc_messages::{Degradation, Normaliser};
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, NodeBudget, Object};
 
+use crate::cut;
+
 /// The bytes of settled content that are kept.
 const SETTLED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The bytes of content that may wait for its answer.
@@ -27,10 +29,10 @@ impl Said {
         let message = normaliser.object(item, None);
         let mut left_out = normaliser.degradation;
         left_out.unsupported_content += u64::from(message.is_err());
-        Self {
-            messages: message.ok().flatten().into_iter().collect(),
-            left_out,
-        }
+        let messages: Vec<Message> = message.ok().flatten().into_iter().collect();
+        let parts = messages.iter().flat_map(|message| &message.parts);
+        left_out.truncated += parts.filter(|part| is_cut(part)).count() as u64;
+        Self { messages, left_out }
     }
 
     /// Reads a message of a role with a content.
@@ -74,6 +76,23 @@ impl Said {
     fn bytes(&self) -> usize {
         let parts = self.messages.iter().flat_map(|message| &message.parts);
         ITEM_BYTES * (1 + self.messages.len()) + parts.map(part_bytes).sum::<usize>()
+    }
+}
+
+/// Returns whether a part is a result that the client has cut and marked.
+fn is_cut(part: &Part) -> bool {
+    match part {
+        Part::ToolCallResponse { result, .. } => has_cut(result),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall { .. } => false,
+    }
+}
+
+fn has_cut(result: &Json) -> bool {
+    match result {
+        Json::String(text) => cut::is_marked(&text.to_string_lossy()),
+        Json::Array(items) => items.iter().any(has_cut),
+        Json::Object(members) => members.iter().any(|(_, value)| has_cut(value)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
     }
 }
 
@@ -165,6 +184,20 @@ impl Window {
             self.settled.add(node, bytes);
         }
         evict(&mut self.settled, &mut self.contents)
+    }
+
+    /// Lets settled content wait again. Returns its offset, if it is settled and still there.
+    pub(crate) fn wait_again(&mut self, node: u32) -> Option<u64> {
+        let content = self.contents.get(&node)?;
+        let place = self
+            .settled
+            .nodes
+            .iter()
+            .rposition(|settled| *settled == node)?;
+        self.settled.nodes.remove(place);
+        self.settled.bytes -= content.bytes;
+        self.waiting.add(node, content.bytes);
+        Some(content.offset)
     }
 
     /// Keeps the output of an answer, if outputs are kept. Returns the nodes whose content is gone.

@@ -15,7 +15,7 @@ use svc_model::evidence::Part;
 use svc_model::id::ForeignId;
 use svc_model::ingest::CallInput;
 
-use crate::bookmark::Anchor;
+use crate::bookmark::{Anchor, Taken};
 use crate::content::{Said, Window};
 use crate::{Lost, TranscriptCall};
 
@@ -68,6 +68,8 @@ enum Kind {
     Input,
     /// An answer, by its place in the list of ids.
     Answer(u32),
+    /// Nothing: the part of an answer that stands before it.
+    Part,
     /// Something whose content is not known any more.
     Gone,
 }
@@ -85,13 +87,19 @@ struct Waiting {
 pub(crate) struct Answer {
     key: String,
     node: u32,
+    side: u64,
     /// The offset of the first line that it is made from, its new input included.
     from: u64,
     /// The lines that it is made from.
     lines: Vec<u64>,
+    /// The keys of the answers that became a part of it.
+    parts: Vec<String>,
     finished: bool,
+    /// Whether it may yet become a part of another one.
+    held: bool,
     pub(crate) call: TranscriptCall,
-    pub(crate) left_out: Degradation,
+    input_left_out: Degradation,
+    left_out: Degradation,
 }
 
 impl Answer {
@@ -99,6 +107,14 @@ impl Answer {
     pub(crate) fn add(&mut self, said: Said) {
         self.left_out += said.left_out;
         self.call.call.output.extend(said.messages);
+    }
+
+    /// Puts another call in its place, which has the same input.
+    pub(crate) fn replace(&mut self, mut call: TranscriptCall, said: Said) {
+        call.call.input = std::mem::take(&mut self.call.call.input);
+        self.call = call;
+        self.left_out = Degradation::default();
+        self.add(said);
     }
 
     /// Adds parts to the output, which is one message.
@@ -148,8 +164,9 @@ pub(crate) struct Conversation {
     /// The role of which adjacent messages are one.
     merged_role: Option<&'static str>,
     recent_lines: VecDeque<(Box<str>, u32, u64)>,
-    taken: VecDeque<(Box<str>, ForeignId)>,
-    known_keys: HashMap<u64, ForeignId>,
+    taken: VecDeque<Taken>,
+    /// The answers that an earlier reader gave.
+    given: HashMap<u64, Option<ForeignId>>,
     last_text: Option<String>,
     opened: u64,
 }
@@ -175,7 +192,7 @@ impl Conversation {
             merged_role,
             recent_lines: VecDeque::new(),
             taken: VecDeque::new(),
-            known_keys: HashMap::new(),
+            given: HashMap::new(),
             last_text: None,
             opened: 0,
         }
@@ -209,15 +226,13 @@ impl Conversation {
     }
 
     fn place_input(&mut self, place: Place<'_>, said: Said, finishes: bool) -> Result<(), Lost> {
+        // Some lines are written twice.
+        if place.id.is_some_and(|id| self.knows(id)) {
+            return Ok(());
+        }
         let parent = self.resolve(place.parent)?;
         if finishes {
             self.finish_before(parent);
-        }
-        if place
-            .id
-            .is_some_and(|id| self.by_id.contains_key(&self.hash(id)))
-        {
-            return Ok(());
         }
         let begins = matches!(place.parent, Parent::Start);
         if said.is_empty() {
@@ -280,6 +295,10 @@ impl Conversation {
             self.stand(place, node);
             return Ok(None);
         }
+        if let Some(id) = self.given.get(&self.hash(key)).cloned() {
+            self.stand_for_given(place, key, id);
+            return Ok(None);
+        }
         let parent = self.resolve(place.parent)?;
         self.begin_answer(place, parent, key, begin)?;
         let answer = self.answers.last_mut();
@@ -308,12 +327,8 @@ impl Conversation {
         begin: impl FnOnce() -> TranscriptCall,
     ) -> Result<(), Lost> {
         self.finish_before(parent);
-        let known = self.known_keys.get(&self.hash(key)).cloned();
-        if let Some(id) = known {
-            self.settle(place.side);
-            self.push_answer(place, parent, key, id);
-            return Ok(());
-        }
+        let side = self.hash(place.side);
+        self.finish_side(side);
         let mut call = begin();
         let Some(id) = call.call.id().cloned() else {
             return self.pass(place);
@@ -326,13 +341,30 @@ impl Conversation {
         self.answers.push(Answer {
             key: key.to_owned(),
             node,
+            side,
             from: from.map_or(place.offset, |from| from.min(place.offset)),
             lines: place.id.map(|id| self.hash(id)).into_iter().collect(),
+            parts: Vec::new(),
             finished: false,
+            held: false,
             call,
-            left_out,
+            input_left_out: left_out,
+            left_out: Degradation::default(),
         });
         Ok(())
+    }
+
+    /// Places a line of an answer that an earlier reader gave, whatever stood before it.
+    fn stand_for_given(&mut self, place: Place<'_>, key: &str, id: Option<ForeignId>) {
+        let parent = self.resolve(place.parent).unwrap_or(START);
+        let Some(id) = id else {
+            let node = self.push(parent, Kind::Part);
+            self.by_key.insert(self.hash(key), node);
+            return self.stand(place, node);
+        };
+        self.finish_before(parent);
+        self.settle(place.side);
+        self.push_answer(place, parent, key, id);
     }
 
     fn push_answer(&mut self, place: Place<'_>, parent: u32, key: &str, id: ForeignId) -> u32 {
@@ -355,6 +387,47 @@ impl Conversation {
     pub(crate) fn finish_all(&mut self) {
         for answer in &mut self.answers {
             answer.finished = true;
+            answer.held = false;
+        }
+    }
+
+    /// Holds an answer back, even when it is finished.
+    pub(crate) fn hold(&mut self, key: &str) {
+        if let Some(answer) = self.open_answer(key) {
+            answer.held = true;
+        }
+    }
+
+    /// Gives an answer free that was held back.
+    pub(crate) fn release(&mut self, key: &str) {
+        if let Some(answer) = self.open_answer(key) {
+            answer.held = false;
+        }
+    }
+
+    /// Makes an answer a part of an earlier one. What stands between them comes after both.
+    pub(crate) fn join(&mut self, earlier: &str, later: &str) {
+        let Some(index) = self.answers.iter().position(|answer| answer.key == later) else {
+            return;
+        };
+        if !self.answers[..index]
+            .iter()
+            .any(|answer| answer.key == earlier)
+        {
+            return;
+        }
+        let part = self.answers.remove(index);
+        self.nodes[part.node as usize].kind = Kind::Part;
+        self.opened -= 1;
+        self.wait_again(part.node);
+        if let Some(answer) = self.open_answer(earlier) {
+            answer.add(Said {
+                messages: part.call.call.output,
+                left_out: part.left_out,
+            });
+            answer.call.call.ended_at = part.call.call.ended_at;
+            answer.finished = false;
+            answer.parts.push(part.key);
         }
     }
 
@@ -369,6 +442,13 @@ impl Conversation {
         }
     }
 
+    /// Finishes the answers of a side: another one begins there.
+    fn finish_side(&mut self, side: u64) {
+        for answer in self.answers.iter_mut().filter(|answer| answer.side == side) {
+            answer.finished = true;
+        }
+    }
+
     /// Returns the finished answers, in order.
     pub(crate) fn take(&mut self) -> Vec<TranscriptCall> {
         let last = self.answers.last();
@@ -376,7 +456,8 @@ impl Conversation {
             self.last_text = Some(last.text());
         }
         let answers = std::mem::take(&mut self.answers);
-        let (finished, open) = answers.into_iter().partition(|answer| answer.finished);
+        let is_done = |answer: &Answer| answer.finished && !answer.held;
+        let (finished, open) = answers.into_iter().partition(is_done);
         self.answers = open;
         let finished: Vec<Answer> = finished;
         finished
@@ -389,20 +470,32 @@ impl Conversation {
         let Answer {
             key,
             node,
+            parts,
             mut call,
-            left_out,
+            input_left_out: mut left_out,
+            left_out: output_left_out,
             ..
         } = answer;
-        if let Some(id) = call.call.id().filter(|_| key.len() <= REMEMBERED_BYTES_MAX) {
-            self.taken.push_back((key.into(), id.clone()));
-            if self.taken.len() > REMEMBERED_ANSWERS_MAX {
-                self.taken.pop_front();
-            }
+        left_out += output_left_out;
+        let id = call.call.id().cloned();
+        self.remember(key, id);
+        for part in parts {
+            self.remember(part, None);
         }
         let gone = self.window.keep_output(node, &call.call.output);
         self.forget(&gone);
         call.call.left_out = (!left_out.is_empty()).then(|| left_out.into());
         call
+    }
+
+    /// Remembers the key of an answer that was given, or became a part of one.
+    fn remember(&mut self, key: String, id: Option<ForeignId>) {
+        if key.len() <= REMEMBERED_BYTES_MAX {
+            self.taken.push_back(Taken { key, id });
+        }
+        if self.taken.len() > REMEMBERED_ANSWERS_MAX {
+            self.taken.pop_front();
+        }
     }
 
     /// Returns the texts of the last answer.
@@ -417,15 +510,22 @@ impl Conversation {
         let mut node = self.resolve(last)?;
         let mut nodes = Vec::new();
         while node != START {
-            nodes.push(node);
+            if self.nodes[node as usize].kind != Kind::Part {
+                nodes.push(node);
+            }
             if node == first {
                 break;
             }
             node = self.nodes[node as usize].parent;
         }
+        let not_given = self.answers.iter().map(|answer| (answer.node, answer));
+        let not_given: HashMap<u32, &Answer> = not_given.collect();
         let mut said = Said::default();
         for node in nodes.into_iter().rev() {
-            said.append(self.content(node)?.clone());
+            match not_given.get(&node) {
+                Some(answer) => said.messages.extend(answer.call.call.output.clone()),
+                None => said.append(self.content(node)?.clone()),
+            }
         }
         Ok(said)
     }
@@ -445,6 +545,7 @@ impl Conversation {
                 Kind::Answer(index) => break Some(self.ids[index as usize].clone()),
                 Kind::Gone => return Err(Lost),
                 Kind::Input => inputs.push(node),
+                Kind::Part => {}
             }
             node = parent;
         };
@@ -478,6 +579,17 @@ impl Conversation {
         self.forget(&gone);
     }
 
+    /// Waits again for an answer to the input before a node.
+    fn wait_again(&mut self, mut node: u32) {
+        let side = self.hash("");
+        while matches!(self.nodes[node as usize].kind, Kind::Part | Kind::Input) {
+            let offset = self.window.wait_again(node);
+            self.waiting
+                .extend(offset.map(|offset| Waiting { node, offset, side }));
+            node = self.nodes[node as usize].parent;
+        }
+    }
+
     fn forget(&mut self, gone: &[u32]) {
         for node in gone {
             let node = &mut self.nodes[*node as usize];
@@ -492,7 +604,7 @@ impl Conversation {
             match self.nodes[node as usize].kind {
                 Kind::Answer(_) => return Some(node),
                 Kind::Start => return None,
-                Kind::Input | Kind::Gone => node = self.nodes[node as usize].parent,
+                Kind::Input | Kind::Part | Kind::Gone => node = self.nodes[node as usize].parent,
             }
         }
     }
@@ -557,11 +669,15 @@ impl Conversation {
     }
 
     /// Returns what is before a node, as far as a bookmark can say it.
-    pub(crate) fn anchor(&self, node: u32) -> Anchor {
-        match self.nodes[node as usize].kind {
-            Kind::Start => Anchor::Start,
-            Kind::Answer(index) => Anchor::Answer(self.ids[index as usize].clone()),
-            Kind::Input | Kind::Gone => Anchor::Gone,
+    pub(crate) fn anchor(&self, mut node: u32) -> Anchor {
+        loop {
+            let Node { parent, kind } = self.nodes[node as usize];
+            match kind {
+                Kind::Start => return Anchor::Start,
+                Kind::Answer(index) => return Anchor::Answer(self.ids[index as usize].clone()),
+                Kind::Input | Kind::Gone => return Anchor::Gone,
+                Kind::Part => node = parent,
+            }
         }
     }
 
@@ -574,31 +690,23 @@ impl Conversation {
             .collect()
     }
 
-    /// Returns the keys of the last answers that were given to the caller, and their ids.
-    pub(crate) fn taken(&self) -> Vec<(String, ForeignId)> {
-        let taken = self.taken.iter();
-        taken
-            .map(|(key, id)| (String::from(&**key), id.clone()))
-            .collect()
+    /// Returns the last answers that were given to the caller.
+    pub(crate) fn taken(&self) -> Vec<Taken> {
+        self.taken.iter().cloned().collect()
     }
 
     /// Goes on from a bookmark.
-    pub(crate) fn resume(
-        &mut self,
-        tip: Anchor,
-        lines: Vec<(String, Anchor)>,
-        taken: Vec<(String, ForeignId)>,
-    ) {
+    pub(crate) fn resume(&mut self, tip: Anchor, lines: Vec<(String, Anchor)>, taken: Vec<Taken>) {
         self.resumed = true;
         for (id, anchor) in lines {
             let node = self.anchored(anchor);
             self.by_id.insert(self.hash(&id), node);
             self.recent_lines.push_back((id.into(), node, 0));
         }
-        for (key, id) in taken {
-            self.known_keys.insert(self.hash(&key), id.clone());
-            self.taken.push_back((key.into(), id));
+        for taken in &taken {
+            self.given.insert(self.hash(&taken.key), taken.id.clone());
         }
+        self.taken = taken.into();
         self.tip = self.anchored(tip);
     }
 

@@ -10,6 +10,7 @@ mod bookmark;
 mod content;
 mod context;
 mod conversation;
+mod cut;
 mod format;
 mod reader;
 mod tally;

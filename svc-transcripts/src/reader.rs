@@ -256,6 +256,11 @@ fn looks_like_answer(object: &Object) -> bool {
             .iter()
             .any(|value| matches!(value, Some("assistant" | "gemini" | "model")))
     };
-    let inside = || object.iter().filter_map(|(_, value)| value.as_object());
-    says_so(object) || inside().any(says_so)
+    // A document has a list of messages.
+    let inside = |value: &Json| match value {
+        Json::Object(object) => says_so(object),
+        Json::Array(items) => items.iter().filter_map(Json::as_object).any(says_so),
+        _ => false,
+    };
+    says_so(object) || object.iter().any(|(_, value)| inside(value))
 }

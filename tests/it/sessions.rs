@@ -3,7 +3,7 @@
 use harness::delivery::Call;
 use harness::http::Request;
 use harness::pattern::dig;
-use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
+use harness::server::{Backend, Configuration, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server};
 use svc_engine::fact::{DeveloperDecision, InferenceCall};
 use svc_engine::store::Append;
 use svc_engine::testing::builders::{call, decision};
@@ -17,6 +17,7 @@ on_both_backends! {
     sessions_are_found_by_their_facts,
     pages_of_sessions_follow_each_other,
     a_new_session_is_logged_once,
+    titles_are_read_only_by_operators_who_ask_for_them,
 }
 
 /// Returns the moment this many minutes ago.
@@ -51,9 +52,9 @@ fn sessions_are_found_by_their_facts(backend: Backend) {
     ))]);
     assert_eq!(
         done(&svc(&server, &["sessions"])),
-        "session  began   last seen  calls  models  agent        user  repository\n\
-         t/2      1h ago  1h ago         0  -       claude-code  -     -\n\
-         s        3h ago  2h ago         2  m       -            ann   -\n\
+        "session  began   last seen  calls  models  agent        user  repository  title\n\
+         t/2      1h ago  1h ago         0  -       claude-code  -     -           -\n\
+         s        3h ago  2h ago         2  m       -            ann   -           ask\n\
          \nnext:\n  svc session t/2\n"
     );
     for (flag, value) in [("--user", "ann"), ("--model", "m")] {
@@ -128,4 +129,29 @@ fn pages_of_sessions_follow_each_other(backend: Backend) {
     ] {
         assert_eq!(get(&wrong).status, 422, "{wrong}");
     }
+}
+
+fn titles_are_read_only_by_operators_who_ask_for_them(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::granting_one("s")) else {
+        return;
+    };
+    let facts = Facts::of(&server);
+    facts.add(vec![observed(&facts, 1, "s", 60)]);
+    let get = |path: &str, token: &str| server.send(&Request::get(path).bearer(token));
+    let title = |path: &str| {
+        let list = server.read_json(path);
+        let title = dig(&list, "sessions.0.title");
+        title.and_then(Json::as_str).map(str::to_owned)
+    };
+    assert_eq!(title("/v1/sessions"), None);
+    assert_eq!(title("/v1/sessions?titles=false"), None);
+    assert_eq!(title("/v1/sessions?titles=true").as_deref(), Some("ask"));
+    let asked = "/v1/sessions?titles=true";
+    assert_eq!(get(asked, RETRIEVAL_TOKEN).status, 403);
+    assert_eq!(get("/v1/sessions?titles=x", OPERATOR_TOKEN).status, 422);
+    let dossier = get("/query/session/s", OPERATOR_TOKEN).text();
+    assert!(!dossier.contains("title"), "{dossier}");
+    let found = json(&svc(&server, &["sessions", "--json"]));
+    let title = dig(&found, "sessions.0.title").and_then(Json::as_str);
+    assert_eq!(title, Some("ask"));
 }

@@ -121,6 +121,7 @@ impl Sessions {
             limit: SessionPageLimit::new(self.limit).unwrap_or_default(),
             cursor: self.cursor.clone().map(SessionCursor::new),
             spend: self.spend,
+            titles: true,
         })
     }
 }
@@ -165,14 +166,23 @@ fn render(list: &SessionList, now: Instant) -> String {
         "agent",
         "user",
         "repository",
+        "title",
     ];
     let mut table = Table::new(columns).numbers(&[3]);
     if list.sessions.iter().any(|session| session.spend.is_some()) {
         let [session, began, last_seen, calls, ..] = columns;
-        let spend = [session, began, last_seen, calls, "cost", "not priced"];
+        let spend = [
+            session,
+            began,
+            last_seen,
+            calls,
+            "cost",
+            "not priced",
+            "title",
+        ];
         let mut table = Table::new(spend).numbers(&[3, 4, 5]);
         for session in &list.sessions {
-            let [id, began, last_seen, calls, ..] = row(session, now);
+            let [id, began, last_seen, calls, .., title] = row(session, now);
             let spend = session.spend.unwrap_or_default();
             let unpriced = SHELL.whole(spend.unpriced_items);
             let is_known = spend.captured.items + spend.derived.items > 0;
@@ -181,7 +191,7 @@ fn render(list: &SessionList, now: Instant) -> String {
             } else {
                 "-".to_owned()
             };
-            table.row([id, began, last_seen, calls, cost, unpriced]);
+            table.row([id, began, last_seen, calls, cost, unpriced, title]);
         }
         return table.render();
     }
@@ -191,7 +201,7 @@ fn render(list: &SessionList, now: Instant) -> String {
     table.render()
 }
 
-fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
+fn row(session: &SessionSummary, now: Instant) -> [String; 9] {
     [
         escape(session.session_id.as_str()),
         relative(session.first_observed_at, now),
@@ -201,6 +211,7 @@ fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
         SHELL.list(session.agent_harnesses.iter().map(Open::as_str)),
         SHELL.list(session.user_ids.iter().map(UserId::as_str)),
         SHELL.list(session.repositories.iter().map(RepositoryName::as_str)),
+        SHELL.list(session.title.as_deref()),
     ]
 }
 
@@ -220,6 +231,7 @@ fn is_narrowed(request: &SessionsRequest) -> bool {
     let everything = SessionsRequest {
         limit: request.limit,
         cursor: request.cursor.clone(),
+        titles: request.titles,
         ..SessionsRequest::default()
     };
     *request != everything
@@ -275,7 +287,7 @@ mod tests {
         let list = r#"{"sessions":[{"session_id":"s\u001b","captured_at":"2026-01-07T23:00:00Z",
             "first_observed_at":"2026-01-07T23:00:00Z","last_observed_at":"2026-01-07T23:30:00Z",
             "user_ids":["ann"],"models":["m","n"],"agent_harnesses":["codex"],
-            "repositories":["own/app"],"inference_calls":1000},
+            "repositories":["own/app"],"inference_calls":1000,"title":"Fix the\u001b test"},
             {"session_id":"t","captured_at":"2026-01-07T22:00:00Z",
             "first_observed_at":"2026-01-07T22:00:00Z","last_observed_at":"2026-01-07T22:00:00Z",
             "user_ids":[],"models":[],"agent_harnesses":[],"repositories":[],"inference_calls":0}],
@@ -284,9 +296,9 @@ mod tests {
         let now = Instant::parse("2026-01-08T00:00:00Z").unwrap();
         assert_eq!(
             render(&list, now),
-            "session  began   last seen  calls  models  agent  user  repository\n\
-             s\\u{1b}  1h ago  30m ago    1000+  m, n    codex  ann   own/app\n\
-             t        2h ago  2h ago         0  -       -      -     -\n"
+            "session  began   last seen  calls  models  agent  user  repository  title\n\
+             s\\u{1b}  1h ago  30m ago    1000+  m, n    codex  ann   own/app     Fix the\\u{1b} test\n\
+             t        2h ago  2h ago         0  -       -      -     -           -\n"
         );
         let (all, some) = (request("").unwrap(), request("--model m").unwrap());
         assert_eq!(next(&list, &some, None), [r"svc session $'s\x1b'"]);

@@ -32,4 +32,5 @@ pub mod session_usage;
 pub mod share_report;
 pub mod spend;
 pub mod statistics;
+pub mod title;
 pub mod usage;

@@ -29,6 +29,7 @@ mod sessions;
 mod spend;
 #[cfg(test)]
 mod suite;
+mod title;
 
 pub use answer::{AdmissionKind, Answer, ReadContext};
 pub use ci::{ci_failures, ci_outcome};

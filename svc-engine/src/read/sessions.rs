@@ -17,6 +17,7 @@ use super::cursor::CursorKey;
 use super::repository::{TouchedRepositories, select};
 use super::session_cursor::{SessionPosition, SessionsScope};
 use super::spend::session_spend;
+use super::title::session_title;
 use crate::error::Error;
 
 /// Returns one page of Sessions.
@@ -106,6 +107,9 @@ pub fn sessions(
         if request.spend {
             session.spend = Some(session_spend(snapshot, &session.session_id)?);
         }
+        if request.titles {
+            session.title = session_title(snapshot, &session.session_id)?;
+        }
         sessions.push(session);
     }
     Ok(SessionList {
@@ -193,6 +197,7 @@ fn summary(
         inference_calls,
         session_id,
         spend: None,
+        title: None,
     }
 }
 

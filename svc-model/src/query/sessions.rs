@@ -95,6 +95,8 @@ pub struct SessionsRequest {
     pub cursor: Option<SessionCursor>,
     /// Whether to say what each Session cost. By default false.
     pub spend: bool,
+    /// Whether to give each Session a title. By default false.
+    pub titles: bool,
 }
 
 impl SessionsRequest {
@@ -127,6 +129,10 @@ impl SessionsRequest {
         "spend",
         "`true` says what each Session of the page cost, at list price; by default `false`.",
     );
+    const TITLES: Declared<Truth> = asks(
+        "titles",
+        "`true` gives each Session of the page a title, the beginning of what its user asked first; by default `false`.",
+    );
 }
 
 impl Request for SessionsRequest {
@@ -143,6 +149,7 @@ impl Request for SessionsRequest {
         Self::LIMIT,
         Self::CURSOR,
         Self::SPEND,
+        Self::TITLES,
     ];
 
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
@@ -157,6 +164,7 @@ impl Request for SessionsRequest {
         let limit = Self::LIMIT.read(incoming, v);
         let cursor = Self::CURSOR.read(incoming, v);
         let spend = Self::SPEND.read(incoming, v);
+        let titles = Self::TITLES.read(incoming, v);
         violations.finish(|| Some(()))?;
         if let (Some(after), Some(before)) = (captured_after, captured_before)
             && after >= before
@@ -173,6 +181,7 @@ impl Request for SessionsRequest {
             limit: limit.unwrap_or_default(),
             cursor,
             spend: spend.is_some_and(Truth::get),
+            titles: titles.is_some_and(Truth::get),
         })
     }
 
@@ -186,7 +195,8 @@ impl Request for SessionsRequest {
         outgoing = self.repository.write(outgoing);
         outgoing = Self::LIMIT.write(outgoing, &self.limit);
         outgoing = Self::CURSOR.write_any(outgoing, self.cursor.as_ref());
-        Ok(Self::SPEND.write_any(outgoing, self.spend.then_some(&TRUE)))
+        outgoing = Self::SPEND.write_any(outgoing, self.spend.then_some(&TRUE));
+        Ok(Self::TITLES.write_any(outgoing, self.titles.then_some(&TRUE)))
     }
 }
 
@@ -216,6 +226,10 @@ pub struct SessionSummary {
     /// What it cost. Present only if the request has `spend`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<SessionSpend>,
+    /// The beginning of what its user asked first, at most 80 characters and an ellipsis. Present
+    /// only if the request has `titles`, and absent if its first visible call has no such text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// One page of Sessions: those whose first fact was captured last come first; if two were captured

@@ -1,6 +1,12 @@
 //! The formats of the agents, each in a file of its own.
 
+mod block;
 mod claude_code;
+mod codex;
+mod copilot_cli;
+mod gemini;
+mod opencode;
+mod pi;
 
 use std::path::Path;
 
@@ -9,6 +15,11 @@ use svc_model::json::Object;
 use svc_model::time::Instant;
 
 use self::claude_code::ClaudeCode;
+use self::codex::Codex;
+use self::copilot_cli::CopilotCli;
+use self::gemini::Gemini;
+use self::opencode::OpenCode;
+use self::pi::Pi;
 use crate::context::{Context, Line, Meaning};
 use crate::{Agent, Lost, value};
 
@@ -87,6 +98,11 @@ macro_rules! formats {
 // One line an agent.
 formats! {
     ClaudeCode,
+    Codex,
+    Pi,
+    OpenCode,
+    Gemini,
+    CopilotCli,
 }
 
 impl Format {

@@ -158,6 +158,9 @@ impl Importer {
     /// Returns whether a transcript is not being written to. If it was a moment ago, waits and reads
     /// on first.
     fn is_quiet(&mut self, reading: &mut Reading<'_>) -> Result<bool, ImportError> {
+        if reading.transcript.is_stored() {
+            return Ok(true);
+        }
         let written_at = reading.transcript.written_at();
         let age = written_at.and_then(|at| SystemTime::now().duration_since(at).ok());
         let left = QUIET.saturating_sub(age.unwrap_or_default());

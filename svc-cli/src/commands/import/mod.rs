@@ -4,6 +4,7 @@ mod command;
 mod folders;
 mod importer;
 mod lines;
+mod opencode;
 mod outcome;
 mod places;
 mod reading;

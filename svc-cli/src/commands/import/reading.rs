@@ -37,6 +37,8 @@ pub(crate) struct Reading<'a> {
     cwd: Option<String>,
     taken: Vec<SizedCall>,
     taken_bytes: usize,
+    /// The bytes that were read.
+    bytes: u64,
     reported: ReportedTally,
 }
 
@@ -92,6 +94,7 @@ impl<'a> Reading<'a> {
             cwd: state.cwd.clone(),
             taken: Vec::new(),
             taken_bytes: 0,
+            bytes: 0,
             reported: ReportedTally {
                 format_changed: state.told_format_changed,
                 ..ReportedTally::default()
@@ -112,6 +115,7 @@ impl<'a> Reading<'a> {
             cwd: None,
             taken: Vec::new(),
             taken_bytes: 0,
+            bytes: 0,
             reported: ReportedTally::default(),
         })
     }
@@ -137,6 +141,7 @@ impl<'a> Reading<'a> {
         while let Some(line) = self.lines.next()? {
             match line {
                 Line::Whole { offset, bytes } => {
+                    self.bytes += bytes.len() as u64;
                     self.reader.line(offset, &bytes)?;
                     self.line = Some((offset, bytes));
                 }
@@ -208,6 +213,11 @@ impl<'a> Reading<'a> {
 
     pub(super) fn tally(&self) -> &Tally {
         self.reader.tally()
+    }
+
+    /// Returns the size of the transcript in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.transcript.bytes().unwrap_or(self.bytes)
     }
 
     /// Returns whether it began behind the start of the file.

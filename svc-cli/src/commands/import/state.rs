@@ -66,9 +66,11 @@ impl StateFolder {
 
     /// Returns the file of a transcript, which may not exist.
     fn file(&self, transcript: &Transcript, ending: &str) -> PathBuf {
-        let path = fs::canonicalize(transcript.name());
-        let path = path.unwrap_or_else(|_| transcript.name().to_owned());
-        let name = format!("{}\n{}", self.url, path.display());
+        let path = fs::canonicalize(&transcript.path);
+        let path = path.unwrap_or_else(|_| transcript.path.clone());
+        let within = transcript.name().strip_prefix(&transcript.path);
+        let within = within.unwrap_or(Path::new(""));
+        let name = format!("{}\n{}\n{}", self.url, path.display(), within.display());
         self.folder
             .join(format!("{}.{ending}", &digest(name.as_bytes())[..32]))
     }
@@ -111,7 +113,7 @@ impl ReadState {
         cwd: Option<String>,
         bookmark: Bookmark,
     ) -> io::Result<Self> {
-        let about = fs::metadata(transcript.name())?;
+        let about = fs::metadata(&transcript.path)?;
         Ok(Self {
             version: Version1,
             path: transcript.name().display().to_string(),
@@ -127,9 +129,9 @@ impl ReadState {
     /// Returns whether a transcript is still the file that was read, which may have grown.
     fn is_of(&self, transcript: &Transcript) -> bool {
         let is_same = |about: Metadata| (about.dev(), about.ino()) == (self.device, self.inode);
-        transcript.grows()
-            && fs::metadata(transcript.name()).is_ok_and(is_same)
-            && self.last_line.is_in(transcript.name()).unwrap_or(false)
+        let has_line = || self.last_line.is_in(&transcript.path).unwrap_or(false);
+        fs::metadata(&transcript.path).is_ok_and(is_same)
+            && (transcript.is_stored() || transcript.grows() && has_line())
     }
 }
 

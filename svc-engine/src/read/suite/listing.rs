@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use svc_engine_fact::testing::builders::text;
 use svc_engine_fact::{DeveloperDecision, InferenceCall};
 use svc_model::facts::AgentHarness;
 use svc_model::id::UserId;
@@ -339,4 +340,68 @@ fn a_page_examines_a_bounded_number_of_sessions_and_the_next_continues(
         .map(|session| session.session_id)
         .collect();
     assert_eq!(pages.len(), 50);
+}
+
+/// Returns the titles of all Sessions, by Session.
+fn titles(stage: &Stage) -> Vec<(String, Option<String>)> {
+    let request = SessionsRequest {
+        titles: true,
+        ..ask()
+    };
+    let sessions = stage.listed(&request);
+    let titled = sessions
+        .into_iter()
+        .map(|session| (session.session_id.as_str().to_owned(), session.title));
+    titled.collect()
+}
+
+#[rstest]
+fn a_title_is_what_the_user_asked_first(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let reminder = text("user", "<system-reminder>Be kind</system-reminder>");
+    let asked = text("user", &format!("  Fix\nthe {}", "test ".repeat(20)));
+    let input = vec![text("system", "You are"), reminder.clone(), asked];
+    // Observed first, although it was stored last.
+    stage.call_of(call(2).observed(20).input(vec![]).build(), 20);
+    stage.call_of(call(1).observed(10).input(input).build(), 21);
+    let cut = format!("Fix the {}test…", "test ".repeat(13));
+    assert_eq!(titles(&stage), [("s".to_owned(), Some(cut))]);
+    assert_eq!(stage.listed(&ask())[0].title, None, "only if asked for");
+    // Of a long input only the beginning is looked at, and no message that is too large.
+    let late = |tags: usize| {
+        let tags = std::iter::repeat_n(reminder.clone(), tags);
+        tags.chain([text("user", "late")]).collect()
+    };
+    stage.call_of(call(3).session("t").input(late(31)).build(), 22);
+    stage.call_of(call(4).session("u").input(late(32)).build(), 23);
+    let large = vec![text("user", &"x ".repeat(600_000)), text("user", "small")];
+    stage.call_of(call(5).session("v").input(large).build(), 24);
+    let found = titles(&stage);
+    let expected = [("v", Some("small")), ("u", None), ("t", Some("late"))];
+    for ((session, title), found) in expected.into_iter().zip(found) {
+        assert_eq!(found, (session.to_owned(), title.map(str::to_owned)));
+    }
+}
+
+#[rstest]
+fn quarantined_and_erased_content_gives_no_title(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let asks = |number, words| call(number).input(vec![text("user", words)]);
+    stage.call_of(asks(1, "secret").build(), 1);
+    stage.call_of(asks(2, "open").build(), 2);
+    stage.call_of(asks(3, "erased").session("t").build(), 3);
+    let title = |title: Option<&str>| title.map(str::to_owned);
+    let of = |session: &str, words| (session.to_owned(), title(words));
+    let (s, t) = (of("s", Some("secret")), of("t", Some("erased")));
+    assert_eq!(titles(&stage), [t.clone(), s]);
+    stage.quarantine(FactTable::InferenceCalls, id(1));
+    assert_eq!(titles(&stage), [t.clone(), of("s", Some("open"))]);
+    stage.quarantine(FactTable::InferenceCalls, id(2));
+    assert_eq!(titles(&stage), [t]);
+    stage.erase("t");
+    assert_eq!(titles(&stage), [of("t", None)]);
 }

@@ -49,6 +49,7 @@ const CONTENTS: &str = of_session!(
         f.output_contents"
 );
 const OUTPUTS: &str = of_session!("f.output_contents");
+const FIRST_INPUT: &str = concat!(of_session!("f.input_contents"), " LIMIT 1");
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out,
         f.capture_source, f.agent, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
@@ -216,6 +217,14 @@ impl Snapshot<'_> {
                 output: row.with_blob(3, IdList::read)??,
             })
         })
+    }
+
+    /// Returns the input contents of the first visible call of a Session, in order; none if there
+    /// is no such call, or its content was erased.
+    pub fn first_input(&mut self, session_id: &SessionId) -> Result<Option<IdList>, StoreError> {
+        let keys = keys(self.org_id, session_id);
+        self.connection()?
+            .first(FIRST_INPUT, &keys, |row| row.with_blob(0, IdList::read)?)
     }
 
     /// Returns the output contents of the visible calls of a Session, in the same order.

@@ -7,7 +7,7 @@ use crate::pack::content_key::ContentHash;
 use crate::pack::packing::unpack;
 use crate::sql::connection::{Connection, Lookup};
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value::Value;
+use crate::sql::value::{Row, Value};
 
 pub(crate) const HASHES: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE content_id",
@@ -21,6 +21,12 @@ const BYTES_BY_ID: Lookup<'_> = Lookup {
 
 const CONTENT_BY_ID: Lookup<'_> = Lookup {
     select: "SELECT content_id, codec, byte_count, bytes FROM content WHERE content_id",
+    then: "",
+};
+
+const SMALL_BY_ID: Lookup<'_> = Lookup {
+    select: "SELECT content_id, codec, byte_count, bytes FROM content
+        WHERE byte_count <= $1 AND content_id",
     then: "",
 };
 
@@ -40,6 +46,16 @@ pub(crate) fn hashes(
         Ok(())
     })?;
     Ok(hashes)
+}
+
+/// Calls `each` with the content of a row.
+fn unpacked(
+    row: &Row<'_>,
+    each: &mut impl FnMut(i64, &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let (codec, byte_count) = (row.integer(1)?, row.count(2)?);
+    let bytes = row.with_blob(3, |bytes| unpack(codec, byte_count, bytes))?;
+    each(row.integer(0)?, &bytes?)
 }
 
 impl Snapshot<'_> {
@@ -63,10 +79,21 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
         self.connection()?
-            .lookup_many(&CONTENT_BY_ID, &[], &keys, |row| {
-                let (codec, byte_count) = (row.integer(1)?, row.count(2)?);
-                let bytes = row.with_blob(3, |bytes| unpack(codec, byte_count, bytes))?;
-                each(row.integer(0)?, &bytes?)
-            })
+            .lookup_many(&CONTENT_BY_ID, &[], &keys, |row| unpacked(row, &mut each))
+    }
+
+    /// Calls `each` as [`content`](Self::content) does, but not for a content of more bytes than
+    /// this.
+    pub fn small_content(
+        &mut self,
+        content_ids: &[i64],
+        bytes_max: u64,
+        mut each: impl FnMut(i64, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
+        let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
+        let shared = [Value::Integer(bytes_max)];
+        self.connection()?
+            .lookup(&SMALL_BY_ID, &shared, &keys, |row| unpacked(row, &mut each))
     }
 }

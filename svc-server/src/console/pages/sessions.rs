@@ -51,7 +51,8 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         field("Repository", "repo", InputKind::Text),
     ];
     let form = narrowing("/console/sessions", "Filter the Sessions", &fields);
-    let ask = visit.ask_given::<SessionsQuery>(&[]);
+    let titles = [("titles", "true".to_owned())];
+    let ask = visit.ask_given::<SessionsQuery>(&titles);
     let body = ask.await.map(|list| shown(&visit, &list));
     Ok(Page::of(Section::Sessions, "Sessions", &form, body))
 }
@@ -73,7 +74,7 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
             (table("Sessions, latest first", &[
                 Column::Text("session"), Column::Text("began"), Column::Text("last seen"),
                 Column::Number("calls"), Column::Text("models"), Column::Text("agent"),
-                Column::Text("user"), Column::Text("repository"),
+                Column::Text("user"), Column::Text("repository"), Column::Text("title"),
             ], list.sessions.iter().map(|session| row(session, visit.now)).collect()))
         }
         @if visit.given("cursor").is_some() || next.is_some() {
@@ -86,7 +87,7 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
                dates of that capture; “before” is not included. User and model match exactly. \
                Users, models and agents come from visible facts; a Session whose facts are all \
                quarantined is not listed. A repository is known only if a note links a commit to \
-               the Session."))
+               the Session. A title is the beginning of what the user asked first."))
     }
 }
 
@@ -100,6 +101,7 @@ fn row(session: &SessionSummary, now: Instant) -> Vec<Markup> {
         html! { (CONSOLE.list(session.agent_harnesses.iter().map(Open::as_str))) },
         html! { (CONSOLE.list(session.user_ids.iter().map(UserId::as_str))) },
         html! { (CONSOLE.list(session.repositories.iter().map(RepositoryName::as_str))) },
+        html! { (CONSOLE.list(session.title.as_deref())) },
     ]
 }
 

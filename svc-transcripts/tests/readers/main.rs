@@ -1,0 +1,9 @@
+//! Reads transcripts as their agents write them. `files` has some of each agent, made up for these
+//! tests; a file stays as it is for ever, because people keep old transcripts.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod claude_code;
+mod codex;
+mod properties;
+mod support;
