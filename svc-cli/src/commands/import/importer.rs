@@ -122,6 +122,12 @@ impl Importer {
         } else {
             self.state.load(transcript)
         };
+        if state
+            .as_ref()
+            .is_some_and(|state| state.is_whole(transcript))
+        {
+            return Ok(());
+        }
         let mut reading = Reading::resume(transcript, state.as_ref())?.in_folder(cwd.clone());
         let mut result = self.read(&mut reading);
         if matches!(result, Err(ImportError::EarlierCallsMissing)) {

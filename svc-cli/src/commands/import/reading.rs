@@ -37,6 +37,8 @@ pub(crate) struct Reading<'a> {
     cwd: Option<String>,
     taken: Vec<SizedCall>,
     taken_bytes: usize,
+    /// Whether the last answer was finished.
+    has_ended: bool,
     /// The bytes that were read.
     bytes: u64,
     reported: ReportedTally,
@@ -94,6 +96,7 @@ impl<'a> Reading<'a> {
             cwd: state.cwd.clone(),
             taken: Vec::new(),
             taken_bytes: 0,
+            has_ended: false,
             bytes: 0,
             reported: ReportedTally {
                 format_changed: state.told_format_changed,
@@ -115,6 +118,7 @@ impl<'a> Reading<'a> {
             cwd: None,
             taken: Vec::new(),
             taken_bytes: 0,
+            has_ended: false,
             bytes: 0,
             reported: ReportedTally::default(),
         })
@@ -139,6 +143,7 @@ impl<'a> Reading<'a> {
     /// Reads on.
     pub(crate) fn advance(&mut self) -> Result<Advance, ReadingError> {
         while let Some(line) = self.lines.next()? {
+            self.has_ended = false;
             match line {
                 Line::Whole { offset, bytes } => {
                     self.bytes += bytes.len() as u64;
@@ -161,6 +166,7 @@ impl<'a> Reading<'a> {
     /// Finishes an open answer.
     pub(crate) fn end(&mut self) {
         self.reader.end();
+        self.has_ended = true;
         self.collect();
     }
 
@@ -238,6 +244,7 @@ impl<'a> Reading<'a> {
         let last_line = line.map(|(offset, line)| LastLine::new(*offset, line));
         let last_line = last_line.unwrap_or_else(|| self.last_line.clone());
         let mut state = ReadState::new(self.transcript, last_line, cwd, bookmark)?;
+        state.has_ended = self.has_ended;
         state.told_format_changed = self.reported.format_changed;
         Ok(state)
     }

@@ -38,6 +38,8 @@ pub(crate) struct ReadState {
     pub(super) last_line: LastLine,
     /// The first working directory that the file names.
     pub(super) cwd: Option<String>,
+    /// Whether the last answer was taken too.
+    pub(super) has_ended: bool,
     /// Whether the service was told that the format has changed.
     pub(super) told_format_changed: bool,
     pub(super) bookmark: Bookmark,
@@ -121,9 +123,16 @@ impl ReadState {
             inode: about.ino(),
             last_line,
             cwd,
+            has_ended: false,
             told_format_changed: false,
             bookmark,
         })
+    }
+
+    /// Returns whether a transcript has nothing that was not read.
+    pub(crate) fn is_whole(&self, transcript: &Transcript) -> bool {
+        let end = self.last_line.offset + self.last_line.bytes + 1;
+        self.has_ended && transcript.bytes() == Some(end)
     }
 
     /// Returns whether a transcript is still the file that was read, which may have grown.
