@@ -46,6 +46,8 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .span_records
         .and_then(|spans| SHELL.log_records(spans));
     blocks.extend(spans.map(|spans| format!("spans: {spans}\n")));
+    let readers = SHELL.readers(counts).into_iter();
+    blocks.extend(readers.map(|reader| format!("transcripts of {reader}\n")));
     let pending = counts
         .pending_halves
         .and_then(|pending| SHELL.pending_halves(pending));
@@ -54,7 +56,6 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .commit_claims
         .map(|claims| SHELL.commit_claims(claims));
     blocks.extend(claims.map(|claims| format!("reported commits: {claims}\n")));
-    blocks.extend(readers(counts));
     blocks.extend(reasons(counts));
     blocks.extend(refused(counts));
     blocks.join("\n")
@@ -86,29 +87,6 @@ fn sources(counts: &CaptureCounts, now: Instant) -> String {
         ]);
     }
     table.render()
-}
-
-/// Returns what the readers of transcripts met, if any have reported.
-fn readers(counts: &CaptureCounts) -> Option<String> {
-    if counts.readers.is_empty() {
-        return None;
-    }
-    let headings = [
-        "transcripts of",
-        "lines",
-        "unknown",
-        "files of a changed format",
-    ];
-    let mut table = Table::new(headings).numbers(&[1, 2, 3]);
-    for (agent, of) in &counts.readers {
-        table.row([
-            escape(agent),
-            of.lines.to_string(),
-            of.unknown.to_string(),
-            of.format_changed.to_string(),
-        ]);
-    }
-    Some(table.render())
 }
 
 /// Returns why deliveries were declined, if any were.
@@ -180,12 +158,6 @@ mod tests {
         counts.commit_claims = json::from_slice(claims.as_bytes()).unwrap();
         assert!(render(&counts, now).contains(
             "\nreported commits: 1 open, 20 linked to their Sessions, 3 ambiguous, 4 expired\n"
-        ));
-        let readers = r#"{"codex":{"lines":90,"unknown":2,"format_changed":1}}"#;
-        counts.readers = json::from_slice(readers.as_bytes()).unwrap();
-        assert!(render(&counts, now).contains(
-            "\ntranscripts of  lines  unknown  files of a changed format\n\
-             codex              90        2                          1\n"
         ));
     }
 }

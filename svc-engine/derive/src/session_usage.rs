@@ -160,6 +160,7 @@ mod tests {
             duration_ms: None,
             model_call_id: None,
             capture_source: None,
+            agent: None,
             usage: CallUsage::default(),
             usage_receipt_ids: Vec::new(),
             joined_by: None,

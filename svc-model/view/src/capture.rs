@@ -1,8 +1,10 @@
 //! What arrived, and what became of it.
 
+use std::borrow::Cow;
+
 use svc_model::capture::{
     ArrivedFacts, CaptureCounts, CaptureSource, CommitClaimCounts, LogRecordCounts, PendingHalves,
-    SourceCounts,
+    ReaderCounts, SourceCounts,
 };
 use svc_model::facts::FactTable;
 use svc_model::ingest::LogSkip;
@@ -34,7 +36,7 @@ pub struct CaptureHint {
     /// What arrives now.
     pub found: String,
     /// What to do.
-    pub mend: &'static str,
+    pub mend: Cow<'static, str>,
 }
 
 /// Returns how many facts of a kind a source brought, whether they were new or not.
@@ -53,7 +55,10 @@ impl Surface {
     pub fn capture_hints(self, counts: &CaptureCounts) -> Vec<CaptureHint> {
         let source = |source| counts.sources.get(&Open::Known(source));
         let mut hints = Vec::new();
-        let mut hint = |found: String, mend| hints.push(CaptureHint { found, mend });
+        let mut hint = |found: String, mend: &'static str| {
+            let mend = mend.into();
+            hints.push(CaptureHint { found, mend });
+        };
         if let Some(logs) = source(CaptureSource::Logs) {
             self.log_hints(logs, &mut hint);
         }
@@ -67,6 +72,25 @@ impl Surface {
                 "export more often: OTEL_LOGS_EXPORT_INTERVAL=1000 where the client starts",
             );
         }
+        let readers = counts.readers.iter();
+        hints.extend(
+            readers
+                .filter(|(_, met)| met.format_changed > 0)
+                .map(|(agent, met)| {
+                    let agent = self.escape(agent);
+                    CaptureHint {
+                        found: format!(
+                            "{} has changed the format of {} transcripts, so they were not read",
+                            agent,
+                            self.whole(met.format_changed)
+                        ),
+                        mend: format!(
+                            "update svc, and see what is left: svc import {agent} --dry-run"
+                        )
+                        .into(),
+                    }
+                }),
+        );
         hints
     }
 
@@ -139,6 +163,21 @@ impl Surface {
         ))
     }
 
+    /// Says what the readers of transcripts met, a text for each agent.
+    pub fn readers(self, counts: &CaptureCounts) -> Vec<String> {
+        let readers = counts.readers.iter();
+        let text = |(agent, met): (&String, &ReaderCounts)| {
+            format!(
+                "{}: {} lines read, {} of unknown kinds, {} files in a changed format",
+                self.escape(agent),
+                self.whole(met.lines),
+                self.whole(met.unknown),
+                self.whole(met.format_changed)
+            )
+        };
+        readers.map(text).collect()
+    }
+
     /// Says which bodies wait for their request or response, if any do.
     pub fn pending_halves(self, pending: PendingHalves) -> Option<String> {
         (pending.count > 0).then(|| {
@@ -181,6 +220,28 @@ mod tests {
         hints
             .map(|hint| format!("{}: {}", hint.found, hint.mend))
             .collect()
+    }
+
+    #[test]
+    fn a_changed_format_is_said_with_the_agent_that_changed_it() {
+        let counts = r#"{"since":null,"server_since":"2026-01-02T04:04:05Z","sources":{},
+            "log_records":{"received":0,"translated":0,"untranslated":0,"malformed":0,
+            "malformed_containers":0},"answers":{},
+            "readers":{"codex":{"lines":1200,"unknown":3,"format_changed":2},
+                "pi":{"lines":5,"unknown":0,"format_changed":0}}}"#;
+        let counts = json::from_slice(counts.as_bytes()).unwrap();
+        let hints = SHELL.capture_hints(&counts);
+        assert_eq!(hints.len(), 1);
+        assert!(
+            hints[0]
+                .found
+                .starts_with("codex has changed the format of 2")
+        );
+        assert!(hints[0].mend.ends_with("svc import codex --dry-run"));
+        assert_eq!(
+            SHELL.readers(&counts)[1],
+            "pi: 5 lines read, 0 of unknown kinds, 0 files in a changed format"
+        );
     }
 
     #[test]

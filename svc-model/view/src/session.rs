@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_model::id::SessionId;
 use svc_model::ingest::CiResult;
 use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
 use svc_model::open::Open;
@@ -60,6 +61,20 @@ fn bringing<'d>(
 }
 
 impl Surface {
+    /// Says how a Session relates to others: in which way, to which, and at which call.
+    pub fn continuations(
+        self,
+        dossier: &SessionDossier,
+    ) -> impl Iterator<Item = (&'static str, &SessionId, String)> {
+        let earlier = dossier.continues.iter().map(|earlier| {
+            let call = earlier.inference_call_id;
+            let call = call.map_or_else(String::new, |call| format!(", from call {call} on"));
+            ("continues", &earlier.session_id, call)
+        });
+        let later = dossier.continued_by.iter();
+        earlier.chain(later.map(|later| ("continued by", later, String::new())))
+    }
+
     /// Returns what was captured of a Session: its name, its number, and what is known of it.
     pub fn captured(self, dossier: &SessionDossier) -> Vec<(&'static str, String, String)> {
         let coverage = dossier.coverage;

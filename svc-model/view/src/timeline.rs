@@ -20,6 +20,7 @@ impl Surface {
                 output_tokens,
                 duration_ms,
                 capture_source,
+                agent,
                 ..
             } => {
                 let [provider, name] = [model_provider, model]
@@ -27,9 +28,10 @@ impl Surface {
                 let model = escape(&model_or(provider, name, self.none));
                 let tokens = used(*input_tokens, *output_tokens);
                 let what = listed([Some(model), tokens, lasted(*duration_ms)]);
-                let from = match capture_source {
-                    Some(source) => source.as_str(),
-                    None => product(gateway_provider),
+                let from = match (agent, capture_source) {
+                    (Some(agent), _) => agent,
+                    (None, Some(source)) => source.as_str(),
+                    (None, None) => product(gateway_provider),
                 };
                 (escape(from), what)
             }
@@ -174,6 +176,7 @@ mod tests {
             model_provider: Some("openai".to_owned()),
             model: None,
             capture_source: None,
+            agent: None,
             usage: CallUsage::default(),
             usage_receipt_ids: Vec::new(),
             joined_by: None,

@@ -1,6 +1,7 @@
 //! Gemini CLI: a header and records, of which a later one with the same id takes the place of an
 //! earlier one. Older versions keep one document with a list of them.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -20,12 +21,17 @@ use crate::{Lost, TranscriptCall, value};
 /// Kinds of records that say nothing to the model.
 const SILENT: [&str; 3] = ["error", "info", "warning"];
 
+/// The answers with results that are remembered: as many as the lines that a bookmark has.
+const REMEMBERED_MAX: usize = 256;
+
 /// The reader of Gemini CLI's lines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gemini {
     session_id: Option<SessionId>,
     /// The record that the next one follows.
     last: Option<String>,
+    /// The last answers whose tools have results.
+    with_results: VecDeque<String>,
 }
 
 impl ReadLine for Gemini {
@@ -34,6 +40,7 @@ impl ReadLine for Gemini {
         Self {
             session_id: stem.and_then(|stem| SessionId::new(stem).ok()),
             last: None,
+            with_results: VecDeque::new(),
         }
     }
 
@@ -173,15 +180,19 @@ impl Gemini {
         };
         context.conversation.result(place, said)?;
         self.last = Some(results_id.clone());
+        self.with_results.push_back(id.to_owned());
+        if self.with_results.len() > REMEMBERED_MAX {
+            self.with_results.pop_front();
+        }
         Ok(())
     }
 
     /// Goes back to a record. What follows it is no longer sent.
     fn rewind(&mut self, id: &str, context: &mut Context) -> Result<(), Lost> {
         context.conversation.finish_all();
-        let results_id = format!("{id}/results");
-        let last = if context.conversation.knows(&results_id) {
-            results_id
+        let has_results = self.with_results.iter().any(|answer| answer == id);
+        let last = if has_results {
+            format!("{id}/results")
         } else {
             id.to_owned()
         };

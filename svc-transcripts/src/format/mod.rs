@@ -58,15 +58,12 @@ macro_rules! formats {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub(crate) enum Format {
             $($agent(Box<$agent>),)*
-            /// An agent whose lines are only counted.
-            Counted(Counted),
         }
 
         impl Format {
             pub(crate) fn new(agent: Agent, name: &Path) -> Self {
                 match agent {
                     $(Agent::$agent => Self::$agent(Box::new($agent::new(name))),)*
-                    _ => Self::Counted(Counted(agent.as_str().to_owned())),
                 }
             }
 
@@ -74,21 +71,18 @@ macro_rules! formats {
             pub(crate) fn is_of(&self, agent: Agent) -> bool {
                 match self {
                     $(Self::$agent(_) => agent == Agent::$agent,)*
-                    Self::Counted(Counted(name)) => agent.as_str() == name,
                 }
             }
 
             fn reader(&self) -> &dyn ReadLine {
                 match self {
                     $(Self::$agent(format) => &**format,)*
-                    Self::Counted(format) => format,
                 }
             }
 
             fn reader_mut(&mut self) -> &mut dyn ReadLine {
                 match self {
                     $(Self::$agent(format) => &mut **format,)*
-                    Self::Counted(format) => format,
                 }
             }
         }
@@ -128,21 +122,5 @@ impl Format {
 
     pub(crate) fn keeps_outputs(&self) -> bool {
         self.reader().keeps_outputs()
-    }
-}
-
-/// Counts the lines of an agent that cannot be read yet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Counted(String);
-
-impl ReadLine for Counted {
-    fn new(_name: &Path) -> Self {
-        Self(String::new())
-    }
-
-    fn line<'l>(&mut self, line: &'l Line, _context: &mut Context) -> Result<Meaning<'l>, Lost> {
-        Ok(Meaning::Unknown(
-            line.text("type").unwrap_or_default().into(),
-        ))
     }
 }

@@ -8,14 +8,24 @@ use svc_transcripts::{Agent, TranscriptCall, TranscriptReader};
 use crate::support::{FILES, chain, lines, read, read_as_it_grows, reader};
 
 /// Members whose content belongs to the call.
-const CONTENT: [&str; 6] = ["input", "arguments", "args", "action", "output", "parts"];
+const CONTENT: [&str; 7] = [
+    "input",
+    "arguments",
+    "args",
+    "action",
+    "output",
+    "parts",
+    "response",
+];
 
 /// Adds a member to all objects of a line that are not the content of a call.
 fn extend(value: &mut Json) {
     match value {
         Json::Object(object) => {
+            let is_result = object.get("role") == Some(&"toolResult".into());
             for (name, value) in object.iter_mut() {
-                if !CONTENT.iter().any(|content| *name == *content) {
+                let is_content = CONTENT.iter().any(|content| *name == *content);
+                if !is_content && !(is_result && *name == "content") {
                     extend(value);
                 }
             }

@@ -7,13 +7,22 @@ use svc_model::json::{Json, to_value};
 use svc_transcripts::{Agent, Bookmark, Lost, TranscriptCall, TranscriptReader};
 
 /// The files of all agents.
-pub(crate) const FILES: [(Agent, &str); 5] = [
+pub(crate) const FILES: [(Agent, &str); 9] = [
     (Agent::ClaudeCode, include_str!("files/claude-code.jsonl")),
     (Agent::Codex, include_str!("files/codex-counts.jsonl")),
     (Agent::Codex, include_str!("files/codex-records.jsonl")),
     (Agent::Codex, include_str!("files/codex-runs.jsonl")),
     (Agent::Codex, include_str!("files/codex-fork.jsonl")),
+    (Agent::Pi, include_str!("files/pi.jsonl")),
+    (Agent::Gemini, include_str!("files/gemini.jsonl")),
+    (Agent::CopilotCli, include_str!("files/copilot-cli.jsonl")),
+    (Agent::OpenCode, include_str!("files/opencode.jsonl")),
 ];
+
+/// Returns the file of an agent that has only one.
+pub(crate) fn file_of(agent: Agent) -> &'static str {
+    FILES.iter().find(|(of, _)| *of == agent).unwrap().1
+}
 
 pub(crate) fn reader(agent: Agent) -> TranscriptReader {
     TranscriptReader::new(agent, Path::new("/home/dev/transcript.jsonl"))

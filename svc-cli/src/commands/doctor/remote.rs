@@ -12,7 +12,6 @@ use svc_model::json::{Json, Object};
 use svc_model::open::Open;
 use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
-use svc_transcripts::Agent;
 use svc_view::SHELL;
 
 use super::DoctorCheck;
@@ -293,28 +292,7 @@ fn captured(counts: &CaptureCounts) -> Vec<DoctorCheck> {
         webhooks(counts, last(&forge), now),
     ];
     checks.extend(hints);
-    checks.extend(transcripts(counts));
     checks
-}
-
-/// Checks whether the readers of transcripts still know what the agents write.
-fn transcripts(counts: &CaptureCounts) -> Option<DoctorCheck> {
-    if counts.readers.is_empty() {
-        return None;
-    }
-    let mut changed = counts.readers.iter();
-    let Some((agent, of)) = changed.find(|(_, of)| of.format_changed > 0) else {
-        return Some(DoctorCheck::ok("transcripts", "every format is known"));
-    };
-    let files = of.format_changed;
-    // The name comes from a delivery.
-    let known = Agent::ALL.iter().find(|known| known.as_str() == agent);
-    let agent = known.map_or("AGENT", |known| known.as_str());
-    Some(DoctorCheck::warning(
-        "transcripts",
-        format!("{agent} has changed its format: nothing known is left in {files} files"),
-        format!("update svc, and see what it reads: svc import {agent} --dry-run"),
-    ))
 }
 
 /// Checks webhooks. A wrong secret shows as refused deliveries.
@@ -336,36 +314,5 @@ fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Doct
             format!("signed with another secret since the service started: {refused}"),
             "set the forge's webhook secret to the service's SVC_FORGE_WEBHOOK_SECRET: svc install github --print",
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use svc_model::json;
-
-    use super::*;
-    use crate::commands::doctor::CheckState;
-
-    #[test]
-    fn an_agent_that_has_changed_its_format_is_named() {
-        let counts = |readers: &str| -> CaptureCounts {
-            let counts = format!(
-                r#"{{"since":null,"server_since":"2026-01-02T04:04:05Z","sources":{{}},"answers":{{}},
-                    "log_records":{{"received":0,"translated":0,"untranslated":0,"malformed":0,"malformed_containers":0}}{readers}}}"#
-            );
-            json::from_slice(counts.as_bytes()).unwrap()
-        };
-        assert_eq!(transcripts(&counts("")), None);
-        let readers = |changed: u64| {
-            let codex = format!(r#"{{"lines":9,"unknown":1,"format_changed":{changed}}}"#);
-            let pi = r#"{"lines":9,"unknown":1,"format_changed":0}"#;
-            counts(&format!(r#","readers":{{"pi":{pi},"codex":{codex}}}"#))
-        };
-        let check = transcripts(&readers(0)).unwrap();
-        assert_eq!(check.state, CheckState::Ok);
-        let check = transcripts(&readers(2)).unwrap();
-        assert_eq!(check.state, CheckState::Warning);
-        assert!(check.found.contains("codex") && check.found.contains("2 files"));
-        assert!(check.mend.unwrap().ends_with("svc import codex --dry-run"));
     }
 }

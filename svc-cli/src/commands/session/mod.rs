@@ -116,6 +116,9 @@ pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     for (name, count, known) in SHELL.captured(dossier) {
         fields.add(name, count + &known);
     }
+    for (how, session_id, call) in SHELL.continuations(dossier) {
+        fields.add(how, escape(session_id.as_str()) + &call);
+    }
     if let Some(count) = dossier.content_erased {
         fields.add("content erased", format!("of {count} facts"));
     }

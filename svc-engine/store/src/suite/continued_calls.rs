@@ -373,7 +373,10 @@ fn a_session_that_only_copies_is_a_session_and_goes_with_the_one_that_it_continu
         number: 9,
         ..Sent::new(1, "a")
     };
-    assert_eq!(send(&store, &[copy.clone()]), [Outcome::Copied(id(1))]);
+    assert_eq!(
+        send(&store, std::slice::from_ref(&copy)),
+        [Outcome::Copied(id(1))]
+    );
     assert!(
         store
             .snapshot_now()
@@ -489,25 +492,29 @@ fn an_input_that_is_too_large_is_rejected(
     assert_eq!(outcomes, expected);
 }
 
-/// A step of a conversation: which earlier call it continues, and what is said.
-fn steps() -> impl Strategy<Value = Vec<(Option<usize>, Vec<u8>, Vec<u8>, bool)>> {
+/// A step of a conversation.
+#[derive(Clone, Debug)]
+struct Step {
+    /// The earlier step that it continues.
+    after: Option<usize>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    is_finished: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let said = || proptest::collection::vec(0_u8..4, 0..4);
-    let step = (
-        any::<Option<prop::sample::Index>>(),
-        said(),
-        said(),
-        any::<bool>(),
-    );
+    let after = any::<Option<prop::sample::Index>>();
+    let step = (after, said(), said(), any::<bool>());
     proptest::collection::vec(step, 1..12).prop_map(|steps| {
         let steps = steps.into_iter().enumerate();
-        let step = |(place, (after, input, output, finished)): (
-            usize,
-            (Option<prop::sample::Index>, _, _, _),
-        )| {
-            let after = after.filter(|_| place > 0).map(|after| after.index(place));
-            (after, input, output, finished)
-        };
-        steps.map(step).collect()
+        let steps = steps.map(|(place, (after, input, output, is_finished))| Step {
+            after: after.filter(|_| place > 0).map(|after| after.index(place)),
+            input,
+            output,
+            is_finished,
+        });
+        steps.collect()
     })
 }
 
@@ -528,27 +535,27 @@ fn calls_sent_by_difference_are_stored_as_if_their_inputs_were_sent_whole() {
         let [by_difference, whole] = ["difference", "whole"].map(|how| database.open(&format!("{how}{run}")));
         let mut inputs: Vec<Vec<Message>> = Vec::new();
         let mut sent = Vec::new();
-        for (place, (after, input, output, is_finished)) in steps.iter().enumerate() {
+        for (place, step) in steps.iter().enumerate() {
             let mut call = Sent::new(run * 1_000 + place as u128, "s");
-            call.input = said("user", input);
-            call.output = said("assistant", output);
-            if let Some(last) = call.output.last_mut().filter(|_| *is_finished) {
+            call.input = said("user", &step.input);
+            call.output = said("assistant", &step.output);
+            if let Some(last) = call.output.last_mut().filter(|_| step.is_finished) {
                 last.finish_reason = Some("stop".into());
             }
-            let mut whole = match after {
+            let mut whole = match step.after {
                 Some(after) => {
-                    let earlier: &Sent = &sent[*after];
+                    let earlier: &Sent = &sent[after];
                     let answer = earlier.output.iter().cloned().map(|mut message| {
                         message.finish_reason = None;
                         message
                     });
-                    inputs[*after].iter().cloned().chain(answer).collect()
+                    inputs[after].iter().cloned().chain(answer).collect()
                 }
                 None => Vec::new(),
             };
             whole.extend(call.input.clone());
             inputs.push(whole);
-            sent.push(after.map_or(call.clone(), |after| call.after(run * 1_000 + after as u128)));
+            sent.push(step.after.map_or(call.clone(), |after| call.after(run * 1_000 + after as u128)));
         }
         for sent in sent.chunks(split) {
             send(&by_difference, sent);

@@ -130,7 +130,7 @@ impl Compositions {
                 Ok(earlier) => earlier,
                 Err(rejected) => return Ok(Err(rejected)),
             },
-            KnownCall::New(place) => self.new(calls, place),
+            KnownCall::New(place) => self.staged(calls, place),
         };
         let session_id = encoded.call.session_id.as_str();
         let references = References::of(known, session_id);
@@ -161,7 +161,7 @@ impl Compositions {
     }
 
     /// Returns a call of the transaction as one that another continues.
-    fn new<'c>(&self, calls: &[&'c Encoded], place: usize) -> Earlier<'c> {
+    fn staged<'c>(&self, calls: &[&'c Encoded], place: usize) -> Earlier<'c> {
         let encoded = calls[place];
         let composed = self.by_place.get(&place);
         let answer = encoded.output.contents.iter().map(|content| match content {

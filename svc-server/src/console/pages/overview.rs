@@ -97,6 +97,9 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
             @if let Some(spans) = captured.span_records.and_then(|spans| CONSOLE.log_records(spans)) {
                 p { "Spans: " (spans) "." }
             }
+            @for reader in CONSOLE.readers(captured) {
+                p { "Transcripts of " (reader) "." }
+            }
             @if let Some(pending) = captured.pending_halves.and_then(|pending| CONSOLE.pending_halves(pending)) {
                 p { "Waiting for each other: " (pending) "." }
             }

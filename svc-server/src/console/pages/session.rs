@@ -44,6 +44,11 @@ fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
             html! { @if let Some(link) = link { a href=(link) { (count) } } @else { (count) } };
         values.push((capital(name), html! { (count) (known) }));
     }
+    for (how, session_id, call) in CONSOLE.continuations(dossier) {
+        let link = Link::to("/console/session").with("session_id", session_id.as_str());
+        let session = html! { a href=(link) { (inert(session_id.as_str())) } (call) };
+        values.push((capital(how), session));
+    }
     for (reason, count) in &dossier.repository_skipped {
         let skipped = html! { (whole(*count)) " " code { (inert(reason.as_str())) } };
         values.push(("Skipped".to_owned(), skipped));

@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use fs_err as fs;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -60,9 +58,9 @@ fn a_database_is_read_as_lines_in_order_of_time() {
     assert_eq!(
         texts(&store, &sessions[0], 0),
         [
-            r#"{"session":{"directory":"/work/app","id":"ses_1","time_created":1760000001000,"time_updated":1760000009000,"version":"1.2.0"}}"#,
-            r#"{"message":{"id":"msg_a","role":"user","session_id":"ses_1","time_created":1760000001100},"parts":[{"id":"prt_1","text":"one","time_created":1760000001101,"type":"text"},{"id":"prt_2","text":"two","time_created":1760000001102,"type":"text"}]}"#,
-            r#"{"message":{"id":"msg_b","role":"assistant","session_id":"ses_1","time_created":1760000001500},"parts":[{"type":"malformed"}]}"#,
+            r#"{"session":{"id":"ses_1","directory":"/work/app","version":"1.2.0","time_created":1760000001000,"time_updated":1760000009000}}"#,
+            r#"{"message":{"role":"user","id":"msg_a","time_created":1760000001100,"session_id":"ses_1"},"parts":[{"type":"text","text":"one","time_created":1760000001101,"id":"prt_1"},{"type":"text","text":"two","time_created":1760000001102,"id":"prt_2"}]}"#,
+            r#"{"message":{"role":"assistant","time_created":1760000001500,"id":"msg_b","session_id":"ses_1"},"parts":[{"type":"malformed"}]}"#,
             "{",
         ]
     );
@@ -193,9 +191,9 @@ fn a_tree_is_read_as_the_same_lines() {
     assert_eq!(
         texts(&store, &sessions[1], 0),
         [
-            r#"{"session":{"directory":"/work/app","id":"ses_1","time_created":1760000001000,"time_updated":1760000009000,"version":"0.9"}}"#,
-            r#"{"message":{"id":"msg_a","role":"user","sessionID":"ses_1","session_id":"ses_1","time":{"created":1760000001100}},"parts":[{"id":"prt_1","text":"one","type":"text"},{"id":"prt_2","text":"two","type":"text"}]}"#,
-            r#"{"message":{"id":"msg_b","role":"assistant","sessionID":"ses_1","session_id":"ses_1","time":{"created":1760000001500}},"parts":[{"id":"prt_3","messageID":"msg_b","text":"x","type":"text"}]}"#,
+            r#"{"session":{"id":"ses_1","directory":"/work/app","version":"0.9","time_created":1760000001000,"time_updated":1760000009000}}"#,
+            r#"{"message":{"id":"msg_a","sessionID":"ses_1","role":"user","time":{"created":1760000001100},"session_id":"ses_1"},"parts":[{"id":"prt_1","type":"text","text":"one"},{"id":"prt_2","type":"text","text":"two"}]}"#,
+            r#"{"message":{"id":"msg_b","sessionID":"ses_1","role":"assistant","time":{"created":1760000001500},"session_id":"ses_1"},"parts":[{"id":"prt_3","messageID":"msg_b","type":"text","text":"x"}]}"#,
         ]
     );
     assert_eq!(texts(&store, &sessions[0], 0)[1], "{");

@@ -196,7 +196,7 @@ macro_rules! rows {
     ($($kind:ident to $list:ident;)+) => {
         /// A fact that is kept once it is stored.
         enum Sent {
-            InferenceCall(InferenceCall),
+            InferenceCall(Box<InferenceCall>),
             $($kind($kind),)+
         }
 
@@ -204,7 +204,7 @@ macro_rules! rows {
             fn append(&self, store: &Store) -> Append {
                 match self {
                     Self::InferenceCall(call) => {
-                        let encoded = store.encode(call.clone(), call.observed_at);
+                        let encoded = store.encode(InferenceCall::clone(call), call.observed_at);
                         Append::InferenceCall(Box::new(encoded))
                     }
                     $(Self::$kind(fact) => Append::$kind(Box::new(fact.clone())),)+
@@ -213,7 +213,7 @@ macro_rules! rows {
 
             fn keep(self, facts: &mut Facts) {
                 match self {
-                    Self::InferenceCall(call) => facts.calls.push(call),
+                    Self::InferenceCall(call) => facts.calls.push(*call),
                     $(Self::$kind(fact) => facts.$list.push(fact),)+
                 }
             }
@@ -238,7 +238,7 @@ rows! {
 fn add_some(store: &Store, facts: &mut Facts, dice: &mut Dice) {
     let sent: Vec<Sent> = (0..=dice.below(6))
         .map(|_| match dice.below(16) {
-            0 | 1 => Sent::InferenceCall(any_call(dice)),
+            0 | 1 => Sent::InferenceCall(Box::new(any_call(dice))),
             2 => Sent::DeveloperDecision(any_decision(dice)),
             3 => Sent::EditObservation(any_edit(dice)),
             4 => Sent::RejectedEdit(any_rejection(dice)),
