@@ -14,8 +14,8 @@ use super::transcript::Transcript;
 
 /// The calls that are taken at a time.
 const CALLS_MAX: usize = 1_000;
-/// The bytes of calls that are taken at a time.
-pub(super) const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The bytes of calls after which no more are taken. Mostly one request has room for them.
+const CALLS_BYTES: usize = 7 * 1024 * 1024;
 
 /// A call with its size in bytes.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Reading<'a> {
     pub(super) transcript: &'a Transcript,
     reader: TranscriptReader,
     lines: Lines,
+    /// The size of the file before it was read.
+    size: u64,
     /// Whether it began behind the start of the file.
     is_continued: bool,
     last_line: LastLine,
@@ -89,6 +91,7 @@ impl<'a> Reading<'a> {
         Ok(Self {
             transcript,
             reader,
+            size: transcript.bytes().unwrap_or(0),
             lines: transcript.lines(state.bookmark.offset)?,
             is_continued: true,
             last_line: state.last_line.clone(),
@@ -111,6 +114,7 @@ impl<'a> Reading<'a> {
         Ok(Self {
             transcript,
             reader,
+            size: transcript.bytes().unwrap_or(0),
             lines: transcript.lines(0)?,
             is_continued: false,
             last_line: LastLine::new(0, b""),
@@ -156,7 +160,7 @@ impl<'a> Reading<'a> {
                 }
             }
             self.collect();
-            if self.taken.len() >= CALLS_MAX || self.taken_bytes >= CALLS_BYTES_MAX {
+            if self.taken.len() >= CALLS_MAX || self.taken_bytes >= CALLS_BYTES {
                 return Ok(Advance::Full);
             }
         }
@@ -243,7 +247,7 @@ impl<'a> Reading<'a> {
         let line = self.line.as_ref();
         let last_line = line.map(|(offset, line)| LastLine::new(*offset, line));
         let last_line = last_line.unwrap_or_else(|| self.last_line.clone());
-        let mut state = ReadState::new(self.transcript, last_line, cwd, bookmark)?;
+        let mut state = ReadState::new(self.transcript, self.size, last_line, cwd, bookmark)?;
         state.has_ended = self.has_ended;
         state.told_format_changed = self.reported.format_changed;
         Ok(state)
