@@ -7,6 +7,8 @@
 //! Only the content of recent input is kept. A line that follows one whose content is gone is
 //! [`Lost`].
 
+mod remembered;
+
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -15,7 +17,7 @@ use svc_model::evidence::Part;
 use svc_model::id::ForeignId;
 use svc_model::ingest::CallInput;
 
-use crate::bookmark::{Anchor, Taken};
+use crate::bookmark::Taken;
 use crate::content::{Said, Window};
 use crate::{Lost, TranscriptCall};
 
@@ -25,10 +27,6 @@ const REMEMBERED_LINES_MAX: usize = 256;
 const REMEMBERED_ANSWERS_MAX: usize = 256;
 /// The bytes of an id that a bookmark remembers.
 const REMEMBERED_BYTES_MAX: usize = 256;
-/// How far behind the end of the file an input may be that still waits for its answer, in bytes, if
-/// another side goes on.
-const WAITING_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
 /// The node where input begins.
 const START: u32 = 0;
 
@@ -284,16 +282,16 @@ impl Conversation {
         begin: impl FnOnce() -> TranscriptCall,
     ) -> Result<Option<&mut Answer>, Lost> {
         let line = place.id.map(|id| self.hash(id));
-        if let Some(index) = self.answers.iter().position(|answer| answer.key == key) {
+        if let Some(&node) = self.by_key.get(&self.hash(key)) {
+            let mut answers = self.answers.iter();
+            let Some(index) = answers.rposition(|answer| answer.key == key) else {
+                self.stand(place, node);
+                return Ok(None);
+            };
             self.continue_answer(place, index)?;
             let answer = &mut self.answers[index];
-            return Ok(line
-                .is_none_or(|line| note(&mut answer.lines, line))
-                .then_some(answer));
-        }
-        if let Some(&node) = self.by_key.get(&self.hash(key)) {
-            self.stand(place, node);
-            return Ok(None);
+            let is_new = line.is_none_or(|line| note(&mut answer.lines, line));
+            return Ok(is_new.then_some(answer));
         }
         if let Some(id) = self.given.get(&self.hash(key)).cloned() {
             self.stand_for_given(place, key, id);
@@ -305,9 +303,16 @@ impl Conversation {
         Ok(answer.filter(|answer| answer.key == key))
     }
 
+    /// Returns whether there was an answer with a key.
+    pub(crate) fn has_answer(&self, key: &str) -> bool {
+        let key = self.hash(key);
+        self.by_key.contains_key(&key) || self.given.contains_key(&key)
+    }
+
     /// Returns an answer that was not given to the caller yet.
     pub(crate) fn open_answer(&mut self, key: &str) -> Option<&mut Answer> {
-        self.answers.iter_mut().find(|answer| answer.key == key)
+        let mut answers = self.answers.iter_mut();
+        answers.rfind(|answer| answer.key == key)
     }
 
     /// Places a later line of an answer: it says nothing by itself.
@@ -645,81 +650,6 @@ impl Conversation {
 
     fn hash(&self, text: &str) -> u64 {
         self.hasher.hash_one(text)
-    }
-}
-
-/// What a bookmark has of a conversation.
-impl Conversation {
-    /// Returns the offset of the first line that is still needed.
-    pub(crate) fn needed_from(&self) -> Option<u64> {
-        let (side, end) = self.last;
-        let is_needed = |waiting: &&Waiting| {
-            waiting.side == side || end.saturating_sub(waiting.offset) <= WAITING_BYTES_MAX
-        };
-        let waiting = self.waiting.iter().filter(is_needed);
-        let offsets = waiting.map(|waiting| waiting.offset);
-        offsets
-            .chain(self.answers.iter().map(|answer| answer.from))
-            .min()
-    }
-
-    /// Returns the node of the last line.
-    pub(crate) fn tip(&self) -> u32 {
-        self.tip
-    }
-
-    /// Returns what is before a node, as far as a bookmark can say it.
-    pub(crate) fn anchor(&self, mut node: u32) -> Anchor {
-        loop {
-            let Node { parent, kind } = self.nodes[node as usize];
-            match kind {
-                Kind::Start => return Anchor::Start,
-                Kind::Answer(index) => return Anchor::Answer(self.ids[index as usize].clone()),
-                Kind::Input | Kind::Gone => return Anchor::Gone,
-                Kind::Part => node = parent,
-            }
-        }
-    }
-
-    /// Returns the last lines before an offset.
-    pub(crate) fn lines_before(&self, offset: u64) -> Vec<(String, Anchor)> {
-        let before = self.recent_lines.iter().filter(|line| line.2 < offset);
-        let lines = before.map(|(id, node, _)| (String::from(&**id), self.anchor(*node)));
-        lines
-            .filter(|(_, anchor)| *anchor != Anchor::Gone)
-            .collect()
-    }
-
-    /// Returns the last answers that were given to the caller.
-    pub(crate) fn taken(&self) -> Vec<Taken> {
-        self.taken.iter().cloned().collect()
-    }
-
-    /// Goes on from a bookmark.
-    pub(crate) fn resume(&mut self, tip: Anchor, lines: Vec<(String, Anchor)>, taken: Vec<Taken>) {
-        self.resumed = true;
-        for (id, anchor) in lines {
-            let node = self.anchored(anchor);
-            self.by_id.insert(self.hash(&id), node);
-            self.recent_lines.push_back((id.into(), node, 0));
-        }
-        for taken in &taken {
-            self.given.insert(self.hash(&taken.key), taken.id.clone());
-        }
-        self.taken = taken.into();
-        self.tip = self.anchored(tip);
-    }
-
-    fn anchored(&mut self, anchor: Anchor) -> u32 {
-        match anchor {
-            Anchor::Start => START,
-            Anchor::Gone => self.push(START, Kind::Gone),
-            Anchor::Answer(id) => {
-                let index = count(self.ids.len());
-                self.ids.push(id);
-                self.push(START, Kind::Answer(index))
-            }
-        }
     }
 }
 

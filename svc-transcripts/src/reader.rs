@@ -192,15 +192,12 @@ impl TranscriptReader {
                 .partition_point(|snapshot| snapshot.offset < offset);
             self.snapshots.get(after)
         });
-        let mut state = match snapshot {
-            Some(snapshot) => {
-                let tip = conversation.anchor(snapshot.tip);
-                State::new((*snapshot.format).clone(), snapshot.number, tip)
-            }
-            None => {
-                let tip = conversation.anchor(conversation.tip());
-                State::new(self.format.clone(), self.number, tip)
-            }
+        let mut state = if let Some(snapshot) = snapshot {
+            let tip = conversation.anchor(snapshot.tip);
+            State::new((*snapshot.format).clone(), snapshot.number, tip)
+        } else {
+            let tip = conversation.anchor(conversation.tip());
+            State::new(self.format.clone(), self.number, tip)
         };
         let offset = snapshot.map_or(self.end, |snapshot| snapshot.offset);
         state.time = snapshot.map_or(self.context.time, |snapshot| snapshot.time);

@@ -126,7 +126,8 @@ impl ReadLine for ClaudeCode {
             }
             kind => {
                 if line.text("uuid").is_some() {
-                    context.conversation.pass(self.place(line))?;
+                    // What follows a line that is gone is gone too, and only that.
+                    context.conversation.pass(self.place(line)).ok();
                 }
                 Ok(if SILENT.contains(&kind) {
                     Meaning::Known
@@ -182,6 +183,10 @@ impl ClaudeCode {
     }
 
     fn user<'l>(&mut self, line: &'l Line, context: &mut Context) -> Result<Meaning<'l>, Lost> {
+        if line.member("message").is_none() {
+            context.conversation.pass(self.place(line))?;
+            return Ok(Meaning::Known);
+        }
         let content = content(line);
         count_blocks(&content, context);
         let is_summary = line.is("isCompactSummary");

@@ -64,6 +64,7 @@ struct Session {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Open {
+    /// Empty for an answer that is written again: it has nothing new.
     key: String,
     /// Whether the result of a tool came after its last item.
     has_result: bool,
@@ -393,12 +394,13 @@ impl Codex {
             .id()
             .map(|id| id.as_str().to_owned())
             .unwrap_or_default();
-        if let Some(answer) = context.conversation.answer(place(line), &key, || begun)? {
+        let is_new = !context.conversation.has_answer(&key);
+        let answer = context.conversation.answer(place(line), &key, || begun)?;
+        if let Some(answer) = answer.filter(|_| is_new) {
             answer.add(said);
         }
-        // Also if it was given before: the lines that close it are not those of another one.
         self.open = Some(Open {
-            key,
+            key: if is_new { key } else { String::new() },
             has_result: false,
         });
         Ok(())

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use svc_model::evidence::LeftOut;
+use svc_model::id::ForeignId;
 use svc_model::usage::TokenCounts;
 use svc_transcripts::{Agent, Lost, TranscriptReader};
 
@@ -115,7 +116,7 @@ fn the_input_of_an_answer_is_what_stands_on_the_way_from_the_answer_before() {
     assert_eq!(calls[1].call.output[0].parts.len(), 2);
     let subagents = calls
         .iter()
-        .map(|call| call.call.subagent.as_ref().map(|id| id.as_str()));
+        .map(|call| call.call.subagent.as_ref().map(ForeignId::as_str));
     let subagents: Vec<Option<&str>> = subagents.collect();
     assert_eq!(subagents[3], Some("agent7"));
     assert_eq!(subagents.iter().flatten().count(), 1);

@@ -234,6 +234,14 @@ fn an_interrupted_answer_ends_at_the_next_message_of_the_user() {
 }
 
 #[test]
+fn an_answer_that_is_written_again_is_given_once() {
+    for (agent, file) in &FILES[1..4] {
+        let again = (*file).to_owned() + file;
+        assert_eq!(read(*agent, &again).0, read(*agent, file).0);
+    }
+}
+
+#[test]
 fn items_and_lines_of_unknown_kinds_are_counted() {
     let file = r#"{"type":"response_item","payload":{"type":"tool_call","id":"x"}}
 {"type":"new_line","payload":{}}

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use svc_model::evidence::Message;
+use svc_model::id::ForeignId;
 use svc_model::json::{Json, to_value};
 use svc_transcripts::{Agent, Bookmark, Lost, TranscriptCall, TranscriptReader};
 
@@ -58,8 +59,13 @@ pub(crate) fn read(agent: Agent, file: &str) -> (Vec<TranscriptCall>, Transcript
 pub(crate) fn read_as_it_grows(agent: Agent, file: &[u8]) -> Vec<TranscriptCall> {
     let mut bookmark: Option<Bookmark> = None;
     let mut calls: Vec<TranscriptCall> = Vec::new();
-    let ends = lines(file, 0).map(|(offset, line)| offset as usize + line.len() + 1);
-    let ends: Vec<usize> = ends.map(|end| end.min(file.len())).collect();
+    let ends = file
+        .split_inclusive(|byte| *byte == b'\n')
+        .scan(0, |end, line| {
+            *end += line.len();
+            Some(*end)
+        });
+    let ends: Vec<usize> = ends.collect();
     for (index, end) in ends.iter().enumerate() {
         let name = Path::new("/home/dev/transcript.jsonl");
         let resumed = bookmark.as_ref().map(|bookmark| {
@@ -89,8 +95,8 @@ pub(crate) fn chain(calls: &[TranscriptCall]) -> Vec<(&str, Option<&str>)> {
     calls
         .iter()
         .map(|call| {
-            let id = call.call.id().map(|id| id.as_str());
-            let after = call.call.input.after.as_ref().map(|id| id.as_str());
+            let id = call.call.id().map(ForeignId::as_str);
+            let after = call.call.input.after.as_ref().map(ForeignId::as_str);
             (id.unwrap_or_default(), after)
         })
         .collect()

@@ -1,12 +1,13 @@
 //! Calls whose input begins with all that another call sent and received, and Sessions that continue
 //! others.
 
-use svc_engine_fact::{CallKey, CallKeyKind, ContinuedInput, SessionContinuation};
+use svc_engine_fact::{CallKey, CallKeyKind, ContinuedInput, SessionContinuation, Workplace};
 use svc_model::ingest::{GatewayProvider, RejectedCall};
 use svc_model::query::ContinuedSession;
 use svc_model::usage::CallSource;
 
 use super::*;
+use crate::StoredFact;
 use crate::backup::{Watch, verify_store};
 
 /// A call as the reader of a transcript sends it.
@@ -63,6 +64,12 @@ impl Sent {
         let own = own.map(|id| CallKey::client("agent", &session_id, id));
         call.keys = response.into_iter().chain(own).collect();
         call.capture_source = CallSource::Transcript;
+        call.agent = Some("agent".to_owned());
+        call.workplace = Workplace {
+            cwd: Some("/work/app".to_owned()),
+            git_branch: Some("main".to_owned()),
+            subagent: Some("helper".to_owned()),
+        };
         call.gateway_provider = GatewayProvider::Unknown;
         call.further_id = Some(id(self.number + 1_000));
         call
@@ -249,6 +256,17 @@ fn nothing_is_composed_of_erased_content_and_a_quarantined_call_is_content(
     ledger
         .erase(plan, &erasure_order(&subject), &deadline, &mut |_| {})
         .unwrap();
+    let kept = |number: u128| {
+        let ids = [id(number)];
+        let kind = FactTable::InferenceCalls;
+        let mut found = store.snapshot_now().facts_of(kind, &ids).unwrap();
+        let Some(StoredFact::InferenceCall(call)) = found.pop() else {
+            panic!("the call is absent");
+        };
+        (call.agent.is_some(), call.workplace)
+    };
+    assert_eq!(kept(1), (true, Workplace::default()));
+    assert_eq!(kept(3), (true, Sent::new(3, "t").call().workplace));
     let erased = rejected(RejectedCall::AfterErased);
     assert_eq!(send(&store, &[Sent::new(4, "s").after(1)]), [erased]);
     assert_eq!(
@@ -454,6 +472,12 @@ fn ids_of_two_calls_of_a_session_are_a_conflict(
     assert_eq!(send(&store, &both), expected);
     let again = [Outcome::Redelivered(id(1)), Outcome::Redelivered(id(1_002))];
     assert_eq!(send(&store, &both), again);
+    // An equal answer too, if its agent knows it as another.
+    let mut equal = shared(4, "e4");
+    equal.output.clone_from(&both[0].output);
+    let equal = [equal];
+    assert_eq!(send(&store, &equal), [Outcome::StoredApart(id(1_004))]);
+    assert_eq!(send(&store, &equal), [Outcome::Redelivered(id(1_004))]);
     let mut neither = shared(3, "e2");
     neither.output = vec![finished("assistant", "a third answer")];
     let conflict = rejected(RejectedCall::InferenceCallIdentityConflict);

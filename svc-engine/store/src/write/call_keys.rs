@@ -234,8 +234,12 @@ impl CallKeys {
             }
             (None, [one]) => {
                 let other = &self.calls[*one];
+                // An agent's own ids of calls are unique in a Session.
+                let is_another = is_sent
+                    && other.session_id == session_id
+                    && other.has_another(CallKeyKind::Client, &keys);
                 let is_same = other.source != source
-                    || has_answer_of(connection, &other.holder, calls, encoded)?;
+                    || !is_another && has_answer_of(connection, &other.holder, calls, encoded)?;
                 is_same.then_some(*one)
             }
             (None, _) => None,
@@ -362,6 +366,14 @@ impl Holder {
 }
 
 impl KeyedCall {
+    /// Returns whether it has another key of a kind than one of these.
+    fn has_another(&self, kind: CallKeyKind, keys: &[StoredKey]) -> bool {
+        let mut own = [&self.primary].into_iter().chain(&self.others);
+        let own = own.find(|key| key.kind == kind);
+        let given = keys.iter().find(|key| key.kind == kind);
+        own.zip(given).is_some_and(|(own, given)| own != given)
+    }
+
     /// Returns whether a call of this source with these keys is this one, sent again: its first key
     /// is the first of this one, and no other id contradicts that.
     fn is_repeated_by(&self, source: CallSource, keys: &[StoredKey]) -> bool {

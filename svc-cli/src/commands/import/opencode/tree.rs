@@ -56,7 +56,7 @@ impl Tree {
 
     pub(super) fn messages(&self, session_id: &str) -> io::Result<Vec<MessagePlace>> {
         let mut places = Vec::new();
-        for file in files(&self.below("message", session_id)?)? {
+        for file in self.files_of("message", session_id)? {
             let message = read(&file)?.unwrap_or_default();
             let time = message.get("time").and_then(Json::as_object);
             let created = time.and_then(|time| time.get("created"));
@@ -94,19 +94,19 @@ impl Tree {
     }
 
     fn parts(&self, message_id: &str) -> io::Result<Vec<PathBuf>> {
-        let mut parts = files(&self.below("part", message_id)?)?;
+        let mut parts = self.files_of("part", message_id)?;
         parts.extend(self.parts.get(message_id).into_iter().flatten().cloned());
         Ok(parts)
     }
 
-    /// Returns the folder of an id, which must not lead elsewhere.
-    fn below(&self, kind: &str, id: &str) -> io::Result<PathBuf> {
+    /// Returns the files in the folder of an id. An id that would lead elsewhere has none.
+    fn files_of(&self, kind: &str, id: &str) -> io::Result<Vec<PathBuf>> {
         let is_name = !id.is_empty() && !id.contains('/') && ![".", ".."].contains(&id);
-        if !is_name {
-            let why = format!("{id:?} is not the name of a folder");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        if is_name {
+            files(&self.root.join(kind).join(id))
+        } else {
+            Ok(Vec::new())
         }
-        Ok(self.root.join(kind).join(id))
     }
 }
 
