@@ -130,6 +130,13 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
             "svc install jenkins --url https://svc.example.com",
         ],
     ),
+    (
+        &["import"],
+        &[
+            "svc import claude-code",
+            "svc import codex --cwd /work/app --since 30d",
+        ],
+    ),
     (&["outbox", "status"], &["svc outbox status"]),
     (&["outbox", "drain"], &["svc outbox drain"]),
     (

@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use svc_client::Client;
 use svc_client::model::evidence::{LeftOut, Message, Part};
 use svc_client::model::id::{InferenceCallId, SessionId};
-use svc_client::model::ingest::{GatewayCall, IngestReceipt};
+use svc_client::model::ingest::{
+    AgentName, CallsReceipt, Conversation, GatewayCall, IngestReceipt, SentCall,
+};
 use svc_client::model::json::Json;
 use svc_client::model::open::Open;
+use svc_client::model::time::Instant;
 
 use crate::cli::{done, svc};
 
@@ -20,8 +23,18 @@ use crate::cli::{done, svc};
 #[path = "../../svc-client/examples/call.rs"]
 mod example;
 
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../svc-client/examples/conversation.rs"]
+mod conversation;
+
 on_both_backends! {
     the_first_example_of_the_sdk_is_stored_and_read_back,
+    a_conversation_sends_each_message_once,
+    a_conversation_goes_on_if_the_service_lost_its_beginning,
     every_kind_of_part_is_read_back_unchanged,
     the_examples_of_the_published_schema_are_read,
     each_skipped_payload_is_logged_once_with_its_reason,
@@ -65,6 +78,61 @@ fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
     ] {
         assert!(transcript.contains(text), "{text}\n{transcript}");
     }
+}
+
+fn a_conversation_sends_each_message_once(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let sender = client(&server, INGEST_TOKEN);
+    let deliver = || run(conversation::deliver(&sender, "fix-the-pager")).expect("receipts");
+    let stored = |receipts: &[CallsReceipt]| -> Vec<(u64, u64)> {
+        let counts = receipts
+            .iter()
+            .map(|receipt| (receipt.stored, receipt.duplicates));
+        counts.collect()
+    };
+    assert_eq!(stored(&deliver()), [(1, 0), (1, 0)]);
+    assert_eq!(stored(&deliver()), [(0, 1), (0, 1)], "each has its own id");
+    let transcript = done(&svc(&server, &["transcript", "fix-the-pager"]));
+    for text in [
+        "Why does the pager fire at night?",
+        "A cron job restarts the queue.",
+        "At what time?",
+        "At three.",
+    ] {
+        assert_eq!(transcript.matches(text).count(), 1, "{text}\n{transcript}");
+    }
+}
+
+fn a_conversation_goes_on_if_the_service_lost_its_beginning(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let sender = client(&server, INGEST_TOKEN);
+    let session = SessionId::new("s").expect("an id");
+    let agent = AgentName::new("bot").expect("a name");
+    let mut conversation = Conversation::new(session, agent);
+    let ended = Instant::parse("2026-01-02T03:04:07Z").expect("a time");
+    let call = |id: &str, texts: &[&str]| {
+        let call = SentCall::builder().id(id).ended(ended).answered_text("yes");
+        let call = texts
+            .iter()
+            .fold(call, |call, text| call.text_message("user", text));
+        call.build().expect("a call")
+    };
+    // The service never got this one.
+    conversation.remember(call("1", &["a"]));
+    let call = SentCall::builder()
+        .id("2")
+        .ended(ended)
+        .text_message("user", "a")
+        .text_message("assistant", "yes")
+        .text_message("user", "b")
+        .answered_text("yes");
+    let call = call.build().expect("a call");
+    assert_eq!(conversation.next(&call).calls[0].input.messages.len(), 1);
+    let receipt = run(sender.ingest_next_call(&mut conversation, call));
+    assert_eq!(receipt.expect("a receipt").stored, 1);
+    let facts = server.read_json("/v1/facts/session/s/inference-calls");
+    let calls = dig(&facts, "inference_calls").and_then(Json::as_array);
+    assert_eq!(calls.map(<[Json]>::len), Some(1));
 }
 
 fn every_kind_of_part_is_read_back_unchanged(backend: Backend) {

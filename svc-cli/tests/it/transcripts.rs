@@ -129,8 +129,9 @@ impl Home {
         let Ok(outboxes) = fs::read_dir(outboxes) else {
             return Vec::new();
         };
-        let entries = outboxes.flat_map(|outbox| fs::read_dir(outbox.unwrap().path()).unwrap());
-        let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        let outboxes = outboxes.flatten().map(|outbox| fs::read_dir(outbox.path()));
+        let entries = outboxes.flat_map(|outbox| outbox.expect("a folder").flatten());
+        let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
         files.retain(|file| file.extension().is_some_and(|ending| ending == "delivery"));
         files.sort();
         let bodies = files.iter().map(|file| {
@@ -448,6 +449,65 @@ fn a_hook_that_cannot_keep_anything_does_not_disturb_the_agent() {
     let input = home.input("Stop", &path, "answer 2");
     assert!(!complaint(&["--all"], &input).is_empty());
     drop(writers);
+    // The outbox is full: the name of a delivery says how large it is.
+    let full = "00000000000000000009-2000000000-531f97ae-8872-41e7-8b99-d5840ab3cd2f.delivery";
+    let full = outbox.join(full);
+    fs::write(&full, "").expect("a file");
+    assert!(complaint(&["--all"], &input).contains("exceed its limits"));
+    fs::remove_file(&full).expect("it is there");
     assert_eq!(complaint(&["--all"], &input), "");
     assert_eq!(calls(&home.kept()[1]), ["msg-s-2 after msg-s-1"]);
+}
+
+#[test]
+fn the_hook_of_a_subagent_reads_its_own_transcript() {
+    let home = Home::new();
+    let main = home.write("s", "app", 2);
+    let folder = home.at(".claude/projects/-app/s/subagents");
+    fs::create_dir_all(&folder).expect("a folder");
+    let own = folder.join("agent-1.jsonl");
+    let turns = home.turns("s", "app", 1..=1);
+    fs::write(
+        &own,
+        turns.replace("msg-s", "msg-own").replace(":false", ":true"),
+    )
+    .expect("a file");
+    let input = home.input("SubagentStop", &main, "answer 1");
+    let own = format!("\"agent_transcript_path\":\"{}\",\"cwd\"", own.display());
+    let input = input.replace("\"cwd\"", &own);
+    assert_eq!(home.hook("http://127.0.0.1:9", &["--all"], &input), "");
+    assert_eq!(home.kept().len(), 1);
+    assert_eq!(calls(&home.kept()[0]), ["msg-own-1"]);
+}
+
+#[test]
+fn the_hooks_name_their_folder() {
+    let home = Home::new();
+    let install = |arguments: &[&str]| {
+        let mut command = home.svc("http://127.0.0.1:9", &["install"]);
+        command.args(arguments).current_dir(home.at("app"));
+        command.output().expect("svc runs")
+    };
+    let printed = json(&install(&["codex-transcripts", "--cwd", "src"]));
+    let command = &printed["hooks"]["Stop"][0]["hooks"][0]["command"];
+    let folder = fs::canonicalize(home.at("app")).expect("a folder");
+    let folder = folder.join("src").display().to_string();
+    assert_eq!(
+        *command,
+        format!("svc hook transcript codex --cwd {folder}")
+    );
+    let at = [
+        "claude-code-transcripts",
+        "--cwd",
+        "/a b",
+        "--url",
+        "localhost:1",
+    ];
+    let printed = json(&install(&at));
+    let command = &printed["hooks"]["SessionEnd"][0]["hooks"][0]["command"];
+    let hook = "svc hook transcript claude-code --cwd '/a b' --url localhost:1";
+    assert_eq!(*command, hook);
+    for wrong in [&["codex-transcripts"][..], &["codex", "--cwd", "/a"]] {
+        assert_eq!(install(wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }

@@ -125,6 +125,12 @@ struct KeptTranscript<'a> {
 impl KeptTranscript<'_> {
     fn read(&mut self, event: &HookEvent) -> Result<(), CommandError> {
         let state = self.state.load(self.transcript);
+        if state
+            .as_ref()
+            .is_some_and(|state| state.is_whole(self.transcript))
+        {
+            return Ok(());
+        }
         let reading = Reading::resume(self.transcript, state.as_ref())?;
         match self.read_on(reading, event) {
             Err(KeepingError::Reading(ReadingError::Lost(_))) => {

@@ -13,7 +13,7 @@ use super::importer::{Importer, QUIET};
 use super::outcome::{ImportOutcome, Unreadable};
 use super::places::Found;
 use super::survey::Survey;
-use super::transcript::Transcript;
+use super::transcript::{Beginning, Transcript};
 use crate::commands::moment::optional_moment;
 use crate::commands::one_of::one_of;
 use crate::error::CommandError;
@@ -144,23 +144,13 @@ impl Candidates {
             candidates.unreadable.push(Unreadable::new(&path, &error));
         }
         for path in found.files {
-            let transcript = Transcript::new(agent, path);
-            if is_older(transcript.written_at(), since) {
-                continue;
-            }
-            match transcript.beginning(folders) {
-                Err(error) => {
-                    let unreadable = Unreadable::new(transcript.name(), &error);
-                    candidates.unreadable.push(unreadable);
+            match Transcript::all_at(agent, path.clone()) {
+                Err(error) => candidates.unreadable.push(Unreadable::new(&path, &error)),
+                Ok(all) => {
+                    for transcript in all {
+                        candidates.add(transcript, folders, since);
+                    }
                 }
-                Ok(beginning) if folders.have(beginning.cwd.as_deref()) => {
-                    candidates.meant.push(Candidate {
-                        transcript,
-                        cwd: beginning.cwd,
-                        time: beginning.time,
-                    });
-                }
-                Ok(_) => {}
             }
         }
         let now = SystemTime::now();
@@ -168,10 +158,30 @@ impl Candidates {
             let written_at = candidate.transcript.written_at();
             let age = written_at.and_then(|at| now.duration_since(at).ok());
             let is_busy = age.is_none_or(|age| age < QUIET);
-            let path = candidate.transcript.path.clone();
-            (is_busy, candidate.time, written_at, path)
+            let name = candidate.transcript.name().to_owned();
+            (is_busy, candidate.time, written_at, name)
         });
         candidates
+    }
+
+    fn add(&mut self, transcript: Transcript, folders: &Folders, since: Option<Instant>) {
+        if is_older(transcript.written_at(), since) {
+            return;
+        }
+        match transcript.beginning(folders) {
+            Err(error) => {
+                let unreadable = Unreadable::new(transcript.name(), &error);
+                self.unreadable.push(unreadable);
+            }
+            Ok(Beginning { cwd, time }) if folders.have(cwd.as_deref()) => {
+                self.meant.push(Candidate {
+                    transcript,
+                    cwd,
+                    time,
+                });
+            }
+            Ok(_) => {}
+        }
     }
 }
 

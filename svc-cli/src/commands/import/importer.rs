@@ -122,6 +122,12 @@ impl Importer {
         } else {
             self.state.load(transcript)
         };
+        if state
+            .as_ref()
+            .is_some_and(|state| state.is_whole(transcript))
+        {
+            return Ok(());
+        }
         let mut reading = Reading::resume(transcript, state.as_ref())?.in_folder(cwd.clone());
         let mut result = self.read(&mut reading);
         if matches!(result, Err(ImportError::EarlierCallsMissing)) {
@@ -158,6 +164,9 @@ impl Importer {
     /// Returns whether a transcript is not being written to. If it was a moment ago, waits and reads
     /// on first.
     fn is_quiet(&mut self, reading: &mut Reading<'_>) -> Result<bool, ImportError> {
+        if reading.transcript.is_stored() {
+            return Ok(true);
+        }
         let written_at = reading.transcript.written_at();
         let age = written_at.and_then(|at| SystemTime::now().duration_since(at).ok());
         let left = QUIET.saturating_sub(age.unwrap_or_default());

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use fs_err::File;
 
+use super::opencode::{SessionLines, StoredLine};
+
 /// The maximum size of a line in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The maximum size of an archive in bytes, once it is decompressed.
@@ -26,15 +28,8 @@ pub(super) enum Lines {
     File(FileLines),
     /// A file that is one document.
     Document(Option<Vec<u8>>),
-    /// The rows of a store, each written as a line. Its offset is its number.
-    Rows(RowLines),
-}
-
-/// The rows of one Session.
-pub(super) struct RowLines {
-    pub(super) rows: Box<dyn Iterator<Item = io::Result<Vec<u8>>>>,
-    pub(super) from: u64,
-    pub(super) number: u64,
+    /// A Session of a store.
+    Stored(SessionLines),
 }
 
 impl Lines {
@@ -64,22 +59,17 @@ impl Lines {
                 let whole = |bytes| Line::Whole { offset: 0, bytes };
                 Ok(document.take().map(whole))
             }
-            Self::Rows(rows) => rows.next(),
+            Self::Stored(lines) => Ok(lines.next().transpose()?.map(Line::from)),
         }
     }
 }
 
-impl RowLines {
-    fn next(&mut self) -> io::Result<Option<Line>> {
-        loop {
-            let Some(bytes) = self.rows.next().transpose()? else {
-                return Ok(None);
-            };
-            let offset = self.number;
-            self.number += 1;
-            if offset >= self.from {
-                return Ok(Some(Line::Whole { offset, bytes }));
-            }
+impl From<StoredLine> for Line {
+    fn from(line: StoredLine) -> Self {
+        let StoredLine { offset, bytes } = line;
+        match bytes {
+            Some(bytes) => Self::Whole { offset, bytes },
+            None => Self::TooLong { offset },
         }
     }
 }
@@ -235,16 +225,5 @@ mod tests {
         };
         let error = io::copy(&mut bounded, &mut io::sink()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-    }
-
-    #[test]
-    fn rows_are_numbered() {
-        let rows = ["a", "b", "c"].map(|row| Ok(row.as_bytes().to_vec()));
-        let mut lines = Lines::Rows(RowLines {
-            rows: Box::new(rows.into_iter()),
-            from: 1,
-            number: 0,
-        });
-        assert_eq!(all(&mut lines), owned(&[(1, "b"), (2, "c")]));
     }
 }

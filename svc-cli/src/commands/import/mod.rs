@@ -4,7 +4,6 @@ mod command;
 mod folders;
 mod importer;
 mod lines;
-#[cfg(test)]
 mod opencode;
 mod outcome;
 mod places;

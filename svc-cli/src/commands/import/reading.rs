@@ -14,8 +14,8 @@ use super::transcript::Transcript;
 
 /// The calls that are taken at a time.
 const CALLS_MAX: usize = 1_000;
-/// The bytes of calls that are taken at a time.
-pub(super) const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The bytes of calls after which no more are taken. Mostly one request has room for them.
+const CALLS_BYTES: usize = 7 * 1024 * 1024;
 
 /// A call with its size in bytes.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Reading<'a> {
     pub(super) transcript: &'a Transcript,
     reader: TranscriptReader,
     lines: Lines,
+    /// The size of the file before it was read.
+    size: u64,
     /// Whether it began behind the start of the file.
     is_continued: bool,
     last_line: LastLine,
@@ -37,6 +39,10 @@ pub(crate) struct Reading<'a> {
     cwd: Option<String>,
     taken: Vec<SizedCall>,
     taken_bytes: usize,
+    /// Whether the last answer was finished.
+    has_ended: bool,
+    /// The bytes that were read.
+    bytes: u64,
     reported: ReportedTally,
 }
 
@@ -85,6 +91,7 @@ impl<'a> Reading<'a> {
         Ok(Self {
             transcript,
             reader,
+            size: transcript.bytes().unwrap_or(0),
             lines: transcript.lines(state.bookmark.offset)?,
             is_continued: true,
             last_line: state.last_line.clone(),
@@ -92,6 +99,8 @@ impl<'a> Reading<'a> {
             cwd: state.cwd.clone(),
             taken: Vec::new(),
             taken_bytes: 0,
+            has_ended: false,
+            bytes: 0,
             reported: ReportedTally {
                 format_changed: state.told_format_changed,
                 ..ReportedTally::default()
@@ -105,6 +114,7 @@ impl<'a> Reading<'a> {
         Ok(Self {
             transcript,
             reader,
+            size: transcript.bytes().unwrap_or(0),
             lines: transcript.lines(0)?,
             is_continued: false,
             last_line: LastLine::new(0, b""),
@@ -112,6 +122,8 @@ impl<'a> Reading<'a> {
             cwd: None,
             taken: Vec::new(),
             taken_bytes: 0,
+            has_ended: false,
+            bytes: 0,
             reported: ReportedTally::default(),
         })
     }
@@ -135,8 +147,10 @@ impl<'a> Reading<'a> {
     /// Reads on.
     pub(crate) fn advance(&mut self) -> Result<Advance, ReadingError> {
         while let Some(line) = self.lines.next()? {
+            self.has_ended = false;
             match line {
                 Line::Whole { offset, bytes } => {
+                    self.bytes += bytes.len() as u64;
                     self.reader.line(offset, &bytes)?;
                     self.line = Some((offset, bytes));
                 }
@@ -146,7 +160,7 @@ impl<'a> Reading<'a> {
                 }
             }
             self.collect();
-            if self.taken.len() >= CALLS_MAX || self.taken_bytes >= CALLS_BYTES_MAX {
+            if self.taken.len() >= CALLS_MAX || self.taken_bytes >= CALLS_BYTES {
                 return Ok(Advance::Full);
             }
         }
@@ -156,6 +170,7 @@ impl<'a> Reading<'a> {
     /// Finishes an open answer.
     pub(crate) fn end(&mut self) {
         self.reader.end();
+        self.has_ended = true;
         self.collect();
     }
 
@@ -210,6 +225,11 @@ impl<'a> Reading<'a> {
         self.reader.tally()
     }
 
+    /// Returns the size of the transcript in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.transcript.bytes().unwrap_or(self.bytes)
+    }
+
     /// Returns whether it began behind the start of the file.
     pub(super) fn is_continued(&self) -> bool {
         self.is_continued
@@ -227,7 +247,8 @@ impl<'a> Reading<'a> {
         let line = self.line.as_ref();
         let last_line = line.map(|(offset, line)| LastLine::new(*offset, line));
         let last_line = last_line.unwrap_or_else(|| self.last_line.clone());
-        let mut state = ReadState::new(self.transcript, last_line, cwd, bookmark)?;
+        let mut state = ReadState::new(self.transcript, self.size, last_line, cwd, bookmark)?;
+        state.has_ended = self.has_ended;
         state.told_format_changed = self.reported.format_changed;
         Ok(state)
     }

@@ -7,8 +7,10 @@ use svc_model::ingest::{
 use svc_model::limit::{SENT_CALLS_MAX, SENT_PARTS_MAX};
 use svc_transcripts::Agent;
 
-use super::reading::{CALLS_BYTES_MAX, SizedCall};
+use super::reading::SizedCall;
 
+/// The maximum size of the calls of a request in bytes, if it has more than one.
+const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The maximum size of a call in bytes. With its envelope it is below the cap of the route.
 const CALL_BYTES_MAX: usize = 24 * 1024 * 1024;
 

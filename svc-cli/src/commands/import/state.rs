@@ -34,10 +34,14 @@ pub(crate) struct ReadState {
     path: String,
     device: u64,
     inode: u64,
+    /// The size of the file before it was read.
+    bytes: u64,
     /// The last complete line.
     pub(super) last_line: LastLine,
     /// The first working directory that the file names.
     pub(super) cwd: Option<String>,
+    /// Whether the last answer was taken too.
+    pub(super) has_ended: bool,
     /// Whether the service was told that the format has changed.
     pub(super) told_format_changed: bool,
     pub(super) bookmark: Bookmark,
@@ -66,9 +70,11 @@ impl StateFolder {
 
     /// Returns the file of a transcript, which may not exist.
     fn file(&self, transcript: &Transcript, ending: &str) -> PathBuf {
-        let path = fs::canonicalize(transcript.name());
-        let path = path.unwrap_or_else(|_| transcript.name().to_owned());
-        let name = format!("{}\n{}", self.url, path.display());
+        let path = fs::canonicalize(&transcript.path);
+        let path = path.unwrap_or_else(|_| transcript.path.clone());
+        let within = transcript.name().strip_prefix(&transcript.path);
+        let within = within.unwrap_or(Path::new(""));
+        let name = format!("{}\n{}\n{}", self.url, path.display(), within.display());
         self.folder
             .join(format!("{}.{ending}", &digest(name.as_bytes())[..32]))
     }
@@ -107,29 +113,48 @@ impl ReadState {
     /// Returns the state of a transcript that was read up to a line.
     pub(super) fn new(
         transcript: &Transcript,
+        bytes: u64,
         last_line: LastLine,
         cwd: Option<String>,
         bookmark: Bookmark,
     ) -> io::Result<Self> {
-        let about = fs::metadata(transcript.name())?;
+        let about = fs::metadata(&transcript.path)?;
         Ok(Self {
             version: Version1,
             path: transcript.name().display().to_string(),
             device: about.dev(),
             inode: about.ino(),
+            bytes,
             last_line,
             cwd,
+            has_ended: false,
             told_format_changed: false,
             bookmark,
         })
     }
 
+    /// Returns whether a transcript has nothing that was not read.
+    pub(crate) fn is_whole(&self, transcript: &Transcript) -> bool {
+        let end = if transcript.grows() {
+            self.last_line.offset + self.last_line.bytes + 1
+        } else {
+            self.bytes
+        };
+        self.has_ended && transcript.bytes() == Some(end)
+    }
+
     /// Returns whether a transcript is still the file that was read, which may have grown.
     fn is_of(&self, transcript: &Transcript) -> bool {
         let is_same = |about: Metadata| (about.dev(), about.ino()) == (self.device, self.inode);
-        transcript.grows()
-            && fs::metadata(transcript.name()).is_ok_and(is_same)
-            && self.last_line.is_in(transcript.name()).unwrap_or(false)
+        let is_known = || {
+            if transcript.grows() {
+                self.last_line.is_in(&transcript.path).unwrap_or(false)
+            } else {
+                // It is read as a whole, or not at all.
+                self.is_whole(transcript)
+            }
+        };
+        fs::metadata(&transcript.path).is_ok_and(is_same) && (transcript.is_stored() || is_known())
     }
 }
 
@@ -164,7 +189,7 @@ mod tests {
             offset: 4,
             state: "s".to_owned(),
         };
-        ReadState::new(transcript, LastLine::new(0, line), None, bookmark).unwrap()
+        ReadState::new(transcript, 4, LastLine::new(0, line), None, bookmark).unwrap()
     }
 
     #[test]
@@ -196,6 +221,25 @@ mod tests {
         fs::write(&aside, "one\n").unwrap();
         fs::rename(&aside, &path).unwrap();
         assert_eq!(folder.load(&transcript), None, "another inode");
+    }
+
+    #[test]
+    fn a_file_that_does_not_grow_is_read_again_if_it_changed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = StateFolder {
+            folder: place.path().join("state"),
+            url: "http://a".to_owned(),
+        };
+        let path = place.path().join("session-1.json");
+        let transcript = Transcript::new(Agent::Gemini, path.clone());
+        fs::write(&path, "{ }\n").unwrap();
+        let mut state = state(&transcript, b"{ }\n");
+        state.has_ended = true;
+        folder.save(&transcript, &state).unwrap();
+        let known = folder.load(&transcript);
+        assert!(known.is_some_and(|known| known.is_whole(&transcript)));
+        fs::write(&path, "{  }\n").unwrap();
+        assert_eq!(folder.load(&transcript), None);
     }
 
     #[test]

@@ -70,7 +70,6 @@ impl Survey {
             }
             Ok((cwd, tally)) => {
                 project.files = 1;
-                project.bytes = transcript.bytes();
                 project.unknown.add(&tally);
                 project.format_changed = u64::from(tally.format_changed);
                 self.malformed_lines += tally.malformed_lines;
@@ -141,6 +140,7 @@ impl Project {
         }
         reading.end();
         self.count(&mut reading);
+        self.bytes = reading.bytes();
         let cwd = reading.cwd().map(str::to_owned);
         Ok((cwd, reading.tally().clone()))
     }

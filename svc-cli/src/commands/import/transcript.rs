@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fs_err as fs;
 use sha2::{Digest as _, Sha256};
@@ -12,16 +12,28 @@ use svc_transcripts::{Agent, TranscriptReader};
 
 use super::folders::Folders;
 use super::lines::{Line, Lines};
+use super::opencode::{OpenCodeStore, StoredSession};
 use super::places::is_document;
 
 /// The lines at the beginning of a file in which its first time is looked for.
 const BEGINNING: usize = 100;
 
 /// One transcript of an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transcript {
     pub(super) agent: Agent,
+    /// The file, or the store.
     pub(super) path: PathBuf,
+    /// The path, and in a store the id of the Session.
+    name: PathBuf,
+    stored: Option<StoredTranscript>,
+}
+
+/// A Session of a store.
+#[derive(Clone, Debug)]
+struct StoredTranscript {
+    store: OpenCodeStore,
+    session: StoredSession,
 }
 
 /// What the beginning of a transcript tells.
@@ -36,16 +48,42 @@ pub(crate) struct Beginning {
 impl Transcript {
     /// Returns the transcript in a file.
     pub(crate) fn new(agent: Agent, path: PathBuf) -> Self {
-        Self { agent, path }
+        Self {
+            agent,
+            name: path.clone(),
+            path,
+            stored: None,
+        }
+    }
+
+    /// Returns the transcripts at a path: one in a file, or those of a store.
+    pub(super) fn all_at(agent: Agent, path: PathBuf) -> io::Result<Vec<Self>> {
+        if agent != Agent::OpenCode {
+            return Ok(vec![Self::new(agent, path)]);
+        }
+        let store = OpenCodeStore::open(&path)?;
+        let transcript = |session: StoredSession| Self {
+            agent,
+            name: path.join(&session.id),
+            path: path.clone(),
+            stored: Some(StoredTranscript {
+                store: store.clone(),
+                session,
+            }),
+        };
+        Ok(store.sessions()?.into_iter().map(transcript).collect())
     }
 
     /// Returns the name by which a reader knows it.
     pub(super) fn name(&self) -> &Path {
-        &self.path
+        &self.name
     }
 
     /// Returns the lines from an offset on.
     pub(super) fn lines(&self, from: u64) -> io::Result<Lines> {
+        if let Some(StoredTranscript { store, session }) = &self.stored {
+            return store.lines(session, from).map(Lines::Stored);
+        }
         if is_document(self.agent, &self.path) {
             Lines::of_document(&self.path)
         } else {
@@ -59,18 +97,36 @@ impl Transcript {
         !is_archive && !is_document(self.agent, &self.path)
     }
 
+    /// Returns whether it is a Session of a store, which has only whole answers.
+    pub(super) fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+
     /// Returns when it was last written to.
     pub(super) fn written_at(&self) -> Option<SystemTime> {
+        if let Some(StoredTranscript { session, .. }) = &self.stored {
+            let since = u64::try_from(session.updated_at).ok();
+            let since = since.filter(|since| *since > 0).map(Duration::from_millis);
+            return since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+        }
         fs::metadata(&self.path).ok()?.modified().ok()
     }
 
-    /// Returns its size in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        fs::metadata(&self.path).map_or(0, |about| about.len())
+    /// Returns the size of its file in bytes.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        let about = fs::metadata(&self.path).ok();
+        about.filter(|_| !self.is_stored()).map(|about| about.len())
     }
 
     /// Reads the beginning, until it tells the working directory and a time.
     pub(crate) fn beginning(&self, folders: &Folders) -> io::Result<Beginning> {
+        if let Some(StoredTranscript { session, .. }) = &self.stored {
+            let microseconds = session.created_at.saturating_mul(1_000);
+            return Ok(Beginning {
+                cwd: session.directory.clone(),
+                time: Instant::from_microseconds(microseconds),
+            });
+        }
         let mut reader = TranscriptReader::new(self.agent, self.name());
         let mut lines = self.lines(0)?;
         let mut beginning = Beginning {

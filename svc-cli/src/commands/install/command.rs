@@ -131,10 +131,10 @@ impl Install {
     /// folders are written out, because a hook runs wherever the agent works.
     fn hook_options(&self, snippet: Snippet) -> Result<Option<String>, CommandError> {
         if !snippet.reads_transcripts() {
-            return match self.cwd.is_empty() {
-                true => Ok(None),
-                false => Err(CommandError::misuse("--cwd", "is for AGENT-transcripts")),
-            };
+            if self.cwd.is_empty() {
+                return Ok(None);
+            }
+            return Err(CommandError::misuse("--cwd", "is for AGENT-transcripts"));
         }
         if self.cwd.is_empty() {
             let rule = "must name the folder whose Sessions are sent";
