@@ -255,7 +255,7 @@ fn a_request_that_breaks_a_rule_is_refused_and_every_break_is_named() {
     let input = |message: Value| json!({ "messages": [message] });
     let mut without_id = sent_calls("s", &first_two_calls()[..1]);
     without_id["calls"][0]["response_id"] = Value::Null;
-    let mut top = |name: &str, value: Value| {
+    let top = |name: &str, value: Value| {
         let mut body = sent_calls("s", &[]);
         body[name] = value;
         body

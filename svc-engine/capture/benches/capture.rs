@@ -24,7 +24,7 @@ fn main() {
 /// What a real proxy sends of a call.
 const DELIVERED: &str = include_str!("../../../tests/fixtures/litellm/generic_api_json_array.json");
 /// Ordinary source code, and such that is full of credentials.
-const CLEAN: &str = include_str!("../src/messages/message.rs");
+const CLEAN: &str = include_str!("../../../svc-model/messages/src/message.rs");
 const DIRTY: &str = include_str!("../src/redaction/rewrite.rs");
 
 /// A conversation: what its tools read, its messages and its bytes, nearly.

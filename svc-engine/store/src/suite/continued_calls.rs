@@ -7,7 +7,6 @@ use svc_model::query::ContinuedSession;
 use svc_model::usage::CallSource;
 
 use super::*;
-use crate::StoredFact;
 use crate::backup::{Watch, verify_store};
 
 /// A call as the reader of a transcript sends it.
