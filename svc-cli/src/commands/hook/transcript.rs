@@ -24,8 +24,8 @@ const AGENTS: [Agent; 2] = [Agent::ClaudeCode, Agent::Codex];
 const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// How long the agent may be made to wait for other programs.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long the agent may need to write the end of an answer.
-const SETTLING: Duration = Duration::from_millis(100);
+/// How long the agent may need to write the end of an answer. The hook returns within 50 ms.
+const SETTLING: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 pub(crate) struct TranscriptHook {

@@ -18,7 +18,7 @@ use crate::commands::moment::optional_moment;
 use crate::commands::one_of::one_of;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, quote};
+use crate::output::{Output, positional, quote};
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -108,8 +108,12 @@ impl Import {
             let agent = self.agent;
             output.note("nothing was sent: choose the folders whose Sessions may be");
             let folder = survey.busiest().unwrap_or("DIR");
-            let chosen = format!("svc import {agent} --cwd {}", quote(folder));
-            let commands = [chosen, format!("svc import {agent} --all")];
+            let mut paths = String::new();
+            for path in &self.paths {
+                paths.extend([" ", &*positional(&path.to_string_lossy())]);
+            }
+            let chosen = format!("svc import {agent}{paths} --cwd {}", quote(folder));
+            let commands = [chosen, format!("svc import {agent}{paths} --all")];
             output.next(&self.service, &commands);
         }
         Ok(())

@@ -9,11 +9,16 @@ use std::path::{Path, PathBuf};
 use fs_err::{self as fs, DirEntry};
 use svc_transcripts::Agent;
 
+/// How deep in a folder the stores of `OpenCode` are looked for.
+const FOLDERS_WITHIN: u32 = 3;
+
 /// The transcripts that were found, and the folders that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Vec<PathBuf>,
     pub(super) unreadable: Vec<(PathBuf, io::Error)>,
+    /// Whether the places were named, and are not the agent's own.
+    are_named: bool,
     /// The files that were found, each by its device and inode: some agents link a file twice.
     known: BTreeSet<(u64, u64)>,
 }
@@ -32,7 +37,10 @@ impl Found {
 
     /// Finds the transcripts of an agent at these paths. A file is taken whatever its name is.
     pub(super) fn at(agent: Agent, paths: &[PathBuf]) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            are_named: true,
+            ..Self::default()
+        };
         for path in paths {
             found.add(agent, path.clone());
         }
@@ -43,7 +51,7 @@ impl Found {
         match fs::metadata(&path) {
             Err(error) => self.unreadable.push((path, error)),
             Ok(about) if about.is_file() => self.add_file(path),
-            Ok(_) if agent == Agent::OpenCode => self.add_store(&path),
+            Ok(_) if agent == Agent::OpenCode => self.add_stores(&path, FOLDERS_WITHIN),
             Ok(_) => self.walk(agent, path),
         }
     }
@@ -56,19 +64,27 @@ impl Found {
         }
     }
 
-    /// Takes the database of a folder, or else the tree of files that older versions wrote.
-    fn add_store(&mut self, folder: &Path) {
+    /// Takes the database of a folder, or else the tree of files that older versions wrote, or else
+    /// those of the folders in it.
+    fn add_stores(&mut self, folder: &Path, within: u32) {
         let database = folder.join("opencode.db");
         if database.is_file() {
             return self.add_file(database);
         }
-        let tree = folder.join("storage");
-        let tree = if tree.is_dir() {
-            tree
-        } else {
-            folder.to_owned()
+        let mut trees = [folder.join("storage"), folder.to_owned()].into_iter();
+        if let Some(tree) = trees.find(|tree| tree.join("message").is_dir()) {
+            return self.files.push(tree);
+        }
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries.filter_map(Result::ok),
+            Err(error) => return self.unreadable.push((folder.to_owned(), error)),
         };
-        self.files.push(tree);
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+        folders.sort();
+        for folder in folders.iter().filter(|_| within > 0) {
+            self.add_stores(folder, within - 1);
+        }
     }
 
     /// Takes the transcripts in a folder and below it. Links are not followed.
@@ -87,7 +103,10 @@ impl Found {
             for entry in entries {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                    Ok(kind) if kind.is_file() && is_transcript(agent, &entry.path()) => {
+                    Ok(kind)
+                        if kind.is_file()
+                            && is_transcript(agent, &entry.path(), self.are_named) =>
+                    {
                         self.add_file(entry.path());
                     }
                     _ => {}
@@ -126,8 +145,9 @@ fn own_places(agent: Agent) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns whether a file in a folder of an agent is one of its transcripts.
-fn is_transcript(agent: Agent, path: &Path) -> bool {
+/// Returns whether a file in a folder of an agent is one of its transcripts. In a folder that was named,
+/// it may have another name than the agent gave it.
+fn is_transcript(agent: Agent, path: &Path, is_named: bool) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some(name) = name else {
         return false;
@@ -143,7 +163,10 @@ fn is_transcript(agent: Agent, path: &Path) -> bool {
             has_lines && (!of_subagent || stem.starts_with("agent-"))
         }
         Agent::Codex => has_lines || ends_with("jsonl.zst"),
-        Agent::Gemini => has_lines || (stem.starts_with("session-") && ends_with("json")),
+        Agent::Gemini => {
+            let is_its_own = stem.starts_with("session-") || (is_named && stem != "logs");
+            has_lines || (is_its_own && ends_with("json"))
+        }
         Agent::Pi | Agent::OpenCode | Agent::CopilotCli => has_lines,
     }
 }
@@ -197,6 +220,26 @@ mod tests {
     }
 
     #[test]
+    fn stores_are_found_in_a_folder_that_holds_several() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for folder in [
+            "old/storage/message",
+            "older/message",
+            "new",
+            "other/x/y/z/w/message",
+        ] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("new/opencode.db"), "").unwrap();
+        let found = Found::at(Agent::OpenCode, &[place.path().to_owned()]);
+        assert_eq!(
+            found.files,
+            [at("new/opencode.db"), at("old/storage"), at("older")]
+        );
+    }
+
+    #[test]
     fn each_agent_has_its_own_files() {
         for (agent, name, expected) in [
             (Agent::Codex, "sessions/2026/01/02/rollout-1.jsonl", true),
@@ -208,8 +251,13 @@ mod tests {
             (Agent::CopilotCli, "session-state/x/events.jsonl", true),
             (Agent::CopilotCli, "session-state/x/workspace.yaml", false),
         ] {
-            assert_eq!(is_transcript(agent, Path::new(name)), expected, "{name}");
+            let path = Path::new(name);
+            assert_eq!(is_transcript(agent, path, false), expected, "{name}");
+            assert_eq!(is_transcript(agent, path, true), expected, "{name}");
         }
+        let copy = Path::new("backup/chat.json");
+        assert!(is_transcript(Agent::Gemini, copy, true));
+        assert!(!is_transcript(Agent::Gemini, copy, false));
         assert!(is_document(Agent::Gemini, Path::new("session-1.json")));
         assert!(!is_document(Agent::Gemini, Path::new("session-1.jsonl")));
     }
