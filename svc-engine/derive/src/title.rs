@@ -5,8 +5,8 @@ use svc_model::evidence::{Message, Part};
 /// The role of the messages that a user wrote.
 const USER: &str = "user";
 /// What begins the texts that a client writes in the user's place: tags, warnings about what
-/// follows, and notices of interruptions.
-const WRITTEN_BY_CLIENT: [&str; 3] = ["<", "Caveat:", "[Request"];
+/// follows, notices of interruptions, and what Codex read in a project.
+const WRITTEN_BY_CLIENT: [&str; 4] = ["<", "Caveat:", "[Request", "# AGENTS.md instructions"];
 /// Maximum characters of a title, without the ellipsis.
 const CHARACTERS_MAX: usize = 80;
 
@@ -75,6 +75,7 @@ mod tests {
             " <system-reminder>x</system-reminder>",
             "\nCaveat: what follows",
             "[Request interrupted by user]",
+            "# AGENTS.md instructions for /work/app\n\n<INSTRUCTIONS>",
         ] {
             assert_eq!(title(clients), None, "{clients}");
             let mut message = text("user", clients);

@@ -120,7 +120,7 @@ impl Import {
     }
 
     fn send(self, candidates: Candidates, output: &mut Output) -> Result<(), CommandError> {
-        let mut importer = Importer::new(self.agent, &self.service, self.user, self.full)?;
+        let mut importer = Importer::new(self.agent, &self.service, self.user.clone(), self.full)?;
         importer.outcome.unreadable = candidates.unreadable;
         let count = candidates.meant.len();
         let mut stopped = Ok(());
@@ -135,6 +135,14 @@ impl Import {
         let outcome = importer.outcome;
         output.value(&outcome, ImportOutcome::render)?;
         stopped?;
+        if count == 0 {
+            output.note(&format!(
+                "no transcript of {0} is from these folders; where they are from: svc import {0} --dry-run",
+                self.agent
+            ));
+        } else if outcome.has_calls() {
+            output.next(&self.service, &["svc sessions".to_owned()]);
+        }
         outcome.check()
     }
 }

@@ -191,6 +191,11 @@ impl ImportOutcome {
         self.busy.push(path.display().to_string());
     }
 
+    /// Returns whether calls were sent.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.projects.is_empty()
+    }
+
     /// Returns the outcome for people.
     pub(super) fn render(&self) -> String {
         let mut lines = vec![if self.projects.is_empty() {

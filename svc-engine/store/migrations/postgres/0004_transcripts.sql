@@ -1,6 +1,6 @@
 -- The agent or program that made a call, as calls say that no gateway and no telemetry sent; and where it
 -- worked, which an erasure deletes.
-ALTER TABLE inference_calls ADD COLUMN agent TEXT COLLATE "C";
+ALTER TABLE inference_calls ADD COLUMN agent_harness TEXT COLLATE "C";
 ALTER TABLE inference_calls ADD COLUMN cwd TEXT COLLATE "C";
 ALTER TABLE inference_calls ADD COLUMN git_branch TEXT COLLATE "C";
 ALTER TABLE inference_calls ADD COLUMN subagent TEXT COLLATE "C";

@@ -41,6 +41,7 @@ impl Laws<'_, '_, '_> {
             "duration_ms",
             "started_at_us",
             "is_further",
+            "agent_harness",
         ];
         self.scan(table, &columns, |row, known, found| {
             let fact_id = row.fact_id(0)?;
@@ -65,14 +66,15 @@ impl Laws<'_, '_, '_> {
                 has_raw: false,
                 is_erased,
             });
-            let (user_id, model) = (row.optional_text(5)?, row.optional_text(6)?);
+            let [user_id, model, agent] = [5, 6, 24].map(|place| row.optional_text(place));
             let claims = [
-                (ClaimKind::User, user_id.as_deref()),
-                (ClaimKind::Model, model.as_deref()),
+                (ClaimKind::User, user_id?),
+                (ClaimKind::Model, model?),
+                (ClaimKind::Harness, agent?),
             ];
             let is_read = known.session_number(table, &id, &org_id, session_number, found);
             for (kind, value) in claims {
-                if let Some(value) = value
+                if let Some(value) = value.as_deref()
                     && is_read
                 {
                     known.claim(table, &id, (session_number, kind, value), found);

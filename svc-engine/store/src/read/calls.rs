@@ -40,7 +40,7 @@ const SUMMARIES: &str =
 const SCALARS: &str = of_session!(
     "f.inference_call_id, f.model_call_id, f.gateway_provider,
         f.model_provider, f.model,
-        f.input_tokens, f.output_tokens, f.duration_ms, f.capture_source, f.agent, f.cost_usd_micros,
+        f.input_tokens, f.output_tokens, f.duration_ms, f.capture_source, f.agent_harness, f.cost_usd_micros,
         f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
         f.cache_write_1h_tokens, f.reasoning_tokens, f.tier"
 );
@@ -52,7 +52,7 @@ const OUTPUTS: &str = of_session!("f.output_contents");
 const FIRST_INPUT: &str = concat!(of_session!("f.input_contents"), " LIMIT 1");
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out,
-        f.capture_source, f.agent, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
+        f.capture_source, f.agent_harness, f.cost_usd_micros, f.cache_read_tokens, f.cache_write_tokens,
         f.cache_write_5m_tokens, f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
         f.response_id, f.request_id, f.is_input_unpaired
     FROM visible_inference_calls f

@@ -126,7 +126,7 @@ pub struct StoredCall {
 const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gateway_provider,
         f.model_call_id, f.model_provider, f.model, f.input_tokens, f.output_tokens, f.duration_ms,
         f.observed_at_us, f.captured_at_us, f.input_byte_count, f.output_byte_count, f.left_out,
-        f.input_contents, f.output_contents, f.capture_source, f.agent, f.cost_usd_micros,
+        f.input_contents, f.output_contents, f.capture_source, f.agent_harness, f.cost_usd_micros,
         f.cache_read_tokens, f.cache_write_tokens, f.cache_write_5m_tokens,
         f.cache_write_1h_tokens, f.reasoning_tokens, f.tier,
         f.response_id, f.request_id, f.cwd, f.git_branch, f.subagent, f.is_input_unpaired

@@ -124,7 +124,7 @@ impl CallFilter {
             condition("gateway_provider", "=", gateway_letter(provider).into());
         }
         if let Some(agent) = &self.agent {
-            condition("agent", "=", agent.as_str().into());
+            condition("agent_harness", "=", agent.as_str().into());
         }
         if let Some((first, last)) = self.observed {
             condition("observed_at_us", ">=", first.microseconds().into());

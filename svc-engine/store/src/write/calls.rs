@@ -141,7 +141,7 @@ impl Kind for Encoded {
             user_id,
             observed_at: call.observed_at,
             model: call.model.as_deref(),
-            agent_harness: None,
+            agent_harness: call.agent.as_deref(),
             repo: None,
         });
     }
