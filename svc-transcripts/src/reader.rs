@@ -177,6 +177,11 @@ impl TranscriptReader {
         self.context.conversation.last_answer_text()
     }
 
+    /// Returns the time of the last line that was read; that of the line before if it has none.
+    pub fn last_time(&self) -> Option<Instant> {
+        self.context.time
+    }
+
     /// Returns the answers that were finished since this was called last, in order.
     pub fn take(&mut self) -> Vec<TranscriptCall> {
         self.context.conversation.take()

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
+use svc_client::model::time::Instant as Moment;
 use svc_client::testing::{Answer, FakeServer, Received};
 use tempfile::TempDir;
 
@@ -46,7 +47,6 @@ impl Home {
     fn write(&self, session: &str, cwd: &str, answers: u32) -> PathBuf {
         let path = self.transcript(session);
         fs::write(&path, self.turns(session, cwd, 1..=answers)).expect("a file");
-        rest(&path);
         path
     }
 
@@ -143,17 +143,9 @@ impl Home {
     }
 }
 
-/// Makes a file look as if nothing had been written to it for a while.
-fn rest(path: &Path) {
-    let file = File::options().append(true).open(path).expect("a file");
-    let before = SystemTime::now() - Duration::from_mins(1);
-    file.set_modified(before).expect("a time");
-}
-
 fn append(path: &Path, text: &str) {
     let mut file = File::options().append(true).open(path).expect("a file");
     file.write_all(text.as_bytes()).expect("room");
-    rest(path);
 }
 
 fn printed(output: &Output) -> String {
@@ -343,32 +335,32 @@ fn what_cannot_be_imported_is_named() {
 }
 
 #[test]
-fn an_answer_that_is_being_written_is_left() {
+fn an_answer_that_may_go_on_is_left_until_it_is_finished_or_nothing_was_written_for_an_hour() {
     let home = Home::new();
-    let path = home.transcript("s");
     let open = |text: &str| text.replace(r#""stop_reason":"end_turn""#, r#""stop_reason":null"#);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = i64::try_from(since.expect("a time").as_micros()).expect("a time");
+    let at = |minutes: i64| {
+        let moment = Moment::from_microseconds(since - minutes * 60_000_000);
+        moment.expect("a time").to_string()[..19].to_owned()
+    };
     let turns = open(&home.turns("s", "app", 1..=2));
-    fs::write(&path, &turns).expect("a file");
+    let path = home.transcript("s");
+    fs::write(&path, turns.replace("2026-11-02T10:00:02", &at(55))).expect("a file");
     let server = FakeServer::start(stored(9));
-    let writer = thread::spawn({
-        let path = path.clone();
-        move || {
-            for _ in 0..20 {
-                thread::sleep(Duration::from_millis(200));
-                let mut file = File::options().append(true).open(&path).expect("a file");
-                let line = "{\"type\":\"progress\",\"sessionId\":\"s\"}\n";
-                file.write_all(line.as_bytes()).expect("room");
-            }
-        }
-    });
-    let begun = Instant::now();
-    home.run(&server.url(), &["import", "claude-code", "--all"]);
-    assert!(begun.elapsed() > Duration::from_secs(1));
+    let import = || home.run(&server.url(), &["import", "claude-code", "--all"]);
+    import();
     assert_eq!(sent(&server), [["msg-s-1"]]);
-    writer.join().expect("it writes");
-    rest(&path);
-    home.run(&server.url(), &["import", "claude-code", "--all"]);
-    assert_eq!(sent(&server)[1..], [["msg-s-2 after msg-s-1"]]);
+    append(&path, &home.turns("s", "app", 3..=3));
+    import();
+    let next = ["msg-s-2 after msg-s-1", "msg-s-3 after msg-s-2"];
+    assert_eq!(sent(&server)[1..], [next]);
+    // Of a Session that has been at rest, the last answer is sent too.
+    let old = open(&home.turns("t", "app", 1..=1));
+    let old = old.replace("2026-11-02T10:00:01", &at(65));
+    fs::write(home.transcript("t"), old).expect("a file");
+    import();
+    assert_eq!(sent(&server)[2..], [["msg-t-1"]]);
 }
 
 #[test]

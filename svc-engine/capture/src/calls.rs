@@ -265,7 +265,7 @@ mod tests {
     fn credentials_are_redacted_in_what_was_said_and_where() {
         let key = "sk-abcdefghijklmnopqrst";
         let call = of_one(&format!(
-            r#"{{"call_id":"e1","ended_at":"2026-11-02T10:00:04Z","cwd":"/w/{key}",
+            r#"{{"call_id":"e1","ended_at":"2026-11-02T10:00:04Z","cwd":"/w/{key}","subagent":"{key}",
             "input":{{"messages":[{{"role":"tool","parts":[{{"type":"tool_call_response","id":"c","result":"{key}"}}]}}]}},
             "output":[{{"role":"assistant","parts":[{{"type":"text","content":"{key}"}}]}}]}}"#
         ));

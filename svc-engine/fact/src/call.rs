@@ -94,21 +94,22 @@ pub struct ContinuedInput {
 }
 
 impl ContinuedInput {
-    /// Returns the keys by which the call may be known, the likeliest first.
-    pub fn keys(&self) -> Vec<CallKey> {
+    /// Returns the keys that the call has if the agent's own id names it, in each of the Sessions. They
+    /// go before [`ContinuedInput::response_key`]: an agent numbers its calls as it likes, so its ids may
+    /// be those of responses elsewhere.
+    pub fn own_keys(&self) -> impl Iterator<Item = CallKey> {
+        let own = self.session_ids.iter();
+        own.map(|session_id| CallKey::client(&self.agent, session_id, &self.id))
+    }
+
+    /// Returns the key that the call has if the id of its response names it.
+    pub fn response_key(&self) -> CallKey {
         let kind = if self.id.starts_with("req_") {
             CallKeyKind::Request
         } else {
             CallKeyKind::Response
         };
-        let own = self
-            .session_ids
-            .iter()
-            .map(|session_id| CallKey::client(&self.agent, session_id, &self.id));
-        [CallKey::new(kind, self.id.as_str())]
-            .into_iter()
-            .chain(own)
-            .collect()
+        CallKey::new(kind, self.id.as_str())
     }
 }
 

@@ -151,7 +151,10 @@ impl KeptTranscript<'_> {
             while reading.advance()? == Advance::Full {
                 self.put(&mut reading)?;
             }
-            reading.end();
+            // Codex closes an answer by a note of its usage. Without one, it is left for the next time.
+            if reading.agent() != Agent::Codex {
+                reading.end();
+            }
         }
         self.put(&mut reading)
     }

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 use svc_transcripts::Agent;
 
 use super::folders::{FolderOptions, Folders};
-use super::importer::{Importer, QUIET};
+use super::importer::Importer;
 use super::outcome::{ImportOutcome, Unreadable};
 use super::places::Found;
 use super::survey::Survey;
@@ -148,8 +148,7 @@ impl Import {
 }
 
 impl Candidates {
-    /// Returns the transcripts whose Sessions worked in the folders. Those that are being written to
-    /// come last.
+    /// Returns the transcripts whose Sessions worked in the folders, in order of time.
     fn of(agent: Agent, found: Found, folders: &Folders, since: Option<Instant>) -> Self {
         let mut candidates = Self::default();
         for (path, error) in found.unreadable {
@@ -165,13 +164,11 @@ impl Candidates {
                 }
             }
         }
-        let now = SystemTime::now();
+        // Of a Session and one that copied its beginning, the first is the older file.
         candidates.meant.sort_by_cached_key(|candidate| {
-            let written_at = candidate.transcript.written_at();
-            let age = written_at.and_then(|at| now.duration_since(at).ok());
-            let is_busy = age.is_none_or(|age| age < QUIET);
-            let name = candidate.transcript.name().to_owned();
-            (is_busy, candidate.time, written_at, name)
+            let transcript = &candidate.transcript;
+            let name = transcript.name().to_owned();
+            (candidate.time, transcript.created_at(), name)
         });
         candidates
     }

@@ -1,13 +1,14 @@
 //! Sends transcripts to the service.
 
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use svc_client::{Client, Error, ErrorKind};
+use svc_engine::clock::Clock;
 use svc_model::id::{SessionId, UserId};
 use svc_model::ingest::{
     AgentName, CallOrigin, CallOriginKind, CallsReceipt, CallsRequest, ReaderReport,
 };
+use svc_model::time::Instant;
 use svc_transcripts::{Agent, Lost};
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,8 +22,9 @@ use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 
-/// How long a file must not have been written to, before its last answer counts as finished.
-pub(super) const QUIET: Duration = Duration::from_secs(2);
+/// How long ago the last line of a file was written, if its last answer counts as finished although
+/// nothing says so: an hour.
+const QUIET_MICROSECONDS: i64 = 3_600_000_000;
 /// How long one request may take, repetitions included.
 const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -33,6 +35,7 @@ pub(super) struct Importer {
     client: Client,
     runtime: Runtime,
     state: StateFolder,
+    now: Instant,
     /// Whether every transcript is read from its start.
     full: bool,
     pub(super) outcome: ImportOutcome,
@@ -86,6 +89,7 @@ impl Importer {
             runtime: Builder::new_current_thread().enable_all().build()?,
             state: StateFolder::of(client.url())?,
             client,
+            now: Clock::system().now(),
             full,
             outcome: ImportOutcome::of(agent),
         })
@@ -145,7 +149,7 @@ impl Importer {
     /// Reads a transcript to its end, and sends its calls.
     fn read(&mut self, reading: &mut Reading<'_>) -> Result<(), ImportError> {
         self.read_lines(reading)?;
-        if self.is_quiet(reading)? {
+        if self.is_quiet(reading) {
             reading.end();
         }
         self.send(reading)?;
@@ -161,21 +165,16 @@ impl Importer {
         Ok(())
     }
 
-    /// Returns whether a transcript is not being written to. If it was a moment ago, waits and reads
-    /// on first.
-    fn is_quiet(&mut self, reading: &mut Reading<'_>) -> Result<bool, ImportError> {
-        if reading.transcript.is_stored() {
-            return Ok(true);
-        }
-        let written_at = reading.transcript.written_at();
-        let age = written_at.and_then(|at| SystemTime::now().duration_since(at).ok());
-        let left = QUIET.saturating_sub(age.unwrap_or_default());
-        if left.is_zero() {
-            return Ok(true);
-        }
-        thread::sleep(left);
-        self.read_lines(reading)?;
-        Ok(reading.transcript.written_at() == written_at)
+    /// Returns whether nothing more can come of an open answer. While an agent works, a file may rest
+    /// for minutes between two lines of one answer, and what is stored never changes.
+    fn is_quiet(&self, reading: &Reading<'_>) -> bool {
+        let last = reading
+            .last_time()
+            .filter(|_| !reading.transcript.is_stored());
+        last.is_none_or(|last| {
+            let age = self.now.microseconds() - last.microseconds();
+            age >= QUIET_MICROSECONDS
+        })
     }
 
     /// Sends the calls that were read.

@@ -5,6 +5,7 @@ use std::mem;
 
 use svc_model::ingest::ReaderReport;
 use svc_model::json;
+use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
 use svc_transcripts::{Agent, Lost, Tally, TranscriptCall, TranscriptReader};
 
@@ -197,6 +198,11 @@ impl<'a> Reading<'a> {
     /// Returns the texts of the last answer.
     pub(crate) fn last_answer_text(&self) -> Option<String> {
         self.reader.last_answer_text()
+    }
+
+    /// Returns the time of the last line, if the file has times.
+    pub(super) fn last_time(&self) -> Option<Instant> {
+        self.reader.last_time()
     }
 
     /// Returns what the reader met since this was called last.

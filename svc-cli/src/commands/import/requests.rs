@@ -1,10 +1,13 @@
 //! The requests that send calls of a transcript.
 
+use std::collections::BTreeSet;
+
 use svc_model::id::UserId;
 use svc_model::ingest::{
     AgentName, CallOrigin, CallOriginKind, CallsRequest, ReaderReport, SentCall,
 };
-use svc_model::limit::{SENT_CALLS_MAX, SENT_PARTS_MAX};
+use svc_model::json;
+use svc_model::limit::{SENT_CALL_MESSAGES_MAX, SENT_CALLS_MAX, SENT_PARTS_MAX};
 use svc_transcripts::Agent;
 
 use super::reading::SizedCall;
@@ -42,11 +45,14 @@ impl Requests {
         let Ok(name) = AgentName::new(agent.as_str()) else {
             return requests;
         };
-        for call in calls {
+        for mut call in calls {
             if call.bytes > CALL_BYTES_MAX {
-                requests.too_large += 1;
-            } else {
+                call.leave_out_what_is_too_large();
+            }
+            if call.fits() {
                 requests.add(&name, user_id, call);
+            } else {
+                requests.too_large += 1;
             }
         }
         if let Some(first) = requests.all.first_mut() {
@@ -89,6 +95,44 @@ impl Requests {
     }
 }
 
+impl SizedCall {
+    fn fits(&self) -> bool {
+        let call = &self.call.call;
+        let messages = call.input.messages.len() + call.output.len();
+        self.bytes <= CALL_BYTES_MAX
+            && messages <= SENT_CALL_MESSAGES_MAX
+            && parts(call) <= SENT_PARTS_MAX
+    }
+
+    /// Leaves out the largest parts until a request has room for the call, and counts them. So later
+    /// calls still have one to continue.
+    fn leave_out_what_is_too_large(&mut self) {
+        let call = &mut self.call.call;
+        let messages = || call.input.messages.iter().chain(&call.output);
+        let parts = messages().flat_map(|message| &message.parts);
+        let size = |part| json::to_vec(part, usize::MAX).map_or(0, |part| part.len());
+        let mut sizes: Vec<(usize, usize)> = parts.map(size).zip(0..).collect();
+        sizes.sort_unstable_by(|one, other| other.cmp(one));
+        let mut left_out = BTreeSet::new();
+        for (size, place) in sizes {
+            if self.bytes <= CALL_BYTES_MAX {
+                break;
+            }
+            self.bytes = self.bytes.saturating_sub(size);
+            left_out.insert(place);
+        }
+        let mut places = 0..;
+        let messages = call.input.messages.iter_mut().chain(&mut call.output);
+        for message in messages {
+            message
+                .parts
+                .retain(|_| places.next().is_none_or(|place| !left_out.contains(&place)));
+        }
+        let counts = call.left_out.get_or_insert_default();
+        counts.truncated += left_out.len() as u64;
+    }
+}
+
 fn parts(call: &SentCall) -> usize {
     let messages = call.input.messages.iter().chain(&call.output);
     messages.map(|message| message.parts.len()).sum()
@@ -96,6 +140,7 @@ fn parts(call: &SentCall) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::evidence::{Message, Part};
     use svc_model::id::{ForeignId, SessionId};
     use svc_model::time::Instant;
     use svc_transcripts::TranscriptCall;
@@ -131,6 +176,29 @@ mod tests {
         let calls = [("s", "1"), ("s", "1"), ("s", "2"), ("t", "2"), ("s", "2")];
         let calls = calls.map(|(session, version)| call(session, version, 1));
         assert_eq!(lengths(calls.into()), (vec![2, 1, 1, 1], 0));
+    }
+
+    #[test]
+    fn what_makes_a_call_too_large_is_left_out_and_counted() {
+        let text = |bytes: usize| Part::Text {
+            content: "x".repeat(bytes).into(),
+        };
+        let message = |parts| Message {
+            role: "user".into(),
+            parts,
+            finish_reason: None,
+        };
+        let mut large = call("s", "1", 0);
+        let sent = &mut large.call.call;
+        sent.input.messages = vec![message(vec![text(10), text(CALL_BYTES_MAX), text(20)])];
+        sent.output = vec![message(vec![text(30)])];
+        large.bytes = json::to_vec(&large.call.call, usize::MAX).unwrap().len();
+        let requests = Requests::new(Agent::Pi, None, vec![large], ReaderReport::default());
+        let sent = &requests.all[0].calls[0];
+        assert_eq!(sent.input.messages[0].parts, [text(10), text(20)]);
+        assert_eq!(sent.output[0].parts, [text(30)]);
+        assert_eq!(sent.left_out.unwrap().truncated, 1);
+        assert_eq!(requests.too_large, 0);
     }
 
     #[test]

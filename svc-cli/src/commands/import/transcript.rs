@@ -84,6 +84,10 @@ impl Transcript {
         if let Some(StoredTranscript { store, session }) = &self.stored {
             return store.lines(session, from).map(Lines::Stored);
         }
+        // Reading a pipe or a device may never end.
+        if !fs::metadata(&self.path)?.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
         if is_document(self.agent, &self.path) {
             Lines::of_document(&self.path)
         } else {
@@ -110,6 +114,11 @@ impl Transcript {
             return since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
         }
         fs::metadata(&self.path).ok()?.modified().ok()
+    }
+
+    /// Returns when its file was created, where the file system knows it.
+    pub(super) fn created_at(&self) -> Option<SystemTime> {
+        fs::metadata(&self.path).ok()?.created().ok()
     }
 
     /// Returns the size of its file in bytes.

@@ -31,9 +31,13 @@ pub(crate) fn redact(
         }
     }
     let workplace = &mut call.workplace;
-    for text in [&mut workplace.cwd, &mut workplace.git_branch]
-        .into_iter()
-        .flatten()
+    for text in [
+        &mut workplace.cwd,
+        &mut workplace.git_branch,
+        &mut workplace.subagent,
+    ]
+    .into_iter()
+    .flatten()
     {
         redact_string(&mut redactor, text);
     }

@@ -194,6 +194,13 @@ fn a_call_is_named_by_its_response_or_by_the_id_that_its_agent_gave_it(
     expected[4] = rejected(RejectedCall::AfterUnknown);
     assert_eq!(send(&store, &calls), expected);
     assert_eq!(messages(&store, "t")[0].0.len(), 5);
+    // The agent's own id goes before an equal id of a response elsewhere.
+    let foreign = Sent::new(8, "u").known_as(Some("e1"), None);
+    let next = Sent::new(9, "s").after_id("e1");
+    let stored = [8, 9].map(|number| Outcome::Stored(id(number)));
+    assert_eq!(send(&store, &[foreign, next]), stored);
+    let asked = canonical(&text("user", "ask 1"));
+    assert_eq!(messages(&store, "s").last().unwrap().0[0], asked);
     // A Session finds what the Sessions have that it continues.
     let said = SessionContinuation {
         session_id: session("t"),

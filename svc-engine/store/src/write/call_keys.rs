@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use svc_engine_fact::{CallKeyKind, ContinuedInput};
-use svc_model::id::{FactId, OrgId};
+use svc_engine_fact::{CallKey, CallKeyKind, ContinuedInput};
+use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::usage::CallSource;
 
 use super::content::Encoded;
@@ -94,6 +94,8 @@ pub(crate) struct CallKeys {
     calls: Vec<KeyedCall>,
     /// The index of the call of each key.
     by_key: HashMap<KeyHash, usize>,
+    /// The Sessions that Sessions continue, as far as that was looked up.
+    continued_by: HashMap<SessionId, Vec<SessionId>>,
 }
 
 impl CallKeys {
@@ -105,7 +107,7 @@ impl CallKeys {
     ) -> Result<Self, StoreError> {
         let own = calls.iter().flat_map(|call| keys(org_id, call));
         let continued = calls.iter().filter_map(|call| call.continued.as_ref());
-        let continued = continued.flat_map(ContinuedInput::keys);
+        let continued = continued.flat_map(|input| input.own_keys().chain([input.response_key()]));
         let continued = continued.map(|key| StoredKey::of(org_id, &key));
         let mut keys: Vec<KeyHash> = own.chain(continued).map(|key| key.hash).collect();
         keys.sort_unstable();
@@ -159,14 +161,34 @@ impl CallKeys {
         continued: &ContinuedInput,
         place: usize,
     ) -> Result<Option<KnownCall>, StoreError> {
-        if let Some(known) = self.known(org_id, continued) {
-            // No call continues itself.
-            return Ok(Some(known).filter(|known| *known != KnownCall::New(place)));
-        }
+        let known = match self.known(org_id, continued.own_keys()) {
+            Some(known) => Some(known),
+            None => match self.known_earlier(connection, org_id, continued)? {
+                Some(known) => Some(known),
+                None => self.known(org_id, [continued.response_key()]),
+            },
+        };
+        // No call continues itself.
+        Ok(known.filter(|known| *known != KnownCall::New(place)))
+    }
+
+    /// Returns the call that another one continues if the agent's own id names it in a Session that the
+    /// Session of the other one is known to continue.
+    fn known_earlier(
+        &mut self,
+        connection: &mut Connection,
+        org_id: &OrgId,
+        continued: &ContinuedInput,
+    ) -> Result<Option<KnownCall>, StoreError> {
         let Some(session_id) = continued.session_ids.first() else {
             return Ok(None);
         };
-        let session_ids = continuations::continued_by(connection, org_id, session_id)?;
+        let session_ids = match self.continued_by.get(session_id) {
+            Some(known) => known.clone(),
+            None => continuations::continued_by(connection, org_id, session_id)?,
+        };
+        let known_by = self.continued_by.entry(session_id.clone());
+        known_by.or_insert_with(|| session_ids.clone());
         if session_ids.is_empty() {
             return Ok(None);
         }
@@ -174,20 +196,18 @@ impl CallKeys {
             session_ids,
             ..continued.clone()
         };
-        let keys = earlier.keys();
+        let keys = earlier.own_keys();
+        let keys = keys.map(|key| StoredKey::of(org_id, &key).hash);
         let keys: Vec<KeyHash> = keys
-            .iter()
-            .map(|key| StoredKey::of(org_id, key).hash)
             .filter(|hash| !self.by_key.contains_key(hash))
             .collect();
         self.load(connection, &keys)?;
-        Ok(self.known(org_id, &earlier))
+        Ok(self.known(org_id, earlier.own_keys()))
     }
 
-    fn known(&self, org_id: &OrgId, continued: &ContinuedInput) -> Option<KnownCall> {
-        let keys = continued.keys();
-        let hashes = keys.iter().map(|key| StoredKey::of(org_id, key).hash);
-        let mut known = hashes.filter_map(|hash| self.by_key.get(&hash));
+    fn known(&self, org_id: &OrgId, keys: impl IntoIterator<Item = CallKey>) -> Option<KnownCall> {
+        let keys = keys.into_iter();
+        let mut known = keys.filter_map(|key| self.by_key.get(&StoredKey::of(org_id, &key).hash));
         known.next().map(|call| self.calls[*call].holder.known())
     }
 
