@@ -155,7 +155,11 @@ fn content_is_shown_on_its_own_page_only(backend: Backend) {
         return;
     };
     let secret = "a-sentence-that-only-a-part-holds\u{202e}\u{1b}[2J";
-    let messages = vec![json!({"role": "user", "content": secret})];
+    // What the user said first is the title of the Session, in the list.
+    let messages = vec![
+        json!({"role": "user", "content": "a title"}),
+        json!({"role": "user", "content": secret}),
+    ];
     let call = Call::new("s", "c").messages(messages);
     server.deliver("/ingest/gateway", call.body());
     let pages = every_page(&server, &["/console".to_owned()]);
