@@ -1,14 +1,10 @@
 //! Reads single values of lines.
 
+use svc_messages::usage::micro_usd;
 use svc_model::id::ForeignId;
 use svc_model::json::{Json, Number, Object};
 use svc_model::limit::{AGENT_WORD_CHARACTERS_MAX, PATH_BYTES_MAX};
 use svc_model::time::{Instant, UNIX_SECONDS_MAX};
-
-/// The digits of micro-USD in an amount of USD.
-const MICRO_DIGITS: i64 = 6;
-/// The digits of an amount that is read.
-const AMOUNT_DIGITS_MAX: usize = 64;
 
 /// Returns an identity, if the value is one.
 pub(crate) fn id(value: Option<&Json>) -> Option<ForeignId> {
@@ -63,48 +59,6 @@ fn unix_time(number: &Number) -> Option<Instant> {
         reason = "checked to be in range above"
     )]
     Instant::from_microseconds(microseconds as i64)
-}
-
-/// Returns an amount of USD in micro-USD, rounded half up. It is read from its spelling, because a
-/// binary fraction would round differently. A negative amount is none.
-pub(crate) fn micro_usd(amount: &Number) -> Option<i64> {
-    let (mantissa, exponent) = match amount.as_str().split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
-        None => (amount.as_str(), 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    let digits = digits.trim_start_matches('0');
-    if digits.len() > AMOUNT_DIGITS_MAX || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    // Where the digits of whole micro-USD end.
-    let dropped = i64::try_from(fraction.len()).ok()?;
-    let shift = exponent.checked_sub(dropped)?.checked_add(MICRO_DIGITS)?;
-    shifted(digits, shift)
-}
-
-/// Returns digits with a decimal shift, rounded half up.
-fn shifted(digits: &str, shift: i64) -> Option<i64> {
-    if digits.is_empty() {
-        return Some(0);
-    }
-    if shift >= 0 {
-        let digits: i64 = digits.parse().ok()?;
-        let factor = 10_i64.checked_pow(u32::try_from(shift).ok()?)?;
-        return digits.checked_mul(factor);
-    }
-    let dropped = usize::try_from(shift.unsigned_abs()).ok()?;
-    let Some(kept) = digits.len().checked_sub(dropped) else {
-        return Some(0);
-    };
-    let (kept, rest) = digits.split_at(kept);
-    let kept: i64 = if kept.is_empty() {
-        0
-    } else {
-        kept.parse().ok()?
-    };
-    kept.checked_add(i64::from(rest.as_bytes().first()? >= &b'5'))
 }
 
 /// Returns the cost of a call in micro-USD. A cost of 0 for tokens means that it is not known.

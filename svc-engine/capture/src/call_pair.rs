@@ -1,6 +1,7 @@
 //! A call whose request and response a client logged apart, in the form of Anthropic's interface.
 
 use svc_engine_fact::{CallHalf, InferenceCall, RawPayload, Repeats, Segment, Workplace};
+use svc_messages::usage::{ReportedTokens, tier};
 use svc_model::json::{Json, NodeBudget, Object, Text};
 use svc_model::usage::CallSource;
 
@@ -10,7 +11,6 @@ use crate::gateway::litellm::scalar::integer;
 use crate::model_call::ModelCall;
 use crate::otlp::usage::CallIds;
 use crate::redaction::RedactionCounts;
-use crate::usage::{ReportedTokens, tier};
 use svc_messages::identity::{identity, name, usable};
 
 /// A call, and what to log and count about it.

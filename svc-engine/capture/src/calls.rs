@@ -4,6 +4,7 @@ use svc_engine_fact::{
     CallKey, CallKeyKind, ContinuedInput, InferenceCall, SessionContinuation, Workplace,
 };
 use svc_messages::Origin;
+use svc_messages::usage::tier;
 use svc_model::evidence::{LeftOut, Message};
 use svc_model::id::{SessionId, UserId};
 use svc_model::ingest::{CallInput, CallOrigin, CallsRequest, SentCall};
@@ -14,7 +15,6 @@ use super::Receipt;
 use super::model_call::{ModelCall, Said};
 use super::otlp::usage::CallIds;
 use super::redaction::RedactionCounts;
-use super::usage::tier;
 
 /// What a request with calls becomes.
 #[derive(Debug)]

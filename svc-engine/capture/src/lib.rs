@@ -17,7 +17,6 @@ pub mod otlp;
 pub mod redaction;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod usage;
 mod value;
 
 pub use self::call_pair::{PairedCall, paired_call};

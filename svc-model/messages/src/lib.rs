@@ -4,6 +4,8 @@
 //! item becomes a message, and what is unusable is left out and counted ([`Degradation`]). The
 //! whole call is refused only for an identity that cannot be stored or compared, or if its messages
 //! need too much memory.
+//!
+//! What senders report of tokens, costs and tiers is brought to one form in [`usage`].
 
 mod content;
 mod degradation;
@@ -17,6 +19,7 @@ mod response;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tool;
+pub mod usage;
 
 pub use degradation::Degradation;
 pub use error::MessagesError;

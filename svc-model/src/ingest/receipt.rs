@@ -199,13 +199,15 @@ impl GatewayBatchReceipt {
     /// Returns the number of payloads that the receipt accounts for.
     pub fn total(&self) -> u64 {
         let by_reason = self.skipped.values().chain(self.rejected.values());
-        let apart = [self.stored, self.duplicates];
-        // Something else may have answered in place of the service.
-        by_reason
-            .chain(&apart)
-            .copied()
-            .fold(0, u64::saturating_add)
+        total([self.stored, self.duplicates], by_reason)
     }
+}
+
+/// Returns the sum of the counts of a receipt. Something else than the service may have answered, so it
+/// may be any numbers.
+pub(super) fn total<'c>(apart: [u64; 2], by_reason: impl Iterator<Item = &'c u64>) -> u64 {
+    let counts = by_reason.copied().chain(apart);
+    counts.fold(0, u64::saturating_add)
 }
 
 /// Describes counts by the words of a closed set.

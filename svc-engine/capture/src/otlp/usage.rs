@@ -1,6 +1,7 @@
 //! Usage receipts: what clients log of each call of a model, without what was said.
 
 use svc_engine_fact::{CallKey, CallKeyKind, UsageReceipt};
+use svc_messages::usage::{ReportedTokens, micro_usd, tier};
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Text};
@@ -13,7 +14,6 @@ use super::logged::{ExportedRecord, session};
 use super::{claude_code, codex};
 use crate::Receipt;
 use crate::gateway::call_id::CAPTURE_NAMESPACE;
-use crate::usage::{ReportedTokens, micro_usd, tier};
 
 /// The most bytes of the name of an agent and of why a call was made.
 const WORD_BYTES_MAX: usize = 256;

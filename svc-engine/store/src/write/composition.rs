@@ -199,7 +199,7 @@ impl Compositions {
         output: &[i64],
         id: impl Fn(&ContentRef) -> Result<i64, StoreError>,
     ) -> Result<Vec<i64>, StoreError> {
-        let mut input = match self.by_place.get(&place) {
+        let input = match self.by_place.get(&place) {
             None => own,
             Some(composition) => {
                 let (before, answer) = match &composition.base {
@@ -222,7 +222,6 @@ impl Compositions {
         if let Some(ids) = self.ids.get_mut(&place) {
             *ids = (input.clone(), output.to_vec());
         }
-        input.shrink_to_fit();
         Ok(input)
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::closed_set;
 #[cfg(feature = "schema")]
 use crate::ingest::receipt::counts_by;
+use crate::ingest::receipt::total;
 use crate::open::Open;
 
 closed_set! {
@@ -56,11 +57,6 @@ impl CallsReceipt {
     /// Returns the number of calls that the receipt accounts for.
     pub fn total(&self) -> u64 {
         let by_reason = self.skipped.values().chain(self.rejected.values());
-        let apart = [self.stored, self.duplicates];
-        // Something else may have answered in place of the service.
-        by_reason
-            .chain(&apart)
-            .copied()
-            .fold(0, u64::saturating_add)
+        total([self.stored, self.duplicates], by_reason)
     }
 }

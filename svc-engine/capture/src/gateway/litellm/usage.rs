@@ -1,10 +1,10 @@
 //! What a payload says of the cost of a call, and of the kinds of its tokens.
 
+use svc_messages::usage::{ReportedTokens, micro_usd, tier};
 use svc_model::json::{Json, Object};
 use svc_model::usage::CallUsage;
 
 use super::scalar::integer;
-use crate::usage::{ReportedTokens, micro_usd, tier};
 use svc_messages::identity::identity;
 
 /// The most bytes of an id of a response. The proxy writes longer ones itself, to find the way back

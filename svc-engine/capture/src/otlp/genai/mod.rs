@@ -12,6 +12,7 @@ mod written;
 pub(super) use message::{Dialect, Reader};
 pub(super) use written::messages_in;
 
+use svc_messages::usage::ReportedTokens;
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Text};
 use svc_model::usage::{TokenCounts, UsageSource};
@@ -19,7 +20,6 @@ use svc_model::usage::{TokenCounts, UsageSource};
 use super::attribute::Attributes;
 use super::operation::{CallReport, Dialogue, Operation};
 use super::usage::CallIds;
-use crate::usage::ReportedTokens;
 
 /// The event in which a program logs a call, also inside a span.
 pub(super) const DETAILS: &str = "gen_ai.client.inference.operation.details";

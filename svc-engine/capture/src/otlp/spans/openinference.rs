@@ -1,5 +1,6 @@
 //! OpenInference, as of Arize Phoenix.
 
+use svc_messages::usage::ReportedTokens;
 use svc_model::json::Json;
 use svc_model::usage::UsageSource;
 
@@ -8,7 +9,6 @@ use super::super::genai::{Dialect, Reader, messages_in};
 use super::super::operation::{CallReport, Dialogue, Operation};
 use super::super::usage::CallIds;
 use super::SpanView;
-use crate::usage::ReportedTokens;
 
 pub(super) fn recognises(view: &SpanView<'_>) -> bool {
     view.operation().str("openinference.span.kind") == Some("LLM")

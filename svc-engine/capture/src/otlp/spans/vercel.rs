@@ -1,5 +1,6 @@
 //! The Vercel AI SDK, whose steps have attributes of their own.
 
+use svc_messages::usage::{ReportedTokens, tier};
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Object, Text};
 use svc_model::usage::UsageSource;
@@ -9,7 +10,6 @@ use super::super::operation::{CallReport, Dialogue, Operation};
 use super::super::structured::copied;
 use super::super::usage::CallIds;
 use super::SpanView;
-use crate::usage::{ReportedTokens, tier};
 
 /// The operations of the SDK.
 const OPERATIONS: [&str; 4] = [

@@ -12,25 +12,25 @@ const DIGITS_MAX: usize = 19;
 
 /// Tokens as a sender reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReportedTokens {
-    pub(crate) input: Option<i64>,
-    pub(crate) cache_read: Option<i64>,
-    pub(crate) cache_write: Option<i64>,
+pub struct ReportedTokens {
+    pub input: Option<i64>,
+    pub cache_read: Option<i64>,
+    pub cache_write: Option<i64>,
     /// What was written for five minutes, and for an hour.
-    pub(crate) cache_write_by_lifetime: Option<(i64, i64)>,
+    pub cache_write_by_lifetime: Option<(i64, i64)>,
     /// All output, including reasoning.
-    pub(crate) output: Option<i64>,
-    pub(crate) reasoning: Option<i64>,
+    pub output: Option<i64>,
+    pub reasoning: Option<i64>,
 }
 
 impl ReportedTokens {
     /// Returns the counts of a sender whose input excludes the cache, and whether its numbers agree.
-    pub(crate) fn beside_cache(self) -> (TokenCounts, bool) {
+    pub fn beside_cache(self) -> (TokenCounts, bool) {
         self.counts(self.input)
     }
 
     /// Returns the counts of a sender whose input includes the cache, and whether its numbers agree.
-    pub(crate) fn including_cache(self) -> (TokenCounts, bool) {
+    pub fn including_cache(self) -> (TokenCounts, bool) {
         let cached = self.cache_read.unwrap_or(0).checked_add(self.written());
         let Some(input) = self.input else {
             return self.counts(None);
@@ -77,7 +77,7 @@ impl ReportedTokens {
 
 /// Returns a price in USD as micro-USD: exact, then rounded half up. `None` if it is negative, not
 /// finite or too large.
-pub(crate) fn micro_usd(usd: &Number) -> Option<i64> {
+pub fn micro_usd(usd: &Number) -> Option<i64> {
     let (digits, exponent) = decimal(usd.as_str())?;
     if digits.is_empty() {
         return Some(0);
@@ -121,7 +121,7 @@ fn decimal(spelling: &str) -> Option<(String, i64)> {
 }
 
 /// Returns a service tier in lower case. The usual tier is none, whatever the sender calls it.
-pub(crate) fn tier(word: &str) -> Option<String> {
+pub fn tier(word: &str) -> Option<String> {
     let word = word.trim();
     let usual = ["", "normal", "standard", "default", "auto"];
     let is_usual = usual.iter().any(|usual| word.eq_ignore_ascii_case(usual));
