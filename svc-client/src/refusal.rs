@@ -29,6 +29,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
         401 => ErrorKind::Unauthorized,
         403 => ErrorKind::Forbidden(denial(detail)),
         404 if is(detail, &Problem::RetrievalDisabled) => ErrorKind::RetrievalDisabled,
+        404 if code(detail) == Some(Code::SearchDisabled) => ErrorKind::SearchDisabled,
         404 => ErrorKind::NotFound,
         409 => conflict(detail),
         413 => ErrorKind::TooLarge,
@@ -36,6 +37,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
         503 if is(detail, &Problem::CapacityExceeded) => ErrorKind::Busy,
         503 if is(detail, &Problem::DeadlineExceeded) => ErrorKind::Deadline,
         503 if code(detail) == Some(Code::DatabaseUnavailable) => ErrorKind::StoreUnavailable,
+        503 if code(detail) == Some(Code::SearchUnavailable) => ErrorKind::SearchUnavailable,
         408 | 429 | 502 | 503 | 504 => ErrorKind::Unavailable { status },
         _ => ErrorKind::Unrecognised {
             status,
@@ -239,6 +241,12 @@ mod tests {
             (503, Problem::CapacityExceeded, ErrorKind::Busy),
             (503, Problem::DeadlineExceeded, ErrorKind::Deadline),
             (503, Problem::StoreUnavailable, ErrorKind::StoreUnavailable),
+            (404, Problem::SearchDisabled, ErrorKind::SearchDisabled),
+            (
+                503,
+                Problem::SearchUnavailable,
+                ErrorKind::SearchUnavailable,
+            ),
         ];
         for authority in [Ingest, Operator, Retrieval] {
             table.push((

@@ -134,9 +134,11 @@ impl Client {
         let authorization = match E::ACCESS {
             // A webhook is signed and carries no token.
             Access::Open | Access::Signature => None,
-            Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
-                self.shared.authorization.clone()
-            }
+            Access::Any
+            | Access::Ingest
+            | Access::Operator
+            | Access::Context(_)
+            | Access::Search => self.shared.authorization.clone(),
         };
         Ok(PreparedRequest {
             method: E::METHOD,

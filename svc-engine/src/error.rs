@@ -54,6 +54,15 @@ pub enum Error {
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
+    /// A member of the request is not allowed for this caller.
+    #[error("the request has a member that only an operator may use")]
+    Invalid(Violations),
+    /// The server keeps no index for searches.
+    #[error("search is disabled")]
+    SearchDisabled,
+    /// The index for searches cannot be read.
+    #[error("the search index cannot be read")]
+    SearchUnavailable,
     /// The mirrors cannot be read at all.
     #[error("cannot read the mirrors")]
     Mirrors(#[source] ReadError),
@@ -160,6 +169,9 @@ impl From<Error> for Problem {
             Error::OutsideGrant => Self::OutsideGrant,
             Error::TokenRevoked => Self::Unauthorized,
             Error::ReplyTooLarge => Self::ReplyTooLarge,
+            Error::Invalid(violations) => Self::Invalid(violations),
+            Error::SearchDisabled => Self::SearchDisabled,
+            Error::SearchUnavailable => Self::SearchUnavailable,
             Error::Busy => Self::CapacityExceeded,
             Error::Deadline => Self::DeadlineExceeded,
             Error::Mirrors(error) => {

@@ -41,6 +41,7 @@ pub mod query;
 pub mod reports;
 pub mod repository;
 pub mod request;
+pub mod search;
 pub mod spend;
 pub mod time;
 pub mod usage;

@@ -128,6 +128,31 @@ pub const DISTINCT_PARTS_MAX: u64 = 1_000_000;
 pub const DISTINCT_SOURCE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Sessions that a discovery for named tokens, operators and tools searches: the latest ones.
 pub const DISCOVERY_SESSIONS_MAX: usize = 1_000;
+/// Bytes of the body of a search.
+pub const SEARCH_BODY_BYTES_MAX: usize = 16 * 1024;
+/// Sessions of the answer to a search.
+pub const SEARCH_SESSIONS_MAX: u64 = 20;
+/// Sessions of the answer to a search, by default.
+pub const SEARCH_SESSIONS_DEFAULT: u64 = 8;
+/// Parts of one Session in the answer to a search.
+pub const SEARCH_SESSION_PARTS_MAX: usize = 3;
+/// Distinct words of a search, the rarest ones.
+pub const SEARCH_WORDS_MAX: usize = 64;
+/// Characters of a word that is searched. The rest of a longer word is not.
+pub const SEARCH_WORD_CHARACTERS_MAX: usize = 64;
+/// Characters of a passage, the unit that a search ranks.
+pub const SEARCH_PASSAGE_CHARACTERS_MAX: usize = 2_000;
+/// Passages that a search scores.
+pub const SEARCH_CANDIDATES_MAX: usize = 20_000;
+/// Parts that a search checks and reads in the store.
+pub const SEARCH_CHECKED_PARTS_MAX: usize = 400;
+/// Characters of one part that are searched. The rest of a longer part is not.
+pub const SEARCH_PART_CHARACTERS_MAX: usize = 4_000_000;
+/// Canonical bytes of a part that the answer to a search has whole.
+pub const SEARCH_WHOLE_PART_BYTES_MAX: usize = 2_000;
+/// UTF-8 bytes of the path of a file in a filter.
+pub const SEARCH_FILE_BYTES_MAX: usize = 1_024;
+
 /// Sessions of a plural grant.
 pub const GRANT_SESSIONS_MAX: usize = 32;
 /// UTF-8 bytes of the setting that lists the Sessions of a plural grant.

@@ -67,6 +67,10 @@ pub enum Code {
     RepositoryIdentityConflict,
     /// The fact store cannot be reached. Nothing was acknowledged.
     DatabaseUnavailable,
+    /// The server keeps no index for searches.
+    SearchDisabled,
+    /// The index for searches cannot be read.
+    SearchUnavailable,
 }
 
 /// Why a read is declined as a whole. There is no partial answer.
@@ -317,6 +321,10 @@ pub enum Problem {
     OutsideGrant,
     /// Context retrieval is not configured, or not for this route.
     RetrievalDisabled,
+    /// The server keeps no index for searches.
+    SearchDisabled,
+    /// The index for searches cannot be read. The log has the reason.
+    SearchUnavailable,
     /// The body is not JSON.
     MalformedJson,
     /// The body of a webhook is a form instead of JSON. The answer is the same as for any malformed
@@ -396,6 +404,14 @@ impl Problem {
             Self::Forbidden(RequiredAuthority::Retrieval) => text("Retrieval authority required"),
             Self::OutsideGrant => text("Session is outside the context grant"),
             Self::RetrievalDisabled => text("Context retrieval is disabled"),
+            Self::SearchDisabled => Detail::Code(CodeDetail {
+                code: Code::SearchDisabled,
+                message: Some("search is disabled".into()),
+            }),
+            Self::SearchUnavailable => Detail::Code(CodeDetail {
+                code: Code::SearchUnavailable,
+                message: Some("the search index cannot be read".into()),
+            }),
             Self::MalformedJson | Self::FormBody => text("Malformed JSON body"),
             Self::BodyNotObject => text("body must be a JSON object"),
             Self::LogsNotObject => text("OTLP body must be a JSON object"),
@@ -415,7 +431,10 @@ impl Problem {
                     Code::RepositoryIdentityConflict => {
                         Some("a fact with this key is stored with another identity".into())
                     }
-                    Code::InferenceCallIdentityConflict | Code::DatabaseUnavailable => None,
+                    Code::InferenceCallIdentityConflict
+                    | Code::DatabaseUnavailable
+                    | Code::SearchDisabled
+                    | Code::SearchUnavailable => None,
                 },
             }),
             Self::Declined(decline) => Detail::Declined(decline.clone()),

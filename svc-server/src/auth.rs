@@ -44,9 +44,11 @@ impl Sender {
         match access {
             Access::Open => Self::Anybody,
             Access::Signature => Self::Signer(webhook_keys.check(headers)),
-            Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
-                Self::Bearer(tokens.caller(headers).cloned())
-            }
+            Access::Any
+            | Access::Ingest
+            | Access::Operator
+            | Access::Context(_)
+            | Access::Search => Self::Bearer(tokens.caller(headers).cloned()),
         }
     }
 
@@ -216,7 +218,7 @@ pub(crate) fn authorize(access: Access, caller: &Caller) -> Result<(), Problem> 
         }
         (Access::Ingest, authority) => (authority == Authority::Ingest, RequiredAuthority::Ingest),
         (Access::Operator, _) => (false, RequiredAuthority::Operator),
-        (Access::Context(_), authority) => (
+        (Access::Context(_) | Access::Search, authority) => (
             authority == Authority::Retrieval,
             RequiredAuthority::Retrieval,
         ),

@@ -119,7 +119,7 @@ async fn answer<E: Handle>(app: App, request: HttpRequest) -> Result<Response, P
         .unwrap_or_else(places::ConnectionPlace::detached);
     let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
     let (sender, assumed) = match E::ACCESS {
-        Access::Context(_) => sender.assumed(&app.engine).await,
+        Access::Context(_) | Access::Search => sender.assumed(&app.engine).await,
         _ => (sender.confirmed(&app.engine).await, None),
     };
     let engine = app.engine.clone();
@@ -245,6 +245,9 @@ pub(crate) fn check_caller<E: Endpoint>(app: &App, caller: &Caller) -> Result<()
     auth::authorize(E::ACCESS, caller)?;
     match E::ACCESS {
         Access::Context(needs) => check_grant(needs, &app.grant, caller),
+        Access::Search if caller.authority != Authority::Operator => {
+            check_grant(Needs::Configured, &app.grant, caller)
+        }
         _ => Ok(()),
     }
 }

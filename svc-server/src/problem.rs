@@ -16,7 +16,9 @@ use crate::reply::respond;
 /// Returns the status of a problem.
 pub(crate) const fn status(problem: &Problem) -> StatusCode {
     match problem {
-        Problem::NotFound | Problem::RetrievalDisabled => StatusCode::NOT_FOUND,
+        Problem::NotFound | Problem::RetrievalDisabled | Problem::SearchDisabled => {
+            StatusCode::NOT_FOUND
+        }
         Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
         Problem::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         Problem::BodyTooLarge | Problem::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
@@ -39,9 +41,10 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         | Problem::SessionBound(_)
         | Problem::ReportBound(_)
         | Problem::ReplyTooLarge => StatusCode::CONFLICT,
-        Problem::CapacityExceeded | Problem::DeadlineExceeded | Problem::StoreUnavailable => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        Problem::CapacityExceeded
+        | Problem::DeadlineExceeded
+        | Problem::StoreUnavailable
+        | Problem::SearchUnavailable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -65,6 +68,8 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
         Problem::Forbidden(_) => "forbidden",
         Problem::OutsideGrant => "outside_grant",
         Problem::RetrievalDisabled => "retrieval_disabled",
+        Problem::SearchDisabled => "search_disabled",
+        Problem::SearchUnavailable => "search_unavailable",
         Problem::UnsupportedProvider(_) => "unsupported_provider",
         Problem::Invalid(_) => "invalid",
         Problem::Query(fault) => fault.as_str(),

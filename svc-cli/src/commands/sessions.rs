@@ -118,6 +118,8 @@ impl Sessions {
             model,
             agent_harness: self.harness,
             repository: self.repository.selector()?,
+            commit: None,
+            file: None,
             limit: SessionPageLimit::new(self.limit).unwrap_or_default(),
             cursor: self.cursor.clone().map(SessionCursor::new),
             spend: self.spend,

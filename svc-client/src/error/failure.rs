@@ -106,7 +106,7 @@ impl Error {
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.0.kind,
-            ErrorKind::NotFound | ErrorKind::RetrievalDisabled
+            ErrorKind::NotFound | ErrorKind::RetrievalDisabled | ErrorKind::SearchDisabled
         )
     }
 

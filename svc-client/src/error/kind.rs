@@ -34,6 +34,8 @@ pub enum ErrorKind {
     NotFound,
     /// 404: context retrieval is not configured, or not for this route.
     RetrievalDisabled,
+    /// 404: the server keeps no index for searches.
+    SearchDisabled,
     /// 409: a stored fact with the same identity is different.
     Conflict(Code),
     /// 409: a bounded read is declined; there is no partial answer.
@@ -58,6 +60,8 @@ pub enum ErrorKind {
     Deadline,
     /// 503: the fact store cannot be reached. Nothing was acknowledged.
     StoreUnavailable,
+    /// 503: the index for searches cannot be read.
+    SearchUnavailable,
     /// 408, 429, 502, 503 or 504: the body took too long to arrive, or something between this
     /// client and the service limits the rate or cannot reach the service.
     Unavailable {
@@ -132,7 +136,7 @@ impl ErrorKind {
             Self::Malformed | Self::BodyIncomplete | Self::UnsupportedProvider => Some(400),
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
-            Self::NotFound | Self::RetrievalDisabled => Some(404),
+            Self::NotFound | Self::RetrievalDisabled | Self::SearchDisabled => Some(404),
             Self::Conflict(_)
             | Self::Declined(_)
             | Self::SessionBound(_)
@@ -140,7 +144,9 @@ impl ErrorKind {
             | Self::Oversize => Some(409),
             Self::TooLarge => Some(413),
             Self::Invalid(_) | Self::Query(_) => Some(422),
-            Self::Busy | Self::Deadline | Self::StoreUnavailable => Some(503),
+            Self::Busy | Self::Deadline | Self::StoreUnavailable | Self::SearchUnavailable => {
+                Some(503)
+            }
             Self::Unavailable { status }
             | Self::Redirected { status }
             | Self::Unrecognised { status, .. } => Some(*status),
@@ -165,7 +171,7 @@ impl ErrorKind {
             // There is room again as soon as other requests have ended.
             Self::Busy => true,
             // Nothing was acknowledged, and the store may become available again.
-            Self::StoreUnavailable => true,
+            Self::StoreUnavailable | Self::SearchUnavailable => true,
             // The network was slow; or a proxy cannot reach the service, or limits the rate.
             Self::Unavailable { .. } => true,
             // The request is invalid and stays invalid.
@@ -174,7 +180,7 @@ impl ErrorKind {
             Self::Query(_) => false,
             // Waiting does not change tokens, authorities or grants.
             Self::Unauthorized | Self::Forbidden(_) => false,
-            Self::NotFound | Self::RetrievalDisabled => false,
+            Self::NotFound | Self::RetrievalDisabled | Self::SearchDisabled => false,
             // Facts are immutable, so the identity stays taken.
             Self::Conflict(_) => false,
             // The bound is about stored facts, which do not become fewer.
@@ -219,6 +225,8 @@ impl ErrorKind {
             Self::Forbidden(_) => "forbidden",
             Self::NotFound => "not_found",
             Self::RetrievalDisabled => "retrieval_disabled",
+            Self::SearchDisabled => "search_disabled",
+            Self::SearchUnavailable => "search_unavailable",
             Self::Conflict(code) => code.as_str(),
             Self::Declined(decline) => decline.as_str(),
             Self::SessionBound(_) => "session_bound",

@@ -26,6 +26,8 @@ impl fmt::Display for ErrorKind {
             Self::RetrievalDisabled => {
                 f.write_str("the token has no Session to search, or must name one")
             }
+            Self::SearchDisabled => f.write_str("the server keeps no search index"),
+            Self::SearchUnavailable => f.write_str("the search index cannot be read"),
             Self::Conflict(code) => {
                 write!(
                     f,

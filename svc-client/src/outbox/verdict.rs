@@ -23,6 +23,7 @@ impl DeliveryVerdict {
             | ErrorKind::Busy
             | ErrorKind::Deadline
             | ErrorKind::StoreUnavailable
+            | ErrorKind::SearchUnavailable
             | ErrorKind::Unavailable { .. } => Self::Later,
             // A success without a receipt came from something else, such as a captive portal or a
             // proxy.
@@ -49,6 +50,7 @@ impl DeliveryVerdict {
             | ErrorKind::Forbidden(_)
             | ErrorKind::NotFound
             | ErrorKind::RetrievalDisabled
+            | ErrorKind::SearchDisabled
             | ErrorKind::Redirected { .. } => Self::Stop,
             ErrorKind::Unrecognised { status, .. } => match status {
                 // 425 asks for a later retry, as 408 does.

@@ -23,6 +23,7 @@ mod reports;
 mod repository;
 mod resources;
 mod runs;
+mod search;
 mod session;
 mod session_cursor;
 mod sessions;

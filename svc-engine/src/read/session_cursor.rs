@@ -8,7 +8,8 @@ use svc_engine_store::ListedSession;
 use svc_model::id::{OrgId, SessionId, UserId};
 use svc_model::problem::QueryFault;
 use svc_model::query::{ModelName, SessionCursor, SessionsRequest};
-use svc_model::repository::RepositoryName;
+use svc_model::repository::{CommitSha, RepositoryName};
+use svc_model::search::FilePath;
 use svc_model::time::Instant;
 
 use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
@@ -72,6 +73,8 @@ impl SessionsScope<'_> {
             identity.map(|identity| identity.repository_provider.as_str()),
             identity.map(|identity| identity.repository_host.as_str()),
             identity.map(|identity| identity.repository_id.as_str()),
+            request.commit.as_ref().map(CommitSha::as_str),
+            request.file.as_ref().map(FilePath::as_str),
         ];
         for text in texts {
             add(text.map(str::as_bytes));

@@ -1,10 +1,12 @@
 //! Pages of Sessions, selected by what visible facts state about them.
 
+use std::collections::BTreeSet;
+
 use svc_engine_derive::repository::{Names, Selection};
 use svc_engine_store::{
     ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
 };
-use svc_model::endpoint::SessionsQuery;
+use svc_model::endpoint::{GrantSessions, SessionsQuery};
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
 use svc_model::limit::SESSION_PAGE_ROWS_MAX;
@@ -14,13 +16,15 @@ use svc_model::repository::RepositoryName;
 
 use super::answer::{AdmissionKind, Answer, ReadContext};
 use super::cursor::CursorKey;
+use super::grant::{Reach, reached};
 use super::repository::{TouchedRepositories, select};
+use super::search::sessions_of_file;
 use super::session_cursor::{SessionPosition, SessionsScope};
 use super::spend::session_spend;
 use super::title::session_title;
 use crate::error::Error;
 
-/// Returns one page of Sessions.
+/// Returns one page of Sessions, or of those of them that are listed.
 ///
 /// # Errors
 ///
@@ -30,6 +34,7 @@ pub fn sessions(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
     request: &SessionsRequest,
+    among: Option<&[SessionId]>,
 ) -> Result<SessionList, Error> {
     let org_id = snapshot.org_id().clone();
     let scope = SessionsScope {
@@ -90,6 +95,7 @@ pub fn sessions(
         captured_from: request.captured_after,
         before: request.captured_before.map(|before| (before, None)),
         conditions: &conditions,
+        among,
         rows_max: SESSION_PAGE_ROWS_MAX,
     };
     let found = find(snapshot, &question, request.limit.get(), after)?;
@@ -208,6 +214,56 @@ impl Answer for SessionsQuery {
         reading: &mut ReadContext<'_, '_>,
         request: Self::Request,
     ) -> Result<Self::Reply, Error> {
-        sessions(reading.snapshot, &reading.resources.cursor_key, &request)
+        list(reading, &request)
     }
+}
+
+impl Answer for GrantSessions {
+    const ADMISSION: AdmissionKind = AdmissionKind::Short;
+
+    fn answer(
+        reading: &mut ReadContext<'_, '_>,
+        request: Self::Request,
+    ) -> Result<Self::Reply, Error> {
+        list(reading, &request)
+    }
+}
+
+fn list(
+    reading: &mut ReadContext<'_, '_>,
+    request: &SessionsRequest,
+) -> Result<SessionList, Error> {
+    let among = among(reading, request)?;
+    let key = &reading.resources.cursor_key;
+    sessions(reading.snapshot, key, request, among.as_deref())
+}
+
+/// Returns the only Sessions that a list can have, if they are known: those that the caller may
+/// read, that were observed at the commit, and that worked on the file.
+fn among(
+    reading: &mut ReadContext<'_, '_>,
+    request: &SessionsRequest,
+) -> Result<Option<Vec<SessionId>>, Error> {
+    let mut among: Option<Vec<SessionId>> = None;
+    let mut keep = |sessions: Vec<SessionId>| {
+        among = Some(match among.take() {
+            None => sessions,
+            Some(among) => {
+                let sessions: BTreeSet<SessionId> = sessions.into_iter().collect();
+                let both = among.into_iter().filter(|id| sessions.contains(id));
+                both.collect()
+            }
+        });
+    };
+    if !matches!(reading.reach, Reach::All) {
+        let grants = &reading.resources.grants;
+        keep(reached(reading.snapshot, grants, reading.reach)?.into_owned());
+    }
+    if let Some(commit) = &request.commit {
+        keep(reading.snapshot.sessions_at_commit(commit)?);
+    }
+    if let Some(file) = &request.file {
+        keep(sessions_of_file(reading, file)?);
+    }
+    Ok(among)
 }

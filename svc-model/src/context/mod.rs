@@ -8,6 +8,7 @@ pub use discovery::{
     CommitMatch, ContextDiscoveryRequest, DiscoveryCandidate, DiscoveryCoverage, DiscoveryResult,
     DiscoverySkipped,
 };
+pub(crate) use query::is_stop_word;
 pub use query::{MaxBytes, Query, tokens};
 pub use retrieval::{
     ContextCoverage, ContextItem, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,

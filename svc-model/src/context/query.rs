@@ -18,6 +18,11 @@ const STOP_WORDS: [&str; 34] = [
     "when", "where", "which", "who", "why", "with",
 ];
 
+/// Returns whether a word in lower case is ignored in a query.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(&word)
+}
+
 /// The role of a byte in a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -106,7 +111,7 @@ impl Query {
         let mut found = BTreeSet::new();
         tokens(text.as_bytes(), |token| {
             let token = text[token].to_ascii_lowercase();
-            if !STOP_WORDS.contains(&token.as_str()) {
+            if !is_stop_word(&token) {
                 found.insert(token);
             }
         });

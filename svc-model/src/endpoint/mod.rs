@@ -49,6 +49,9 @@ pub enum Access {
     /// Retrieval and operator tokens, which read only the Sessions of the configured grant. A named
     /// retrieval token reads what is granted to its name.
     Context(Grant),
+    /// Retrieval tokens, which read what is granted to them, and operator tokens, which read all
+    /// Sessions.
+    Search,
 }
 
 /// The kind of grant that a context route needs; otherwise it answers 404. The grants of a named
@@ -127,7 +130,7 @@ pub trait Endpoint: Listed + 'static {
     /// `content-encoding`.
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = match Self::ACCESS {
         Access::Ingest | Access::Signature => &[ContentEncoding::Gzip],
-        Access::Open | Access::Any | Access::Operator | Access::Context(_) => &[],
+        Access::Open | Access::Any | Access::Operator | Access::Context(_) | Access::Search => &[],
     };
     /// Whether query parameters that resemble no declared one are ignored. Otherwise each undeclared
     /// one is refused.
@@ -215,6 +218,9 @@ const fn statuses(access: Access, method: Method, conflicts: bool) -> &'static [
         (Access::Operator, Method::Get, false) => &[401, 403, 422, 503],
         (Access::Operator, Method::Post, true) => &[400, 401, 403, 409, 413, 422, 503],
         (Access::Operator, Method::Post, false) => &[400, 401, 403, 413, 422, 503],
+        (Access::Search, Method::Get, false) => &[401, 403, 404, 422, 503],
+        (Access::Search, Method::Get, true) => &[401, 403, 404, 409, 422, 503],
+        (Access::Search, Method::Post, _) => &[400, 401, 403, 404, 413, 422, 503],
         (Access::Context(_), Method::Get, _) => &[401, 403, 404, 409, 422, 503],
         (Access::Context(_), Method::Post, _) => &[400, 401, 403, 404, 409, 413, 422, 503],
     }
@@ -373,12 +379,14 @@ endpoints! {
     facts { Facts, SessionFacts, SessionCalls, Compatibility }
     evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
     query {
-        CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, SessionQuery, CommitQuery,
+        CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, GrantSessions, SessionQuery,
+        CommitQuery,
     }
     reports { ModelOutcomesReport, AcceptedWorkLifecycleReport }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,
     }
+    search { Search }
 }
 
 #[cfg(test)]

@@ -72,6 +72,21 @@ endpoint! {
 }
 
 endpoint! {
+    GrantSessions: GET "/query/context/sessions" as "contextSessions" for Access::Search,
+    SessionsRequest => SessionList,
+    "List the Sessions that the caller may read, latest first, in pages." {
+        const CONFLICT: Option<Explanation> = Some(SELECTION);
+        const FAULTS: Faults = &[
+            ("bounds", QueryFault::ReversedBounds),
+            IDENTITY,
+            SELECTOR,
+            ("cursor", QueryFault::InvalidSessionCursor),
+            ("filters", QueryFault::SessionCursorMismatch),
+        ];
+    }
+}
+
+endpoint! {
     SessionQuery: GET "/query/session/{session_id}" as "sessionDossier" for Access::Operator,
     SessionDossierRequest => SessionAnswer,
     "Show everything that was captured of a Session, as metadata." {

@@ -73,6 +73,10 @@ fn required_authority(access: Access) -> &'static str {
             "Requires a retrieval token or the operator token, and reads only the Sessions of the \
              configured grant; a named retrieval token reads those granted to it."
         }
+        Access::Search => {
+            "Requires a retrieval token, which reads the Sessions that are granted to it, or the \
+             operator token, which reads all."
+        }
     }
 }
 
@@ -82,7 +86,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Open => json!([]),
         Access::Signature => json!([{ SIGNATURE_SCHEME: [] }]),
-        Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
+        Access::Any | Access::Ingest | Access::Operator | Access::Context(_) | Access::Search => {
             json!([{ SECURITY_SCHEME: [] }])
         }
     }
@@ -95,7 +99,7 @@ fn authorities(access: Access) -> &'static [&'static str] {
         Access::Any => &["ingest", "retrieval", "operator"],
         Access::Ingest => &["ingest", "operator"],
         Access::Operator => &["operator"],
-        Access::Context(_) => &["retrieval", "operator"],
+        Access::Context(_) | Access::Search => &["retrieval", "operator"],
     }
 }
 

@@ -131,14 +131,14 @@ fn forbidden(access: Access) -> Option<DescribedRefusal> {
             "The token does not have operator authority.",
             RequiredAuthority::Operator,
         ),
-        Access::Context(_) => (
+        Access::Context(_) | Access::Search => (
             "The token has neither retrieval nor operator authority, or the Session is outside its \
              grant, whether or not the Session exists.",
             RequiredAuthority::Retrieval,
         ),
     };
     let mut problems = vec![("authority", Problem::Forbidden(authority))];
-    if matches!(access, Access::Context(_)) {
+    if matches!(access, Access::Context(_) | Access::Search) {
         problems.push(("grant", Problem::OutsideGrant));
     }
     Some((description, problems))
@@ -151,7 +151,9 @@ fn not_found(access: Access) -> Option<&'static str> {
             "Context retrieval is not configured; or it is configured for several Sessions, or the \
              token is a named one, and the request must name the Session.",
         ),
-        Access::Context(Grant::Configured) => Some("Context retrieval is not configured."),
+        Access::Context(Grant::Configured) | Access::Search => {
+            Some("Context retrieval is not configured.")
+        }
     }
 }
 

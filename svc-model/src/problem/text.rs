@@ -11,6 +11,8 @@ impl Code {
             Self::InferenceCallIdentityConflict => "inference_call_identity_conflict",
             Self::RepositoryIdentityConflict => "repository_identity_conflict",
             Self::DatabaseUnavailable => "database_unavailable",
+            Self::SearchDisabled => "search_disabled",
+            Self::SearchUnavailable => "search_unavailable",
         }
     }
 }

@@ -18,8 +18,9 @@ use crate::limit::SESSION_PAGE_DEFAULT;
 use crate::open::Open;
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
-use crate::repository::RepositoryName;
+use crate::repository::{CommitSha, RepositoryName};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::search::FilePath;
 use crate::spend::SessionSpend;
 use crate::time::Instant;
 
@@ -88,6 +89,10 @@ pub struct SessionsRequest {
     pub agent_harness: Option<AgentHarness>,
     /// The repository of a commit at which the Session was observed.
     pub repository: RepositorySelector,
+    /// A commit at which the Session was observed, in any repository.
+    pub commit: Option<CommitSha>,
+    /// A file that the Session worked on, as [`SearchFilters::file`](crate::search::SearchFilters).
+    pub file: Option<FilePath>,
     /// The maximum number of Sessions on a page: 1 to 100, by default 50. It may change from page
     /// to page.
     pub limit: SessionPageLimit,
@@ -115,6 +120,14 @@ impl SessionsRequest {
     const AGENT_HARNESS: Declared<AgentHarness> = Declared::optional(
         "agent_harness",
         "Only Sessions of this agent: `claude-code`, `copilot`, `codex`, `cursor` or `pi`.",
+    );
+    const COMMIT: Declared<CommitSha> = Declared::optional(
+        "commit",
+        "Only Sessions that were observed at this commit, in any repository.",
+    );
+    const FILE: Declared<FilePath> = Declared::optional(
+        "file",
+        "Only Sessions that worked on the file with this path, or with this end of a path.",
     );
     const LIMIT: Declared<SessionPageLimit> = Declared::optional(
         "limit",
@@ -146,6 +159,8 @@ impl Request for SessionsRequest {
         REPOSITORY_PROVIDER,
         REPOSITORY_HOST,
         REPOSITORY_ID,
+        Self::COMMIT,
+        Self::FILE,
         Self::LIMIT,
         Self::CURSOR,
         Self::SPEND,
@@ -161,6 +176,8 @@ impl Request for SessionsRequest {
         let model = Self::MODEL.read(incoming, v);
         let agent_harness = Self::AGENT_HARNESS.read(incoming, v);
         let repository = SelectorParameters::read(incoming, v);
+        let commit = Self::COMMIT.read(incoming, v);
+        let file = Self::FILE.read(incoming, v);
         let limit = Self::LIMIT.read(incoming, v);
         let cursor = Self::CURSOR.read(incoming, v);
         let spend = Self::SPEND.read(incoming, v);
@@ -178,6 +195,8 @@ impl Request for SessionsRequest {
             model,
             agent_harness,
             repository: repository.complete()?,
+            commit,
+            file,
             limit: limit.unwrap_or_default(),
             cursor,
             spend: spend.is_some_and(Truth::get),
@@ -193,6 +212,8 @@ impl Request for SessionsRequest {
         outgoing = Self::MODEL.write_any(outgoing, self.model.as_ref());
         outgoing = Self::AGENT_HARNESS.write_any(outgoing, self.agent_harness.as_ref());
         outgoing = self.repository.write(outgoing);
+        outgoing = Self::COMMIT.write_any(outgoing, self.commit.as_ref());
+        outgoing = Self::FILE.write_any(outgoing, self.file.as_ref());
         outgoing = Self::LIMIT.write(outgoing, &self.limit);
         outgoing = Self::CURSOR.write_any(outgoing, self.cursor.as_ref());
         outgoing = Self::SPEND.write_any(outgoing, self.spend.then_some(&TRUE));

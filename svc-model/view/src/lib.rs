@@ -15,6 +15,7 @@ mod models;
 mod part;
 mod product;
 mod session;
+mod snippet;
 mod stratification;
 mod surface;
 mod text;
@@ -29,6 +30,7 @@ pub use self::lifecycle::{
 pub use self::models::{ATTRIBUTION_RATE, Line};
 pub use self::product::{Product, model, product};
 pub use self::session::{Branch, branches};
+pub use self::snippet::{Snippet, snippet};
 pub use self::surface::{CONSOLE, SHELL, Surface, clock};
 pub use self::text::is_hidden;
 pub use self::timeline::usd;

@@ -20,11 +20,11 @@ use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, Access, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
     CommitQuery, Compatibility, ContextRetrieval, Discovery, EvidenceInventory, EvidenceManifest,
     EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory, GrantManifest, GrantRead,
-    GrantRemove, Grants, HealthProbe, IngestCalls, IngestCi, IngestForge, IngestForgeCi,
-    IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
+    GrantRemove, GrantSessions, Grants, HealthProbe, IngestCalls, IngestCi, IngestForge,
+    IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
     IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
-    Release, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore,
-    TokenRevoke, Traces,
+    Release, Search, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery,
+    TokenRestore, TokenRevoke, Traces,
 };
 use svc_model::problem::Problem;
 
@@ -92,6 +92,7 @@ reads! {
     CiOutcomeQuery CiRunsQuery CiFailuresQuery SessionsQuery SessionQuery CommitQuery
     ModelOutcomesReport AcceptedWorkLifecycleReport
     Discovery Selected GrantInventory GrantManifest GrantRead
+    GrantSessions Search
 }
 
 impl Handle for Logs {

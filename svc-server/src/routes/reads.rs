@@ -6,6 +6,7 @@ use svc_engine::read::{Answer, Reach};
 use svc_model::context::{ContextResult, ContextRetrievalRequest, ContextSelectedRequest};
 use svc_model::endpoint::{Access, Selected};
 use svc_model::id::SessionId;
+use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 
 use crate::app::App;
@@ -19,8 +20,8 @@ pub(super) async fn answer<E: Answer>(
     request: E::Request,
 ) -> Result<E::Reply, Problem> {
     let reach = match E::ACCESS {
-        Access::Context(_) => {
-            let reach = reach_of(&exchange)?;
+        Access::Context(_) | Access::Search => {
+            let reach = reach_of::<E>(&exchange)?;
             match E::session(&request) {
                 Some(session_id) => among(&exchange.app, reach, session_id).await?,
                 None => reach,
@@ -56,15 +57,18 @@ pub(super) async fn retrieve(
         max_bytes: request.max_bytes,
     };
     // The Session is the configured one, so nothing is checked before the read.
-    let reach = reach_of(&exchange)?;
+    let reach = reach_of::<Selected>(&exchange)?;
     read::<Selected>(exchange, reach, request).await
 }
 
 /// Returns what the caller may read.
-fn reach_of(exchange: &Exchange) -> Result<Reach, Problem> {
+fn reach_of<E: Answer>(exchange: &Exchange) -> Result<Reach, Problem> {
     // Every context route requires a token.
     let caller = exchange.caller.as_ref().ok_or(Problem::Unauthorized)?;
     match &caller.rights {
+        _ if E::ACCESS == Access::Search && caller.authority == Authority::Operator => {
+            Ok(Reach::All)
+        }
         Rights::Configured => Ok(Reach::Configured(Arc::clone(&exchange.app.sessions))),
         Rights::Granted(grants) => Ok(Reach::Granted(Arc::clone(grants))),
         Rights::Named(_) => Err(Problem::Unauthorized),

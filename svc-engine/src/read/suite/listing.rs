@@ -17,6 +17,7 @@ impl Stage {
             &mut self.snapshot(),
             &CursorKey::derive(b"a secret"),
             request,
+            None,
         )
     }
 

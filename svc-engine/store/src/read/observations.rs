@@ -5,7 +5,7 @@ use svc_model::context::CommitMatch;
 use svc_model::id::SessionId;
 use svc_model::open::Open;
 use svc_model::query::ObservationSource;
-use svc_model::repository::{CommitAnchor, RepositoryIdentity};
+use svc_model::repository::{CommitAnchor, CommitSha, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::snapshot::Snapshot;
@@ -66,6 +66,10 @@ const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
         AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6";
 
+/// The Sessions with a visible observation at a commit, in any repository.
+const AT_COMMIT: &str = "SELECT f.session_id FROM visible_session_commit_observations f
+    WHERE f.commit_sha = $2 AND f.org_id = $1 GROUP BY f.session_id ORDER BY f.session_id";
+
 /// Reads where a link comes from, if not from a note.
 fn source(row: &Row<'_>, place: usize) -> Result<Option<ObservationSource>, StoreError> {
     let Some(word) = row.optional_text(place)? else {
@@ -78,6 +82,15 @@ fn source(row: &Row<'_>, place: usize) -> Result<Option<ObservationSource>, Stor
 }
 
 impl Snapshot<'_> {
+    /// Returns the Sessions that were observed at a commit, in any repository, sorted.
+    pub fn sessions_at_commit(&mut self, commit: &CommitSha) -> Result<Vec<SessionId>, StoreError> {
+        let keys = [self.org_id.as_str().into(), commit.as_str().into()];
+        self.connection()?.all(AT_COMMIT, &keys, |row| {
+            SessionId::new(&row.text(0)?)
+                .map_err(|_| corrupt("session_commit_observations", "session_id"))
+        })
+    }
+
     /// Returns the observed link between a Session and a commit, if it and its push are visible.
     pub fn commit_match(
         &mut self,

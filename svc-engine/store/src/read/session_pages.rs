@@ -47,6 +47,8 @@ pub struct SessionPage<'a> {
     pub before: Option<(Instant, Option<&'a SessionId>)>,
     /// What visible facts must say of each Session. Rows are read along the first condition.
     pub conditions: &'a [SessionCondition<'a>],
+    /// The only Sessions that are looked at, if they are known. Then rows are read by their ids.
+    pub among: Option<&'a [SessionId]>,
     /// The maximum number of rows.
     pub rows_max: u64,
 }
@@ -77,8 +79,22 @@ const COLUMNS: [&str; 6] = [
     "whether it is wanted",
 ];
 
-/// Returns the statement of a page, along one value of the first condition if there is one.
-fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
+/// Along what the rows of a page are read.
+#[derive(Clone, Copy, Debug)]
+enum Along<'v> {
+    /// The list of all Sessions.
+    All,
+    /// One value of the first condition.
+    Value(&'v str),
+    /// Some Sessions.
+    Sessions(&'v [SessionId]),
+}
+
+/// Sessions that are read by their ids in one statement.
+const SESSIONS_AT_ONCE: usize = 256;
+
+/// Returns the statement of a page.
+fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, along: Along<'v>) -> Statement<'v> {
     let mut statement = Statement::default();
     let org = statement.value(org_id);
     let from = statement.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
@@ -97,8 +113,14 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
     };
     let rows = statement.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
     // The table whose index is read.
-    let (row, along) = match (page.conditions.first(), value) {
-        (Some(condition), Some(value)) => {
+    let (row, along) = match (page.conditions.first(), along) {
+        (_, Along::Sessions(sessions)) => {
+            let ids = sessions.iter().map(|id| statement.value(id.as_str()));
+            let ids = ids.collect::<Vec<_>>().join(", ");
+            let along = format!("sessions s WHERE s.org_id = {org} AND s.session_id IN ({ids})");
+            ("s", along)
+        }
+        (Some(condition), Along::Value(value)) => {
             let kind = statement.value(condition.kind().letter());
             let value = statement.value(value);
             let along = format!(
@@ -171,14 +193,17 @@ impl Snapshot<'_> {
         page: &SessionPage<'_>,
     ) -> Result<Vec<ListedSession>, StoreError> {
         let org_id = self.org_id.as_str();
-        let along = page.conditions.first().map(SessionCondition::values);
-        let along: Vec<Option<&str>> = match along {
-            Some(values) => values.into_iter().map(Some).collect(),
-            None => vec![None],
+        let along: Vec<Along<'_>> = match (page.among, page.conditions.first()) {
+            (Some(sessions), _) => {
+                let some = sessions.chunks(SESSIONS_AT_ONCE);
+                some.map(Along::Sessions).collect()
+            }
+            (None, Some(first)) => first.values().into_iter().map(Along::Value).collect(),
+            (None, None) => vec![Along::All],
         };
         let mut rows = Vec::new();
-        for value in along {
-            let statement = statement(org_id, page, value);
+        for along in along {
+            let statement = statement(org_id, page, along);
             let read = self
                 .connection()?
                 .all(&statement.text, &statement.values, |row| {

@@ -223,6 +223,7 @@ fn the_cost_of_a_page_of_sessions_depends_only_on_its_rows(
         let page = SessionPage {
             captured_from: None,
             before: None,
+            among: None,
             conditions,
             rows_max: 10,
         };

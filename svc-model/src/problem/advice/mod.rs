@@ -192,6 +192,8 @@ impl Problem {
                 "Name a Session: `--session SESSION`. The operator's token searches only \
                  `SVC_RETRIEVAL_SESSION_IDS`.",
             ),
+            Self::SearchDisabled => search_disabled(),
+            Self::SearchUnavailable => search_unavailable(),
             Self::MalformedJson => to_client("Send JSON."),
             Self::FormBody => to_client(
                 "If a webhook sent a form: set its content type to `application/json` at the \
@@ -283,6 +285,23 @@ const fn oversize() -> Advice {
         .to_agent(FEWER_REFERENCES)
 }
 
+const fn search_disabled() -> Advice {
+    to_client("The server keeps no search index: `SVC_SEARCH_PATH` is `off`.")
+        .to_agent(
+            "Search is switched off on this server. Open a Session that you know with \
+             open_evidence, or continue without earlier evidence, and tell the person who runs the \
+             service.",
+        )
+        .in_shell("Without an index: `svc sessions`, `svc context retrieve`.")
+}
+
+const fn search_unavailable() -> Advice {
+    to_client(
+        "Send the request again later. The log of the server says why its search index cannot be \
+         read; deleting the file is safe, because the server builds it again.",
+    )
+}
+
 const fn of_code(code: Code) -> Advice {
     match code {
         Code::InferenceCallIdentityConflict => {
@@ -292,6 +311,8 @@ const fn of_code(code: Code) -> Advice {
             to_client("Use another run id or key for another repository.")
         }
         Code::DatabaseUnavailable => Advice::LATER,
+        Code::SearchDisabled => search_disabled(),
+        Code::SearchUnavailable => search_unavailable(),
     }
 }
 
