@@ -348,7 +348,10 @@ fn directory(connection: &Connection) -> Result<Directory, IndexError> {
         };
         let lengths: Vec<u8> = row.get(3)?;
         let (lengths, _) = lengths.as_chunks();
-        let lengths: Vec<u16> = lengths.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        let lengths: Vec<u16> = lengths
+            .iter()
+            .map(|bytes| u16::from_le_bytes(*bytes))
+            .collect();
         directory.add(
             row.get(0)?,
             PartFlags::of_byte(row.get(1)?),

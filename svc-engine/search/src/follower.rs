@@ -101,6 +101,21 @@ impl Follower {
         }
     }
 
+    /// Follows until nothing is left.
+    #[cfg(feature = "testing")]
+    pub(crate) fn follow_all(&mut self) -> Result<(), IndexError> {
+        loop {
+            match self.step() {
+                Ok(Rest::Calls) => {}
+                Ok(Rest::Nothing) => return Ok(()),
+                Err(error) => {
+                    self.failed(&error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
     fn step(&mut self) -> Result<Rest, IndexError> {
         let file = self.locked()?;
         let is_damaged = self.shared.is_damaged.swap(false, Ordering::AcqRel);
@@ -190,16 +205,16 @@ fn follow(writer: &mut IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<Rest,
     writer.begin()?;
     let are_all = follow_changes(writer, snapshot)?;
     follow_files(writer, snapshot)?;
-    let calls = snapshot.calls_after(writer.state.call_number, CALLS_AT_ONCE)?;
-    writer.add_calls(snapshot, &calls)?;
-    let is_last = (calls.len() as u64) < CALLS_AT_ONCE;
-    if let Some(last) = calls.last() {
-        writer.state.call_number = last.call_number;
-        writer.state.call_id = FactId::parse(last.inference_call_id.as_str());
+    let next = snapshot.calls_after(writer.state.call_number, CALLS_AT_ONCE)?;
+    writer.add_calls(snapshot, &next.calls)?;
+    let is_last = next.rows < CALLS_AT_ONCE;
+    if let Some((number, id)) = next.last {
+        writer.state.call_number = number;
+        writer.state.call_id = Some(id);
     }
     if is_last {
         writer.state.indexed_up_to = Some(snapshot.boundary(None)?);
-    } else if let (Some(known), Some(last)) = (writer.state.indexed_up_to, calls.last()) {
+    } else if let (Some(known), Some(last)) = (writer.state.indexed_up_to, next.calls.last()) {
         // Other facts of that moment may have been captured later.
         writer.state.indexed_up_to = Some(known.max(last.captured_at));
     }
@@ -252,14 +267,14 @@ fn follow_files(writer: &IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<(),
         let mut last = last.map_or(Uuid::nil(), Uuid::from_bytes);
         let mut after = shortly_before(last);
         loop {
-            let files = snapshot.files_after(table, FactId::new(after), FILES_AT_ONCE)?;
-            writer.add_named_files(&files)?;
-            let Some(end) = files.last().map(|file| file.fact_id.uuid()) else {
+            let found = snapshot.files_after(table, FactId::new(after), FILES_AT_ONCE)?;
+            writer.add_named_files(&found.files)?;
+            let Some(end) = found.last.map(FactId::uuid) else {
                 break;
             };
             after = end;
             last = last.max(end);
-            if (files.len() as u64) < FILES_AT_ONCE {
+            if found.rows < FILES_AT_ONCE {
                 break;
             }
         }

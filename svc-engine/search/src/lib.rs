@@ -21,6 +21,8 @@ mod writer;
 
 pub use error::{IndexError, SearchPathError};
 pub use file::{IndexState, SearchFile, request_rebuild, state_of};
+#[cfg(feature = "testing")]
+pub use index::StillFollower;
 pub use index::{IndexReading, SearchIndex, SearchPlace, SearchStatus};
 pub use lookup::{Found, FoundPart, FoundSession, IndexQuery, PartPlace, SearchableSessions};
 pub use part::{PartDigest, kind};

@@ -42,7 +42,12 @@ struct Occurrence {
 impl Occurrence {
     fn is_before(&self, other: &Self) -> bool {
         (self.observed, &self.call_id, self.side, self.message_index)
-            < (other.observed, &other.call_id, other.side, other.message_index)
+            < (
+                other.observed,
+                &other.call_id,
+                other.side,
+                other.message_index,
+            )
     }
 }
 
@@ -347,7 +352,10 @@ impl IndexWriter {
             // A part without text has a row too, so that it is known.
             lengths.push(0);
         }
-        let bytes: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        let bytes: Vec<u8> = lengths
+            .iter()
+            .flat_map(|length| length.to_le_bytes())
+            .collect();
         self.connection
             .prepare_cached(
                 "INSERT INTO parts (part, digest, flags, session, lengths) \
@@ -371,12 +379,7 @@ impl IndexWriter {
     }
 
     /// Changes the Session of a part, 0 for several, and its flags.
-    fn change_part(
-        &mut self,
-        part: i64,
-        flags: PartFlags,
-        session: i64,
-    ) -> Result<(), IndexError> {
+    fn change_part(&mut self, part: i64, flags: PartFlags, session: i64) -> Result<(), IndexError> {
         self.connection
             .prepare_cached("UPDATE parts SET flags = ?2, session = ?3 WHERE part = ?1")?
             .execute(params![part, flags.byte(), session])?;
@@ -449,7 +452,9 @@ impl IndexWriter {
         for part in parts {
             let (first, last): (Option<i64>, Option<i64>) = self
                 .connection
-                .prepare_cached("SELECT MIN(session), MAX(session) FROM occurrences WHERE part = ?1")?
+                .prepare_cached(
+                    "SELECT MIN(session), MAX(session) FROM occurrences WHERE part = ?1",
+                )?
                 .query_row([part], |row| Ok((row.get(0)?, row.get(1)?)))?;
             match (first, last) {
                 (Some(first), Some(last)) => {
@@ -482,11 +487,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    fn renew_files(
-        &self,
-        snapshot: &mut Snapshot<'_>,
-        session: i64,
-    ) -> Result<(), IndexError> {
+    fn renew_files(&self, snapshot: &mut Snapshot<'_>, session: i64) -> Result<(), IndexError> {
         self.connection
             .prepare_cached(
                 "DELETE FROM files WHERE session = ?1 AND (part = 0 OR NOT EXISTS (SELECT 1 \
@@ -538,12 +539,7 @@ impl IndexWriter {
     }
 }
 
-fn occurrence(
-    call: &NumberedCall,
-    content: i64,
-    side: i64,
-    message_index: usize,
-) -> Occurrence {
+fn occurrence(call: &NumberedCall, content: i64, side: i64, message_index: usize) -> Occurrence {
     Occurrence {
         session: call.session_number,
         content,
