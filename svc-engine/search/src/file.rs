@@ -192,6 +192,11 @@ impl IndexState {
         self.erasure.revision
     }
 
+    /// Returns whether no byte of the index holds a word of what was erased up to a revision.
+    pub const fn has_erased(&self, revision: u64) -> bool {
+        self.erasure.revision >= revision
+    }
+
     /// Returns the revision of the quarantine log that the index has followed.
     pub const fn quarantine_revision(&self) -> u64 {
         self.quarantine_revision

@@ -74,6 +74,7 @@ impl Follower {
                 Ok(Rest::Calls) => *lock(&self.shared.obstacle) = None,
                 Ok(Rest::Nothing) => {
                     *lock(&self.shared.obstacle) = None;
+                    self.shared.catch_up();
                     self.shared.wait();
                 }
                 Err(error) => {
@@ -220,7 +221,11 @@ fn follow(writer: &mut IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<Rest,
     }
     writer.commit()?;
     if is_erased {
+        // Only then are the words gone from the file, and the erasure is followed.
         writer.overwrite_removed()?;
+        writer.state.erasure = erasure;
+        writer.begin()?;
+        writer.commit()?;
     }
     Ok(if is_last && are_all {
         Rest::Nothing
@@ -256,7 +261,6 @@ fn follow_changes(
         writer.state.quarantine_revision = last.revision;
         writer.state.quarantine_id = Some(last.quarantine_id);
     }
-    writer.state.erasure = erasure;
     Ok((changes.len() as u64) < CHANGES_AT_ONCE)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
 use rusqlite::Connection;
 use svc_engine_fact::deadline::Cancellation;
@@ -44,6 +44,8 @@ pub struct SearchStatus {
     pub bytes: u64,
     /// Why it does not go on, in the words of its log, if it does not.
     pub obstacle: Option<String>,
+    /// How long ago it last had everything; at most a pause while nothing arrives.
+    pub lag: Duration,
 }
 
 impl SearchStatus {
@@ -65,6 +67,8 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     /// Whether a reader found the file damaged.
     pub(crate) is_damaged: AtomicBool,
+    /// When the follower last had nothing left to do.
+    caught_up: Mutex<Option<Moment>>,
     news: Mutex<bool>,
     arrived: Condvar,
     pub(crate) cancellation: Cancellation,
@@ -82,6 +86,11 @@ impl Shared {
                 .0;
         }
         *news = false;
+    }
+
+    /// Notes that the index has everything.
+    pub(crate) fn catch_up(&self) {
+        *lock(&self.caught_up) = Some(Moment::now());
     }
 
     fn tell(&self) {
@@ -128,6 +137,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// always safe. Dropping it stops its follower.
 pub struct SearchIndex {
     shared: Arc<Shared>,
+    started: Moment,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -154,6 +164,7 @@ impl SearchIndex {
             })?;
         Ok(Self {
             shared,
+            started: Moment::now(),
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -165,6 +176,7 @@ impl SearchIndex {
         let follower = Follower::new(place, store, Arc::clone(&shared));
         let index = Self {
             shared,
+            started: Moment::now(),
             thread: Mutex::default(),
         };
         (index, StillFollower(follower))
@@ -196,6 +208,9 @@ impl SearchIndex {
                 .as_ref()
                 .map_or(0, |file| file.bytes()),
             obstacle: lock(&self.shared.obstacle).clone(),
+            lag: lock(&self.shared.caught_up)
+                .unwrap_or(self.started)
+                .elapsed(),
         }
     }
 

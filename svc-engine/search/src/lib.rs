@@ -16,6 +16,7 @@ mod index;
 mod lookup;
 mod part;
 mod rank;
+mod sample;
 mod typing_error;
 mod writer;
 
@@ -27,3 +28,4 @@ pub use index::{IndexReading, SearchIndex, SearchPlace, SearchStatus};
 pub use lookup::{Found, FoundPart, FoundSession, IndexQuery, PartPlace, SearchableSessions};
 pub use part::{PartDigest, kind};
 pub use rank::session_score;
+pub use sample::{IndexSample, sample};
