@@ -14,6 +14,21 @@ pub struct Snippet {
     pub marks: Vec<Range<usize>>,
 }
 
+impl Snippet {
+    /// Returns the text in pieces, each with whether it matches. No piece is empty.
+    pub fn pieces(&self) -> impl Iterator<Item = (&str, bool)> {
+        let ends = self.marks.iter().flat_map(|mark| [mark.start, mark.end]);
+        let ends = ends.chain([self.text.len()]);
+        let pieces = ends.scan(0, |start, end| {
+            let piece = self.text.get(*start..end).unwrap_or_default();
+            *start = end;
+            Some(piece)
+        });
+        let marked = [false, true].into_iter().cycle();
+        pieces.zip(marked).filter(|(piece, _)| !piece.is_empty())
+    }
+}
+
 /// Characters before the first match that are shown.
 const BEFORE: usize = 60;
 /// The mark of a cut.
