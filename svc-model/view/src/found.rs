@@ -170,7 +170,7 @@ mod tests {
         let newer = part(r#""type":"image_x","whole":true,"part":{"type":"image_x","n":1}"#);
         assert_eq!(
             found(&newer, &words("x"), 100).text,
-            r#"{"n":1,"type":"image_x"}"#
+            r#"{"type":"image_x","n":1}"#
         );
         assert_eq!(CONSOLE.speaker(&newer), "assistant (image x)");
         let answer = part(

@@ -45,8 +45,13 @@ pub fn snippet(text: &str, query: &BTreeSet<String>, characters_max: usize) -> S
     });
     matches.sort_by_key(|(place, _)| (place.start, place.end));
     let room = characters_max.saturating_sub(2 * CUT.len());
-    let start = best_start(&matches, room.saturating_sub(BEFORE));
-    let start = before(text, start, BEFORE);
+    // A text that fits is whole.
+    let start = if text.chars().nth(room).is_none() {
+        0
+    } else {
+        let start = best_start(&matches, room.saturating_sub(BEFORE));
+        before(text, start, BEFORE)
+    };
     let mut snippet = Snippet::default();
     if text[..start]
         .chars()
@@ -171,6 +176,10 @@ mod tests {
         assert_eq!(
             marked("useDebouncedCallback()", "debounced", 300),
             "use[Debounced]Callback()"
+        );
+        assert_eq!(
+            marked("One line.\nA retry.", "retry", 300),
+            "One line. A [retry]."
         );
         assert_eq!(marked("", "x", 300), "");
         assert_eq!(marked("nothing", "x", 300), "nothing");
