@@ -190,16 +190,14 @@ fn marked(excerpt: &Snippet) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use svc_view::snippet;
+
     use super::*;
 
     #[test]
     fn what_matches_is_marked_and_nothing_in_it_has_an_effect() {
-        let text = "a <b>pager</b>\u{1b}";
-        let start = text.find("pager").unwrap();
-        let excerpt = Snippet {
-            text: text.to_owned(),
-            marks: vec![start..start + "pager".len()],
-        };
+        let words = BTreeSet::from(["pager".to_owned()]);
+        let excerpt = snippet("a <b>pager</b>\u{1b}", &words, EXCERPT_CHARACTERS_MAX);
         assert_eq!(
             marked(&excerpt).into_string(),
             "<p class=\"excerpt\">a &lt;b&gt;<mark>pager</mark>&lt;/b&gt;\\u{1b}</p>"
