@@ -14,7 +14,7 @@ use svc_model::search::{
     SearchRequest, SearchResult, SearchSession, SearchWord,
 };
 use svc_model::time::Instant;
-use svc_view::{SHELL, Snippet, UNKNOWN, found};
+use svc_view::{NOTHING_FOUND, SHELL, Snippet, found};
 
 use super::context::session_id;
 use super::moment::optional_moment;
@@ -189,7 +189,7 @@ fn render(result: &SearchResult, words: &BTreeSet<String>, now: Instant) -> Stri
         text.extend(["not shown: ", &skipped, "\n"]);
     }
     if result.items.is_empty() {
-        text.extend([UNKNOWN, "\n"]);
+        text.extend([NOTHING_FOUND, "\n"]);
     }
     let mut shown = BTreeSet::new();
     for session in &result.items {
@@ -422,7 +422,7 @@ mod tests {
             shown.starts_with("no Session matches; 40 were searched\n"),
             "{shown}"
         );
-        assert!(shown.ends_with(&format!("{UNKNOWN}\n")), "{shown}");
+        assert!(shown.ends_with(&format!("{NOTHING_FOUND}\n")), "{shown}");
         assert!(next(&nothing, &wide).is_empty());
         let narrow = request("half open --agent codex").unwrap();
         assert_eq!(next(&nothing, &narrow), ["svc search 'half open'"]);

@@ -11,7 +11,7 @@ use crate::snippet::{Snippet, snippet};
 use crate::surface::{Surface, clock};
 
 /// What an answer without Sessions does not say.
-pub const UNKNOWN: &str = "What is not found may still have happened: what was never captured \
+pub const NOTHING_FOUND: &str = "What is not found may still have happened: what was never captured \
                            cannot be found.";
 
 /// The characters of a role or of the name of a tool that are shown.
