@@ -52,7 +52,7 @@ const TABLES: &str = "
         PRIMARY KEY (name, session, path, part)
     ) WITHOUT ROWID;
     CREATE INDEX files_by_session ON files (session);
-    CREATE TABLE followed_files (fact_table TEXT PRIMARY KEY, fact_id BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE followed_facts (fact_table TEXT PRIMARY KEY, fact_id BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE state (
         org_id TEXT NOT NULL,
         call_number INTEGER NOT NULL,

@@ -13,6 +13,7 @@ use svc_engine_fact::deadline::Cancellation;
 use svc_engine_store::Store;
 use svc_model::time::Instant;
 
+use crate::changed_files::ChangedFiles;
 use crate::directory::Directory;
 use crate::error::IndexError;
 use crate::file::{IndexState, SearchFile, open_reading};
@@ -153,9 +154,15 @@ impl SearchIndex {
     /// # Errors
     ///
     /// If the thread cannot be started.
-    pub fn start(place: SearchPlace, store: &Arc<Store>, give_way: fn()) -> std::io::Result<Self> {
+    pub fn start(
+        place: SearchPlace,
+        store: &Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+        give_way: fn(),
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let follower = Follower::new(place, Arc::clone(store), Arc::clone(&shared));
+        let store = Arc::clone(store);
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
         let thread = thread::Builder::new()
             .name("svc-search".to_owned())
             .spawn(move || {
@@ -171,9 +178,13 @@ impl SearchIndex {
 
     /// Returns an index that follows the facts only when it is told to.
     #[cfg(feature = "testing")]
-    pub fn still(place: SearchPlace, store: Arc<Store>) -> (Self, StillFollower) {
+    pub fn still(
+        place: SearchPlace,
+        store: Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+    ) -> (Self, StillFollower) {
         let shared = Arc::new(Shared::default());
-        let follower = Follower::new(place, store, Arc::clone(&shared));
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
         let index = Self {
             shared,
             started: Moment::now(),
