@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 
 use anstyle::Style;
 use clap::Args;
+use serde::Serialize;
 use svc_engine::clock::Clock;
+use svc_engine::search::{SearchFile, SearchPathError, request_rebuild};
 use svc_model::context::MaxBytes;
 use svc_model::endpoint::Search as SearchRoute;
 use svc_model::id::{IdentityError, UserId};
@@ -20,9 +22,10 @@ use super::context::session_id;
 use super::moment::optional_moment;
 use super::one_of::one_of;
 use super::repository::RepositoryOptions;
+use super::store;
 use super::{revision, service};
-use crate::error::CommandError;
-use crate::options::ServiceOptions;
+use crate::error::{CommandError, chain};
+use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape, positional, quote, reference, relative};
 
 /// The characters of an excerpt.
@@ -33,8 +36,13 @@ const MATCH: Style = Style::new().bold();
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// What to search for: a question, an error message, names in code. Rare words count most.
-    #[arg(required = true, value_name = "WORDS")]
+    #[arg(required_unless_present = "rebuild", value_name = "WORDS")]
     query: Vec<String>,
+
+    /// Delete the search index of this machine, and let its server build it anew. This is always
+    /// safe, and only needed if the doctor says so.
+    #[arg(long, exclusive = true)]
+    rebuild: bool,
 
     #[command(flatten)]
     filters: Filters,
@@ -104,6 +112,9 @@ struct Filters {
 
 impl Search {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        if self.rebuild {
+            return rebuild(output);
+        }
         let now = Clock::system().now();
         let request = self.request(now)?;
         let client = service::client(&self.service)?;
@@ -168,6 +179,51 @@ impl Filters {
             (None, None) => Ok(None),
         }
     }
+}
+
+/// What became of an index, for programs.
+#[derive(Debug, Serialize)]
+struct RebuiltIndex {
+    path: String,
+    /// `deleted`, or `requested` if a server uses it.
+    index: &'static str,
+}
+
+/// Deletes the index of this machine, or asks the server that uses it to.
+fn rebuild(output: &mut Output) -> Result<(), CommandError> {
+    let settings = store::settings(&StoreOptions::default())?;
+    let Some(path) = settings.search.path() else {
+        return Err(CommandError::refused(
+            "search_disabled",
+            "this machine keeps no search index: SVC_SEARCH_PATH is off",
+        ));
+    };
+    let failed = |error: &dyn std::error::Error| {
+        CommandError::refused("search_unavailable", chain(error))
+            .hint("run it as the user of the server; or stop the server and remove the file")
+    };
+    let index = match SearchFile::lock(path) {
+        Ok(file) => {
+            file.remove().map_err(|error| failed(&error))?;
+            "deleted"
+        }
+        Err(SearchPathError::InUse { .. }) => {
+            request_rebuild(path).map_err(|error| failed(&error))?;
+            "requested"
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    let rebuilt = RebuiltIndex {
+        path: path.display().to_string(),
+        index,
+    };
+    output.value(&rebuilt, |rebuilt| {
+        let path = escape(&rebuilt.path);
+        match rebuilt.index {
+            "deleted" => format!("deleted {path}; the next server builds it anew\n"),
+            _ => format!("the server that uses {path} builds it anew; watch it: svc capture\n"),
+        }
+    })
 }
 
 /// Reads the text of an option.
