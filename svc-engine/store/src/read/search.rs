@@ -18,6 +18,7 @@ use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
 use crate::table::kind;
+use crate::write::quarantine::read_logged;
 
 const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
     f.captured_at_us, f.model, f.agent_harness, f.input_contents, f.output_contents";
@@ -98,8 +99,8 @@ pub struct QuarantineChange {
     pub quarantine_id: Uuid,
     /// The kind of the fact; `None` if this version does not know it.
     pub table: Option<FactTable>,
-    /// The fact.
-    pub fact_id: FactId,
+    /// The fact; `None` for a text that is the id of none, which an operator insisted on.
+    pub fact_id: Option<FactId>,
 }
 
 /// A file that a fact names for a Session.
@@ -274,7 +275,7 @@ impl Snapshot<'_> {
                 revision: row.count(0)?,
                 quarantine_id: quarantine_id(&row.text(1)?)?,
                 table: FactTable::from_wire(&row.text(2)?),
-                fact_id: row.fact_id(3)?,
+                fact_id: FactId::parse(&read_logged(row, 3)?),
             })
         })
     }
