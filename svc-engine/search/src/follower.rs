@@ -257,7 +257,7 @@ fn follow_changes(
     let mut sessions = BTreeSet::new();
     for table in followed_tables() {
         let of_table = changes.iter().filter(|change| change.table == Some(table));
-        let ids: Vec<FactId> = of_table.map(|change| change.fact_id).collect();
+        let ids: Vec<FactId> = of_table.filter_map(|change| change.fact_id).collect();
         sessions.extend(snapshot.sessions_of_facts(table, &ids)?);
     }
     let erasure = snapshot.revisions()?.erasure;

@@ -113,7 +113,7 @@ seen.proof = await page.evaluate(async () => {
 const waiting = [
   `${service}/console`,
   // Forms lead here, and no link does.
-  `${service}/console/search`,
+  `${service}/console/search?q=fix`,
   `${service}/console/comparison?model_a=gpt-4o&model_b=claude-sonnet-4-5&margin=0.1`,
 ];
 const opened = new Set();

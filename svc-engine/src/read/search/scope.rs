@@ -183,7 +183,7 @@ fn of_file(
     }
     for table in followed_tables() {
         let of_table = changes.iter().filter(|change| change.table == Some(table));
-        let ids: Vec<FactId> = of_table.map(|change| change.fact_id).collect();
+        let ids: Vec<FactId> = of_table.filter_map(|change| change.fact_id).collect();
         for changed in snapshot.sessions_of_facts(table, &ids)? {
             sessions.remove(&changed);
         }

@@ -18,7 +18,7 @@ use crate::pack::column::Columns;
 use crate::pack::id_list::IdList;
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value::{Row, Value};
+use crate::sql::value::{self, Row, Value};
 use crate::table::kind;
 
 const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
@@ -104,8 +104,8 @@ pub struct QuarantineChange {
     pub quarantine_id: Uuid,
     /// The kind of the fact; `None` if this version does not know it.
     pub table: Option<FactTable>,
-    /// The fact.
-    pub fact_id: FactId,
+    /// The fact; `None` for a text that is the id of none, which an operator insisted on.
+    pub fact_id: Option<FactId>,
 }
 
 /// A file that a fact names for a Session.
@@ -291,7 +291,7 @@ impl Snapshot<'_> {
                 revision: row.count(0)?,
                 quarantine_id: quarantine_id(&row.text(1)?)?,
                 table: FactTable::from_wire(&row.text(2)?),
-                fact_id: row.fact_id(3)?,
+                fact_id: row.with_blob(3, value::fact_id)?,
             })
         })
     }
