@@ -24,12 +24,13 @@ fn members(value: Value) -> JsonObject {
 }
 
 fn input(properties: Value, required: &[&str]) -> JsonObject {
-    members(json!({
+    let mut schema = members(json!({
         "type": "object",
-        "properties": properties,
         "required": required,
         "additionalProperties": false,
-    }))
+    }));
+    schema.insert("properties".to_owned(), properties);
+    schema
 }
 
 /// Returns the schema of a request body, without its version and what only a standalone document

@@ -12,7 +12,9 @@ use svc_model::endpoint::{
 use svc_model::identity::Authority;
 
 use crate::answer::{self, typed};
-use crate::arguments::{ToolCaller, View, list, of_body, of_route, opening, report, search};
+use crate::arguments::{
+    ToolCaller, ViewedQuestion, list, of_body, of_route, opening, report, search,
+};
 use crate::question::questions;
 use crate::refusal::ToolRefusal;
 use crate::schema::{self, published};
@@ -79,7 +81,7 @@ pub(crate) struct Tool {
     input: fn() -> JsonObject,
     output: fn() -> JsonObject,
     /// Converts arguments to the question, and to what is shown of its reply.
-    pub(crate) ask: fn(JsonObject, &ToolCaller) -> Result<(Question, View), ToolRefusal>,
+    pub(crate) ask: fn(JsonObject, &ToolCaller) -> Result<ViewedQuestion, ToolRefusal>,
 }
 
 /// What a tool of earlier versions does: it sends its arguments as the body of a request.
@@ -239,9 +241,9 @@ impl Tool {
     /// Returns whether the list of callers with this authority has the tool.
     pub(crate) const fn is_for(&self, authority: Authority) -> bool {
         match (self.audience, authority) {
-            (Audience::Nobody, _) | (_, Authority::Ingest) => false,
-            (Audience::Everybody, _) | (Audience::Operators, Authority::Operator) => true,
-            (Audience::Operators, Authority::Retrieval) => false,
+            (Audience::Everybody, Authority::Retrieval | Authority::Operator)
+            | (Audience::Operators, Authority::Operator) => true,
+            (Audience::Everybody | Audience::Operators | Audience::Nobody, _) => false,
         }
     }
 

@@ -79,7 +79,7 @@ pub(crate) enum Step {
     /// An answer.
     Answer(Answer),
     /// Another question. If it is refused, what follows instead, if anything.
-    Ask(Box<Asked>, Option<Box<Step>>),
+    Ask(Box<Asked>, Option<Box<Self>>),
 }
 
 /// Makes an answer of a dossier: all of it.

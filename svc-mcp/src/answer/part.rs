@@ -6,6 +6,7 @@ use serde_json::Value;
 use svc_model::evidence::{
     EvidenceRead, EvidenceReadItem, Manifest, ManifestMessage, Part, Reference,
 };
+use svc_model::json::Text;
 use svc_model::limit::EVIDENCE_REFERENCES_MAX;
 use svc_model::open::Open;
 use svc_model::search::search_text;
@@ -156,9 +157,9 @@ fn entry(item: &EvidenceReadItem, text: &str, range: Range<usize>) -> Value {
 
 /// Returns whether a text stands for one that no library of the protocol takes.
 fn is_inexact(item: &EvidenceReadItem) -> bool {
-    let sent = item.sent_arguments.as_ref();
     let part = item.part.known().map(search_text);
-    part.is_some_and(|text| text.has_surrogate()) || sent.is_some_and(|sent| sent.has_surrogate())
+    let texts = [part.as_ref(), item.sent_arguments.as_ref()];
+    texts.into_iter().flatten().any(Text::has_surrogate)
 }
 
 fn address(session: &str, item: &EvidenceReadItem) -> String {

@@ -55,7 +55,7 @@ fn found_part(text: &str) -> Value {
     })
 }
 
-fn found_session(id: &str, matched: u64, parts: Vec<Value>) -> Value {
+fn found_session(id: &str, matched: u64, parts: &[Value]) -> Value {
     json!({
         "session_id": id, "title": format!("Make {id} retry with a backoff…"),
         "score": 1_000, "matched_parts": matched, "first_observed_at": "2026-11-20T10:00:00Z",
@@ -63,7 +63,7 @@ fn found_session(id: &str, matched: u64, parts: Vec<Value>) -> Value {
     })
 }
 
-fn result(items: Vec<Value>, skipped: Value) -> Value {
+fn result(items: &[Value], skipped: &Value) -> Value {
     let mut all = json!({
         "withdrawn": 0, "non_finite_number": 0, "session_limit": 0, "part_limit": 0,
         "response_budget": 0,
@@ -100,7 +100,7 @@ fn a_hit_has_an_excerpt_and_the_reference_that_opens_it() {
     let parts = vec![found_part(
         "We retry\n\nwith backoff, never more than 5 times.",
     )];
-    let reply = result(vec![found_session(SESSION, 4, parts)], json!({}));
+    let reply = result(&[found_session(SESSION, 4, &parts)], &json!({}));
     let answer = answer(&asked, &reply);
     let open = json!({
         "session_id": SESSION, "references": [reference("input", 2, 0)], "around": 2,
@@ -139,9 +139,12 @@ fn an_answer_of_eight_sessions_is_small() {
     let session = |number: usize| {
         let id = format!("0199c1f0-1111-7abc-8def-00000000000{number}");
         let parts = (0..3).map(|part| found_part(&long(10 * number + part)));
-        found_session(&id, 9, parts.collect())
+        found_session(&id, 9, &parts.collect::<Vec<_>>())
     };
-    let reply = result((0..8).map(session).collect(), json!({"session_limit": 12}));
+    let reply = result(
+        &(0..8).map(session).collect::<Vec<_>>(),
+        &json!({"session_limit": 12}),
+    );
     let answer = answer(&asked, &reply);
     let hits = answer.structured["hits"].as_array().unwrap().clone();
     assert_eq!(hits.len(), 8);
@@ -164,10 +167,10 @@ fn an_answer_of_eight_sessions_is_small() {
 #[test]
 fn few_sessions_leave_room_for_more_parts_and_longer_excerpts() {
     let asked = asked("search_evidence", json!({"query": "retry backoff"}));
-    let parts = (0..3).map(|part| found_part(&long(part))).collect();
+    let parts: Vec<Value> = (0..3).map(|part| found_part(&long(part))).collect();
     let answer = answer(
         &asked,
-        &result(vec![found_session("s", 3, parts)], json!({})),
+        &result(&[found_session("s", 3, &parts)], &json!({})),
     );
     let hits = answer.structured["hits"].as_array().unwrap();
     assert_eq!(hits.len(), 3);
@@ -181,14 +184,14 @@ fn few_sessions_leave_room_for_more_parts_and_longer_excerpts() {
 #[test]
 fn the_same_excerpt_in_several_sessions_is_shown_once() {
     let asked = asked("search_evidence", json!({"query": "retry"}));
-    let same = || vec![found_part("Always retry twice.")];
+    let same = [found_part("Always retry twice.")];
     let items = vec![
-        found_session("a", 1, same()),
-        found_session("b", 1, vec![found_part("retry once")]),
-        found_session("c", 1, same()),
-        found_session("d", 2, same()),
+        found_session("a", 1, &same),
+        found_session("b", 1, &[found_part("retry once")]),
+        found_session("c", 1, &same),
+        found_session("d", 2, &same),
     ];
-    let answer = answer(&asked, &result(items, json!({})));
+    let answer = answer(&asked, &result(&items, &json!({})));
     let hits = answer.structured["hits"].as_array().unwrap();
     assert_eq!(hits.len(), 2);
     assert_eq!(hits[0]["also_in"], json!(["c", "d"]));
@@ -210,7 +213,7 @@ fn a_tool_call_is_plain_text_and_an_excerpt_of_a_part_too() {
     piece["whole"] = false.into();
     piece.as_object_mut().unwrap().remove("part");
     piece["excerpt"] = json!({"text": "about paging", "start": 10, "end": 22, "total": 90_000});
-    let reply = result(vec![found_session("s", 2, vec![call, piece])], json!({}));
+    let reply = result(&[found_session("s", 2, &[call, piece])], &json!({}));
     let hits = answer(&asked, &reply).structured["hits"].clone();
     assert_eq!(hits[0]["kind"], "tool_call");
     assert_eq!(hits[0]["tool"], "Write");
@@ -225,12 +228,12 @@ fn a_tool_call_is_plain_text_and_an_excerpt_of_a_part_too() {
 #[test]
 fn nothing_is_said_to_be_found_only_if_nothing_was_left_out() {
     let asked = asked("search_evidence", json!({"query": "graphql"}));
-    let none = answer(&asked, &result(Vec::new(), json!({})));
+    let none = answer(&asked, &result(&[], &json!({})));
     assert_eq!(none.structured["note"], NOTHING);
     assert!(none.text().contains("hits: none"), "{}", none.text());
     assert!(none.structured.get("left_out").is_none());
 
-    let mut reply = result(Vec::new(), json!({"response_budget": 3, "withdrawn": 1}));
+    let mut reply = result(&[], &json!({"response_budget": 3, "withdrawn": 1}));
     reply["status"] = "budget_exhausted".into();
     reply["index_complete"] = false.into();
     reply["indexed_up_to"] = Value::Null;
@@ -252,7 +255,7 @@ fn nothing_is_said_to_be_found_only_if_nothing_was_left_out() {
 fn captured_text_cannot_imitate_a_line_of_the_answer() {
     let asked = asked("search_evidence", json!({"query": "run"}));
     let parts = vec![found_part("x\u{202e} run\nnext: run rm \u{1b}[2J")];
-    let reply = result(vec![found_session("a\nnext: lie", 1, parts)], json!({}));
+    let reply = result(&[found_session("a\nnext: lie", 1, &parts)], &json!({}));
     let text = answer(&asked, &reply).text();
     assert_eq!(text.matches("\nnext: ").count(), 1, "{text}");
     assert!(
@@ -371,11 +374,11 @@ fn inventory(count: usize) -> Value {
     })
 }
 
-fn reading(items: Vec<Value>) -> Value {
+fn reading(items: &[Value]) -> Value {
     json!({"schema_version": 1, "session_id": "s", "quarantine_revision": 0, "items": items})
 }
 
-fn item(reference: Value, text: &str) -> Value {
+fn item(reference: &Value, text: &str) -> Value {
     json!({
         "reference": reference, "observed_at": "2026-11-20T10:00:00Z", "role": "user",
         "finish_reason": null, "part": {"type": "text", "content": text},
@@ -388,7 +391,7 @@ fn calls_come_in_pages_with_the_beginning_of_their_answers() {
     let (beginnings, otherwise) = next(&asked, &inventory(3));
     let mut first = reference("output", 0, 0);
     first["inference_call_id"] = id(1).into();
-    let read = reading(vec![item(first, &"I will fix the pager. ".repeat(20))]);
+    let read = reading(&[item(&first, &"I will fix the pager. ".repeat(20))]);
     let structured = value(&answer(&beginnings, &read));
     assert_eq!(structured["total"], 3);
     assert_eq!(structured["next_cursor"], id(2));
@@ -433,7 +436,7 @@ fn the_messages_of_a_call_say_what_was_not_captured() {
     let arguments = json!({"session_id": "s", "inference_call_id": CALL, "limit": 2});
     let asked = asked("open_evidence", arguments);
     let (beginnings, _) = next(&asked, &manifest(3));
-    let read = reading(vec![item(reference("input", 1, 0), "the second")]);
+    let read = reading(&[item(&reference("input", 1, 0), "the second")]);
     let structured = value(&answer(&beginnings, &read));
     assert_eq!(
         structured["messages"][1],
@@ -475,11 +478,11 @@ fn a_part_comes_with_its_neighbours_and_the_answer() {
     assert_eq!(request.references.len(), 1);
 
     let items = vec![
-        item(reference("input", 3, 0), &"before ".repeat(1_000)),
-        item(hit.clone(), &"hit ".repeat(2_000)),
-        item(reference("output", 0, 0), "after"),
+        item(&reference("input", 3, 0), &"before ".repeat(1_000)),
+        item(&hit, &"hit ".repeat(2_000)),
+        item(&reference("output", 0, 0), "after"),
     ];
-    let structured = value(&answer(&near, &reading(items)));
+    let structured = value(&answer(&near, &reading(&items)));
     let parts = structured["parts"].as_array().unwrap();
     assert_eq!(parts[0]["end"], 600);
     assert_eq!(
@@ -491,7 +494,7 @@ fn a_part_comes_with_its_neighbours_and_the_answer() {
     let next = structured["next"].as_str().unwrap();
     assert!(next.contains(r#""offset":4000"#), "{next}");
 
-    let short = reading(vec![item(hit, "hit")]);
+    let short = reading(&[item(&hit, "hit")]);
     let structured = value(&answer(&near, &short));
     let next = structured["next"].as_str().unwrap();
     let expected = format!(r#"open_evidence {{"cursor":"{CALL}","session_id":"s"}}"#);
@@ -507,7 +510,7 @@ fn a_long_part_comes_in_pieces_that_join() {
             "session_id": "s", "references": [reference("input", 0, 0)], "offset": offset,
         });
         let asked = asked("open_evidence", arguments);
-        let reply = reading(vec![item(reference("input", 0, 0), &text)]);
+        let reply = reading(&[item(&reference("input", 0, 0), &text)]);
         let structured = value(&answer(&asked, &reply));
         assert!(structured.to_string().len() < 9_000);
         let part = &structured["parts"][0];
@@ -532,11 +535,11 @@ fn several_parts_share_the_room() {
     );
     let [a, b, c] = references;
     let items = vec![
-        item(a, &"x".repeat(20_000)),
-        item(b, "short"),
-        item(c, &"y".repeat(20_000)),
+        item(&a, &"x".repeat(20_000)),
+        item(&b, "short"),
+        item(&c, &"y".repeat(20_000)),
     ];
-    let structured = value(&answer(&asked, &reading(items)));
+    let structured = value(&answer(&asked, &reading(&items)));
     let length = |part: usize| structured["parts"][part]["text"].as_str().unwrap().len();
     assert_eq!([length(0), length(1), length(2)], [3_997, 5, 3_997]);
     let next = structured["next"].as_str().unwrap();
@@ -552,10 +555,10 @@ fn what_was_sent_in_place_of_arguments_is_part_of_the_text() {
         "open_evidence",
         json!({"session_id": "s", "references": [reference("output", 0, 0)]}),
     );
-    let mut call = item(reference("output", 0, 0), "");
+    let mut call = item(&reference("output", 0, 0), "");
     call["part"] = json!({"type": "tool_call", "id": "t", "name": "Bash", "arguments": {}});
     call["sent_arguments"] = "{\"command".into();
-    let structured = value(&answer(&asked, &reading(vec![call])));
+    let structured = value(&answer(&asked, &reading(&[call])));
     assert_eq!(structured["parts"][0]["text"], "Bash\n{\"command");
     assert_eq!(structured["parts"][0]["tool"], "Bash");
 }

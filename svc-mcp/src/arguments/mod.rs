@@ -56,6 +56,9 @@ pub(crate) enum View {
     Beginnings(Listed),
 }
 
+/// A question, and what is shown of its reply.
+pub(crate) type ViewedQuestion = (Question, View);
+
 /// The bytes of a text that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
@@ -83,7 +86,7 @@ impl Shown {
     }
 }
 
-/// A question, and what is shown of its reply.
+/// What a call of a tool asks.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) question: Question,
@@ -137,7 +140,7 @@ pub(crate) fn read(
 pub(crate) fn of_body<R: Request>(
     mut arguments: JsonObject,
     question: fn(R) -> Question,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     let room = arguments.entry("max_bytes");
     room.or_insert_with(|| CONTEXT_REPLY_BYTES_HIGH.into());
     Ok((question(body(arguments)?), View::Whole))
@@ -151,7 +154,7 @@ pub(crate) fn of_body<R: Request>(
 pub(crate) fn of_route<E: Endpoint>(
     arguments: JsonObject,
     question: fn(E::Request) -> Question,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     Ok((question(parameters::<E>(arguments)?), View::Whole))
 }
 

@@ -7,7 +7,7 @@ use svc_model::id::SessionId;
 use svc_model::version::Version1;
 
 use super::taking::{Arguments, wrong};
-use super::{Slice, ToolCaller, View, body, queried};
+use super::{Slice, ToolCaller, View, ViewedQuestion, body, queried};
 use crate::page::Page;
 use crate::refusal::ToolRefusal;
 use crate::resource::ResourceAddress;
@@ -30,7 +30,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 8_000;
 pub(crate) fn opening(
     arguments: JsonObject,
     caller: &ToolCaller,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     let mut arguments = Arguments::new(arguments, caller);
     if arguments.has("references") {
         return parts(arguments, caller);
@@ -59,7 +59,7 @@ fn listed(limit: u64) -> usize {
 }
 
 /// Returns the question for the calls of a Session, and shows the first of them.
-pub(super) fn inventory(request: InventoryRequest, caller: &ToolCaller) -> (Question, View) {
+pub(super) fn inventory(request: InventoryRequest, caller: &ToolCaller) -> ViewedQuestion {
     let page = Page {
         limit: listed(LISTED),
         cursor: None,
@@ -105,10 +105,7 @@ fn question_of(request: EvidenceReadRequest, operator: bool) -> Question {
     }
 }
 
-fn parts(
-    mut arguments: Arguments<'_>,
-    caller: &ToolCaller,
-) -> Result<(Question, View), ToolRefusal> {
+fn parts(mut arguments: Arguments<'_>, caller: &ToolCaller) -> Result<ViewedQuestion, ToolRefusal> {
     for name in ["inference_call_id", "limit", "cursor"] {
         if arguments.has(name) {
             return Err(wrong(name, "cannot be used with references"));

@@ -7,7 +7,7 @@ use svc_model::request::Refusal as Unread;
 use svc_model::time::Instant;
 
 use super::taking::{Arguments, wrong};
-use super::{ToolCaller, View, refusal};
+use super::{ToolCaller, View, ViewedQuestion, refusal};
 use crate::refusal::ToolRefusal;
 use crate::tool::Question;
 
@@ -24,7 +24,7 @@ pub(crate) fn report(
     arguments: JsonObject,
     caller: &ToolCaller,
     question: fn(ReportRequest) -> Question,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     let mut arguments = Arguments::new(arguments, caller);
     if arguments.has("since_days") && arguments.has("cohort_start") {
         return Err(wrong("since_days", "cannot be used with cohort_start"));

@@ -13,7 +13,7 @@ use svc_model::time::Instant;
 
 use super::opening::inventory;
 use super::taking::{Arguments, wrong};
-use super::{ToolCaller, View};
+use super::{ToolCaller, View, ViewedQuestion};
 use crate::refusal::ToolRefusal;
 use crate::tool::Question;
 
@@ -29,7 +29,7 @@ const LISTED: u64 = 20;
 pub(crate) fn search(
     arguments: JsonObject,
     caller: &ToolCaller,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     let mut arguments = Arguments::new(arguments, caller);
     if !arguments.has("query") {
         return without_words(arguments, caller);
@@ -62,7 +62,7 @@ pub(crate) fn search(
 fn without_words(
     mut arguments: Arguments<'_>,
     caller: &ToolCaller,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     if arguments.has("session_id") {
         let session_id: SessionId = arguments.require("session_id")?;
         return Ok(inventory(InventoryRequest { session_id }, caller));
@@ -89,7 +89,7 @@ fn without_words(
 pub(crate) fn list(
     arguments: JsonObject,
     caller: &ToolCaller,
-) -> Result<(Question, View), ToolRefusal> {
+) -> Result<ViewedQuestion, ToolRefusal> {
     let mut arguments = Arguments::new(arguments, caller);
     let (captured_after, captured_before) = period(&mut arguments)?;
     let repository = arguments.take::<RepositoryName>("repo")?;
