@@ -18,6 +18,7 @@ use svc_engine_derive::call_pairs::PairingWaits;
 use svc_engine_fact::clock::{Clock, Ids};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
+use svc_engine_search::{SearchIndex, SearchStatus};
 use svc_engine_store::{Obstacle, Store, StoreError};
 use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
@@ -96,6 +97,13 @@ impl Engine {
             Some(key) => key.clone(),
             None => CursorKey::derive(ids.fresh().as_bytes()),
         };
+        let search = match &config.search {
+            Some(place) => {
+                let index = SearchIndex::start(place.clone(), &store, crate::priority::give_way)?;
+                Some(Arc::new(index))
+            }
+            None => None,
+        };
         let inner = EngineState {
             mirrors,
             background,
@@ -106,6 +114,7 @@ impl Engine {
                 reports,
                 config.scan,
                 cursor_key,
+                search,
             ),
             store,
             forgetting: OnceLock::new(),
@@ -160,6 +169,19 @@ impl Engine {
         self.0.resources.latest_report_memory().uses()
     }
 
+    /// Returns how far the index of searches is, if one is kept.
+    pub fn search_status(&self) -> Option<SearchStatus> {
+        let index = self.0.resources.search.as_ref();
+        index.map(|index| index.status())
+    }
+
+    /// Tells the index of searches that the store has changed.
+    pub(crate) fn wake_search(&self) {
+        if let Some(index) = &self.0.resources.search {
+            index.wake();
+        }
+    }
+
     /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.0.clock.now()
@@ -185,6 +207,9 @@ impl Engine {
         }
         if let Some(claims) = &self.0.commit_claims {
             claims.stop();
+        }
+        if let Some(index) = &self.0.resources.search {
+            index.stop();
         }
         if let Some(pairing) = self.0.pairing.get() {
             pairing.stop();

@@ -21,4 +21,5 @@ pub use svc_engine_derive as derive;
 pub use svc_engine_fact as fact;
 pub use svc_engine_fact::{clock, deadline, private};
 pub use svc_engine_mirror as mirror;
+pub use svc_engine_search as search;
 pub use svc_engine_store as store;
