@@ -157,7 +157,7 @@ pub(crate) fn opening() -> JsonObject {
         "offset": {
             "type": "integer",
             "minimum": 0,
-            "description": "With one reference: the byte of its text to begin at, as next names it.",
+            "description": "With one reference: the byte of its text to begin at, as offset of a hit, or as next names it.",
         },
         "length": number("With one reference: the maximum bytes of its text.", 1, 8_000),
         "limit": number("The maximum number of calls or messages; by default 20.", 1, 100),

@@ -43,6 +43,8 @@ pub(super) struct Hit {
     /// The text around the match, of which the best place is shown.
     pub(super) text: String,
     pub(super) reference: Option<Value>,
+    /// The byte of the part's text at which the text around the match begins.
+    pub(super) offset: u64,
     /// Further parts of the Session that match.
     pub(super) more: u64,
     /// Whether the Session was observed at the commit that was asked for.
@@ -85,6 +87,7 @@ impl Hit {
                 Some(excerpt).filter(|excerpt| !excerpt.is_empty()),
             )
             .with("reference", self.reference.clone())
+            .with("offset", Some(self.offset).filter(|offset| *offset > 0))
             .with("more", Some(self.more).filter(|more| *more > 0))
             .with("at_commit", self.at_commit.then_some(true))
             .with("also_in", self.also_in.clone())

@@ -169,8 +169,8 @@ fn beginnings_of_calls(calls: &[CallSummary]) -> Vec<(usize, Reference)> {
 
 /// Makes an answer of the messages of a call, or asks for a part among its neighbours.
 pub(crate) fn messages(shown: &Shown, reply: Manifest) -> Result<Step, ToolRefusal> {
-    if let View::Around(reference, count) = &shown.view {
-        return Ok(super::part::around(shown, &reply, reference, *count));
+    if let View::Around(focus, count) = &shown.view {
+        return Ok(super::part::around(shown, &reply, focus, *count));
     }
     let session = reply.session_id.to_string();
     let total = reply.messages.len();
@@ -180,7 +180,7 @@ pub(crate) fn messages(shown: &Shown, reply: Manifest) -> Result<Step, ToolRefus
     let mut parts = messages.iter().flat_map(|message| &message.parts);
     let first = parts
         .next()
-        .map(|part| opening(&session, &reference_value(&part.reference), None));
+        .map(|part| opening(&session, &reference_value(&part.reference), &[]));
     let what = "For up to 32 parts as text, such as the first";
     let mut structured = Members(head_of_call(&session, &reply.call))
         .with("total", total)

@@ -144,13 +144,12 @@ fn of_session(session: &str) -> JsonObject {
 }
 
 /// Writes the call that opens a part.
-fn opening(session: &str, reference: &Value, more: Option<(&str, Value)>) -> String {
+fn opening(session: &str, reference: &Value, more: &[(&str, u64)]) -> String {
     let mut arguments = of_session(session);
     let references = vec![reference.clone()];
     arguments.insert("references".to_owned(), references.into());
-    if let Some((name, value)) = more {
-        arguments.insert(name.to_owned(), value);
-    }
+    let more = more.iter();
+    arguments.extend(more.map(|(name, number)| ((*name).to_owned(), (*number).into())));
     call("open_evidence", arguments)
 }
 

@@ -12,7 +12,7 @@ use svc_model::open::Open;
 use svc_model::search::search_text;
 
 use super::{Answer, Members, NOTICE, Step, kind, of_session, opening, reference_value};
-use crate::arguments::{Asked, Shown, Slice, TEXT_BYTES_MAX, View, reading};
+use crate::arguments::{Asked, Focus, Shown, Slice, TEXT_BYTES_MAX, View, reading};
 use crate::moment::minute;
 use crate::resource;
 
@@ -57,7 +57,7 @@ pub(super) fn shortened(text: &str, characters_max: usize) -> String {
 pub(crate) fn read(shown: &Shown, reply: &EvidenceRead) -> Step {
     Step::Answer(match &shown.view {
         View::Beginnings(listed) => listed.with(reply),
-        View::Near(reference) => near(reply, reference),
+        View::Near(focus) => near(reply, focus),
         View::Parts(slice) => parts(shown, reply, *slice),
         View::Whole | View::Page(_) | View::Around(..) => parts(shown, reply, WHOLE),
     })
@@ -92,7 +92,7 @@ fn parts(shown: &Shown, reply: &EvidenceRead, slice: Slice) -> Answer {
 fn rest(shown: &Shown, session: &str, item: &EvidenceReadItem, offset: usize) -> String {
     let reference = reference_value(&item.reference);
     let length = shown.arguments.get("length").cloned();
-    let call = opening(session, &reference, Some(("offset", offset.into())));
+    let call = opening(session, &reference, &[("offset", offset as u64)]);
     let same = length.map_or_else(String::new, |length| {
         format!(", with length {length} as before")
     });
@@ -209,17 +209,12 @@ fn fair_share(lengths: &[usize], total: usize) -> usize {
 
 /// Asks for a part with the messages before and after it. If they are too much for one reply, or
 /// one of them cannot be read, asks for the part alone.
-pub(super) fn around(
-    shown: &Shown,
-    manifest: &Manifest,
-    reference: &Reference,
-    count: usize,
-) -> Step {
-    let alone = vec![reference.clone()];
-    let near = neighbours(&manifest.messages, reference, count);
+pub(super) fn around(shown: &Shown, manifest: &Manifest, focus: &Focus, count: usize) -> Step {
+    let alone = vec![focus.reference.clone()];
+    let near = neighbours(&manifest.messages, &focus.reference, count);
     let ask = |references| {
         let shown = Shown {
-            view: View::Near(reference.clone()),
+            view: View::Near(focus.clone()),
             ..shown.clone()
         };
         let question = reading(manifest.session_id.clone(), references, shown.operator);
@@ -260,16 +255,19 @@ fn neighbours(messages: &[ManifestMessage], reference: &Reference, count: usize)
 }
 
 /// Makes an answer of a part among its neighbours.
-fn near(reply: &EvidenceRead, reference: &Reference) -> Answer {
+fn near(reply: &EvidenceRead, Focus { reference, offset }: &Focus) -> Answer {
     let texts: Vec<String> = reply.items.iter().map(text_of_item).collect();
     let others = reply.items.len().saturating_sub(1).max(1);
     let share = ((TEXT_BYTES_MAX - NEAR_BYTES_MAX) / others).min(NEIGHBOUR_BYTES_MAX);
     let items = reply.items.iter().zip(&texts);
     let pieces: Vec<Piece<'_>> = items
         .map(|(item, text)| {
-            let is_hit = item.reference == *reference;
-            let length = if is_hit { NEAR_BYTES_MAX } else { share };
-            (item, text, piece(text, 0, length))
+            let range = if item.reference == *reference {
+                piece(text, *offset, NEAR_BYTES_MAX)
+            } else {
+                piece(text, 0, share)
+            };
+            (item, text, range)
         })
         .collect();
     let session = reply.session_id.to_string();
@@ -278,8 +276,8 @@ fn near(reply: &EvidenceRead, reference: &Reference) -> Answer {
         .find(|(item, text, range)| item.reference == *reference && range.end < text.len());
     let next = match cut {
         Some((_, _, range)) => {
-            let offset = Some(("offset", range.end.into()));
-            let call = opening(&session, &reference_value(reference), offset);
+            let offset = [("offset", range.end as u64)];
+            let call = opening(&session, &reference_value(reference), &offset);
             format!("For the rest of the hit: {call}")
         }
         None => later(&session, reference),

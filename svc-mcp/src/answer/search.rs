@@ -92,6 +92,7 @@ fn hit(session: &SearchSession, part: &SearchPart) -> Hit {
         tool: part.tool_name.as_ref().map(lossy),
         text,
         reference: Some(reference_value(&part.reference)),
+        offset: part.excerpt.as_ref().map_or(0, |excerpt| excerpt.start),
         more: 0,
         at_commit: false,
         also_in: Vec::new(),
@@ -155,8 +156,9 @@ fn answer(
 ) -> Step {
     let first = hits.iter().find_map(|hit| {
         let reference = hit.reference.as_ref()?;
-        let around = Some(("around", AROUND.into()));
-        Some(opening(&hit.session, reference, around))
+        let mut more = vec![("around", AROUND)];
+        more.extend((hit.offset > 0).then_some(("offset", hit.offset)));
+        Some(opening(&hit.session, reference, &more))
     });
     let next = match (first, hits.first()) {
         (Some(first), _) => format!("To read the first hit among its neighbours: {first}"),
@@ -202,6 +204,7 @@ fn hit_of_item(session: &str, item: &EvidenceReadItem) -> Hit {
         tool,
         text: text_of(&item.part),
         reference: Some(reference_value(&item.reference)),
+        offset: 0,
         more: 0,
         at_commit: false,
         also_in: Vec::new(),
@@ -251,6 +254,7 @@ fn without_preview(session: &str) -> Hit {
         tool: None,
         text: String::new(),
         reference: None,
+        offset: 0,
         more: 0,
         at_commit: false,
         also_in: Vec::new(),

@@ -223,6 +223,11 @@ fn a_tool_call_is_plain_text_and_an_excerpt_of_a_part_too() {
     );
     assert_eq!(hits[1]["kind"], "tool_result");
     assert_eq!(hits[1]["excerpt"], "about paging");
+    // The place of the match in a long part, which is shown when it is opened.
+    assert_eq!(
+        (hits[0].get("offset"), &hits[1]["offset"]),
+        (None, &json!(10))
+    );
 }
 
 #[test]
@@ -499,6 +504,20 @@ fn a_part_comes_with_its_neighbours_and_the_answer() {
     let next = structured["next"].as_str().unwrap();
     let expected = format!(r#"open_evidence {{"cursor":"{CALL}","session_id":"s"}}"#);
     assert!(next.ends_with(&expected), "{next}");
+}
+
+#[test]
+fn a_match_deep_in_a_long_part_is_shown_from_its_place_on() {
+    let hit = reference("input", 4, 0);
+    let arguments = json!({"session_id": "s", "references": [hit], "around": 2, "offset": 6_000});
+    let (near, _) = next(&asked("open_evidence", arguments), &manifest(5));
+    let long = reading(&[item(&hit, &"hit ".repeat(2_000))]);
+    let structured = value(&answer(&near, &long));
+    let part = &structured["parts"][0];
+    assert_eq!(
+        (&part["start"], &part["end"]),
+        (&json!(6_000), &json!(8_000))
+    );
 }
 
 #[test]

@@ -48,16 +48,23 @@ pub(crate) enum View {
     Page(Page),
     /// Its parts, and of a single one these bytes.
     Parts(Slice),
-    /// The part of a call with so many messages before and after it, which are read next.
-    Around(Reference, usize),
+    /// A part of a call with so many messages before and after it, which are read next.
+    Around(Focus, usize),
     /// A part among its neighbours.
-    Near(Reference),
+    Near(Focus),
     /// The beginnings of the entries of a list.
     Beginnings(Listed),
 }
 
 /// A question, and what is shown of its reply.
 pub(crate) type ViewedQuestion = (Question, View);
+
+/// A part among others, and the byte of its text at which what is shown of it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Focus {
+    pub(crate) reference: Reference,
+    pub(crate) offset: usize,
+}
 
 /// The bytes of a text that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use svc_model::id::SessionId;
 use svc_model::version::Version1;
 
 use super::taking::{Arguments, wrong};
-use super::{Slice, ToolCaller, View, ViewedQuestion, body, queried};
+use super::{Focus, Slice, ToolCaller, View, ViewedQuestion, body, queried};
 use crate::page::Page;
 use crate::refusal::ToolRefusal;
 use crate::resource::ResourceAddress;
@@ -117,9 +117,10 @@ fn parts(mut arguments: Arguments<'_>, caller: &ToolCaller) -> Result<ViewedQues
     let length = arguments.number("length", 1..=TEXT_BYTES_MAX as u64)?;
     let mut request: EvidenceReadRequest = body(arguments.rest())?;
     request.explain = true;
-    if has_slice && around.is_some() {
-        return Err(wrong("offset", "cannot be used with around"));
+    if length.is_some() && around.is_some() {
+        return Err(wrong("length", "cannot be used with around"));
     }
+    let offset = listed(offset.unwrap_or(0));
     if (has_slice || around.is_some()) && request.references.len() != 1 {
         return Err(ToolRefusal::invalid(
             "around, offset and length require exactly one reference",
@@ -131,11 +132,11 @@ fn parts(mut arguments: Arguments<'_>, caller: &ToolCaller) -> Result<ViewedQues
         let request = ManifestRequest::new(request.session_id, call);
         return Ok((
             manifest(request, caller.is_operator()),
-            View::Around(reference, listed(around)),
+            View::Around(Focus { reference, offset }, listed(around)),
         ));
     }
     let slice = Slice {
-        offset: listed(offset.unwrap_or(0)),
+        offset,
         length: length.map_or(TEXT_BYTES_MAX, listed),
     };
     Ok((

@@ -248,8 +248,8 @@ fn a_wrong_argument_is_refused_by_name() {
         ),
         (
             "open_evidence",
-            json!({"session_id": "s", "references": [part()], "around": 1, "offset": 5}),
-            "offset cannot be used with around",
+            json!({"session_id": "s", "references": [part()], "around": 1, "length": 5}),
+            "length cannot be used with around",
         ),
         (
             "commit_dossier",
