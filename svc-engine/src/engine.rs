@@ -28,6 +28,7 @@ use self::forgetting::Forgetting;
 use self::pairing::Pairing;
 use crate::admission::Admission;
 use crate::background::Background;
+use crate::changed_files::MirroredFiles;
 use crate::commit_claims::CommitClaims;
 use crate::read::{CursorKey, MemoryUse, ReportResources, Resources};
 
@@ -99,7 +100,9 @@ impl Engine {
         };
         let search = match &config.search {
             Some(place) => {
-                let index = SearchIndex::start(place.clone(), &store, crate::priority::give_way)?;
+                let files = MirroredFiles(config.mirror.as_ref().map(reading));
+                let (place, give_way) = (place.clone(), crate::priority::give_way);
+                let index = SearchIndex::start(place, &store, Box::new(files), give_way)?;
                 Some(Arc::new(index))
             }
             None => None,

@@ -7,6 +7,7 @@
 mod admission;
 mod background;
 pub mod backup;
+mod changed_files;
 mod commit_claims;
 pub mod engine;
 pub mod error;

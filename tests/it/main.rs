@@ -67,6 +67,7 @@ mod query;
 mod real_repository;
 mod report_commands;
 mod reports;
+mod search;
 mod sessions;
 mod standby;
 mod startup;

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
 use rusqlite::Connection;
 use svc_engine_fact::deadline::Cancellation;
 use svc_engine_store::Store;
 use svc_model::time::Instant;
 
+use crate::changed_files::ChangedFiles;
 use crate::directory::Directory;
 use crate::error::IndexError;
 use crate::file::{IndexState, SearchFile, open_reading};
@@ -44,6 +45,8 @@ pub struct SearchStatus {
     pub bytes: u64,
     /// Why it does not go on, in the words of its log, if it does not.
     pub obstacle: Option<String>,
+    /// How long ago it last had everything; at most a pause while nothing arrives.
+    pub lag: Duration,
 }
 
 impl SearchStatus {
@@ -65,6 +68,8 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     /// Whether a reader found the file damaged.
     pub(crate) is_damaged: AtomicBool,
+    /// When the follower last had nothing left to do.
+    caught_up: Mutex<Option<Moment>>,
     news: Mutex<bool>,
     arrived: Condvar,
     pub(crate) cancellation: Cancellation,
@@ -82,6 +87,11 @@ impl Shared {
                 .0;
         }
         *news = false;
+    }
+
+    /// Notes that the index has everything.
+    pub(crate) fn catch_up(&self) {
+        *lock(&self.caught_up) = Some(Moment::now());
     }
 
     fn tell(&self) {
@@ -128,6 +138,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// always safe. Dropping it stops its follower.
 pub struct SearchIndex {
     shared: Arc<Shared>,
+    started: Moment,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -143,9 +154,15 @@ impl SearchIndex {
     /// # Errors
     ///
     /// If the thread cannot be started.
-    pub fn start(place: SearchPlace, store: &Arc<Store>, give_way: fn()) -> std::io::Result<Self> {
+    pub fn start(
+        place: SearchPlace,
+        store: &Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+        give_way: fn(),
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let follower = Follower::new(place, Arc::clone(store), Arc::clone(&shared));
+        let store = Arc::clone(store);
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
         let thread = thread::Builder::new()
             .name("svc-search".to_owned())
             .spawn(move || {
@@ -154,17 +171,23 @@ impl SearchIndex {
             })?;
         Ok(Self {
             shared,
+            started: Moment::now(),
             thread: Mutex::new(Some(thread)),
         })
     }
 
     /// Returns an index that follows the facts only when it is told to.
     #[cfg(feature = "testing")]
-    pub fn still(place: SearchPlace, store: Arc<Store>) -> (Self, StillFollower) {
+    pub fn still(
+        place: SearchPlace,
+        store: Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+    ) -> (Self, StillFollower) {
         let shared = Arc::new(Shared::default());
-        let follower = Follower::new(place, store, Arc::clone(&shared));
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
         let index = Self {
             shared,
+            started: Moment::now(),
             thread: Mutex::default(),
         };
         (index, StillFollower(follower))
@@ -196,6 +219,9 @@ impl SearchIndex {
                 .as_ref()
                 .map_or(0, |file| file.bytes()),
             obstacle: lock(&self.shared.obstacle).clone(),
+            lag: lock(&self.shared.caught_up)
+                .unwrap_or(self.started)
+                .elapsed(),
         }
     }
 

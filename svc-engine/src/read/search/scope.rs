@@ -3,11 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use svc_engine_derive::repository::{Names, Selection};
-use svc_engine_search::{IndexReading, SearchableSessions};
-use svc_engine_store::{
-    ClaimKind, NumberedSession, SessionCondition, SessionPage, Snapshot, tables_with_files,
-};
-use svc_model::facts::FactTable;
+use svc_engine_search::{IndexReading, SearchableSessions, followed_tables};
+use svc_engine_store::{ClaimKind, NumberedSession, SessionCondition, SessionPage, Snapshot};
 use svc_model::id::{FactId, SessionId};
 use svc_model::problem::Decline;
 use svc_model::query::RepositorySelector;
@@ -184,9 +181,9 @@ fn of_file(
     if changes.len() as u64 == CHANGES_MAX {
         return Ok(BTreeSet::new());
     }
-    for table in tables_with_files().chain([FactTable::InferenceCalls]) {
+    for table in followed_tables() {
         let of_table = changes.iter().filter(|change| change.table == Some(table));
-        let ids: Vec<FactId> = of_table.map(|change| change.fact_id).collect();
+        let ids: Vec<FactId> = of_table.filter_map(|change| change.fact_id).collect();
         for changed in snapshot.sessions_of_facts(table, &ids)? {
             sessions.remove(&changed);
         }

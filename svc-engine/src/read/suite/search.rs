@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use svc_engine_fact::Lifetime;
+use svc_engine_fact::deadline::Deadline;
 use svc_engine_fact::testing::builders::text;
-use svc_engine_search::{SearchFile, SearchIndex, SearchPlace, StillFollower};
+use svc_engine_search::{ChangedFiles, SearchFile, SearchIndex, SearchPlace, StillFollower};
 use svc_model::context::{ContextStatus, MaxBytes};
 use svc_model::evidence::{Message, Part, Side};
 use svc_model::id::UserId;
@@ -27,6 +29,18 @@ struct SearchStage {
     _folder: tempfile::TempDir,
 }
 
+/// Says that every commit changed one file.
+struct OneFile;
+
+impl ChangedFiles for OneFile {
+    fn of(&mut self, _: &Lifetime, commits: &[CommitSha], _: &Deadline) -> Vec<(usize, String)> {
+        let places = 0..commits.len();
+        places
+            .map(|place| (place, "lib/committed.rs".to_owned()))
+            .collect()
+    }
+}
+
 impl SearchStage {
     fn open(backend: Backend) -> Option<Self> {
         let stage = Stage::open(backend)?;
@@ -34,7 +48,11 @@ impl SearchStage {
         let path = folder.path().join("search.db");
         let file = Arc::new(SearchFile::lock(&path).unwrap());
         let store = Arc::new(stage.database.open("acme"));
-        let (index, follower) = SearchIndex::still(SearchPlace::Locked(file), Arc::clone(&store));
+        let (index, follower) = SearchIndex::still(
+            SearchPlace::Locked(file),
+            Arc::clone(&store),
+            Box::new(OneFile),
+        );
         let index = Arc::new(index);
         let resources = resources(store, &index);
         Some(Self {
@@ -417,6 +435,12 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
         let file = Some(FilePath::new(path).unwrap());
         assert_eq!(of(SearchFilters { file, ..none() }), ["edits"], "{path}");
     }
+    let committed = Some(FilePath::new("committed.rs").unwrap());
+    let file = SearchFilters {
+        file: committed,
+        ..none()
+    };
+    assert_eq!(of(file), ["asks"]);
     let edits = [
         SearchFilters {
             until: Some(at(10)),
@@ -562,7 +586,7 @@ fn a_file_of_another_kind_is_built_anew(
                 Arc::new(SearchFile::lock(&stage.path.with_extension(number.to_string())).unwrap());
             std::fs::write(file.path(), damage).unwrap();
             let store = Arc::new(stage.stage.database.open("acme"));
-            SearchIndex::still(SearchPlace::Locked(file), store)
+            SearchIndex::still(SearchPlace::Locked(file), store, Box::new(OneFile))
         };
         stage.index = Arc::new(index);
         stage.follower = follower;

@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use svc_engine_fact::Lifetime;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, InferenceCallId, SessionId};
+use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
@@ -16,7 +18,7 @@ use crate::pack::column::Columns;
 use crate::pack::id_list::IdList;
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
-use crate::sql::value::{Row, Value};
+use crate::sql::value::{self, Row, Value};
 use crate::table::kind;
 
 const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
@@ -41,6 +43,10 @@ const NUMBERS: Lookup<'_> = Lookup {
         WHERE s.org_id = $1 AND s.session_id",
     then: "",
 };
+
+const OBSERVED: &str = "SELECT f.observation_id, f.org_id, f.session_id, f.repo,
+    f.repository_provider, f.repository_host, f.repository_id, f.commit_sha
+    FROM visible_session_commit_observations f";
 
 /// A visible call, as the index of searches knows it.
 #[derive(Clone, Debug)]
@@ -98,24 +104,35 @@ pub struct QuarantineChange {
     pub quarantine_id: Uuid,
     /// The kind of the fact; `None` if this version does not know it.
     pub table: Option<FactTable>,
-    /// The fact.
-    pub fact_id: FactId,
+    /// The fact; `None` for a text that is the id of none, which an operator insisted on.
+    pub fact_id: Option<FactId>,
 }
 
 /// A file that a fact names for a Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// The number of the Session.
-    pub session_number: i64,
+    /// The Session.
+    pub session_id: SessionId,
     /// The path.
     pub path: String,
 }
 
-/// The files of some facts of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedFiles {
-    /// The files.
-    pub files: Vec<NamedFile>,
+/// A commit at which a Session was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedCommit {
+    /// The Session.
+    pub session_id: SessionId,
+    /// Its repository.
+    pub repository: Lifetime,
+    /// The commit.
+    pub commit: CommitSha,
+}
+
+/// What some facts of a kind say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactPage<T> {
+    /// What the facts of this organization say.
+    pub items: Vec<T>,
     /// The last fact that was read.
     pub last: Option<FactId>,
     /// The number of facts that were read, those of other organizations included.
@@ -274,7 +291,7 @@ impl Snapshot<'_> {
                 revision: row.count(0)?,
                 quarantine_id: quarantine_id(&row.text(1)?)?,
                 table: FactTable::from_wire(&row.text(2)?),
-                fact_id: row.fact_id(3)?,
+                fact_id: row.with_blob(3, value::fact_id)?,
             })
         })
     }
@@ -340,7 +357,7 @@ impl Snapshot<'_> {
         table: FactTable,
         id: FactId,
         rows_max: u64,
-    ) -> Result<NamedFiles, StoreError> {
+    ) -> Result<FactPage<NamedFile>, StoreError> {
         let column = id_column(table);
         // Without a condition about the organization, the order is that of the only index.
         let text = format!(
@@ -360,35 +377,91 @@ impl Snapshot<'_> {
         for table in tables_with_files() {
             let text = format!("{} WHERE f.org_id = $1 AND f.session_id = $2", files(table));
             let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-            found.extend(self.named_files(&text, &keys)?.files);
+            found.extend(self.named_files(&text, &keys)?.items);
         }
         Ok(found)
     }
 
-    fn named_files(&mut self, text: &str, keys: &[Value<'_>]) -> Result<NamedFiles, StoreError> {
+    fn named_files(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+    ) -> Result<FactPage<NamedFile>, StoreError> {
+        self.fact_page(text, keys, |session_id, columns| {
+            let path = columns.next()?;
+            Ok(Some(NamedFile { session_id, path }))
+        })
+    }
+
+    /// Returns the commits of the next visible observations, in the order of their ids.
+    pub fn observed_commits_after(
+        &mut self,
+        id: FactId,
+        rows_max: u64,
+    ) -> Result<FactPage<ObservedCommit>, StoreError> {
+        let text =
+            format!("{OBSERVED} WHERE f.observation_id > $1 ORDER BY f.observation_id LIMIT $2");
+        let rows = i64::try_from(rows_max).unwrap_or(i64::MAX);
+        self.observed_commits(&text, &[id.into(), rows.into()])
+    }
+
+    /// Returns the commits at which visible observations saw a Session.
+    pub fn observed_commits_of_session(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        let text = format!("{OBSERVED} WHERE f.org_id = $1 AND f.session_id = $2");
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        Ok(self.observed_commits(&text, &keys)?.items)
+    }
+
+    fn observed_commits(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+    ) -> Result<FactPage<ObservedCommit>, StoreError> {
+        self.fact_page(text, keys, |session_id, columns| {
+            let repo: String = columns.next()?;
+            let identity: Option<RepositoryIdentity> = columns.next()?;
+            let commit = columns.next()?;
+            let repository = match (identity, RepositoryName::new(&repo)) {
+                (Some(identity), _) => Lifetime::Identified(identity),
+                (None, Some(name)) => Lifetime::Named(name),
+                (None, None) => return Ok(None),
+            };
+            Ok(Some(ObservedCommit {
+                session_id,
+                repository,
+                commit,
+            }))
+        })
+    }
+
+    /// Reads facts whose first columns are the id, the organization and the Session.
+    fn fact_page<T>(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+        read: impl Fn(SessionId, &mut Columns<'_>) -> Result<Option<T>, StoreError>,
+    ) -> Result<FactPage<T>, StoreError> {
         let org_id = self.org_id;
-        let mut found = NamedFiles::default();
-        let mut rows: Vec<(SessionId, String)> = Vec::new();
+        let mut page = FactPage {
+            items: Vec::new(),
+            last: None,
+            rows: 0,
+        };
         self.connection()?.each(text, keys, |row| {
-            let mut columns = Columns::of(row, "a fact with a file", &[]);
-            found.last = Some(columns.next()?);
-            found.rows += 1;
+            let mut columns = Columns::of(row, "a fact of a Session", &[]);
+            page.last = Some(columns.next()?);
+            page.rows += 1;
             let of_org: String = columns.next()?;
             if of_org == org_id.as_str() {
-                rows.push((columns.next()?, columns.next()?));
+                let session_id = columns.next()?;
+                page.items.extend(read(session_id, &mut columns)?);
             }
             Ok(())
         })?;
-        let sessions: Vec<SessionId> = rows.iter().map(|(session, _)| session.clone()).collect();
-        let numbers = self.session_numbers(&sessions)?;
-        let files = rows.into_iter().filter_map(|(session_id, path)| {
-            Some(NamedFile {
-                session_number: *numbers.get(&session_id)?,
-                path,
-            })
-        });
-        found.files = files.collect();
-        Ok(found)
+        Ok(page)
     }
 
     /// Returns the Sessions with these numbers.

@@ -138,6 +138,10 @@ fn a_quarantine_targets_one_stored_fact_of_the_organization(
         let rows = ledger.snapshot().unwrap().quarantine_log(1, None).unwrap();
         assert_eq!(rows.0[0].fact_id, text);
     }
+    // Whoever follows the log passes over what is about no fact.
+    let changes = ledger.snapshot().unwrap().quarantine_after(0, 100).unwrap();
+    let ids: Vec<_> = changes.iter().map(|change| change.fact_id).collect();
+    assert_eq!(ids[..3], [Some(id(1)), Some(id(1)), None]);
     // The id is recorded in lower case, as a fact stored later would have it.
     let spelled = id(0xabcd).to_string();
     let forced = change(&spelled.to_uppercase(), WhenAbsent::Record).unwrap();
