@@ -5,14 +5,17 @@
 //! own routes. Each implements [`Service`]; everything else is here. A tool is a row of `tool::TOOLS`,
 //! and what it asks is a row of the questions, with the text that says what the reply holds.
 //!
-//! A tool asks one question, which corresponds to one route of the service, and its structured
-//! result is the body of that route's reply. A refusal is a result too. It contains the closed code
-//! and what to do about it, so that an agent can continue. Values that the protocol's libraries
-//! cannot represent (a lone surrogate, an integer of forty digits) are listed beside the result and
-//! can be read exactly as a resource.
+//! A tool asks questions, each of which corresponds to one route of the service. Its structured
+//! result is a short answer that is complete in itself: excerpts, the references of what they are
+//! from, what was left out, and the next call. Dossiers and reports are the body of the route's
+//! reply. A refusal is a result too. It contains the closed code and what to do about it, so that an
+//! agent can continue. Values that the protocol's libraries cannot represent (a lone surrogate, an
+//! integer of forty digits) are listed beside the result and can be read exactly as a resource.
 #![warn(missing_docs)]
 
+mod answer;
 mod arguments;
+mod moment;
 mod page;
 mod question;
 mod refusal;

@@ -15,9 +15,9 @@ pub trait Ask<E: Endpoint> {
     fn ask(&self, request: E::Request) -> impl Future<Output = Result<Bytes, ToolRefusal>> + Send;
 }
 
-/// Declares the questions: the routes behind the tools, each with the text of its reply.
+/// Declares the questions: the routes behind the tools, each with what is made of its reply.
 macro_rules! questions {
-    ($($endpoint:ident => |$request:pat_param, $reply:ident| $text:expr;)+) => {
+    ($($endpoint:ident => |$shown:pat_param, $request:pat_param, $reply:ident| $step:expr;)+) => {
         /// A request to one of the routes behind the tools.
         #[derive(Clone, Debug)]
         pub(crate) enum Question {
@@ -32,12 +32,12 @@ macro_rules! questions {
                 }
             }
 
-            /// Writes the text for a reply.
-            pub(crate) fn text(&self, reply: &svc_model::json::Object) -> String {
+            /// Makes an answer of the reply, or the next question.
+            pub(crate) fn step(&self, shown: &$crate::arguments::Shown, reply: svc_model::json::Json) -> Result<$crate::answer::Step, $crate::refusal::ToolRefusal> {
                 match self {
                     $(Self::$endpoint($request) => {
-                        let $reply = reply;
-                        $text
+                        let ($shown, $reply) = (shown, reply);
+                        $step
                     })+
                 }
             }
@@ -51,10 +51,6 @@ macro_rules! questions {
             ///
             /// If the service cannot be reached or does not know the caller.
             fn authority(&self) -> impl Future<Output = Result<svc_model::identity::Authority, $crate::refusal::ToolRefusal>> + Send;
-
-            /// Returns whether the caller may search any Session. The operator's token searches
-            /// only those in the settings, of which there may be none.
-            fn searches(&self) -> impl Future<Output = bool> + Send;
         }
     };
 }

@@ -1,12 +1,16 @@
 //! The addresses of evidence: `svc://session/{session_id}/call/{inference_call_id}/part/…`.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use rmcp::model::ResourceTemplate;
+use rmcp::model::{Resource, ResourceTemplate};
+use svc_model::query::SessionSummary;
+
+use crate::moment::minute;
 
 /// The media type of evidence.
 pub(crate) const JSON: &str = "application/json";
 
-const SESSION: &str = "svc://session/{session_id}";
+/// The template of the addresses of Sessions.
+pub(crate) const SESSION: &str = "svc://session/{session_id}";
 const CALL: &str = "svc://session/{session_id}/call/{inference_call_id}";
 const PART: &str =
     "svc://session/{session_id}/call/{inference_call_id}/part/{side}/{message_index}/{part_index}";
@@ -63,6 +67,22 @@ pub(crate) fn part(session: &str, call: &str, side: &str, message: &str, part: &
         encoded(session),
         encoded(call)
     )
+}
+
+/// Returns a Session as a resource.
+pub(crate) fn session(session: &SessionSummary) -> Resource {
+    let id = session.session_id.as_str();
+    let address = format!("svc://session/{}", utf8_percent_encode(id, RESERVED));
+    let description = format!(
+        "Captured from {} to {}.",
+        minute(session.first_observed_at),
+        minute(session.last_observed_at)
+    );
+    let mut resource = Resource::new(address, id)
+        .with_description(description)
+        .with_mime_type(JSON);
+    resource.title.clone_from(&session.title);
+    resource
 }
 
 /// Returns the templates of all addresses.

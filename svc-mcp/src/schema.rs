@@ -1,10 +1,8 @@
-//! The schemas of the tools, derived from the published ones.
+//! The schemas of the tools. They are short, because agents read them with every request.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use svc_model::endpoint::{DefaultValue, Parameter};
-
-use crate::page::NEXT_OF_PAGE;
 
 /// The published schema with a name.
 macro_rules! published {
@@ -17,43 +15,30 @@ pub(crate) use published;
 /// The member with the version of a request, which the tools fill in.
 pub(crate) const VERSION: &str = "schema_version";
 
-/// Reads a published schema, without the members that only a standalone document needs.
-fn read(published: &str) -> JsonObject {
-    let mut schema: JsonObject =
-        serde_json::from_str(published).expect("a published schema is JSON");
-    schema.retain(|keyword, _| keyword != "$schema" && keyword != "$id");
-    schema.values_mut().for_each(plain);
-    schema
-}
-
-/// Removes number formats, which JSON Schema does not define and some clients warn about.
-fn plain(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            members.retain(|name, value| {
-                name != "format" || !matches!(value.as_str(), Some(format) if is_of_number(format))
-            });
-            members.values_mut().for_each(plain);
-        }
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+/// Returns the members of an object.
+fn members(value: Value) -> JsonObject {
+    match value {
+        Value::Object(members) => members,
+        _ => JsonObject::new(),
     }
 }
 
-fn is_of_number(format: &str) -> bool {
-    matches!(format, "double" | "float") || format.trim_start_matches('u').starts_with("int")
-}
-
-/// Returns the schema of a reply. The protocol requires its type to be object.
-pub(crate) fn reply(published: &str) -> JsonObject {
-    let mut schema = read(published);
-    schema.insert("type".to_owned(), "object".into());
+fn input(properties: Value, required: &[&str]) -> JsonObject {
+    let mut schema = members(json!({
+        "type": "object",
+        "required": required,
+        "additionalProperties": false,
+    }));
+    schema.insert("properties".to_owned(), properties);
     schema
 }
 
-/// Returns the schema of a request body, without its version.
+/// Returns the schema of a request body, without its version and what only a standalone document
+/// needs.
 pub(crate) fn body(published: &str) -> JsonObject {
-    let mut schema = read(published);
+    let mut schema: JsonObject =
+        serde_json::from_str(published).expect("a published schema is JSON");
+    schema.retain(|keyword, _| keyword != "$schema" && keyword != "$id");
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.retain(|name, _| name != VERSION);
     }
@@ -78,81 +63,174 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
         .collect();
     let required = parameters.iter().filter(|parameter| parameter.required);
     let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
+    input(properties.into(), &required)
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn moment(description: &str) -> Value {
+    let form = "a date, a time with an offset, or an age such as 7d or 24h";
+    json!({
+        "type": "string",
+        "description": format!("{description}: {form}."),
+        "examples": ["2026-11-20", "7d"],
+    })
+}
+
+fn number(description: &str, least: u64, most: u64) -> Value {
+    json!({"type": "integer", "minimum": least, "maximum": most, "description": description})
+}
+
+/// The conditions that a search and a list of Sessions share.
+fn conditions() -> JsonObject {
     members(json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
+        "repo": text("Only Sessions observed at commits of this repository, owner/name."),
+        "commit": text("Only Sessions observed at this commit: the full id, as git rev-parse prints it."),
+        "file": text("Only Sessions that worked on this file: a path, or the end of one such as svc/pager.rs."),
+        "user": text("Only Sessions of this user. Only with an operator's token."),
+        "model": text("Only this model, exactly."),
+        "agent": text("Only this agent, such as claude-code or codex."),
     }))
 }
 
-/// Returns the members of an object.
-fn members(value: Value) -> JsonObject {
-    match value {
-        Value::Object(members) => members,
-        _ => JsonObject::new(),
-    }
+/// Returns the input schema of a search.
+pub(crate) fn search() -> JsonObject {
+    let mut properties = members(json!({
+        "query": text("Words of the code or the problem: names of functions and files, an error, a question. Any of them may match; rare ones count most. Required unless commit, file or session_id is given."),
+        "session_id": text("Only this Session."),
+        "role": text("Only messages with this role, such as user or assistant."),
+        "kind": {
+            "type": "string",
+            "enum": ["text", "tool_call", "tool_result", "reasoning"],
+            "description": "Only parts of this kind. Reasoning is searched only if it is asked for.",
+        },
+        "since": moment("Only calls at this moment or later"),
+        "until": moment("Only calls before this moment"),
+        "limit": number("The maximum number of Sessions; by default 8.", 1, 20),
+    }));
+    properties.extend(conditions());
+    input(properties.into(), &[])
 }
 
-/// Returns the input schema for opening evidence: the calls of a Session, the parts of a call, or
-/// exact parts.
+/// Returns the input schema of a list of Sessions.
+pub(crate) fn listing() -> JsonObject {
+    let mut properties = members(json!({
+        "since": moment("Only Sessions that were first captured at this moment or later"),
+        "until": moment("Only Sessions that were first captured before this moment"),
+        "limit": number("The maximum number of Sessions; by default 20.", 1, 100),
+        "cursor": text("As next names it, with otherwise the same arguments."),
+    }));
+    properties.extend(conditions());
+    input(properties.into(), &[])
+}
+
+fn reference() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "inference_call_id": {"type": "string"},
+            "side": {"type": "string", "enum": ["input", "output"]},
+            "message_index": {"type": "integer", "minimum": 0},
+            "part_index": {"type": "integer", "minimum": 0},
+        },
+        "required": ["inference_call_id", "side", "message_index", "part_index"],
+        "additionalProperties": false,
+    })
+}
+
+/// Returns the input schema for opening evidence: the calls of a Session, the messages of a call, or
+/// parts.
 pub(crate) fn opening() -> JsonObject {
-    let mut schema = body(published!("EvidenceReadRequest"));
-    schema.extend(members(json!({
-        "title": "OpenEvidence",
-        "description": "Asks for the calls of a Session, the parts of a call, or exact parts.",
-        "required": ["session_id"],
-    })));
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.extend(members(json!({
-            "inference_call_id": {
-                "$ref": "#/$defs/InferenceCallId",
-                "description": "The call whose messages and parts to list. Cannot be used with references.",
-            },
-            "explain": {
-                "type": "boolean",
-                "description": "Whether to include what the capture left out of the call. Only with inference_call_id.",
-            },
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "The maximum number of calls or messages to list; by default all. Cannot be used with references.",
-            },
-            "cursor": {
-                "type": "string",
-                "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4. Cannot be used with references.",
-            },
-        })));
-    }
-    schema
+    let properties = json!({
+        "session_id": text("The Session."),
+        "inference_call_id": text("The call whose messages to list. Not with references."),
+        "references": {
+            "type": "array",
+            "items": reference(),
+            "minItems": 1,
+            "maxItems": 32,
+            "description": "The parts to read, each as reference of a hit.",
+        },
+        "around": number("With one reference: also so many messages before and after it in its call, shortened.", 1, 10),
+        "offset": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "With one reference: the byte of its text to begin at, as offset of a hit, or as next names it.",
+        },
+        "length": number("With one reference: the maximum bytes of its text.", 1, 8_000),
+        "limit": number("The maximum number of calls or messages; by default 20.", 1, 100),
+        "cursor": text("The last entry of the previous page, as next names it."),
+    });
+    input(properties, &["session_id"])
 }
 
-/// Returns the output schema for opening evidence: one of three replies.
+/// Returns the input schema of a report.
+pub(crate) fn report() -> JsonObject {
+    let moment = |description: &str| {
+        json!({
+            "type": "string",
+            "format": "date-time",
+            "description": description,
+            "examples": ["2026-11-20T00:00:00Z"],
+        })
+    };
+    let properties = json!({
+        "since_days": number("The calls of so many days before cohort_end; by default 30. Not with cohort_start.", 1, 31),
+        "cohort_start": moment("The first moment of the calls; at most 31 days before cohort_end."),
+        "cohort_end": moment("The end of the calls, not included; by default as_of."),
+        "as_of": moment("Count what was known at this moment; by default now."),
+    });
+    input(properties, &[])
+}
+
+fn list() -> Value {
+    json!({"type": "array", "items": {"type": "object"}})
+}
+
+fn output(description: &str, lists: &[&str]) -> JsonObject {
+    let mut properties: JsonObject = ["next", "notice", "note"]
+        .map(|name| (name.to_owned(), json!({"type": "string"})))
+        .into_iter()
+        .collect();
+    properties.extend(lists.iter().map(|name| ((*name).to_owned(), list())));
+    members(json!({
+        "type": "object",
+        "description": description,
+        "properties": properties,
+    }))
+}
+
+/// Returns the output schema of a search.
+pub(crate) fn hits() -> JsonObject {
+    output(
+        "hits, best first: each with an excerpt around the match, and the reference that \
+         open_evidence takes. Without a query: sessions, or the calls of one.",
+        &["hits", "sessions", "calls"],
+    )
+}
+
+/// Returns the output schema of a list of Sessions.
+pub(crate) fn sessions() -> JsonObject {
+    output("sessions, latest first.", &["sessions"])
+}
+
+/// Returns the output schema for opening evidence.
 pub(crate) fn opened() -> JsonObject {
-    let mut definitions = JsonObject::new();
-    let mut alternatives = Vec::new();
-    for (name, published, has_pages) in [
-        ("Inventory", published!("Inventory"), true),
-        ("Manifest", published!("Manifest"), true),
-        ("EvidenceRead", published!("EvidenceRead"), false),
-    ] {
-        let mut schema = read(published);
-        if let Some(Value::Object(theirs)) = schema.remove("$defs") {
-            definitions.extend(theirs);
-        }
-        if has_pages && let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            properties.insert(
-                NEXT_OF_PAGE.to_owned(),
-                json!({
-                    "type": "string",
-                    "description": "Only on a page that `limit` cut: the cursor of the next one.",
-                }),
-            );
-        }
-        definitions.insert(name.to_owned(), schema.into());
-        alternatives.push(json!({"$ref": format!("#/$defs/{name}")}));
-    }
-    members(json!({"type": "object", "anyOf": alternatives, "$defs": definitions}))
+    output(
+        "The calls of a Session, the messages of a call, or parts with their text; a piece of a \
+         longer text has start, end and total in bytes.",
+        &["calls", "messages", "parts"],
+    )
+}
+
+/// Returns the output schema of a dossier or a report, which the HTTP route describes.
+pub(crate) fn dossier(name: &str) -> JsonObject {
+    members(json!({
+        "type": "object",
+        "description": format!("{name}, as the HTTP route returns it."),
+    }))
 }
 
 #[cfg(test)]
@@ -160,52 +238,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tool_schemas_are_the_published_ones_without_the_version() {
+    fn the_schema_of_a_body_is_the_published_one_without_the_version() {
         let schema = body(published!("ContextDiscoveryRequest"));
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"].get("commit").is_some());
         assert!(schema["properties"].get(VERSION).is_none());
-        assert_eq!(reply(published!("SessionAnswer"))["type"], "object");
-    }
-
-    #[test]
-    fn number_formats_are_removed_and_other_formats_are_kept() {
-        assert!(published!("Inventory").contains("\"int64\""));
-        let text = Value::from(opened()).to_string();
-        assert!(!text.contains("int64") && text.contains("\"date-time\""));
-        assert!(
-            ["uint", "uint64", "int32", "double"]
-                .map(is_of_number)
-                .iter()
-                .all(|is_number| *is_number)
-        );
-        assert!(
-            !["uri", "uuid", "date-time"]
-                .map(is_of_number)
-                .iter()
-                .any(|is_number| *is_number)
-        );
-    }
-
-    #[test]
-    fn definitions_with_the_same_name_are_equal() {
-        let definitions = |published: &str| match read(published).remove("$defs") {
-            Some(Value::Object(definitions)) => definitions,
-            _ => JsonObject::new(),
-        };
-        let all = [
-            published!("Inventory"),
-            published!("Manifest"),
-            published!("EvidenceRead"),
-        ]
-        .map(definitions);
-        for (name, schema) in all.iter().flatten() {
-            for other in &all {
-                assert!(
-                    other.get(name).is_none_or(|other| other == schema),
-                    "{name}"
-                );
-            }
-        }
     }
 }

@@ -1,32 +1,34 @@
 //! Answers the messages of the protocol.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
     CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
-    ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
-    Tool as Definition,
+    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig, Tool as Definition,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use svc_model::endpoint::GrantSessions;
 use svc_model::identity::Authority;
 use svc_model::json::{Json, NodeBudget};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::Advice;
+use svc_model::query::{SessionCursor, SessionsRequest};
+use svc_model::time::Instant;
 use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
-use crate::arguments::{self, PagedQuestion};
-use crate::page::NEXT_OF_PAGE;
+use crate::answer::{self, Answer, Step};
+use crate::arguments::{self, Asked, ToolCaller};
 use crate::refusal::ToolRefusal;
 use crate::resource::{self, ResourceAddress};
-use crate::structured::Structured;
-use crate::text;
-use crate::tool::{INSTRUCTIONS, Service, TOOLS, Tool};
+use crate::tool::{INSTRUCTIONS, Question, Service, TOOLS, Tool};
 
 /// The methods, of all revisions, that are answered. A request is read as one of these methods only
 /// if its parameters fit.
@@ -63,6 +65,7 @@ impl<S: Service> McpServer<S> {
         Self(service)
     }
 
+    /// Asks a tool's question and those that follow from it, and returns the answer.
     async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResult, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
             return Err(ErrorData::invalid_params("there is no such tool", None));
@@ -74,58 +77,29 @@ impl<S: Service> McpServer<S> {
             } else {
                 Authority::Retrieval
             };
-            self.answer(arguments::read(tool, arguments, authority)?)
-                .await
+            let now = Instant::try_from(SystemTime::now()).unwrap_or(Instant::MAX);
+            let asked = arguments::read(tool, arguments, &ToolCaller { authority, now })?;
+            let ignored = asked.ignored.clone();
+            let answer = self.answer(asked).await?;
+            Ok(result(answer, ignored))
         };
         Ok(answer.await.unwrap_or_else(ToolRefusal::into_result))
     }
 
-    /// Asks a question and converts the reply to a result.
-    async fn answer(&self, asked: PagedQuestion) -> Result<CallToolResult, ToolRefusal> {
-        let question = asked.question.clone();
-        let mut reply = parsed(&question.put(&*self.0).await?)?;
-        let mut meta = MetaObject::new();
-        let next = match asked.page {
-            Some((page, paged)) => page.cut(&mut reply, paged)?.map(|cursor| (cursor, paged)),
-            None => None,
-        };
-        let mut twin = reply
-            .as_object()
-            .map(|reply| asked.question.text(reply))
-            .ok_or_else(ToolRefusal::unreadable)?;
-        if let Some((cursor, paged)) = next {
-            // A text that shows fewer entries ends with the cursor of its own last entry.
-            if !text::is_cut(&reply, paged) {
-                twin.push_str("\nThere are more: call again with cursor ");
-                twin.push_str(&Value::String(cursor.clone()).to_string());
-            }
-            if let Some(page) = reply.as_object_mut() {
-                page.insert(NEXT_OF_PAGE, Json::from(cursor.clone()));
-            }
-            meta.0.insert(NEXT_CURSOR.to_owned(), cursor.into());
+    async fn answer(&self, asked: Asked) -> Result<Answer, ToolRefusal> {
+        let mut step = Step::Ask(Box::new(asked), None);
+        loop {
+            let (asked, otherwise) = match step {
+                Step::Answer(answer) => return Ok(answer),
+                Step::Ask(asked, otherwise) => (asked, otherwise),
+            };
+            let question = asked.question.clone();
+            step = match (question.put(&*self.0).await, otherwise) {
+                (Ok(reply), _) => asked.question.step(&asked.shown, parsed(&reply)?)?,
+                (Err(_), Some(otherwise)) => *otherwise,
+                (Err(refusal), None) => return Err(refusal),
+            };
         }
-        let structured = Structured::of(&reply);
-        if !structured.inexact.is_empty() || structured.inexact_more > 0 {
-            twin.push_str(
-                "\nSome values cannot be represented exactly and are replaced by the nearest text. \
-                 For the exact part, read its svc:// address as a resource.",
-            );
-            meta.0.insert(INEXACT.to_owned(), json!(structured.inexact));
-        }
-        if structured.inexact_more > 0 {
-            let more = json!(structured.inexact_more);
-            meta.0.insert(INEXACT_MORE.to_owned(), more);
-        }
-        if let Some(ignored) = asked.ignored {
-            twin.push_str("\nNote: ");
-            twin.push_str(&ignored);
-            twin.push('.');
-            meta.0.insert(IGNORED.to_owned(), ignored.into());
-        }
-        let mut result = CallToolResult::success(vec![ContentBlock::text(twin)]);
-        result.structured_content = Some(structured.value);
-        result.meta = (!meta.0.is_empty()).then_some(meta);
-        Ok(result)
     }
 
     async fn read(&self, uri: &str) -> Result<ReadResourceResult, ToolRefusal> {
@@ -135,34 +109,11 @@ impl<S: Service> McpServer<S> {
             advice: Advice::NONE.agent(),
             ..ToolRefusal::invalid("there is no such resource")
         })?;
-        let arguments = match place.clone() {
-            ResourceAddress::Session(session_id) => json!({"session_id": session_id}),
-            ResourceAddress::Call(session_id, inference_call_id) => {
-                json!({"session_id": session_id, "inference_call_id": inference_call_id})
-            }
-            ResourceAddress::Part {
-                session_id,
-                inference_call_id,
-                side,
-                message_index,
-                part_index,
-            } => json!({
-                "session_id": session_id,
-                "references": [{
-                    "inference_call_id": inference_call_id,
-                    "side": side,
-                    "message_index": message_index,
-                    "part_index": part_index,
-                }],
-            }),
-        };
-        let Value::Object(arguments) = arguments else {
-            return Err(ToolRefusal::unreadable());
-        };
-        let authority = self.0.authority().await?;
-        let asked = arguments::opening(arguments, authority)?;
-        let mut reply = parsed(&asked.question.put(&*self.0).await?)?;
-        if let ResourceAddress::Part { .. } = place {
+        let is_part = matches!(place, ResourceAddress::Part { .. });
+        let operator = self.0.authority().await? == Authority::Operator;
+        let question = arguments::exact(place, operator)?;
+        let mut reply = parsed(&question.put(&*self.0).await?)?;
+        if is_part {
             let items = reply
                 .as_object_mut()
                 .and_then(|body| body.remove("items"))
@@ -176,6 +127,50 @@ impl<S: Service> McpServer<S> {
         let contents = ResourceContents::text(text, uri).with_mime_type(resource::JSON);
         Ok(ReadResourceResult::new(vec![contents]))
     }
+
+    /// Returns a page of the Sessions that the caller may read.
+    async fn sessions(&self, cursor: Option<String>) -> Result<ListResourcesResult, ToolRefusal> {
+        let request = SessionsRequest {
+            cursor: cursor.map(SessionCursor::new),
+            titles: true,
+            ..SessionsRequest::default()
+        };
+        let question = Question::GrantSessions(request);
+        let reply = parsed(&question.put(&*self.0).await?)?;
+        let list = answer::typed::<GrantSessions>(reply)?;
+        let resources = list.sessions.iter().map(resource::session).collect();
+        let mut page = ListResourcesResult::with_all_items(resources);
+        let next = list.next_cursor;
+        page.next_cursor = next.map(|cursor| cursor.as_str().to_owned());
+        Ok(page)
+    }
+}
+
+/// Returns the result of a tool call.
+fn result(mut answer: Answer, ignored: Option<String>) -> CallToolResult {
+    let mut meta = MetaObject::new();
+    if !answer.inexact.is_empty() || answer.inexact_more > 0 {
+        answer.note(
+            "Some values cannot be represented exactly and are replaced by the nearest text. For \
+             the exact part, read its svc:// address as a resource.",
+        );
+        meta.0.insert(INEXACT.to_owned(), json!(answer.inexact));
+    }
+    if answer.inexact_more > 0 {
+        let more = json!(answer.inexact_more);
+        meta.0.insert(INEXACT_MORE.to_owned(), more);
+    }
+    if let Some(ignored) = ignored {
+        answer.note(&format!("Note: {ignored}."));
+        meta.0.insert(IGNORED.to_owned(), ignored.into());
+    }
+    if let Some(cursor) = answer.structured.get("next_cursor") {
+        meta.0.insert(NEXT_CURSOR.to_owned(), cursor.clone());
+    }
+    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text())]);
+    result.structured_content = Some(Value::Object(answer.structured));
+    result.meta = (!meta.0.is_empty()).then_some(meta);
+    result
 }
 
 /// Reads the body of a reply.
@@ -234,10 +229,7 @@ impl<S: Service> ServerHandler for McpServer<S> {
             Err(refusal) if matches!(refusal.status, Some(401 | 403)) => Authority::Retrieval,
             Err(_) => Authority::Operator,
         };
-        let searches = async { Ok(!known || self.0.searches().await) };
-        let searches = until_cancelled(&context, searches).await?;
-        let tools = TOOLS.iter();
-        let offered = tools.filter(|tool| tool.is_for(authority) && (searches || !tool.searches));
+        let offered = TOOLS.iter().filter(|tool| tool.is_for(authority));
         let list = ListToolsResult::with_all_items(offered.map(Tool::definition).collect());
         Ok(if known {
             list
@@ -269,6 +261,27 @@ impl<S: Service> ServerHandler for McpServer<S> {
             let message = "there is no such method";
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
         })
+    }
+
+    /// Lists the Sessions that the caller may read. Whoever may read none has an empty list.
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let answer = async {
+            match self.sessions(cursor).await {
+                Ok(list) => Ok(list),
+                Err(refusal) if matches!(refusal.status, Some(401 | 403 | 404)) => {
+                    Ok(ListResourcesResult::default())
+                }
+                Err(refusal) => Err(refusal.into_error(resource::SESSION)),
+            }
+        };
+        let list = until_cancelled(&context, answer).await?;
+        // It is the caller's own, and grows with each Session.
+        Ok(list.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 
     async fn list_resource_templates(

@@ -121,6 +121,8 @@ fn questions(server: &Server) -> Vec<Request> {
             &json!({"session_id": "s", "references": [reference]}),
         ),
         message("resources/read", &json!({"uri": part})),
+        tool("list_sessions", &json!({})),
+        message("resources/list", &json!({})),
     ]
 }
 
@@ -150,12 +152,18 @@ fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
     for (question, (status, text)) in questions.iter().zip(answers()) {
         let (path, content) = (&question.path, question.body.as_deref().unwrap_or_default());
         let question = String::from_utf8_lossy(content);
-        let is_search = path.ends_with("/discover") || question.contains("find_evidence");
-        match (&**path, is_search) {
-            // It learns that it may read nothing.
+        // It learns that it may read nothing.
+        let nothing = match &**path {
+            "/query/context/discover" => Some("\"authorized_sessions\":0"),
+            _ if question.contains("find_evidence") => Some("0 Sessions of 0 granted"),
+            _ if question.contains("list_sessions") => Some("\"sessions\":[]"),
+            _ if question.contains("resources/list") => Some("\"resources\":[]"),
+            _ => None,
+        };
+        match (&**path, nothing.is_some()) {
             (_, true) => {
                 assert_eq!(status, 200, "{text}");
-                assert!(text.contains("\"authorized_sessions\":0"), "{text}");
+                assert!(text.contains(nothing.unwrap_or_default()), "{text}");
             }
             ("/mcp", false) => assert!(text.contains("outside_grant"), "{question} {text}"),
             (_, false) => assert_eq!(status, 403, "{path} {text}"),
@@ -165,7 +173,7 @@ fn after_a_revocation_earlier_answers_lead_nowhere(backend: Backend) {
     grant(&server);
     let again: Vec<u16> = answers().iter().map(|(status, _)| *status).collect();
     assert_eq!(
-        again, [200; 10],
+        again, [200; 12],
         "once granted again, earlier answers can be used again"
     );
     let revoke = json!({"token": "review", "reason": "lost"});

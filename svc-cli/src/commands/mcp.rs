@@ -7,11 +7,9 @@ use bytes::Bytes;
 use clap::Args;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use svc_client::{Client, Error, ErrorKind};
+use svc_client::{Client, Error};
 use svc_mcp::{Ask, McpServer, Service, ToolRefusal};
-use svc_model::endpoint::{Endpoint, GrantInventory};
-use svc_model::evidence::InventoryRequest;
-use svc_model::id::SessionId;
+use svc_model::endpoint::Endpoint;
 use svc_model::identity::Authority;
 use svc_model::problem::Advice;
 use tokio::sync::OnceCell;
@@ -100,18 +98,6 @@ impl Service for Asker {
                 })
         });
         authority.await.copied()
-    }
-
-    /// Asks for a Session that need not exist: without any to search, the service says so first.
-    async fn searches(&self) -> bool {
-        let Ok(session_id) = SessionId::new("-") else {
-            return true;
-        };
-        let request = InventoryRequest { session_id };
-        let asked = self.client.call_raw::<GrantInventory>(&request).await;
-        asked
-            .err()
-            .is_none_or(|error| *error.kind() != ErrorKind::RetrievalDisabled)
     }
 }
 

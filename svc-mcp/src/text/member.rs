@@ -3,41 +3,15 @@
 use std::fmt::Write as _;
 
 use svc_model::json::{Json, Object, Text};
-use svc_model::limit::IDENTITY_BYTES_MAX;
 use svc_view::is_hidden;
 
 /// The maximum number of characters in a quotation of what was found.
 pub(super) const QUOTED_CHARACTERS_MAX: usize = 400;
 
-pub(super) fn object<'a>(body: &'a Object, name: &str) -> Option<&'a Object> {
-    body.get(name)?.as_object()
-}
-
-/// Returns a count.
-pub(super) fn number(body: &Object, name: &str) -> Option<u64> {
-    body.get(name)?.as_number()?.as_u64()
-}
-
-/// Writes a count, or that it is unknown.
-pub(super) fn count_or_unknown(count: Option<u64>) -> String {
-    count.map_or_else(|| "-".to_owned(), |count| count.to_string())
-}
-
 /// Writes how many there are, with the noun in the right number.
-pub(super) fn counted(count: impl Into<Option<u64>>, one: &str, many: &str) -> String {
-    let count = count.into();
-    let noun = if count == Some(1) { one } else { many };
-    format!("{} {noun}", count_or_unknown(count))
-}
-
-pub(super) fn list<'a>(body: &'a Object, name: &str) -> &'a [Json] {
-    body.get(name).and_then(Json::as_array).unwrap_or_default()
-}
-
-/// Returns a text unchanged, for an address.
-pub(super) fn text(body: &Object, name: &str) -> String {
-    let text = body.get(name).and_then(Json::as_text);
-    text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{count} {noun}")
 }
 
 /// Returns a word or number from the service itself; anything else is quoted.
@@ -61,31 +35,13 @@ pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(plain)
 }
 
-/// Quotes an identity in full, because a truncated one would identify nothing.
-pub(super) fn id(body: &Object, name: &str) -> String {
-    let text = body.get(name).and_then(Json::as_text);
-    text.map_or_else(
-        || "-".to_owned(),
-        |text| quote_up_to(text, IDENTITY_BYTES_MAX),
-    )
-}
-
-pub(super) fn quoted(body: &Object, name: &str) -> String {
-    let text = body.get(name).and_then(Json::as_text);
-    text.map_or_else(|| "-".to_owned(), quote)
-}
-
-pub(super) fn length(text: &Text) -> usize {
-    text.to_string_lossy().chars().count()
-}
-
 /// Writes a value as one line of JSON.
 pub(super) fn json(value: &Json) -> String {
     one_line(&String::from_utf8_lossy(&value.to_canonical()))
 }
 
 /// Escapes characters that JSON allows in a string and that are not shown as themselves.
-pub(super) fn one_line(json: &str) -> String {
+pub(crate) fn one_line(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     for character in json.chars() {
         if is_hidden(character) {
@@ -101,13 +57,9 @@ pub(super) fn one_line(json: &str) -> String {
 
 /// Quotes a text as JSON, truncated if it is long.
 pub(super) fn quote(text: &Text) -> String {
-    quote_up_to(text, QUOTED_CHARACTERS_MAX)
-}
-
-pub(super) fn quote_up_to(text: &Text, characters_max: usize) -> String {
     let whole = text.to_string_lossy();
-    let cut: String = whole.chars().take(characters_max).collect();
-    let rest = length(text).saturating_sub(characters_max);
+    let cut: String = whole.chars().take(QUOTED_CHARACTERS_MAX).collect();
+    let rest = whole.chars().count().saturating_sub(QUOTED_CHARACTERS_MAX);
     let quoted = one_line(&serde_json::Value::String(cut).to_string());
     if rest == 0 {
         quoted

@@ -178,6 +178,15 @@ impl Agent {
         Ok(text.to_owned())
     }
 
+    /// Returns the resources as listed.
+    pub(super) fn resources(&self) -> Vec<Value> {
+        let resources = self.runtime.block_on(self.running.list_all_resources());
+        let resources = resources.expect("the resources").into_iter();
+        resources
+            .map(|resource| serde_json::to_value(resource).expect("JSON"))
+            .collect()
+    }
+
     /// Returns the templates of resource addresses.
     pub(super) fn templates(&self) -> Vec<String> {
         let templates = self

@@ -28,7 +28,7 @@ const templates = await client.listResourceTemplates();
 const found = await client.callTool({ name: "find_evidence", arguments: { query: "pager window" } });
 const calls = await client.callTool({ name: "open_evidence", arguments: { session_id: session } });
 const refused = await client.callTool({ name: "open_evidence", arguments: { session_id: "elsewhere" } });
-const call = calls.structuredContent.calls[0].inference_call_id;
+const call = calls.structuredContent.calls[0].call;
 const uri = `svc://session/${session}/call/${call}/part/input/0/0`;
 const part = await client.readResource({ uri });
 console.log(

@@ -26,7 +26,7 @@ async def main():
         found = await client.call_tool("find_evidence", {"query": "pager window"})
         calls = await client.call_tool("open_evidence", {"session_id": session})
         refused = await client.call_tool("open_evidence", {"session_id": "elsewhere"})
-        call = calls.structured_content["calls"][0]["inference_call_id"]
+        call = calls.structured_content["calls"][0]["call"]
         address = f"svc://session/{session}/call/{call}/part/input/0/0"
         part = await client.read_resource(address)
         print(

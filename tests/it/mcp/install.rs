@@ -134,9 +134,9 @@ fn the_tool_calls_of_the_guide_work() {
     let over_http = message(&answers[3]);
     assert_eq!(
         over_http["result"]["tools"][0]["name"],
-        json!("find_evidence")
+        json!("search_evidence")
     );
     let over_stdio = message(answers[4].lines().last().expect("an answer"));
-    let items = &over_stdio["result"]["structuredContent"]["items"];
-    assert_eq!(items[0]["session_id"], SESSION);
+    let sessions = &over_stdio["result"]["structuredContent"]["sessions"];
+    assert_eq!(sessions[0]["session"], SESSION);
 }

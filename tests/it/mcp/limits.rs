@@ -226,20 +226,21 @@ fn an_operator_keeps_all_tools_while_the_service_is_down() {
 }
 
 #[test]
-fn an_operator_without_sessions_to_search_is_offered_no_search_and_told_why() {
+fn an_operator_searches_everything_without_any_setting() {
     let mut configuration = Configuration::default();
     enable(&mut configuration);
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
     for transport in TRANSPORTS {
         let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
-        let tools = agent.tools();
-        assert_eq!(tools.len(), 6);
-        assert!(tools.iter().all(|tool| tool["name"] != "find_evidence"));
+        assert_eq!(agent.tools().len(), 8);
+        let answer = agent.structured("search_evidence", json!({"query": "pager"}));
+        assert_eq!(answer["hits"], json!([]));
+        // Earlier tools search the Sessions of the settings, of which there are none.
         let parts = agent.refused("find_evidence", json!({"query": "pager"}));
         assert_eq!(parts["code"], "retrieval_disabled");
         assert_eq!(parts["status"], 404);
         let hint = parts["hint"].as_str().expect("a hint");
-        assert!(hint.contains("only SVC_RETRIEVAL_SESSION_IDS"), "{hint}");
+        assert!(hint.contains("search_evidence"), "{hint}");
     }
 }
 

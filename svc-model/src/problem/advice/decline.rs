@@ -35,7 +35,7 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
                 )
                 .to_agent(
                     "What was said in that call was erased for good. Go on without it; other calls \
-                     of the Session may say the same: search_session.",
+                     of the Session may say the same: search_evidence with its session_id.",
                 )
                 .in_shell("To see when and why, on the machine of the store: `svc erase log`.")
         }
@@ -45,8 +45,8 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
         )
         .to_agent(
             "There are more calls than one answer covers. Find those that you need with \
-             search_session, and open each with open_evidence and its inference_call_id. If \
-             search_session refused: ask the operator to raise SVC_CONTEXT_MAX_CALLS.",
+             search_evidence and the session_id, and open each with open_evidence and its \
+             inference_call_id.",
         )
         .in_shell(
             "To find its calls: `svc context retrieve WORDS --session SESSION`, whose bound an \
@@ -59,8 +59,8 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
         )
         .to_agent(
             "If you opened references, open fewer at once, of one call. If you searched, this \
-             Session is too long to search here: browse it with open_evidence, or ask the operator \
-             to raise SVC_CONTEXT_MAX_SOURCE_BYTES.",
+             Session is too long for this search: use search_evidence, or ask the operator to raise \
+             SVC_CONTEXT_MAX_SOURCE_BYTES.",
         ),
         Decline::EvidenceResponseLimit { .. } => {
             too_large("Ask for fewer references in one request.").to_agent(FEWER_REFERENCES)
@@ -69,8 +69,8 @@ pub(super) const fn advice(decline: &Decline) -> Advice {
             "Select a shorter Session, or ask the operator to raise `SVC_CONTEXT_MAX_PARTS`.",
         )
         .to_agent(
-            "This is too long to search here; browse it with open_evidence, or ask the operator to \
-             raise SVC_CONTEXT_MAX_PARTS.",
+            "This is too long for this search: use search_evidence, or ask the operator to raise \
+             SVC_CONTEXT_MAX_PARTS.",
         )
         .shared_with_shell(),
         Decline::RetrievalStateLimit { .. } => too_large(
@@ -114,7 +114,7 @@ const fn too_large(client: &'static str) -> Advice {
              call from the timeline, or read it in the shell: `svc evidence`.",
         )
         .to_agent(
-            "There is too much to search at once. Search one Session with search_session, or open a \
-             call that you know.",
+            "There is too much to search at once. Call search_evidence, or open a call that you \
+             know.",
         )
 }

@@ -169,9 +169,8 @@ impl Problem {
                      only `SVC_RETRIEVAL_SESSION_IDS`; it reads any Session.",
                 )
                 .to_agent(
-                    "You may not search this Session, whether or not it exists. find_evidence names \
-                     those that you may. The operator's token searches only \
-                     SVC_RETRIEVAL_SESSION_IDS, but opens any Session with open_evidence.",
+                    "You may not read this Session, whether or not it exists. list_sessions names \
+                     those that you may. An operator searches any Session with search_evidence.",
                 )
                 .in_shell(
                     "The operator's token searches only `SVC_RETRIEVAL_SESSION_IDS`, but reads any \
@@ -184,9 +183,10 @@ impl Problem {
             )
             .in_console(OVERVIEW)
             .to_agent(
-                "The operator's token searches only SVC_RETRIEVAL_SESSION_IDS, and none are set. \
-                 Open a Session that you know with open_evidence, or continue without earlier \
-                 evidence, and tell the person who runs the service.",
+                "No Session is granted to this tool: with an operator's token it searches only \
+                 SVC_RETRIEVAL_SESSION_IDS, and none are set. Call search_evidence, which searches \
+                 all that you may read, or continue without earlier evidence, and tell the person \
+                 who runs the service.",
             )
             .in_shell(
                 "Name a Session: `--session SESSION`. The operator's token searches only \
@@ -229,8 +229,8 @@ impl Problem {
                  can be opened one by one.",
             )
             .to_agent(
-                "There are no partial answers, and this Session is too large for one. Find its calls \
-                 with search_session, and open them with open_evidence.",
+                "There are no partial answers, and this Session is too large for one. Find its parts \
+                 with search_evidence and its session_id, and open them with open_evidence.",
             )
             .in_shell(
                 "To find its calls: `svc context retrieve WORDS --session SESSION`; to list up to \
@@ -288,9 +288,9 @@ const fn oversize() -> Advice {
 const fn search_disabled() -> Advice {
     to_client("The server keeps no search index: `SVC_SEARCH_PATH` is `off`.")
         .to_agent(
-            "Search is switched off on this server. Open a Session that you know with \
-             open_evidence, or continue without earlier evidence, and tell the person who runs the \
-             service.",
+            "Search is switched off on this server. Find a Session with list_sessions, by commit, \
+             file or time, and open it with open_evidence, or continue without earlier evidence, \
+             and tell the person who runs the service.",
         )
         .in_shell("Without an index: `svc sessions`, `svc context retrieve`.")
 }

@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use svc_mcp::{Ask, Service, ToolRefusal};
-use svc_model::endpoint::Selected;
 use svc_model::identity::Authority;
 use svc_model::problem::Problem;
 use tracing::{Instrument as _, Span};
@@ -63,9 +62,5 @@ impl<E: Handle> Ask<E> for Asker {
 impl Service for Asker {
     async fn authority(&self) -> Result<Authority, ToolRefusal> {
         Ok(self.caller.authority)
-    }
-
-    async fn searches(&self) -> bool {
-        check_caller::<Selected>(&self.app, &self.caller).is_ok()
     }
 }
