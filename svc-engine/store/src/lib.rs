@@ -50,6 +50,9 @@ pub use self::read::inferred::NamedCall;
 pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use self::read::owners::OwnedId;
 pub use self::read::report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, UnsurePullRequest};
+pub use self::read::search::{
+    NamedFile, NumberedCall, NumberedSession, QuarantineChange, tables_with_files,
+};
 pub use self::read::session_claims::SessionClaims;
 pub use self::read::session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use self::read::snapshot::{ErasureEnd, Revisions, Snapshot};

@@ -24,6 +24,7 @@ pub(crate) mod outcomes;
 pub(crate) mod owners;
 pub(crate) mod report;
 pub(crate) mod repositories;
+pub(crate) mod search;
 pub(crate) mod session_claims;
 pub(crate) mod session_pages;
 pub(crate) mod sessions;

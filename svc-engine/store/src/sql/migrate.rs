@@ -40,6 +40,13 @@ pub(crate) const MIGRATIONS: &[(&str, Sql)] = &[
             postgres: include_str!("../../migrations/postgres/0004_transcripts.sql"),
         },
     ),
+    (
+        "search",
+        Sql {
+            sqlite: include_str!("../../migrations/sqlite/0005_search.sql"),
+            postgres: include_str!("../../migrations/postgres/0005_search.sql"),
+        },
+    ),
 ];
 
 /// The revision that this service needs.

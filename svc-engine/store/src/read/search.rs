@@ -1,0 +1,412 @@
+//! What the index of searches follows, and what an answer is checked against.
+//!
+//! The index knows calls and Sessions by their numbers, which are shorter than ids and in the order
+//! in which the calls were stored.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, InferenceCallId, SessionId};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::snapshot::Snapshot;
+use crate::pack::column::Columns;
+use crate::pack::id_list::IdList;
+use crate::sql::connection::Lookup;
+use crate::sql::error::{StoreError, corrupt};
+use crate::sql::value::{Row, Value};
+use crate::table::session_claims::ClaimKind;
+use crate::table::kind;
+
+const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
+    f.captured_at_us, f.model, f.agent_harness, f.input_contents, f.output_contents";
+const ID_AT: &str =
+    "SELECT f.inference_call_id FROM inference_calls f WHERE f.call_number = $1 AND f.org_id = $2";
+const QUARANTINE_AFTER: &str =
+    "SELECT q.quarantine_revision, q.quarantine_id, q.fact_table, q.fact_id
+    FROM quarantine_log q WHERE q.org_id = $1 AND q.quarantine_revision > $2
+    ORDER BY q.quarantine_revision LIMIT $3";
+const QUARANTINE_ID: &str = "SELECT q.quarantine_id FROM quarantine_log q
+    WHERE q.org_id = $1 AND q.quarantine_revision = $2";
+const ERASED_AFTER: &str = "SELECT s.session_number
+    FROM erased_facts e JOIN sessions s ON s.session_id = e.session_id AND s.org_id = e.org_id
+    WHERE (e.org_id || '') = $1 AND e.erasure_revision > $2 GROUP BY s.session_number";
+const SESSIONS: Lookup<'_> = Lookup {
+    select: "SELECT s.session_number, s.session_id, s.first_observed_at_us, s.last_observed_at_us
+        FROM sessions s WHERE s.org_id = $1 AND s.session_number",
+    then: "",
+};
+const NUMBERS: Lookup<'_> = Lookup {
+    select: "SELECT s.session_id, s.session_number FROM sessions s
+        WHERE s.org_id = $1 AND s.session_id",
+    then: "",
+};
+
+/// A visible call, as the index of searches knows it.
+#[derive(Clone, Debug)]
+pub struct NumberedCall {
+    /// Its number.
+    pub call_number: i64,
+    /// Its id.
+    pub inference_call_id: InferenceCallId,
+    /// The number of its Session.
+    pub session_number: i64,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// When it was captured.
+    pub captured_at: Instant,
+    /// The model.
+    pub model: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The contents of its input messages, in order.
+    pub input: IdList,
+    /// The contents of its output messages, in order.
+    pub output: IdList,
+}
+
+/// A Session with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedSession {
+    /// The number.
+    pub session_number: i64,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The earliest moment in a stored fact.
+    pub first_observed_at: Instant,
+    /// The latest moment in a stored fact.
+    pub last_observed_at: Instant,
+}
+
+/// A row of the quarantine log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineChange {
+    /// Its revision.
+    pub revision: u64,
+    /// Its id.
+    pub quarantine_id: Uuid,
+    /// The kind of the fact; `None` if this version does not know it.
+    pub table: Option<FactTable>,
+    /// The fact.
+    pub fact_id: FactId,
+}
+
+/// A file that a fact names for a Session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The fact.
+    pub fact_id: FactId,
+    /// The number of the Session.
+    pub session_number: i64,
+    /// The path.
+    pub path: String,
+}
+
+fn call(row: &Row<'_>) -> Result<NumberedCall, StoreError> {
+    let instant = |index| {
+        Instant::from_microseconds(row.integer(index)?).ok_or(corrupt("inference_calls", "a time"))
+    };
+    Ok(NumberedCall {
+        call_number: row.integer(0)?,
+        inference_call_id: row.fact_id(1)?.into(),
+        session_number: row.integer(2)?,
+        observed_at: instant(3)?,
+        captured_at: instant(4)?,
+        model: row.optional_text(5)?,
+        agent: row.optional_text(6)?,
+        input: row.with_blob(7, IdList::read)??,
+        output: row.with_blob(8, IdList::read)??,
+    })
+}
+
+/// The kinds of fact that name a file of a Session.
+pub fn tables_with_files() -> impl Iterator<Item = FactTable> {
+    let tables = FactTable::ALL.iter().copied();
+    tables.filter(|table| {
+        let table = kind::table(*table);
+        table.is_of_session() && table.has("file_path")
+    })
+}
+
+fn id_column(table: FactTable) -> &'static str {
+    kind::table(table).id()
+}
+
+/// Selects the visible facts of a kind that name a file, with the numbers of their Sessions.
+fn files(table: FactTable) -> String {
+    let id = id_column(table);
+    format!(
+        "SELECT f.{id}, s.session_number, f.file_path FROM visible_{table} f \
+        JOIN sessions s ON s.session_id = f.session_id AND s.org_id = f.org_id WHERE f.org_id = $1"
+    )
+}
+
+fn file(row: &Row<'_>) -> Result<NamedFile, StoreError> {
+    Ok(NamedFile {
+        fact_id: row.fact_id(0)?,
+        session_number: row.integer(1)?,
+        path: row.text(2)?,
+    })
+}
+
+impl Snapshot<'_> {
+    /// Returns the next visible calls after a number, in the order of their numbers. The calls of
+    /// an organization are numbered as they are stored.
+    pub fn calls_after(&mut self, number: i64, rows: u64) -> Result<Vec<NumberedCall>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM visible_inference_calls f \
+            WHERE f.call_number > $1 AND f.org_id = $2 ORDER BY f.call_number LIMIT $3"
+        );
+        let keys = [
+            number.into(),
+            self.org_id.as_str().into(),
+            i64::try_from(rows).unwrap_or(i64::MAX).into(),
+        ];
+        self.connection()?.all(&text, &keys, call)
+    }
+
+    /// Returns the id of the call with a number, visible or not.
+    pub fn call_id_at(&mut self, number: i64) -> Result<Option<FactId>, StoreError> {
+        let keys = [number.into(), self.org_id.as_str().into()];
+        self.connection()?.first(ID_AT, &keys, |row| row.fact_id(0))
+    }
+
+    /// Returns the visible calls with these numbers.
+    pub fn calls_at(&mut self, numbers: &[i64]) -> Result<Vec<NumberedCall>, StoreError> {
+        let select = format!(
+            "SELECT {COLUMNS} FROM visible_inference_calls f WHERE f.org_id = $1 AND f.call_number"
+        );
+        let lookup = Lookup {
+            select: &select,
+            then: "",
+        };
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = numbers.iter().copied().map(Value::Integer).collect();
+        let mut calls = Vec::with_capacity(keys.len());
+        self.connection()?
+            .lookup_many(&lookup, &shared, &keys, |row| {
+                calls.push(call(row)?);
+                Ok(())
+            })?;
+        // A look-up may be given the same key twice.
+        calls.sort_unstable_by_key(|call: &NumberedCall| call.call_number);
+        calls.dedup_by_key(|call| call.call_number);
+        Ok(calls)
+    }
+
+    /// Calls `each` with the visible calls of a Session, by observation time, then id, until it
+    /// breaks. Only calls in the range are read.
+    pub fn calls_of_session(
+        &mut self,
+        session_number: i64,
+        since: Option<Instant>,
+        until: Option<Instant>,
+        mut each: impl FnMut(NumberedCall) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        /// Rows that are read at once.
+        const ROWS: i64 = 128;
+        let text = format!(
+            "SELECT {COLUMNS} FROM visible_inference_calls f WHERE f.session_number = $1 \
+            AND f.org_id = $2 AND f.observed_at_us >= $3 AND f.observed_at_us < $4 \
+            AND (f.observed_at_us > $3 OR f.inference_call_id > $5) \
+            ORDER BY f.observed_at_us, f.inference_call_id LIMIT $6"
+        );
+        let until = until.map_or(i64::MAX, Instant::microseconds);
+        let mut from = since.map_or(i64::MIN, Instant::microseconds);
+        let mut after: Vec<u8> = Vec::new();
+        loop {
+            let keys = [
+                session_number.into(),
+                self.org_id.as_str().into(),
+                from.into(),
+                until.into(),
+                after.as_slice().into(),
+                ROWS.into(),
+            ];
+            let calls = self.connection()?.all(&text, &keys, |row| {
+                Ok((call(row)?, row.blob(1)?))
+            })?;
+            let is_last = (calls.len() as i64) < ROWS;
+            for (call, id) in calls {
+                from = call.observed_at.microseconds();
+                after = id;
+                if each(call).is_break() {
+                    return Ok(());
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the next rows of the quarantine log after a revision, in order.
+    pub fn quarantine_after(
+        &mut self,
+        revision: u64,
+        rows: u64,
+    ) -> Result<Vec<QuarantineChange>, StoreError> {
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let keys = [
+            self.org_id.as_str().into(),
+            number(revision).into(),
+            number(rows).into(),
+        ];
+        self.connection()?.all(QUARANTINE_AFTER, &keys, |row| {
+            Ok(QuarantineChange {
+                revision: row.count(0)?,
+                quarantine_id: quarantine_id(&row.text(1)?)?,
+                table: FactTable::from_wire(&row.text(2)?),
+                fact_id: row.fact_id(3)?,
+            })
+        })
+    }
+
+    /// Returns the id of the row of the quarantine log with a revision.
+    pub fn quarantine_id_at(&mut self, revision: u64) -> Result<Option<Uuid>, StoreError> {
+        let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+        let keys = [self.org_id.as_str().into(), revision.into()];
+        let id = self
+            .connection()?
+            .first(QUARANTINE_ID, &keys, |row| row.text(0))?;
+        id.map(|id| quarantine_id(&id)).transpose()
+    }
+
+    /// Returns the numbers of the Sessions of which something was erased after a revision.
+    pub fn erased_sessions_after(&mut self, revision: u64) -> Result<Vec<i64>, StoreError> {
+        let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+        let keys = [self.org_id.as_str().into(), revision.into()];
+        self.connection()?
+            .all(ERASED_AFTER, &keys, |row| row.integer(0))
+    }
+
+    /// Returns the numbers of the Sessions of facts of a kind, visible or not, each once.
+    pub fn sessions_of_facts(
+        &mut self,
+        table: FactTable,
+        ids: &[FactId],
+    ) -> Result<Vec<i64>, StoreError> {
+        let id = id_column(table);
+        let select = if table == FactTable::InferenceCalls {
+            format!("SELECT f.session_number FROM {table} f WHERE f.org_id = $1 AND f.{id}")
+        } else {
+            format!(
+                "SELECT s.session_number FROM {table} f \
+                JOIN sessions s ON s.session_id = f.session_id AND s.org_id = f.org_id \
+                WHERE f.org_id = $1 AND f.{id}"
+            )
+        };
+        let lookup = Lookup {
+            select: &select,
+            then: "",
+        };
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = ids.iter().copied().map(Value::from).collect();
+        let mut numbers = Vec::new();
+        self.connection()?.lookup(&lookup, &shared, &keys, |row| {
+            numbers.push(row.integer(0)?);
+            Ok(())
+        })?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// Returns the files that visible facts of a kind name, in the order of their ids, which begin
+    /// with the moment of capture.
+    pub fn files_after(
+        &mut self,
+        table: FactTable,
+        id: FactId,
+        rows: u64,
+    ) -> Result<Vec<NamedFile>, StoreError> {
+        let column = id_column(table);
+        let text = format!(
+            "{} AND f.{column} > $2 ORDER BY f.{column} LIMIT $3",
+            files(table)
+        );
+        let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+        let keys = [self.org_id.as_str().into(), id.into(), rows.into()];
+        self.connection()?.all(&text, &keys, file)
+    }
+
+    /// Returns the files that visible facts of a Session name.
+    pub fn files_of_session(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<NamedFile>, StoreError> {
+        let mut found = Vec::new();
+        for table in tables_with_files() {
+            let text = format!("{} AND f.session_id = $2", files(table));
+            let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+            found.extend(self.connection()?.all(&text, &keys, file)?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the Sessions with these numbers.
+    pub fn sessions_numbered(
+        &mut self,
+        numbers: &[i64],
+    ) -> Result<HashMap<i64, NumberedSession>, StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = numbers.iter().copied().map(Value::Integer).collect();
+        let mut found = HashMap::with_capacity(keys.len());
+        self.connection()?
+            .lookup_many(&SESSIONS, &shared, &keys, |row| {
+                let mut columns = Columns::of(row, "sessions", &[]);
+                let session = NumberedSession {
+                    session_number: columns.next()?,
+                    session_id: columns.next()?,
+                    first_observed_at: columns.next()?,
+                    last_observed_at: columns.next()?,
+                };
+                found.insert(session.session_number, session);
+                Ok(())
+            })?;
+        Ok(found)
+    }
+
+    /// Returns the numbers of Sessions, except unknown ones.
+    pub fn session_numbers(
+        &mut self,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, i64>, StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = sessions.iter().map(|id| id.as_str().into()).collect();
+        let mut found = HashMap::with_capacity(keys.len());
+        self.connection()?
+            .lookup_many(&NUMBERS, &shared, &keys, |row| {
+                let mut columns = Columns::of(row, "sessions", &[]);
+                found.insert(columns.next()?, columns.next()?);
+                Ok(())
+            })?;
+        Ok(found)
+    }
+
+    /// Returns the numbers of the Sessions of which a visible fact says something.
+    pub fn sessions_that_say(
+        &mut self,
+        claim: ClaimKind,
+        value: &str,
+    ) -> Result<Vec<i64>, StoreError> {
+        let proof = claim.proof("c.org_id", "s.session_id", "$2");
+        let text = format!(
+            "SELECT c.session_number FROM session_claims c \
+            JOIN sessions s ON s.session_number = c.session_number \
+            WHERE c.value = $2 AND c.kind = $3 AND c.org_id = $1 AND {proof}"
+        );
+        let keys = [
+            self.org_id.as_str().into(),
+            value.into(),
+            claim.letter().into(),
+        ];
+        self.connection()?.all(&text, &keys, |row| row.integer(0))
+    }
+}
+
+fn quarantine_id(text: &str) -> Result<Uuid, StoreError> {
+    Uuid::parse_str(text).map_err(|_| corrupt("quarantine_log", "quarantine_id"))
+}
