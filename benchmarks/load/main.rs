@@ -228,16 +228,11 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
     let needs_postgres = scenario != Scenario::Baseline && backends.contains(&Backend::Postgres);
     let bench = Bench::new(arguments.clone(), needs_postgres)?;
     // These print tables of their own.
-    let of_search: Option<fn(&Bench, Backend) -> Result<(), Failure>> = match scenario {
-        Scenario::SearchQuality => Some(search::quality),
-        Scenario::SearchAdjacency => Some(search::adjacency),
-        _ => None,
-    };
-    if let Some(measure) = of_search {
-        let mut backends = backends.iter();
-        return backends
-            .try_for_each(|backend| measure(&bench, *backend))
-            .map(|()| 0);
+    if scenario == Scenario::SearchQuality {
+        return all(backends, |backend| search::quality(&bench, backend));
+    }
+    if scenario == Scenario::SearchAdjacency {
+        return all(backends, |backend| search::adjacency(&bench, backend));
     }
     bench.describe()?;
     let mut report = Report::new();
@@ -293,4 +288,15 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
     }
     Ok(report.missed())
+}
+
+/// Measures what has no goals on each backend.
+fn all(
+    backends: &[Backend],
+    measure: impl Fn(Backend) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    for backend in backends {
+        measure(*backend)?;
+    }
+    Ok(0)
 }

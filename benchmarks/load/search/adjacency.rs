@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::scenario::Bench;
 use crate::search::local::{Answer, LocalIndex};
 use crate::search::metrics::{Figures, Outcome, rank};
-use crate::search::quality::query;
+use crate::search::quality::{Ranking, query};
 use crate::search::server::Filled;
 use crate::search::set::{CallRow, MessageRow, Place, SessionRow, places, text_of};
 use crate::text::put;
@@ -47,6 +47,7 @@ pub(crate) fn measure(
     bench: &Bench,
     backend: Backend,
     sessions: &[SessionRow],
+    rankings: &[Ranking],
 ) -> Result<Adjacency, Failure> {
     let (missing, rest) = leave_out(sessions)?;
     let index = LocalIndex::new(&rest)?;
@@ -71,8 +72,10 @@ pub(crate) fn measure(
             let (answer, elapsed) = server.search(query)?;
             adjacency.judge("search", missing, &answer, elapsed);
         }
-        let (answer, elapsed) = server.discover(query)?;
-        adjacency.judge("policy 1", missing, &answer, elapsed);
+        if rankings.contains(&Ranking::Policy1) {
+            let (answer, elapsed) = server.discover(query)?;
+            adjacency.judge("policy 1", missing, &answer, elapsed);
+        }
         let begin = Clock::now();
         let answer = index.distinct_words(query);
         adjacency.judge("policy 1, all parts", missing, &answer, begin.elapsed());

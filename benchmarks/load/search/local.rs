@@ -2,9 +2,9 @@
 //!
 //! They tell what the service's own passages, weights and packing add.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use svc_model::context::Query;
+use svc_model::context::{Query, tokens};
 use svc_model::search::{SearchQuery, words};
 
 use crate::Failure;
@@ -31,6 +31,8 @@ pub(crate) struct LocalIndex {
     sessions: Vec<String>,
     parts: Vec<IndexedPart>,
     postings: HashMap<String, Vec<(u32, u32)>>,
+    /// The parts of each token, as the context routes cut them.
+    tokens: HashMap<String, Vec<u32>>,
     length: u64,
 }
 
@@ -70,6 +72,14 @@ impl LocalIndex {
             *counts.entry(word.to_owned()).or_default() += 1;
         });
         let part = self.parts.len() as u32;
+        let lower = place.text.to_ascii_lowercase();
+        tokens(lower.as_bytes(), |token| {
+            // Every token is ASCII.
+            let parts = self.tokens.entry(lower[token].to_owned()).or_default();
+            if parts.last() != Some(&part) {
+                parts.push(part);
+            }
+        });
         for (word, count) in counts {
             self.postings.entry(word).or_default().push((part, count));
         }
@@ -121,16 +131,9 @@ impl LocalIndex {
             return refused();
         };
         let mut scores: HashMap<u32, f64> = HashMap::new();
-        for (number, part) in self.parts.iter().enumerate() {
-            let text = part.place.text.to_ascii_lowercase();
-            let mut found = BTreeSet::new();
-            svc_model::context::tokens(text.as_bytes(), |token| {
-                if let Some(token) = text.get(token).filter(|one| query.tokens().contains(*one)) {
-                    found.insert(token);
-                }
-            });
-            if !found.is_empty() {
-                scores.insert(number as u32, found.len() as f64);
+        for token in query.tokens() {
+            for part in self.tokens.get(token).into_iter().flatten() {
+                *scores.entry(*part).or_default() += 1.0;
             }
         }
         self.answer(scores)

@@ -46,8 +46,9 @@ impl Figures {
             let ranks = outcomes.iter().filter_map(|outcome| outcome.rank);
             share(ranks.filter(|rank| *rank <= most).count(), outcomes.len())
         };
-        let reciprocals = outcomes.iter().filter_map(|outcome| outcome.rank);
-        let reciprocals: f64 = reciprocals.map(|rank| 1.0 / rank as f64).sum();
+        let ranks = outcomes.iter().filter_map(|outcome| outcome.rank);
+        // The sum of nothing would be -0.
+        let reciprocals = ranks.fold(0.0, |sum, rank| sum + 1.0 / rank as f64);
         let packed: Vec<bool> = outcomes.iter().filter_map(|one| one.packed).collect();
         let packed_hits = packed.iter().filter(|hit| **hit).count();
         let mut times: Vec<Duration> = outcomes.iter().map(|one| one.elapsed).collect();

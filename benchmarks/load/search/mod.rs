@@ -29,6 +29,7 @@ use clap::Args;
 
 use crate::report::Report;
 use crate::scenario::Bench;
+use crate::search::quality::Ranking;
 use crate::search::set::{QuestionSet, SessionRow, Split, read_lines};
 use crate::{Backend, Failure};
 
@@ -45,6 +46,9 @@ pub(crate) struct SearchArguments {
     /// Only the questions for tuning, or only those held back.
     #[arg(long, value_enum)]
     split: Option<Split>,
+    /// What is compared; the first policy takes a second for each question over many Sessions.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ranking::Search, Ranking::Policy1, Ranking::Bm25])]
+    rankings: Vec<Ranking>,
     /// A folder of transcripts whose Sessions are searched for what was said before.
     #[arg(long, conflicts_with = "sessions")]
     transcripts: Option<PathBuf>,
@@ -67,7 +71,7 @@ pub(crate) fn quality(bench: &Bench, backend: Backend) -> Result<(), Failure> {
         (Some(_), None) => return Err("name the questions too, with --questions".into()),
         (None, _) => own::own_set()?,
     };
-    let quality = quality::measure(bench, backend, set, arguments.split)?;
+    let quality = quality::measure(bench, backend, set, arguments.split, &arguments.rankings)?;
     println!("{}", quality.table());
     quality::save(arguments.json.as_deref(), &quality.json())
 }
@@ -80,7 +84,7 @@ pub(crate) fn adjacency(bench: &Bench, backend: Backend) -> Result<(), Failure> 
         (None, Some(sessions)) => read_lines(sessions)?,
         (None, None) => own::own_set()?.sessions,
     };
-    let adjacency = adjacency::measure(bench, backend, &sessions)?;
+    let adjacency = adjacency::measure(bench, backend, &sessions, &arguments.rankings)?;
     println!("{}", adjacency.table());
     quality::save(arguments.json.as_deref(), &adjacency.json())
 }

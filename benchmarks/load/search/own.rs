@@ -14,7 +14,7 @@ use crate::search::surroundings::{PROMPT, REMINDER, Surroundings, pick};
 /// Sessions of a family in which nothing of interest happens.
 const ERRAND_SESSIONS: usize = 3;
 /// One of so many questions is asked again with a slip of the finger.
-const SLIP_EVERY: u64 = 6;
+const SLIP_EVERY: u64 = 4;
 /// 2026-01-05, in microseconds, and how many hours later the last Session may begin.
 const FIRST_DAY: i64 = 1_767_571_200_000_000;
 const HOURS: u64 = 120 * 24;
@@ -57,7 +57,7 @@ fn questions(session: &str, scene: &Scene) -> Vec<QuestionRow> {
             });
         };
         let id = format!("{session}-{}", number + 1);
-        let may_slip = matches!(asked.kind, "decision" | "failure" | "paraphrase");
+        let may_slip = matches!(asked.kind, "decision" | "failure" | "command");
         if may_slip && fingerprint(&id).is_multiple_of(SLIP_EVERY) {
             push(format!("{id}-slip"), "typo", slip(asked.query));
         }

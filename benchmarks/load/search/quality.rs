@@ -15,22 +15,40 @@ use crate::search::set::{QuestionRow, QuestionSet, Split};
 use crate::text::put;
 use crate::{Backend, Failure};
 
-/// Rankings, as they are called in tables.
-const SEARCH: &str = "search";
-const DISCOVER: &str = "policy 1";
-const BM25: &str = "bm25";
-const RANKERS: [&str; 3] = [SEARCH, DISCOVER, BM25];
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Ranking {
+    /// The search.
+    Search,
+    /// The discovery of the context routes.
+    Policy1,
+    /// Plain BM25 over whole parts, without a server.
+    Bm25,
+}
+
+impl Ranking {
+    const ALL: [Self; 3] = [Self::Search, Self::Policy1, Self::Bm25];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Policy1 => "policy 1",
+            Self::Bm25 => "bm25",
+        }
+    }
+}
 
 /// What came of one question.
 struct Asked {
     question: QuestionRow,
-    outcomes: BTreeMap<&'static str, Outcome>,
-    refused: Vec<&'static str>,
+    outcomes: BTreeMap<Ranking, Outcome>,
+    refused: Vec<Ranking>,
 }
 
 /// The questions that were asked, and what is to be known about the Sessions.
 #[derive(Default)]
 pub(crate) struct Quality {
+    rankings: Vec<Ranking>,
     asked: Vec<Asked>,
     notes: Vec<String>,
 }
@@ -41,8 +59,12 @@ pub(crate) fn measure(
     backend: Backend,
     set: QuestionSet,
     split: Option<Split>,
+    rankings: &[Ranking],
 ) -> Result<Quality, Failure> {
-    let mut quality = Quality::default();
+    let mut quality = Quality {
+        rankings: rankings.to_vec(),
+        ..Quality::default()
+    };
     for mut group in set.groups() {
         group
             .questions
@@ -59,16 +81,19 @@ impl Quality {
         let index = LocalIndex::new(&set.sessions)?;
         let mut server = Filled::start(bench, backend)?;
         let [sent, indexed] = server.fill(&set.sessions)?;
-        let [searched, found] = server.discovered()?;
         self.notes.push(format!(
-            "{} Sessions, {} distinct parts, {:.1} MiB of text; sent in {:.1} s, indexed after {:.1} s; \
-             policy 1 looks at {searched} of {found} Sessions",
+            "{} Sessions, {} distinct parts, {:.1} MiB of text; sent in {:.1} s, indexed after {:.1} s",
             set.sessions.len(),
             index.part_count(),
             index.text_bytes() as f64 / 1_048_576.0,
             sent.as_secs_f64(),
             indexed.as_secs_f64(),
         ));
+        if self.rankings.contains(&Ranking::Policy1) {
+            let [searched, found] = server.discovered()?;
+            let note = format!("policy 1 looks at {searched} of {found} Sessions");
+            self.notes.push(note);
+        }
         if !server.searches {
             self.notes.push("this server does not search".to_owned());
         }
@@ -90,15 +115,19 @@ impl Quality {
             refused: Vec::new(),
         };
         let query = query(&question.query);
-        if server.searches {
-            let (answer, elapsed) = server.search(query)?;
-            asked.judge(SEARCH, &answer, elapsed);
+        for ranking in &self.rankings {
+            let (answer, elapsed) = match ranking {
+                Ranking::Search if !server.searches => continue,
+                Ranking::Search => server.search(query)?,
+                Ranking::Policy1 => server.discover(query)?,
+                Ranking::Bm25 => {
+                    let begin = Clock::now();
+                    let answer = index.bm25(query);
+                    (answer, begin.elapsed())
+                }
+            };
+            asked.judge(*ranking, &answer, elapsed);
         }
-        let (answer, elapsed) = server.discover(query)?;
-        asked.judge(DISCOVER, &answer, elapsed);
-        let begin = Clock::now();
-        let answer = index.bm25(query);
-        asked.judge(BM25, &answer, begin.elapsed());
         self.asked.push(asked);
         Ok(())
     }
@@ -109,16 +138,19 @@ impl Quality {
         for note in &self.notes {
             put(&mut text, format_args!("- {note}\n"));
         }
-        for ranker in RANKERS {
+        for ranking in Ranking::ALL {
             let refused = self
                 .asked
                 .iter()
-                .filter(|one| one.refused.contains(&ranker));
+                .filter(|one| one.refused.contains(&ranking));
             let refused = refused.count();
             if refused > 0 {
                 put(
                     &mut text,
-                    format_args!("- {ranker} refused {refused} queries; they count as not found\n"),
+                    format_args!(
+                        "- {} refused {refused} queries; they count as not found\n",
+                        ranking.name()
+                    ),
                 );
             }
         }
@@ -126,14 +158,15 @@ impl Quality {
             "\n| kind | split | ranking | n | hit@1 | hit@5 | hit@8 | MRR | part in answer | median ms | p95 ms |\n\
              |---|---|---|---|---|---|---|---|---|---|---|\n",
         );
-        for (kind, split, ranker, figures) in self.rows() {
+        for (kind, split, ranking, figures) in self.rows() {
             let packed = figures
                 .packed
                 .map_or(String::new(), |share| format!("{share:.2}"));
             put(
                 &mut text,
                 format_args!(
-                    "| {kind} | {split} | {ranker} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {packed} | {:.1} | {:.1} |\n",
+                    "| {kind} | {split} | {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {packed} | {:.1} | {:.1} |\n",
+                    ranking.name(),
                     figures.count,
                     figures.hit_1,
                     figures.hit_5,
@@ -148,7 +181,7 @@ impl Quality {
     }
 
     /// Returns the figures: first of all kinds, then of each.
-    fn rows(&self) -> Vec<(&str, &'static str, &'static str, Figures)> {
+    fn rows(&self) -> Vec<(&str, &'static str, Ranking, Figures)> {
         let mut kinds: Vec<&str> = self
             .asked
             .iter()
@@ -160,18 +193,18 @@ impl Quality {
         let mut rows = Vec::new();
         for kind in [None].into_iter().chain(kinds.into_iter().map(Some)) {
             for split in splits {
-                for ranker in RANKERS {
+                for ranking in Ranking::ALL {
                     let asked = self.asked.iter();
                     let asked = asked.filter(|one| {
                         kind.is_none_or(|kind| kind == one.question.kind)
                             && split.is_none_or(|split| split == one.question.split)
                     });
-                    let outcomes = asked.filter_map(|one| one.outcomes.get(ranker).copied());
+                    let outcomes = asked.filter_map(|one| one.outcomes.get(&ranking).copied());
                     let outcomes: Vec<Outcome> = outcomes.collect();
                     if !outcomes.is_empty() {
                         let split = split.map_or("all", Split::name);
                         let figures = Figures::of(&outcomes);
-                        rows.push((kind.unwrap_or("all"), split, ranker, figures));
+                        rows.push((kind.unwrap_or("all"), split, ranking, figures));
                     }
                 }
             }
@@ -181,8 +214,8 @@ impl Quality {
 
     /// Returns all figures, and what came of each question, as JSON.
     pub(crate) fn json(&self) -> Value {
-        let rows = self.rows().into_iter().map(|(kind, split, ranker, figures)| {
-            json!({"kind": kind, "split": split, "ranking": ranker, "figures": figures.json()})
+        let rows = self.rows().into_iter().map(|(kind, split, ranking, figures)| {
+            json!({"kind": kind, "split": split, "ranking": ranking.name(), "figures": figures.json()})
         });
         let questions = self.asked.iter().map(Asked::json);
         json!({
@@ -193,7 +226,7 @@ impl Quality {
 }
 
 impl Asked {
-    fn judge(&mut self, ranker: &'static str, answer: &Answer, elapsed: Duration) {
+    fn judge(&mut self, ranking: Ranking, answer: &Answer, elapsed: Duration) {
         let right = &self.question.session;
         let sessions = answer.sessions.iter().map(String::as_str);
         let packed = self.question.part.as_deref().map(|part| {
@@ -205,22 +238,23 @@ impl Asked {
             packed,
             elapsed,
         };
-        self.outcomes.insert(ranker, outcome);
+        self.outcomes.insert(ranking, outcome);
         if answer.refused {
-            self.refused.push(ranker);
+            self.refused.push(ranking);
         }
     }
 
     fn json(&self) -> Value {
-        let outcomes = self.outcomes.iter().map(|(ranker, outcome)| {
+        let outcomes = self.outcomes.iter().map(|(ranking, outcome)| {
             let value = json!({
                 "rank": outcome.rank, "packed": outcome.packed,
                 "ms": outcome.elapsed.as_secs_f64() * 1e3,
             });
-            ((*ranker).to_owned(), value)
+            (ranking.name().to_owned(), value)
         });
         let outcomes: serde_json::Map<String, Value> = outcomes.collect();
-        json!({"question": self.question, "refused": self.refused, "outcomes": outcomes})
+        let refused = self.refused.iter().map(|ranking| ranking.name());
+        json!({"question": self.question, "refused": refused.collect::<Vec<_>>(), "outcomes": outcomes})
     }
 }
 

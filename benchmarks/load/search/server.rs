@@ -206,17 +206,18 @@ fn requests(session: &SessionRow) -> Result<Vec<Value>, Failure> {
         bytes += call.to_string().len();
         calls.push(call);
         if bytes > REQUEST_BYTES || calls.len() == REQUEST_CALLS {
-            requests.push(request(session, std::mem::take(&mut calls)));
+            requests.push(request(session, &calls));
+            calls.clear();
             bytes = 0;
         }
     }
     if !calls.is_empty() {
-        requests.push(request(session, calls));
+        requests.push(request(session, &calls));
     }
     Ok(requests)
 }
 
-fn request(session: &SessionRow, calls: Vec<Value>) -> Value {
+fn request(session: &SessionRow, calls: &[Value]) -> Value {
     let agent = session.agent.as_deref().unwrap_or("search-bench");
     let mut request = json!({
         "source": {"kind": "sdk", "agent": agent}, "session_id": session.session, "calls": calls,
