@@ -7,7 +7,7 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
     export, facts, grant, hook, import, install, investigate, login, man, mcp, me, mirror, note,
-    outbox, quarantine, report, schema, serve, session, sessions, transcript,
+    outbox, quarantine, report, schema, search, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -99,6 +99,12 @@ pub(crate) enum Command {
     /// visible facts: the user of any of them, the model of a call, the agent behind a decision or
     /// an edit, the repository of a commit that a note links to the Session.
     Sessions(sessions::Sessions),
+    /// Search everything that was said in the Sessions that you may read.
+    ///
+    /// Each Session that matches is shown with its best excerpts, best first. The words are
+    /// alternatives, and rare ones count most. Whatever was captured a moment ago may not be found
+    /// yet; whatever was never captured cannot be found.
+    Search(Box<search::Search>),
     /// Show what was captured of a Session, and what became of its commits.
     ///
     /// It shows what happened and when, without content. What was not captured is listed as such;
@@ -358,6 +364,9 @@ mod tests {
             "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
             "svc login",
             "svc session",
+            "svc search",
+            "svc search x --limit 21",
+            "svc search x --kind tool",
             "svc sessions --limit 101",
             "svc sessions --cursor c --all",
             "svc session s --tail 1 --all",

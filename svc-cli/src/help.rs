@@ -25,6 +25,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Ask",
         &[
+            "search",
             "investigate",
             "sessions",
             "session",
@@ -67,6 +68,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
             "svc serve",
             "svc demo",
             "svc sessions --since 7d",
+            "svc search why does the pager test fail",
             "svc investigate https://github.com/acme/shop/actions/runs/99",
             "svc commit HEAD",
         ],
@@ -91,6 +93,14 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &[
             "svc sessions --since 7d --user ann",
             "svc sessions --repo acme/shop --all",
+            "svc sessions --commit HEAD --file src/pager.rs",
+        ],
+    ),
+    (
+        &["search"],
+        &[
+            "svc search why does the pager test fail",
+            "svc search retry backoff --repo acme/shop --file src/pager.rs --since 30d",
         ],
     ),
     (

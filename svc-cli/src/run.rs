@@ -15,6 +15,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Capture(capture) => capture.run(output),
         Command::Investigate(investigate) => investigate.run(output),
         Command::Sessions(sessions) => sessions.run(output),
+        Command::Search(search) => search.run(output),
         Command::Session(session) => session.run(output),
         Command::Transcript(transcript) => transcript.run(output),
         Command::Commit(commit) => commit.run(output),

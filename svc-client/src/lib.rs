@@ -16,7 +16,9 @@
 //! | forward an agent's OTLP logs | [`Client::ingest_logs`] |
 //! | forward a program's OTLP traces | [`Client::ingest_traces`] |
 //! | keep model calls, CI outcomes and log records on disk until the service has acknowledged them | [`Outbox`] |
+//! | search everything that the token may read | [`Client::search`] |
 //! | find and read evidence of earlier Sessions | [`Client::context`] |
+//! | list the Sessions that the token may read | [`Client::granted_sessions`] |
 //! | read any Session as an operator | [`Client::evidence`], [`Client::session_dossier`] |
 //! | test without a service | `testing::FakeServer`, with the feature `testing` |
 //! | call it without an async runtime | `blocking::Blocking`, with the feature `blocking` |
@@ -77,6 +79,7 @@
 /// | Module | Contains |
 /// |---|---|
 /// | [`ingest`](model::ingest) | deliveries and their receipts: model calls, CI outcomes, log records, own [events](model::ingest::event) |
+/// | [`search`](model::search) | searches, their results, and how text is cut into words |
 /// | [`context`](model::context) | queries within a grant, and their results |
 /// | [`evidence`](model::evidence) | calls, messages and parts, exactly as captured |
 /// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
@@ -102,7 +105,7 @@ pub mod model {
     #[doc(inline)]
     pub use svc_model::{
         capture, context, endpoint, evidence, facts, grant, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, time, usage, version,
+        open, problem, quarantine, query, reports, repository, search, time, usage, version,
     };
 
     /// Invalid fields of a request: what is wrong, and where.
@@ -140,6 +143,7 @@ mod refusal;
 mod reply;
 mod reports;
 mod retry;
+mod search;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;

@@ -18,6 +18,7 @@ use svc_engine_derive::call_pairs::PairingWaits;
 use svc_engine_fact::clock::{Clock, Ids};
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_mirror::{MirrorConfig, MirrorReading, Mirrors};
+use svc_engine_search::{SearchIndex, SearchStatus};
 use svc_engine_store::{Obstacle, Store, StoreError};
 use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
@@ -27,6 +28,7 @@ use self::forgetting::Forgetting;
 use self::pairing::Pairing;
 use crate::admission::Admission;
 use crate::background::Background;
+use crate::changed_files::MirroredFiles;
 use crate::commit_claims::CommitClaims;
 use crate::read::{CursorKey, MemoryUse, ReportResources, Resources};
 
@@ -96,6 +98,15 @@ impl Engine {
             Some(key) => key.clone(),
             None => CursorKey::derive(ids.fresh().as_bytes()),
         };
+        let search = match &config.search {
+            Some(place) => {
+                let files = MirroredFiles(config.mirror.as_ref().map(reading));
+                let (place, give_way) = (place.clone(), crate::priority::give_way);
+                let index = SearchIndex::start(place, &store, Box::new(files), give_way)?;
+                Some(Arc::new(index))
+            }
+            None => None,
+        };
         let inner = EngineState {
             mirrors,
             background,
@@ -106,6 +117,7 @@ impl Engine {
                 reports,
                 config.scan,
                 cursor_key,
+                search,
             ),
             store,
             forgetting: OnceLock::new(),
@@ -160,6 +172,19 @@ impl Engine {
         self.0.resources.latest_report_memory().uses()
     }
 
+    /// Returns how far the index of searches is, if one is kept.
+    pub fn search_status(&self) -> Option<SearchStatus> {
+        let index = self.0.resources.search.as_ref();
+        index.map(|index| index.status())
+    }
+
+    /// Tells the index of searches that the store has changed.
+    pub(crate) fn wake_search(&self) {
+        if let Some(index) = &self.0.resources.search {
+            index.wake();
+        }
+    }
+
     /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.0.clock.now()
@@ -185,6 +210,9 @@ impl Engine {
         }
         if let Some(claims) = &self.0.commit_claims {
             claims.stop();
+        }
+        if let Some(index) = &self.0.resources.search {
+            index.stop();
         }
         if let Some(pairing) = self.0.pairing.get() {
             pairing.stop();

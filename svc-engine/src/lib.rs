@@ -7,6 +7,7 @@
 mod admission;
 mod background;
 pub mod backup;
+mod changed_files;
 mod commit_claims;
 pub mod engine;
 pub mod error;
@@ -21,4 +22,5 @@ pub use svc_engine_derive as derive;
 pub use svc_engine_fact as fact;
 pub use svc_engine_fact::{clock, deadline, private};
 pub use svc_engine_mirror as mirror;
+pub use svc_engine_search as search;
 pub use svc_engine_store as store;

@@ -283,6 +283,27 @@ pub struct CaptureCounts {
     /// The bodies that wait for their other half. Absent before the first arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_halves: Option<PendingHalves>,
+    /// How far the search index of the answering server is. Absent if it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchIndexState>,
+}
+
+/// How far a search index is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct SearchIndexState {
+    /// Every fact that was captured by this moment is searched. Null while the index is being built.
+    pub indexed_up_to: Option<Instant>,
+    /// The number of distinct parts in the index.
+    pub indexed_parts: u64,
+    /// The bytes of its files.
+    pub bytes: u64,
+    /// False while the index is being built.
+    pub complete: bool,
+    /// Why the index does not go on. Absent if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
 }
 
 impl CaptureCounts {
@@ -308,6 +329,7 @@ impl CaptureCounts {
             answers,
             commit_claims: None,
             keeps_mirrors: None,
+            search: None,
             pending_halves: None,
         }
     }

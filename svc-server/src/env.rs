@@ -211,6 +211,9 @@ settings! {
     /// The folder for mirrors of repositories, from which commit notes are read. If it is set to
     /// nothing, nothing is fetched.
     MIRROR_PATH: String = "with SQLite, the folder `svc.mirrors` beside `svc.db`; with PostgreSQL off", Text, SHOWN, String::from_str;
+    /// The file of the search index, which holds words of all Sessions: one for each server. `off`
+    /// switches search off.
+    SEARCH_PATH: String = "`search.db` beside the SQLite database; with PostgreSQL `$XDG_DATA_HOME/svc/search.db`", Text, SHOWN, String::from_str;
     /// Seconds between a push and the fetch of its repository, so that notes pushed right after
     /// their branch are included: 0 to 3600.
     MIRROR_SETTLE_SECONDS: Duration = "`1`", Text, SHOWN, parse::seconds_of_an_hour, "must be a whole number from 0 to 3600";

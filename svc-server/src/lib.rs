@@ -47,7 +47,7 @@ pub use presence::find as running_at;
 pub use schemas::OPENAPI;
 pub use serve::{RunningServer, ServeError, serve, start, start_by};
 pub use settings::{
-    Grant, MirrorSettings, Overrides, Settings, SettingsError, ShownSetting, StoreSettings,
-    mirrors_beside, shown_settings,
+    Grant, MirrorSettings, Overrides, SearchSetting, Settings, SettingsError, ShownSetting,
+    StoreSettings, mirrors_beside, shown_settings,
 };
 pub use source::{SettingOrigin, config_folder, data_folder, state_folder};

@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::get;
 use svc_engine::engine::SlotUse;
 use svc_engine::read::MemoryUse;
+use svc_engine::search::SearchStatus;
 use svc_engine::store::Obstacle;
 use svc_model::capture::{CaptureCounts, LogRecordCounts};
 use svc_model::problem::Problem;
@@ -32,6 +33,7 @@ pub(crate) fn router(app: App) -> Router {
                     &app.engine.report_memory(),
                     app.engine.store_obstacle(),
                     app.engine.slot_use(),
+                    app.engine.search_status().as_ref(),
                 );
                 async move { respond(text) }
             }),
@@ -109,6 +111,7 @@ fn exposition(
     memory: &[(&'static str, MemoryUse)],
     obstacle: Option<Obstacle>,
     slots: SlotUse,
+    search: Option<&SearchStatus>,
 ) -> String {
     let mut text = Exposition(String::new());
     text.metric("svc_info", "gauge", "The version of the running service.")
@@ -216,7 +219,44 @@ fn exposition(
     )
     .sample(&[], slots.refused);
     remembered(&mut text, memory);
+    if let Some(search) = search {
+        search_index(&mut text, search);
+    }
     text.0
+}
+
+/// Writes how far the search index is.
+fn search_index(text: &mut Exposition, search: &SearchStatus) {
+    text.metric(
+        "svc_search_lag_seconds",
+        "gauge",
+        "Seconds since the search index last had everything that was captured.",
+    )
+    .sample(&[], search.lag.as_secs_f64());
+    text.metric(
+        "svc_search_parts",
+        "gauge",
+        "Distinct parts in the search index.",
+    )
+    .sample(&[], search.indexed_parts);
+    text.metric(
+        "svc_search_bytes",
+        "gauge",
+        "Bytes of the files of the search index.",
+    )
+    .sample(&[], search.bytes);
+    text.metric(
+        "svc_search_complete",
+        "gauge",
+        "1 unless the search index is being built.",
+    )
+    .sample(&[], u8::from(search.is_complete()));
+    text.metric(
+        "svc_search_obstacle",
+        "gauge",
+        "1 if the search index does not go on; the log says why.",
+    )
+    .sample(&[], u8::from(search.obstacle.is_some()));
 }
 
 /// Writes the use of each cache of reports.
@@ -294,6 +334,7 @@ mod tests {
                 in_use: 1,
                 refused: 2,
             },
+            Some(&SearchStatus::default()),
         );
         for line in [
             "svc_start_time_seconds{} 1.500000",

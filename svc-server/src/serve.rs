@@ -7,6 +7,7 @@ use svc_engine::capture::Redaction;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::engine::Engine;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig};
+use svc_engine::search::SearchPathError;
 use svc_engine::store::{MirrorStatus, SchemaState, StoreError};
 use svc_model::version::SERVICE_VERSION;
 use tokio::net::{TcpListener, TcpSocket};
@@ -34,6 +35,9 @@ pub enum ServeError {
     /// The server cannot listen on the address.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
+    /// The search index cannot be used.
+    #[error(transparent)]
+    Search(#[from] SearchPathError),
     /// The runtime cannot be started.
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
@@ -143,7 +147,8 @@ async fn start_within(
     // Before the store is opened, so that an address in use costs nothing and is the only error.
     let socket = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
-    let config = settings.engine.clone();
+    let mut config = settings.engine.clone();
+    config.search = settings.search.place()?;
     let opened = tokio::task::spawn_blocking(move || {
         Engine::open(&config, clock.clone(), Ids::ordered(clock))
     });

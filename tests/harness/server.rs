@@ -278,6 +278,10 @@ impl Server {
         environment
             .entry("SVC_MIRROR_PATH".into())
             .or_insert_with(|| mirror.display().to_string());
+        // Servers of one database must not wait for each other's index.
+        environment
+            .entry("SVC_SEARCH_PATH".into())
+            .or_insert_with(|| folder.join("search.db").display().to_string());
         loop {
             let address = free_address();
             environment.insert("SVC_LISTEN".into(), address.to_string());

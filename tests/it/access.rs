@@ -64,6 +64,11 @@ const fn context(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 200, 404])
 }
 
+/// An operator needs no grant.
+const fn search(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 403, 200, 200, 200])
+}
+
 /// The tools that need a grant say whether there is one.
 const fn tools(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 200, 200])
@@ -127,6 +132,8 @@ const TABLE: &[Row] = &[
     context("GET /query/context/evidence"),
     context("GET /query/context/evidence/manifest"),
     context("POST /query/context/evidence/read"),
+    search("GET /query/context/sessions"),
+    search("POST /query/search"),
     tools(MCP),
 ];
 
@@ -210,7 +217,7 @@ fn valid(endpoint: &str, stored: &Stored) -> Request {
                 {"inference_call_id": call, "side": "output", "message_index": 0, "part_index": 0},
             ],
         }),
-        "POST /query/context" | "POST /query/context/discover" => {
+        "POST /query/context" | "POST /query/context/discover" | "POST /query/search" => {
             json!({"schema_version": 1, "query": "pager"})
         }
         "POST /query/context/selected" => {

@@ -1,6 +1,6 @@
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::capture::CaptureCounts;
+use svc_model::capture::{CaptureCounts, SearchIndexState};
 use svc_model::endpoint;
 use svc_model::request::NoParameters;
 use svc_model::time::Instant;
@@ -9,7 +9,7 @@ use svc_view::{SHELL, declined, duplicates, stored};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, Table, escape, relative};
+use crate::output::{Output, Table, escape, relative, shown_bytes};
 
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
@@ -56,9 +56,23 @@ fn render(counts: &CaptureCounts, now: Instant) -> String {
         .commit_claims
         .map(|claims| SHELL.commit_claims(claims));
     blocks.extend(claims.map(|claims| format!("reported commits: {claims}\n")));
+    let search = counts.search.as_ref().map(search_index);
+    blocks.extend(search.map(|search| format!("search index: {search}\n")));
     blocks.extend(reasons(counts));
     blocks.extend(refused(counts));
     blocks.join("\n")
+}
+
+/// Says how far a search index is.
+pub(crate) fn search_index(search: &SearchIndexState) -> String {
+    let size = shown_bytes(search.bytes);
+    let parts = search.indexed_parts;
+    let state = match (&search.obstacle, search.indexed_up_to) {
+        (Some(obstacle), _) => format!("does not go on: {}", escape(obstacle)),
+        (None, None) => "is being built".to_owned(),
+        (None, Some(moment)) => format!("everything up to {moment}"),
+    };
+    format!("{parts} distinct parts, {size}, {state}")
 }
 
 fn sources(counts: &CaptureCounts, now: Instant) -> String {

@@ -36,6 +36,7 @@ pub(crate) mod report;
 mod repository;
 mod revision;
 pub(crate) mod schema;
+pub(crate) mod search;
 mod sending;
 pub(crate) mod serve;
 pub(crate) mod service;

@@ -8,7 +8,7 @@ use svc_client::Client;
 use svc_engine::backup::unfinished_in;
 use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
 use svc_model::id::OrgId;
-use svc_server::{SettingOrigin, StoreSettings};
+use svc_server::{SearchSetting, SettingOrigin, StoreSettings};
 
 use super::{service, store as settings};
 use crate::credentials::Credentials;
@@ -38,9 +38,15 @@ pub(crate) struct OpenedLedger {
     pub(crate) ledger: Ledger,
     pub(crate) org_id: OrgId,
     url: DatabaseUrl,
+    search: SearchSetting,
 }
 
 impl OpenedLedger {
+    /// Returns the file of the search index of a server on this machine.
+    pub(crate) fn search_index(&self) -> Option<&Path> {
+        self.search.path().map(PathBuf::as_path)
+    }
+
     /// Returns the files beside a SQLite database that restores have put aside or left, and the
     /// unfinished backups beside it and in the current folder.
     pub(crate) fn copies(&self) -> Vec<PathBuf> {
@@ -113,6 +119,7 @@ impl StoreOrService {
             ledger: settings::ledger(&settings.url, &settings.org_id, output)?,
             org_id: settings.org_id,
             url: settings.url,
+            search: settings.search,
         }))
     }
 

@@ -8,14 +8,15 @@ use svc_model::open::Open;
 use svc_model::query::{
     ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };
-use svc_model::repository::RepositoryName;
+use svc_model::repository::{CommitSha, RepositoryName};
+use svc_model::search::FilePath;
 use svc_model::time::Instant;
 use svc_view::{SHELL, usd};
 
 use super::moment::optional_moment;
 use super::one_of::one_of;
 use super::repository::{self, RepositoryOptions};
-use super::service;
+use super::{revision, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, long_option, quote, relative};
@@ -42,6 +43,15 @@ pub(crate) struct Sessions {
     /// Sessions of this agent.
     #[arg(long, value_parser = one_of(AgentHarness::ALL, AgentHarness::as_str))]
     harness: Option<AgentHarness>,
+
+    /// Sessions that were observed at this commit: its full id, or inside a clone any name that git
+    /// knows, such as HEAD.
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
+
+    /// Sessions that worked on the file with this path, or with this end of a path.
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
 
     /// Show what each Session cost, at list price.
     #[arg(long)]
@@ -111,6 +121,9 @@ impl Sessions {
         {
             return Err(CommandError::misuse("--since", "must be before --until"));
         }
+        let commit = self.commit.as_deref();
+        let commit = commit.map(|commit| revision::commit("--commit", commit));
+        let file = self.file.as_deref().map(FilePath::new).transpose();
         Ok(SessionsRequest {
             captured_after,
             captured_before,
@@ -118,8 +131,8 @@ impl Sessions {
             model,
             agent_harness: self.harness,
             repository: self.repository.selector()?,
-            commit: None,
-            file: None,
+            commit: commit.transpose()?,
+            file: file.map_err(|rule| CommandError::argument("--file", rule))?,
             limit: SessionPageLimit::new(self.limit).unwrap_or_default(),
             cursor: self.cursor.clone().map(SessionCursor::new),
             spend: self.spend,
@@ -144,6 +157,8 @@ fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     option("model", request.model.as_ref().map(ModelName::as_str));
     let harness = request.agent_harness.as_ref();
     option("harness", harness.map(|harness| harness.as_str()));
+    option("commit", request.commit.as_ref().map(CommitSha::as_str));
+    option("file", request.file.as_ref().map(FilePath::as_str));
     command += &repository::selecting(&request.repository);
     if request.spend {
         command += " --spend";
@@ -261,14 +276,16 @@ mod tests {
     #[test]
     fn the_command_for_the_next_page_repeats_the_question() {
         let asked = request(
-            "--since -7d --until 2026-01-08T00:00:00Z --user ann --model m --harness codex --repo own/app --limit 2",
+            "--since -7d --until 2026-01-08T00:00:00Z --user ann --model m --harness codex --repo own/app \
+             --commit 0123456789012345678901234567890123456789 --file src/pager.rs --limit 2",
         )
         .unwrap();
         let command = after_page(&asked, &SessionCursor::new("c"));
         assert_eq!(
             command,
             "svc sessions --since 2026-01-01T00:00:00Z --until 2026-01-08T00:00:00Z --user ann \
-             --model m --harness codex --repo own/app --limit 2 --cursor c"
+             --model m --harness codex --commit 0123456789012345678901234567890123456789 \
+             --file src/pager.rs --repo own/app --limit 2 --cursor c"
         );
         let again = request(command.trim_start_matches("svc sessions")).unwrap();
         assert_eq!(again.cursor, Some(SessionCursor::new("c")));
@@ -279,7 +296,13 @@ mod tests {
             },
             asked
         );
-        for wrong in ["--since -1d --until -2d", "--repo own", "--user \0"] {
+        for wrong in [
+            "--since -1d --until -2d",
+            "--repo own",
+            "--user \0",
+            "--commit none",
+            "--file \0",
+        ] {
             assert_eq!(request(wrong).unwrap_err().code(), "invalid_argument");
         }
     }

@@ -10,5 +10,6 @@ mod outbox;
 mod parts;
 mod readme;
 mod revision;
+mod search;
 mod shell;
 mod transcripts;

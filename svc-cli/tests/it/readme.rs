@@ -8,7 +8,8 @@ use super::first_use::{Service, svc};
 const README: &str = include_str!("../../../README.md");
 
 /// What answers say that show nothing.
-const EMPTY: [&str; 7] = [
+const EMPTY: [&str; 8] = [
+    "no Session matches",
     "no sessions",
     "is not known",
     "no fact mentions",

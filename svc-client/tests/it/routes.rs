@@ -19,6 +19,7 @@ use svc_client::model::json::{self, Json};
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
 use svc_client::model::query::SessionsRequest;
 use svc_client::model::reports::ReportScope;
+use svc_client::model::search::{SearchQuery, SearchRequest};
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, Error};
@@ -136,6 +137,14 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
             .await
             .err(),
     );
+    errors.push(
+        client
+            .granted_sessions_page(&SessionsRequest::default())
+            .await
+            .err(),
+    );
+    let search = SearchRequest::new(SearchQuery::new("pager").expect("a query"));
+    errors.push(client.search(&search).await.err());
     errors.push(client.session_dossier(&session).await.err());
     errors.push(client.commit(&investigation::commit()).await.err());
     errors.push(client.model_outcomes(scope).await.err());

@@ -61,6 +61,30 @@ async fn sessions_follow_the_cursors_past_an_empty_page() {
 }
 
 #[tokio::test]
+async fn the_sessions_of_a_grant_follow_the_cursors_too() {
+    let server = FakeServer::start([page(&["b"], r#""one""#), page(&["a"], "null")]);
+    let request = SessionsRequest {
+        titles: true,
+        ..SessionsRequest::default()
+    };
+    let read = server
+        .client()
+        .granted_sessions(request)
+        .collect_all()
+        .await;
+    assert_eq!(read.unwrap().len(), 2);
+    let asked = server.received().into_iter().map(|request| request.target);
+    let first = "/query/context/sessions?limit=50";
+    assert_eq!(
+        asked.collect::<Vec<_>>(),
+        [
+            format!("{first}&titles=true"),
+            format!("{first}&cursor=one&titles=true"),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn sessions_end_with_the_fault_when_the_quarantine_log_has_moved() {
     let moved = Problem::Query(QueryFault::SessionCursorMismatch);
     let server = FakeServer::start([page(&["b"], r#""one""#), Answer::problem(422, &moved)]);

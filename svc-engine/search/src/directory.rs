@@ -192,7 +192,11 @@ impl Directory {
         let is_next = |place: &usize| {
             self.flags[*place] & PartFlags::FIRST != 0 || self.sessions[*place] == 0
         };
-        start..rest.clone().find(is_next).unwrap_or(rest.end.max(start + 1))
+        start
+            ..rest
+                .clone()
+                .find(is_next)
+                .unwrap_or(rest.end.max(start + 1))
     }
 
     /// Returns the Session of a passage.
@@ -218,7 +222,11 @@ impl Directory {
     /// Returns the part of a passage.
     pub(crate) fn part(&self, row: i64) -> i64 {
         let mut place = usize::try_from(row).unwrap_or_default();
-        while place > 0 && self.flags.get(place).is_some_and(|flags| flags & PartFlags::FIRST == 0)
+        while place > 0
+            && self
+                .flags
+                .get(place)
+                .is_some_and(|flags| flags & PartFlags::FIRST == 0)
         {
             place -= 1;
         }

@@ -52,7 +52,7 @@ const TABLES: &str = "
         PRIMARY KEY (name, session, path, part)
     ) WITHOUT ROWID;
     CREATE INDEX files_by_session ON files (session);
-    CREATE TABLE followed_files (fact_table TEXT PRIMARY KEY, fact_id BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE followed_facts (fact_table TEXT PRIMARY KEY, fact_id BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE state (
         org_id TEXT NOT NULL,
         call_number INTEGER NOT NULL,
@@ -190,6 +190,11 @@ impl IndexState {
     /// Returns the revision of the erasure log that the index has followed.
     pub const fn erasure_revision(&self) -> u64 {
         self.erasure.revision
+    }
+
+    /// Returns whether no byte of the index holds a word of what was erased up to a revision.
+    pub const fn has_erased(&self, revision: u64) -> bool {
+        self.erasure.revision >= revision
     }
 
     /// Returns the revision of the quarantine log that the index has followed.
@@ -348,7 +353,10 @@ fn directory(connection: &Connection) -> Result<Directory, IndexError> {
         };
         let lengths: Vec<u8> = row.get(3)?;
         let (lengths, _) = lengths.as_chunks();
-        let lengths: Vec<u16> = lengths.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        let lengths: Vec<u16> = lengths
+            .iter()
+            .map(|bytes| u16::from_le_bytes(*bytes))
+            .collect();
         directory.add(
             row.get(0)?,
             PartFlags::of_byte(row.get(1)?),

@@ -13,6 +13,7 @@ use svc_model::facts::FactTable;
 use svc_model::id::FactId;
 use uuid::Uuid;
 
+use crate::changed_files::{ChangedFiles, followed_tables};
 use crate::error::IndexError;
 use crate::file::{self, IndexState, SearchFile};
 use crate::index::{SearchPlace, Shared, lock};
@@ -22,8 +23,8 @@ use crate::writer::IndexWriter;
 const CALLS_AT_ONCE: u64 = 256;
 /// Rows of the quarantine log of one transaction.
 const CHANGES_AT_ONCE: u64 = 1_000;
-/// Facts with files that are read at once.
-const FILES_AT_ONCE: u64 = 1_000;
+/// Facts that are read at once.
+const FACTS_AT_ONCE: u64 = 1_000;
 /// How long one step may read the store.
 const STEP_MAX: Duration = Duration::from_secs(60);
 /// How long the ids of facts that are stored at the same time may be apart, in milliseconds.
@@ -42,16 +43,23 @@ enum Rest {
 pub(crate) struct Follower {
     place: SearchPlace,
     store: Arc<Store>,
+    changed_files: Box<dyn ChangedFiles>,
     shared: Arc<Shared>,
     file: Option<Arc<SearchFile>>,
     writer: Option<IndexWriter>,
 }
 
 impl Follower {
-    pub(crate) fn new(place: SearchPlace, store: Arc<Store>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(
+        place: SearchPlace,
+        store: Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+        shared: Arc<Shared>,
+    ) -> Self {
         Self {
             place,
             store,
+            changed_files,
             shared,
             file: None,
             writer: None,
@@ -74,6 +82,7 @@ impl Follower {
                 Ok(Rest::Calls) => *lock(&self.shared.obstacle) = None,
                 Ok(Rest::Nothing) => {
                     *lock(&self.shared.obstacle) = None;
+                    self.shared.catch_up();
                     self.shared.wait();
                 }
                 Err(error) => {
@@ -98,6 +107,21 @@ impl Follower {
         *obstacle = Some(text);
         if error.is_damage() {
             self.shared.is_damaged.store(true, Ordering::Release);
+        }
+    }
+
+    /// Follows until nothing is left.
+    #[cfg(feature = "testing")]
+    pub(crate) fn follow_all(&mut self) -> Result<(), IndexError> {
+        loop {
+            match self.step() {
+                Ok(Rest::Calls) => {}
+                Ok(Rest::Nothing) => return Ok(()),
+                Err(error) => {
+                    self.failed(&error);
+                    return Err(error);
+                }
+            }
         }
     }
 
@@ -126,7 +150,7 @@ impl Follower {
         let Some(writer) = &mut self.writer else {
             return Err(IndexError::Closed);
         };
-        let rest = follow(writer, &mut snapshot)?;
+        let rest = follow(writer, &mut snapshot, &mut *self.changed_files)?;
         *lock(&self.shared.state) = writer.state.clone();
         Ok(rest)
     }
@@ -184,28 +208,37 @@ fn is_of_store(snapshot: &mut Snapshot<'_>, state: &IndexState) -> Result<bool, 
 }
 
 /// Follows the store by one transaction.
-fn follow(writer: &mut IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<Rest, IndexError> {
+fn follow(
+    writer: &mut IndexWriter,
+    snapshot: &mut Snapshot<'_>,
+    changed_files: &mut dyn ChangedFiles,
+) -> Result<Rest, IndexError> {
     let erasure = snapshot.revisions()?.erasure;
     let is_erased = erasure != writer.state.erasure;
     writer.begin()?;
-    let are_all = follow_changes(writer, snapshot)?;
+    let are_all = follow_changes(writer, snapshot, changed_files)?;
     follow_files(writer, snapshot)?;
-    let calls = snapshot.calls_after(writer.state.call_number, CALLS_AT_ONCE)?;
-    writer.add_calls(snapshot, &calls)?;
-    let is_last = (calls.len() as u64) < CALLS_AT_ONCE;
-    if let Some(last) = calls.last() {
-        writer.state.call_number = last.call_number;
-        writer.state.call_id = FactId::parse(last.inference_call_id.as_str());
+    follow_commits(writer, snapshot, changed_files)?;
+    let next = snapshot.calls_after(writer.state.call_number, CALLS_AT_ONCE)?;
+    writer.add_calls(snapshot, &next.calls)?;
+    let is_last = next.rows < CALLS_AT_ONCE;
+    if let Some((number, id)) = next.last {
+        writer.state.call_number = number;
+        writer.state.call_id = Some(id);
     }
     if is_last {
         writer.state.indexed_up_to = Some(snapshot.boundary(None)?);
-    } else if let (Some(known), Some(last)) = (writer.state.indexed_up_to, calls.last()) {
+    } else if let (Some(known), Some(last)) = (writer.state.indexed_up_to, next.calls.last()) {
         // Other facts of that moment may have been captured later.
         writer.state.indexed_up_to = Some(known.max(last.captured_at));
     }
     writer.commit()?;
     if is_erased {
+        // Only then are the words gone from the file, and the erasure is followed.
         writer.overwrite_removed()?;
+        writer.state.erasure = erasure;
+        writer.begin()?;
+        writer.commit()?;
     }
     Ok(if is_last && are_all {
         Rest::Nothing
@@ -218,52 +251,76 @@ fn follow(writer: &mut IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<Rest,
 fn follow_changes(
     writer: &mut IndexWriter,
     snapshot: &mut Snapshot<'_>,
+    changed_files: &mut dyn ChangedFiles,
 ) -> Result<bool, IndexError> {
     let changes = snapshot.quarantine_after(writer.state.quarantine_revision, CHANGES_AT_ONCE)?;
     let mut sessions = BTreeSet::new();
-    let files: Vec<FactTable> = tables_with_files().collect();
-    for table in FactTable::ALL {
-        if *table != FactTable::InferenceCalls && !files.contains(table) {
-            continue;
-        }
-        let of_table = changes.iter().filter(|change| change.table == Some(*table));
+    for table in followed_tables() {
+        let of_table = changes.iter().filter(|change| change.table == Some(table));
         let ids: Vec<FactId> = of_table.map(|change| change.fact_id).collect();
-        sessions.extend(snapshot.sessions_of_facts(*table, &ids)?);
+        sessions.extend(snapshot.sessions_of_facts(table, &ids)?);
     }
     let erasure = snapshot.revisions()?.erasure;
     if erasure != writer.state.erasure {
         sessions.extend(snapshot.erased_sessions_after(writer.state.erasure.revision)?);
     }
     for session in sessions {
-        writer.renew_session(snapshot, session)?;
+        writer.renew_session(snapshot, session, changed_files)?;
     }
     if let Some(last) = changes.last() {
         writer.state.quarantine_revision = last.revision;
         writer.state.quarantine_id = Some(last.quarantine_id);
     }
-    writer.state.erasure = erasure;
     Ok((changes.len() as u64) < CHANGES_AT_ONCE)
 }
 
 /// Adds the files that new facts name.
 fn follow_files(writer: &IndexWriter, snapshot: &mut Snapshot<'_>) -> Result<(), IndexError> {
     for table in tables_with_files() {
-        let last = writer.followed_file(table.as_str())?;
-        let mut last = last.map_or(Uuid::nil(), Uuid::from_bytes);
-        let mut after = shortly_before(last);
-        loop {
-            let files = snapshot.files_after(table, FactId::new(after), FILES_AT_ONCE)?;
-            writer.add_named_files(&files)?;
-            let Some(end) = files.last().map(|file| file.fact_id.uuid()) else {
-                break;
-            };
-            after = end;
-            last = last.max(end);
-            if (files.len() as u64) < FILES_AT_ONCE {
-                break;
-            }
+        follow_table(writer, table, |after| {
+            let page = snapshot.files_after(table, after, FACTS_AT_ONCE)?;
+            writer.add_named_files(snapshot, &page.items)?;
+            Ok((page.last, page.rows))
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds the files of the commits at which Sessions were newly observed.
+fn follow_commits(
+    writer: &IndexWriter,
+    snapshot: &mut Snapshot<'_>,
+    changed_files: &mut dyn ChangedFiles,
+) -> Result<(), IndexError> {
+    follow_table(writer, FactTable::SessionCommitObservations, |after| {
+        let page = snapshot.observed_commits_after(after, FACTS_AT_ONCE)?;
+        writer.add_commits(snapshot, &page.items, changed_files)?;
+        Ok((page.last, page.rows))
+    })
+}
+
+/// Reads the facts of a kind from the last one on that is in the index.
+fn follow_table(
+    writer: &IndexWriter,
+    table: FactTable,
+    mut read: impl FnMut(FactId) -> Result<(Option<FactId>, u64), IndexError>,
+) -> Result<(), IndexError> {
+    let known = writer.followed_fact(table.as_str())?;
+    let mut last = known.map_or(Uuid::nil(), Uuid::from_bytes);
+    let mut after = shortly_before(last);
+    loop {
+        let (end, rows) = read(FactId::new(after))?;
+        let Some(end) = end.map(FactId::uuid) else {
+            break;
+        };
+        after = end;
+        last = last.max(end);
+        if rows < FACTS_AT_ONCE {
+            break;
         }
-        writer.follow_file(table.as_str(), *last.as_bytes())?;
+    }
+    if known != Some(*last.as_bytes()) {
+        writer.follow_fact(table.as_str(), *last.as_bytes())?;
     }
     Ok(())
 }

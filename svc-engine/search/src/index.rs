@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
 use rusqlite::Connection;
 use svc_engine_fact::deadline::Cancellation;
 use svc_engine_store::Store;
 use svc_model::time::Instant;
 
+use crate::changed_files::ChangedFiles;
 use crate::directory::Directory;
 use crate::error::IndexError;
 use crate::file::{IndexState, SearchFile, open_reading};
@@ -44,6 +45,8 @@ pub struct SearchStatus {
     pub bytes: u64,
     /// Why it does not go on, in the words of its log, if it does not.
     pub obstacle: Option<String>,
+    /// How long ago it last had everything; at most a pause while nothing arrives.
+    pub lag: Duration,
 }
 
 impl SearchStatus {
@@ -65,6 +68,8 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     /// Whether a reader found the file damaged.
     pub(crate) is_damaged: AtomicBool,
+    /// When the follower last had nothing left to do.
+    caught_up: Mutex<Option<Moment>>,
     news: Mutex<bool>,
     arrived: Condvar,
     pub(crate) cancellation: Cancellation,
@@ -82,6 +87,11 @@ impl Shared {
                 .0;
         }
         *news = false;
+    }
+
+    /// Notes that the index has everything.
+    pub(crate) fn catch_up(&self) {
+        *lock(&self.caught_up) = Some(Moment::now());
     }
 
     fn tell(&self) {
@@ -102,15 +112,21 @@ impl Shared {
     }
 
     pub(crate) fn directory(&self) -> Arc<RwLock<Directory>> {
-        Arc::clone(&self.directory.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .directory
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
-    fn reader(&self) -> Result<Connection, IndexError> {
+    /// Returns a connection, unless the file is not open yet.
+    fn reader(&self) -> Result<Option<Connection>, IndexError> {
         if let Some(reader) = lock(&self.readers).pop() {
-            return Ok(reader);
+            return Ok(Some(reader));
         }
-        let file = lock(&self.file).clone().ok_or(IndexError::Closed)?;
-        open_reading(file.path())
+        let file = lock(&self.file).clone();
+        file.map(|file| open_reading(file.path())).transpose()
     }
 }
 
@@ -122,6 +138,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// always safe. Dropping it stops its follower.
 pub struct SearchIndex {
     shared: Arc<Shared>,
+    started: Moment,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -140,10 +157,12 @@ impl SearchIndex {
     pub fn start(
         place: SearchPlace,
         store: &Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
         give_way: fn(),
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let follower = Follower::new(place, Arc::clone(store), Arc::clone(&shared));
+        let store = Arc::clone(store);
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
         let thread = thread::Builder::new()
             .name("svc-search".to_owned())
             .spawn(move || {
@@ -152,8 +171,26 @@ impl SearchIndex {
             })?;
         Ok(Self {
             shared,
+            started: Moment::now(),
             thread: Mutex::new(Some(thread)),
         })
+    }
+
+    /// Returns an index that follows the facts only when it is told to.
+    #[cfg(feature = "testing")]
+    pub fn still(
+        place: SearchPlace,
+        store: Arc<Store>,
+        changed_files: Box<dyn ChangedFiles>,
+    ) -> (Self, StillFollower) {
+        let shared = Arc::new(Shared::default());
+        let follower = Follower::new(place, store, changed_files, Arc::clone(&shared));
+        let index = Self {
+            shared,
+            started: Moment::now(),
+            thread: Mutex::default(),
+        };
+        (index, StillFollower(follower))
     }
 
     /// Says that facts have arrived.
@@ -178,8 +215,13 @@ impl SearchIndex {
         SearchStatus {
             indexed_up_to: lock(&self.shared.state).indexed_up_to,
             indexed_parts: directory.parts(),
-            bytes: lock(&self.shared.file).as_ref().map_or(0, |file| file.bytes()),
+            bytes: lock(&self.shared.file)
+                .as_ref()
+                .map_or(0, |file| file.bytes()),
             obstacle: lock(&self.shared.obstacle).clone(),
+            lag: lock(&self.shared.caught_up)
+                .unwrap_or(self.started)
+                .elapsed(),
         }
     }
 
@@ -193,11 +235,13 @@ impl SearchIndex {
         let generation = shared.generation.load(Ordering::Acquire);
         let state = lock(&shared.state).clone();
         let connection = self.checked(shared.reader())?;
-        self.checked(connection.execute_batch("BEGIN").map_err(IndexError::from))?;
+        if let Some(connection) = &connection {
+            self.checked(connection.execute_batch("BEGIN").map_err(IndexError::from))?;
+        }
         Ok(IndexReading {
             index: self,
             directory: shared.directory(),
-            connection: Some(connection),
+            connection,
             generation,
             state,
         })
@@ -219,7 +263,30 @@ impl Drop for SearchIndex {
     }
 }
 
-/// One state of the index.
+/// Follows the facts when it is told to, for tests.
+#[cfg(feature = "testing")]
+pub struct StillFollower(Follower);
+
+#[cfg(feature = "testing")]
+impl fmt::Debug for StillFollower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StillFollower")
+    }
+}
+
+#[cfg(feature = "testing")]
+impl StillFollower {
+    /// Follows the facts until nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or the store cannot be read.
+    pub fn follow(&mut self) -> Result<(), IndexError> {
+        self.0.follow_all()
+    }
+}
+
+/// One state of the index. An index whose file is not open yet is empty.
 pub struct IndexReading<'i> {
     index: &'i SearchIndex,
     directory: Arc<RwLock<Directory>>,
@@ -236,21 +303,20 @@ impl fmt::Debug for IndexReading<'_> {
 }
 
 impl IndexReading<'_> {
-    fn connection(&self) -> Result<&Connection, IndexError> {
-        self.connection.as_ref().ok_or(IndexError::Closed)
-    }
-
     /// Returns what matches a query.
     ///
     /// # Errors
     ///
     /// If the file cannot be read.
     pub fn found(&self, query: &IndexQuery<'_>) -> Result<Found, IndexError> {
+        let Some(connection) = &self.connection else {
+            return Ok(Found::default());
+        };
         let directory = self
             .directory
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let found = Lookup::new(self.connection()?, &directory, query).and_then(Lookup::found);
+        let found = Lookup::new(connection, &directory, query).and_then(Lookup::found);
         self.index.checked(found)
     }
 
@@ -260,7 +326,10 @@ impl IndexReading<'_> {
     ///
     /// If the file cannot be read.
     pub fn places(&self, session: i64, parts: &[i64]) -> Result<Vec<PartPlace>, IndexError> {
-        let found = lookup::places(self.connection()?, session, parts);
+        let Some(connection) = &self.connection else {
+            return Ok(Vec::new());
+        };
+        let found = lookup::places(connection, session, parts);
         self.index.checked(found)
     }
 
@@ -275,9 +344,10 @@ impl IndexReading<'_> {
         name: &str,
         is_asked: impl Fn(&str) -> bool,
     ) -> Result<BTreeSet<i64>, IndexError> {
-        let files = self
-            .index
-            .checked(lookup::files(self.connection()?, name))?;
+        let Some(connection) = &self.connection else {
+            return Ok(BTreeSet::new());
+        };
+        let files = self.index.checked(lookup::files(connection, name))?;
         let files = files.into_iter().filter(|(_, path)| is_asked(path));
         Ok(files.map(|(session, _)| session).collect())
     }

@@ -8,6 +8,7 @@
 //! of FTS5 is a passage: a part, or 2,000 characters of a longer one. The words are those of
 //! [`svc_model::search::words`]. In memory are eight bytes for each passage.
 
+mod changed_files;
 mod directory;
 mod error;
 mod file;
@@ -16,12 +17,17 @@ mod index;
 mod lookup;
 mod part;
 mod rank;
+mod sample;
 mod typing_error;
 mod writer;
 
+pub use changed_files::{ChangedFiles, followed_tables};
 pub use error::{IndexError, SearchPathError};
 pub use file::{IndexState, SearchFile, request_rebuild, state_of};
+#[cfg(feature = "testing")]
+pub use index::StillFollower;
 pub use index::{IndexReading, SearchIndex, SearchPlace, SearchStatus};
 pub use lookup::{Found, FoundPart, FoundSession, IndexQuery, PartPlace, SearchableSessions};
 pub use part::{PartDigest, kind};
 pub use rank::session_score;
+pub use sample::{IndexSample, sample};

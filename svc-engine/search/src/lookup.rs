@@ -263,7 +263,11 @@ impl<'i> Lookup<'i> {
             let mut last = start;
             let count = self.rows(word, start..end, SAMPLE_ROWS / 4, |row| last = row)?;
             found += count as u64;
-            let stop = if count < SAMPLE_ROWS / 4 { end } else { last + 1 };
+            let stop = if count < SAMPLE_ROWS / 4 {
+                end
+            } else {
+                last + 1
+            };
             span += stop.abs_diff(start);
         }
         let estimate = found.saturating_mul(end.unsigned_abs()) / span.max(1);
@@ -281,7 +285,11 @@ impl<'i> Lookup<'i> {
                 share: 1.0,
             });
         }
-        postings.sort_by(|a, b| a.passages.cmp(&b.passages).then_with(|| a.word.cmp(&b.word)));
+        postings.sort_by(|a, b| {
+            a.passages
+                .cmp(&b.passages)
+                .then_with(|| a.word.cmp(&b.word))
+        });
         postings.truncate(SEARCH_WORDS_MAX);
         let mut scores = PassageScores::default();
         let mut all_scored = true;
@@ -396,7 +404,11 @@ impl<'i> Lookup<'i> {
 
     /// Adds the words that a word without a match may be meant to be. Returns whether all of their
     /// passages were scored.
-    fn add_corrected(&mut self, word: &str, scores: &mut PassageScores) -> Result<bool, IndexError> {
+    fn add_corrected(
+        &mut self,
+        word: &str,
+        scores: &mut PassageScores,
+    ) -> Result<bool, IndexError> {
         /// Words that stand for one.
         const CORRECTED_MAX: usize = 4;
         let mut known = Vec::new();
@@ -417,7 +429,11 @@ impl<'i> Lookup<'i> {
                 share: TYPING_ERROR,
             });
         }
-        postings.sort_by(|a, b| b.passages.cmp(&a.passages).then_with(|| a.word.cmp(&b.word)));
+        postings.sort_by(|a, b| {
+            b.passages
+                .cmp(&a.passages)
+                .then_with(|| a.word.cmp(&b.word))
+        });
         postings.truncate(CORRECTED_MAX);
         let mut all_scored = true;
         for posting in postings {
@@ -584,12 +600,9 @@ pub(crate) fn places(
 }
 
 /// Returns the Sessions and paths of files with a name.
-pub(crate) fn files(
-    connection: &Connection,
-    name: &str,
-) -> Result<Vec<(i64, String)>, IndexError> {
-    let mut select = connection
-        .prepare_cached("SELECT DISTINCT session, path FROM files WHERE name = ?1")?;
+pub(crate) fn files(connection: &Connection, name: &str) -> Result<Vec<(i64, String)>, IndexError> {
+    let mut select =
+        connection.prepare_cached("SELECT DISTINCT session, path FROM files WHERE name = ?1")?;
     let mut rows = select.query([name])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

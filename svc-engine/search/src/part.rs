@@ -184,7 +184,12 @@ pub(crate) fn files(part: &Part) -> Vec<String> {
         }
     }
     for name in NAMES {
-        found.extend(arguments.get(name).and_then(json::Json::as_str).map(str::to_owned));
+        found.extend(
+            arguments
+                .get(name)
+                .and_then(json::Json::as_str)
+                .map(str::to_owned),
+        );
     }
     found.retain(|path| !path.is_empty() && path.len() <= BYTES_MAX && !path.contains('\n'));
     found.sort_unstable();
@@ -217,10 +222,7 @@ mod tests {
         let text = part(r#"{"type":"text","content":"queue, queue; a Queue of queues and jobs"}"#);
         let [passage] = words_of(&text).try_into().unwrap();
         assert_eq!(passage.length, 8);
-        assert_eq!(
-            passage.text,
-            "a and job of queu queu\u{e002} queu\u{e003} "
-        );
+        assert_eq!(passage.text, "a and job of queu queu\u{e002} queu\u{e003} ");
         assert_eq!(words_of(&part(r#"{"type":"text","content":""}"#)), []);
     }
 
@@ -234,9 +236,8 @@ mod tests {
         };
         assert_eq!(call("a", "1"), call("b", "1"));
         assert_ne!(call("a", "1"), call("a", "1.0"));
-        let text = |kind: &str| {
-            PartDigest::of(&part(&format!(r#"{{"type":"{kind}","content":"x"}}"#)))
-        };
+        let text =
+            |kind: &str| PartDigest::of(&part(&format!(r#"{{"type":"{kind}","content":"x"}}"#)));
         assert_ne!(text("text"), text("reasoning"));
     }
 
@@ -252,7 +253,9 @@ mod tests {
             ["/w/a.rs"]
         );
         assert_eq!(
-            call(r#"{"input":"*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n"}"#),
+            call(
+                r#"{"input":"*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n"}"#
+            ),
             ["src/a.rs", "src/b.rs"]
         );
         assert!(call(r#"{"command":"ls"}"#).is_empty());

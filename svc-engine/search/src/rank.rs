@@ -70,7 +70,8 @@ impl PassageScores {
 
     /// Returns the passages, best first, equal ones by row.
     pub(crate) fn sorted(&self) -> Vec<(i64, f64)> {
-        let mut sorted: Vec<(i64, f64)> = self.0.iter().map(|(row, score)| (*row, *score)).collect();
+        let mut sorted: Vec<(i64, f64)> =
+            self.0.iter().map(|(row, score)| (*row, *score)).collect();
         sorted.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         sorted
     }

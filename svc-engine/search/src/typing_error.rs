@@ -67,6 +67,10 @@ mod tests {
         assert!(!found.iter().any(|candidate| candidate == "kubernte"));
         assert!(candidates("abc").is_empty() && candidates("12345").is_empty());
         assert!(candidates("größe").is_empty());
-        assert!(candidates("e0502").iter().any(|candidate| candidate == "e0520"));
+        assert!(
+            candidates("e0502")
+                .iter()
+                .any(|candidate| candidate == "e0520")
+        );
     }
 }

@@ -1,15 +1,19 @@
 //! Writes the index: calls become parts, passages and occurrences.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::fast::RandomState;
 use rusqlite::{Connection, OptionalExtension as _, params};
-use svc_engine_store::{NamedFile, NumberedCall, Snapshot, StoreError};
+use svc_engine_fact::Lifetime;
+use svc_engine_store::{NamedFile, NumberedCall, ObservedCommit, Snapshot, StoreError};
 use svc_model::evidence::Message;
+use svc_model::id::SessionId;
 use svc_model::json;
+use svc_model::repository::CommitSha;
 
+use crate::changed_files::ChangedFiles;
 use crate::directory::{Directory, PartFlags, PartSession, RoleId};
 use crate::error::IndexError;
 use crate::file::{IndexState, write_state};
@@ -17,6 +21,10 @@ use crate::part::{self, PartDigest};
 
 /// Contents that are read at once.
 const CONTENTS_AT_ONCE: usize = 64;
+/// Stands for a fact in place of the part that names a file.
+const BY_FACT: i64 = 0;
+/// Stands for a commit in place of the part that names a file.
+const BY_COMMIT: i64 = -1;
 /// Sessions whose last call is remembered.
 const SESSIONS_REMEMBERED: usize = 256;
 
@@ -42,7 +50,12 @@ struct Occurrence {
 impl Occurrence {
     fn is_before(&self, other: &Self) -> bool {
         (self.observed, &self.call_id, self.side, self.message_index)
-            < (other.observed, &other.call_id, other.side, other.message_index)
+            < (
+                other.observed,
+                &other.call_id,
+                other.side,
+                other.message_index,
+            )
     }
 }
 
@@ -296,9 +309,44 @@ impl IndexWriter {
     }
 
     /// Adds the files that facts name for Sessions.
-    pub(crate) fn add_named_files(&self, files: &[NamedFile]) -> Result<(), IndexError> {
+    pub(crate) fn add_named_files(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        files: &[NamedFile],
+    ) -> Result<(), IndexError> {
+        let sessions: Vec<SessionId> = files.iter().map(|file| file.session_id.clone()).collect();
+        let numbers = snapshot.session_numbers(&sessions)?;
         for file in files {
-            self.add_file(file.session_number, &file.path, 0)?;
+            if let Some(session) = numbers.get(&file.session_id) {
+                self.add_file(*session, &file.path, BY_FACT)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the files of commits at which Sessions were observed.
+    pub(crate) fn add_commits(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        observed: &[ObservedCommit],
+        changed_files: &mut dyn ChangedFiles,
+    ) -> Result<(), IndexError> {
+        let sessions: Vec<SessionId> = observed.iter().map(|one| one.session_id.clone()).collect();
+        let numbers = snapshot.session_numbers(&sessions)?;
+        let mut by_repository: BTreeMap<&Lifetime, Vec<&ObservedCommit>> = BTreeMap::new();
+        for one in observed {
+            by_repository.entry(&one.repository).or_default().push(one);
+        }
+        for (repository, of_repository) in by_repository {
+            let commits: Vec<CommitSha> =
+                of_repository.iter().map(|one| one.commit.clone()).collect();
+            let files = changed_files.of(repository, &commits, snapshot.deadline());
+            for (place, path) in files {
+                let one = of_repository.get(place);
+                if let Some(session) = one.and_then(|one| numbers.get(&one.session_id)) {
+                    self.add_file(*session, &path, BY_COMMIT)?;
+                }
+            }
         }
         Ok(())
     }
@@ -347,7 +395,10 @@ impl IndexWriter {
             // A part without text has a row too, so that it is known.
             lengths.push(0);
         }
-        let bytes: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        let bytes: Vec<u8> = lengths
+            .iter()
+            .flat_map(|length| length.to_le_bytes())
+            .collect();
         self.connection
             .prepare_cached(
                 "INSERT INTO parts (part, digest, flags, session, lengths) \
@@ -371,12 +422,7 @@ impl IndexWriter {
     }
 
     /// Changes the Session of a part, 0 for several, and its flags.
-    fn change_part(
-        &mut self,
-        part: i64,
-        flags: PartFlags,
-        session: i64,
-    ) -> Result<(), IndexError> {
+    fn change_part(&mut self, part: i64, flags: PartFlags, session: i64) -> Result<(), IndexError> {
         self.connection
             .prepare_cached("UPDATE parts SET flags = ?2, session = ?3 WHERE part = ?1")?
             .execute(params![part, flags.byte(), session])?;
@@ -394,6 +440,7 @@ impl IndexWriter {
         &mut self,
         snapshot: &mut Snapshot<'_>,
         session: i64,
+        changed_files: &mut dyn ChangedFiles,
     ) -> Result<(), IndexError> {
         self.last_calls.remove(&session);
         let mut known: HashMap<i64, Vec<PlacedPart>, RandomState> = HashMap::default();
@@ -438,7 +485,7 @@ impl IndexWriter {
         }
         self.add_occurrences(snapshot, new)?;
         self.leave_parts(known.values().flatten().map(|placed| placed.part))?;
-        self.renew_files(snapshot, session)
+        self.renew_files(snapshot, session, changed_files)
     }
 
     /// Removes those parts that nothing shows any more.
@@ -449,7 +496,9 @@ impl IndexWriter {
         for part in parts {
             let (first, last): (Option<i64>, Option<i64>) = self
                 .connection
-                .prepare_cached("SELECT MIN(session), MAX(session) FROM occurrences WHERE part = ?1")?
+                .prepare_cached(
+                    "SELECT MIN(session), MAX(session) FROM occurrences WHERE part = ?1",
+                )?
                 .query_row([part], |row| Ok((row.get(0)?, row.get(1)?)))?;
             match (first, last) {
                 (Some(first), Some(last)) => {
@@ -486,36 +535,39 @@ impl IndexWriter {
         &self,
         snapshot: &mut Snapshot<'_>,
         session: i64,
+        changed_files: &mut dyn ChangedFiles,
     ) -> Result<(), IndexError> {
         self.connection
             .prepare_cached(
-                "DELETE FROM files WHERE session = ?1 AND (part = 0 OR NOT EXISTS (SELECT 1 \
+                "DELETE FROM files WHERE session = ?1 AND (part <= 0 OR NOT EXISTS (SELECT 1 \
                 FROM occurrences o WHERE o.part = files.part AND o.session = files.session))",
             )?
             .execute([session])?;
         let sessions = snapshot.sessions_numbered(&[session])?;
         if let Some(known) = sessions.get(&session) {
             let files = snapshot.files_of_session(&known.session_id)?;
-            self.add_named_files(&files)?;
+            self.add_named_files(snapshot, &files)?;
+            let commits = snapshot.observed_commits_of_session(&known.session_id)?;
+            self.add_commits(snapshot, &commits, changed_files)?;
         }
         Ok(())
     }
 
-    /// Returns the last fact of a kind whose file is in the index.
-    pub(crate) fn followed_file(&self, table: &str) -> Result<Option<[u8; 16]>, IndexError> {
+    /// Returns the last fact of a kind that the index has followed.
+    pub(crate) fn followed_fact(&self, table: &str) -> Result<Option<[u8; 16]>, IndexError> {
         let id = self
             .connection
-            .prepare_cached("SELECT fact_id FROM followed_files WHERE fact_table = ?1")?
+            .prepare_cached("SELECT fact_id FROM followed_facts WHERE fact_table = ?1")?
             .query_row([table], |row| row.get(0))
             .optional()?;
         Ok(id)
     }
 
-    /// Notes the last fact of a kind whose file is in the index.
-    pub(crate) fn follow_file(&self, table: &str, id: [u8; 16]) -> Result<(), IndexError> {
+    /// Notes the last fact of a kind that the index has followed.
+    pub(crate) fn follow_fact(&self, table: &str, id: [u8; 16]) -> Result<(), IndexError> {
         self.connection
             .prepare_cached(
-                "INSERT INTO followed_files (fact_table, fact_id) VALUES (?1, ?2) \
+                "INSERT INTO followed_facts (fact_table, fact_id) VALUES (?1, ?2) \
                 ON CONFLICT (fact_table) DO UPDATE SET fact_id = ?2",
             )?
             .execute(params![table, id])?;
@@ -538,12 +590,7 @@ impl IndexWriter {
     }
 }
 
-fn occurrence(
-    call: &NumberedCall,
-    content: i64,
-    side: i64,
-    message_index: usize,
-) -> Occurrence {
+fn occurrence(call: &NumberedCall, content: i64, side: i64, message_index: usize) -> Occurrence {
     Occurrence {
         session: call.session_number,
         content,

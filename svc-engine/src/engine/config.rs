@@ -4,6 +4,7 @@ use svc_engine_capture::Redaction;
 use svc_engine_capture::redaction::Secrets;
 use svc_engine_derive::call_pairs::PairingWaits;
 use svc_engine_mirror::MirrorConfig;
+use svc_engine_search::SearchPlace;
 use svc_engine_store::{DatabaseUrl, StoreConfig};
 use svc_model::id::OrgId;
 use svc_model::limit::READ_SLOTS_DEFAULT;
@@ -34,6 +35,8 @@ pub struct EngineConfig {
     pub mirror: Option<MirrorConfig>,
     /// How long halves of calls wait for each other.
     pub pairing: PairingWaits,
+    /// Where the index of searches is, if one is kept.
+    pub search: Option<SearchPlace>,
 }
 
 impl EngineConfig {
@@ -55,6 +58,7 @@ impl EngineConfig {
             cursor_key: None,
             mirror: None,
             pairing: PairingWaits::default(),
+            search: None,
         }
     }
 

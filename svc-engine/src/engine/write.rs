@@ -123,6 +123,7 @@ impl Engine {
     async fn append(&self, mut delivery: Delivery) -> Result<Vec<Outcome>, Error> {
         let Some(mirrors) = &self.0.mirrors else {
             let outcomes = self.0.store.append(delivery).await?;
+            self.wake_search();
             self.count_soon();
             return Ok(outcomes);
         };
@@ -138,6 +139,7 @@ impl Engine {
         });
         let merges: Vec<PullRequestMerge> = merges.collect();
         let outcomes = self.0.store.append(delivery).await?;
+        self.wake_search();
         if refreshes {
             mirrors.wake();
         }
@@ -264,6 +266,7 @@ impl Engine {
             client_id,
         };
         let recorded = self.0.store.quarantine(entry, absent).await?;
+        self.wake_search();
         let recorded = recorded.map_err(|reason| match reason {
             NoTarget::Absent => QueryFault::TargetAbsent,
             NoTarget::Ambiguous => QueryFault::TargetAmbiguous,

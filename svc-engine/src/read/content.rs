@@ -92,6 +92,20 @@ impl ContentCache {
         Ok(found)
     }
 
+    /// Calls `each` with those of these messages that are stored.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer, or content is corrupt.
+    pub(super) fn each_known(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        ids: HashSet<i64>,
+        each: impl FnMut(i64, &Arc<MessageContent>),
+    ) -> Result<(), StoreError> {
+        self.read(snapshot, ids, each).map(drop)
+    }
+
     /// Calls `each` with one message after another, which need not fit into memory together.
     ///
     /// # Errors
@@ -101,8 +115,24 @@ impl ContentCache {
         &self,
         snapshot: &mut Snapshot<'_>,
         ids: HashSet<i64>,
-        mut each: impl FnMut(i64, &Arc<MessageContent>),
+        each: impl FnMut(i64, &Arc<MessageContent>),
     ) -> Result<(), StoreError> {
+        if self.read(snapshot, ids, each)? > 0 {
+            return Err(StoreError::Corrupt {
+                table: "content",
+                what: "content is missing",
+            });
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the messages that are stored, and returns how many are not.
+    fn read(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        ids: HashSet<i64>,
+        mut each: impl FnMut(i64, &Arc<MessageContent>),
+    ) -> Result<usize, StoreError> {
         let mut missing = Vec::new();
         for id in ids {
             match self.0.get(&id) {
@@ -111,6 +141,7 @@ impl ContentCache {
             }
         }
         missing.sort_unstable();
+        let mut absent = 0;
         for some in missing.chunks(CONTENTS_AT_ONCE) {
             snapshot.check_deadline()?;
             let mut found = 0;
@@ -121,13 +152,8 @@ impl ContentCache {
                 found += 1;
                 Ok(())
             })?;
-            if found != some.len() {
-                return Err(StoreError::Corrupt {
-                    table: "content",
-                    what: "content is missing",
-                });
-            }
+            absent += some.len() - found;
         }
-        Ok(())
+        Ok(absent)
     }
 }

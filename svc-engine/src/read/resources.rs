@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_engine_mirror::MirrorReading;
+use svc_engine_search::SearchIndex;
 use svc_engine_store::{ErasureEnd, Store};
 
 use super::remembered::Remembered;
@@ -18,6 +19,8 @@ pub(crate) struct Resources {
     pub(crate) scan: ScanBounds,
     pub(crate) cursor_key: CursorKey,
     pub(crate) grants: SeenGrants,
+    /// The index of searches, if one is kept.
+    pub(crate) search: Option<Arc<SearchIndex>>,
 }
 
 /// What reports read besides the store, and their caches.
@@ -55,6 +58,7 @@ impl Resources {
         reports: Arc<ReportResources>,
         scan: ScanBounds,
         cursor_key: CursorKey,
+        search: Option<Arc<SearchIndex>>,
     ) -> Self {
         Self {
             store,
@@ -63,6 +67,7 @@ impl Resources {
             scan,
             cursor_key,
             grants: SeenGrants::default(),
+            search,
         }
     }
 

@@ -51,7 +51,8 @@ pub use self::read::outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use self::read::owners::OwnedId;
 pub use self::read::report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, UnsurePullRequest};
 pub use self::read::search::{
-    NamedFile, NumberedCall, NumberedSession, QuarantineChange, tables_with_files,
+    FactPage, NamedFile, NextCalls, NumberedCall, NumberedSession, ObservedCommit,
+    QuarantineChange, tables_with_files,
 };
 pub use self::read::session_claims::SessionClaims;
 pub use self::read::session_pages::{ListedSession, SessionCondition, SessionPage};

@@ -20,6 +20,11 @@ pub(super) const AREAS: &[Area] = &[
                       events of a forge.",
     },
     Area {
+        prefixes: &["/query/search"],
+        name: "search",
+        description: "Finding Sessions and parts by words, over everything that a token may read.",
+    },
+    Area {
         prefixes: &["/query/context"],
         name: "context",
         description: "Resuming earlier work: exact parts of the Sessions that are granted to a token.",

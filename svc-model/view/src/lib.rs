@@ -10,6 +10,7 @@ mod capture;
 mod ci;
 mod commit;
 mod comparison;
+mod found;
 mod lifecycle;
 mod models;
 mod part;
@@ -24,6 +25,7 @@ mod timeline;
 pub use self::capture::{CaptureHint, declined, duplicates, stored};
 pub use self::commit::reason;
 pub use self::comparison::{LOOK_ONCE, NOT_SHOWN, interval, known, least_difference};
+pub use self::found::{NOTHING_FOUND, found};
 pub use self::lifecycle::{
     NO_COMMIT, NOT_EVERY_PULL_REQUEST, NOT_IN_A_STAGE, PANELS, SCORES, STAGE_WITHOUT_ERASED, stages,
 };

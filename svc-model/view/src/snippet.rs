@@ -14,6 +14,21 @@ pub struct Snippet {
     pub marks: Vec<Range<usize>>,
 }
 
+impl Snippet {
+    /// Returns the text in pieces, each with whether it matches. No piece is empty.
+    pub fn pieces(&self) -> impl Iterator<Item = (&str, bool)> {
+        let ends = self.marks.iter().flat_map(|mark| [mark.start, mark.end]);
+        let ends = ends.chain([self.text.len()]);
+        let pieces = ends.scan(0, |start, end| {
+            let piece = self.text.get(*start..end).unwrap_or_default();
+            *start = end;
+            Some(piece)
+        });
+        let marked = [false, true].into_iter().cycle();
+        pieces.zip(marked).filter(|(piece, _)| !piece.is_empty())
+    }
+}
+
 /// Characters before the first match that are shown.
 const BEFORE: usize = 60;
 /// The mark of a cut.
@@ -30,8 +45,13 @@ pub fn snippet(text: &str, query: &BTreeSet<String>, characters_max: usize) -> S
     });
     matches.sort_by_key(|(place, _)| (place.start, place.end));
     let room = characters_max.saturating_sub(2 * CUT.len());
-    let start = best_start(&matches, room.saturating_sub(BEFORE));
-    let start = before(text, start, BEFORE);
+    // A text that fits is whole.
+    let start = if text.chars().nth(room).is_none() {
+        0
+    } else {
+        let start = best_start(&matches, room.saturating_sub(BEFORE));
+        before(text, start, BEFORE)
+    };
     let mut snippet = Snippet::default();
     if text[..start]
         .chars()
@@ -156,6 +176,10 @@ mod tests {
         assert_eq!(
             marked("useDebouncedCallback()", "debounced", 300),
             "use[Debounced]Callback()"
+        );
+        assert_eq!(
+            marked("One line.\nA retry.", "retry", 300),
+            "One line. A [retry]."
         );
         assert_eq!(marked("", "x", 300), "");
         assert_eq!(marked("nothing", "x", 300), "nothing");

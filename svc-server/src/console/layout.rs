@@ -42,6 +42,9 @@ const SECTIONS: [(Section, &str, &str); 11] = [
     (Section::SignOut, "/console/sign-out", "Sign out"),
 ];
 
+/// The path of the search.
+pub(super) const SEARCH: &str = "/console/search";
+
 /// A page.
 pub(super) struct Page {
     pub(super) section: Section,
@@ -101,6 +104,7 @@ impl Page {
 pub(super) fn page(page: &Page, caller: Option<&Caller>) -> Markup {
     let navigation = html! {
         @if caller.is_some() {
+            (search())
             nav aria-label="Console" {
                 ul {
                     @for (section, path, name) in SECTIONS {
@@ -121,6 +125,16 @@ pub(super) fn page(page: &Page, caller: Option<&Caller>) -> Markup {
         (page.body)
     };
     around(&page.title, &navigation, &content)
+}
+
+/// Returns the box for a search, which has a key of its own in browsers.
+fn search() -> Markup {
+    html! {
+        form.find method="get" action=(SEARCH) role="search" aria-label="Search" {
+            input type="search" name="q" aria-label="Search what was said in Sessions"
+                placeholder="Search" accesskey="/" autocomplete="off" spellcheck="false";
+        }
+    }
 }
 
 /// Returns a page for somebody who has not signed in.

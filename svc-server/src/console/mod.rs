@@ -93,6 +93,7 @@ pages! {
     open Post "/console/sign-out" => sign_in::sign_out;
     operator Get "/console" => pages::overview::page;
     operator Get "/console/sessions" => pages::sessions::page;
+    operator Get "/console/search" => pages::search::page;
     operator Get "/console/session" => pages::session::page;
     operator Get "/console/calls" => pages::calls::page;
     operator Get "/console/call" => pages::call::page;

@@ -72,19 +72,11 @@ impl Visit {
         let dated: Object = query
             .into_iter()
             .map(|(name, value)| match value.as_str() {
-                Some(text) if is_date(text) => (name, Json::from(format!("{text}T00:00:00Z"))),
-                _ => (name, value),
+                Some(text) => (name, Json::from(midnight(text))),
+                None => (name, value),
             })
             .collect();
-        let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
-        let incoming = Incoming {
-            path: &dated,
-            query: &dated,
-            headers: &Object::new(),
-            body: &[],
-            memory: &memory,
-        };
-        E::Request::read(&incoming).map_err(Problem::from)
+        read::<E>(&dated, &[])
     }
 
     /// Calls a route with the request that the address holds.
@@ -128,6 +120,32 @@ impl Visit {
         let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(held);
         Ok(())
+    }
+}
+
+/// Reads a route's request from a body that a page writes, as the route itself would.
+pub(super) fn request_of<E: Endpoint>(body: Object) -> Result<E::Request, Problem> {
+    read::<E>(&Object::new(), &Json::Object(body).to_canonical())
+}
+
+fn read<E: Endpoint>(parameters: &Object, body: &[u8]) -> Result<E::Request, Problem> {
+    let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
+    let incoming = Incoming {
+        path: parameters,
+        query: parameters,
+        headers: &Object::new(),
+        body,
+        memory: &memory,
+    };
+    E::Request::read(&incoming).map_err(Problem::from)
+}
+
+/// Returns midnight UTC in place of a date, and any other text as it is.
+pub(super) fn midnight(text: &str) -> String {
+    if is_date(text) {
+        format!("{text}T00:00:00Z")
+    } else {
+        text.to_owned()
     }
 }
 

@@ -233,7 +233,7 @@ mod tests {
             ($($endpoint:ident)+) => {$(
                 if $endpoint::METHOD == Method::Get && $endpoint::STATUSES.contains(&409) {
                     let is_evidence = $endpoint::PATH.starts_with("/query/evidence")
-                        || $endpoint::PATH.starts_with("/query/context");
+                        || $endpoint::PATH.starts_with("/query/context/evidence");
                     let declines = matches!($endpoint::OVERSIZE, Problem::Declined(_));
                     assert_eq!(declines, is_evidence, "{}", $endpoint::PATH);
                 }

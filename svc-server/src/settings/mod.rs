@@ -11,6 +11,7 @@ mod of_command;
 mod overrides;
 mod reader;
 mod redaction;
+mod search;
 mod secrets;
 mod shown;
 
@@ -37,6 +38,7 @@ pub use self::mirrors::beside as mirrors_beside;
 pub use self::mistakes::SettingsError;
 pub use self::of_command::{MirrorSettings, StoreSettings};
 pub use self::overrides::Overrides;
+pub use self::search::SearchSetting;
 pub use self::shown::{ShownSetting, shown_settings};
 
 /// The settings of a server.
@@ -58,6 +60,8 @@ pub struct Settings {
     pub(crate) retrieval_tokens: BTreeMap<TokenName, SecretString>,
     /// The secrets that the forge may sign with: the webhook secret and the previous one.
     pub(crate) webhook_secrets: Vec<SecretString>,
+    /// Where the search index is.
+    pub search: SearchSetting,
     /// The host of the forge.
     pub(crate) forge_host: RepositoryHost,
     /// The Sessions that context routes may read.
@@ -162,6 +166,7 @@ impl Settings {
         let log_format = reader.value(&env::LOG_FORMAT);
 
         let store = store?;
+        let search = store.search;
         let mut engine = EngineConfig::new(store.url, store.org_id).with_read_slots(read_slots?);
         engine.store.migrate = migrate?;
         engine.scan = scan;
@@ -185,6 +190,7 @@ impl Settings {
             retrieval_token: secrets.retrieval,
             retrieval_tokens: secrets.named,
             webhook_secrets: secrets.webhook,
+            search,
             forge_host: forge_host?,
             grant,
             docs: docs?,

@@ -5,7 +5,7 @@ use svc_engine::store::DatabaseUrl;
 use svc_model::id::OrgId;
 
 use super::reader::SettingsReader;
-use super::{Overrides, SettingsError, mirrors};
+use super::{Overrides, SearchSetting, SettingsError, mirrors};
 use crate::env;
 use crate::source::{SettingOrigin, Strictness};
 
@@ -19,6 +19,8 @@ pub struct StoreSettings {
     pub org_id: OrgId,
     /// Where the store is configured.
     pub origin: SettingOrigin,
+    /// Where the search index of a server of this machine is.
+    pub search: SearchSetting,
 }
 
 impl StoreSettings {

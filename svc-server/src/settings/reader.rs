@@ -3,7 +3,7 @@
 use secrecy::SecretString;
 use svc_engine::store::DatabaseUrl;
 
-use super::{Grant, StoreSettings};
+use super::{Grant, StoreSettings, search};
 use crate::env::{self, Setting};
 use crate::source::{Source, data_folder};
 
@@ -66,9 +66,11 @@ impl<'s> SettingsReader<'s> {
             }
             folder.map(|folder| DatabaseUrl::sqlite(&folder.join("svc.db")))
         };
+        let search = search::read(self, url.as_ref());
         Some(StoreSettings {
             url: url?,
             org_id: org_id?,
+            search,
             origin: self.source.origin(env::DATABASE_URL.name),
         })
     }

@@ -70,6 +70,29 @@ pub(super) fn body(target: &Target, path: &str) -> Json {
         "/query/context/selected" => {
             json!({"schema_version": 1, "query": "pager", "session_id": SESSION})
         }
+        "/query/search" => json!({
+            "schema_version": 1,
+            "query": "pager",
+            "max_bytes": 4096,
+            "limit": 3,
+            "filters": {
+                "session_id": SESSION,
+                "repository": {
+                    "repository_provider": "github",
+                    "repository_host": "github.com",
+                    "repository_id": "77",
+                },
+                "commit": "a".repeat(40),
+                "file": "src/pager.rs",
+                "user": "ann",
+                "model": "m",
+                "agent": "pi",
+                "since": "2026-01-01T00:00:00Z",
+                "until": "2026-02-01T00:00:00+02:00",
+                "role": "user",
+                "kind": "text",
+            },
+        }),
         // Not about a stored fact, so that it hides nothing else.
         "/v1/quarantine" | "/v1/release" => json!({
             "table": "pushes", "fact_id": "none", "reason": "a try", "force": true,

@@ -19,6 +19,8 @@ const TABLE: &[(&str, u16, u16)] = &[
     ("POST /console/sign-out", 303, 303),
     ("GET /console", 303, 200),
     ("GET /console/sessions", 303, 200),
+    // Without words to search for, it is a form.
+    ("GET /console/search", 303, 200),
     ("GET /console/session", 303, 200),
     ("GET /console/calls", 303, 200),
     // For a call that does not exist.

@@ -112,7 +112,8 @@ seen.proof = await page.evaluate(async () => {
 // Then every page that a link leads to, from the overview on.
 const waiting = [
   `${service}/console`,
-  // A form leads here, and no link does.
+  // Forms lead here, and no link does.
+  `${service}/console/search`,
   `${service}/console/comparison?model_a=gpt-4o&model_b=claude-sonnet-4-5&margin=0.1`,
 ];
 const opened = new Set();

@@ -102,6 +102,9 @@ fn captured_content_is_never_interpreted_as_markup(backend: Backend) {
         "/console/models?until=",
         "/console/models?days=",
         "/console/share?margin=",
+        "/console/search?q=",
+        "/console/search?q=pager&file=",
+        "/console/search?q=pager&since=",
         "/console/sign-in?to=",
     ] {
         from.push(format!("{path}{entered}"));

@@ -22,6 +22,8 @@ on_both_backends! {
     hidden_facts_are_listed_with_who_when_and_why,
     without_mirrors_a_report_page_says_that_it_cannot_attribute,
     a_refusal_page_shows_its_reason_and_what_to_do,
+    every_page_has_a_box_for_a_search,
+    a_search_keeps_what_was_entered_and_says_what_is_wrong_with_it,
 }
 
 /// How long counts may take to be written.
@@ -387,6 +389,52 @@ fn sessions_with_accepted_work_are_counted_by_status_and_listed_in_pages(backend
     let recent = words(&page(&server, &cookies, "/console/abandonment"));
     assert!(recent.contains("Sessions 1 to 1 of 1"), "{recent}");
     assert!(beyond.contains("There are no more"), "{beyond}");
+}
+
+fn every_page_has_a_box_for_a_search(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let form = "<form class=\"find\" method=\"get\" action=\"/console/search\" role=\"search\"";
+    for path in ["/console", "/console/quarantine", "/console/search"] {
+        let shown = page(&server, &cookies, path);
+        assert!(shown.contains(form), "{path}: {shown}");
+        assert!(shown.contains(r#"type="search" name="q""#), "{shown}");
+    }
+    let sign_in = open(&server, "", "/console/sign-in").text();
+    assert!(!sign_in.contains("/console/search"), "{sign_in}");
+}
+
+fn a_search_keeps_what_was_entered_and_says_what_is_wrong_with_it(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let entered = "repo=own%2Fapp&file=a.rs&kind=tool_call&since=2026-01-31";
+    let empty = page(&server, &cookies, &format!("/console/search?{entered}"));
+    for kept in [
+        r#"name="repo" value="own/app""#,
+        r#"name="file" value="a.rs""#,
+        r#"<option value="tool_call" selected>"#,
+        r#"name="since" value="2026-01-31""#,
+    ] {
+        assert!(empty.contains(kept), "{kept}: {empty}");
+    }
+    for (wrong, reason) in [
+        ("q=the", "query: "),
+        ("q=pager&repo=own", "filters.repository: "),
+        ("q=pager&since=yesterday", "filters.since: "),
+        ("q=pager&kind=image", "filters.kind: "),
+    ] {
+        let reply = open(&server, &cookies, &format!("/console/search?{wrong}"));
+        assert_eq!(reply.status, 422, "{wrong}");
+        let text = words(&reply.text());
+        assert!(
+            text.contains("Reason: invalid") && text.contains(reason),
+            "{text}"
+        );
+    }
 }
 
 fn hidden_facts_are_listed_with_who_when_and_why(backend: Backend) {

@@ -2,6 +2,7 @@
 
 use svc_engine::clock::Clock;
 use svc_engine::mirror::{MirrorFailure, MirrorFolder, free_space};
+use svc_engine::search;
 use svc_engine::store::{
     self, DatabaseUrl, Ledger, MirrorStatus, Obstacle, SchemaState, StoreError,
 };
@@ -90,7 +91,38 @@ pub(super) fn checks(
         checks.push(disk("disk of the mirrors", &mirror.path));
     }
     checks.push(mirrors);
+    checks.extend(search_index(&settings.store));
     checks
+}
+
+/// Compares a sample of the search index on this machine with the store.
+fn search_index(store: &StoreSettings) -> Option<DoctorCheck> {
+    /// Parts that are compared.
+    const PARTS: u64 = 100;
+    const NAME: &str = "search index";
+    const MEND: &str = "svc search --rebuild";
+    let path = store.search.path().filter(|path| path.exists())?;
+    let ledger = Ledger::open(&store.url, store.org_id.clone()).ok()?;
+    let mut snapshot = ledger.snapshot().ok()?;
+    let shown = path.display();
+    Some(match search::sample(path, &mut snapshot, PARTS) {
+        Ok(sample) if sample.differing == 0 => {
+            let parts = sample.parts;
+            DoctorCheck::ok(
+                NAME,
+                format!("{shown}: {parts} parts compared with the store"),
+            )
+        }
+        Ok(sample) => DoctorCheck::warning(
+            NAME,
+            format!(
+                "{shown}: {} of {} parts are not in the store; they are not answered",
+                sample.differing, sample.parts
+            ),
+            MEND,
+        ),
+        Err(error) => DoctorCheck::warning(NAME, format!("{shown}: {}", chain(&error)), MEND),
+    })
 }
 
 /// Returns the URL of the service that this shell uses, unless that service works on this store.

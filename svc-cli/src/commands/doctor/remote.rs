@@ -15,6 +15,7 @@ use svc_model::version::SERVICE_VERSION;
 use svc_view::SHELL;
 
 use super::DoctorCheck;
+use crate::commands::capture::search_index;
 use crate::commands::service;
 use crate::credentials::{PRIVATE, Role};
 use crate::error::CommandError;
@@ -165,6 +166,7 @@ async fn asked(client: &Client) -> (Vec<DoctorCheck>, Option<bool>) {
             Ok(counts) => {
                 keeps_mirrors = counts.keeps_mirrors;
                 checks.extend(captured(&counts));
+                checks.push(searching(&counts));
             }
             Err(error) => {
                 let mend = match error.kind() {
@@ -234,6 +236,24 @@ async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Docto
             DoctorCheck::failed(name, error.to_string(), STORE_MEND)
         }
         Err(error) => DoctorCheck::failed(name, error.to_string(), "svc capture"),
+    }
+}
+
+/// Checks that the search index of the service goes on.
+fn searching(counts: &CaptureCounts) -> DoctorCheck {
+    const NAME: &str = "search";
+    let Some(search) = &counts.search else {
+        return DoctorCheck::absent(NAME, "off");
+    };
+    let found = search_index(search);
+    match &search.obstacle {
+        None => DoctorCheck::ok(NAME, found),
+        Some(_) => DoctorCheck::warning(
+            NAME,
+            found,
+            "make room on the disk of SVC_SEARCH_PATH, or let its folder be written; capture goes on \
+             without it",
+        ),
     }
 }
 

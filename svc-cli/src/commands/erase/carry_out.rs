@@ -12,6 +12,7 @@ use svc_engine::store::{
 };
 use svc_model::facts::FactTable;
 
+use super::search_index::{self, ErasedIndex};
 use super::{Subject, by_kind, named, store};
 use crate::commands::interruption::by_the_operator;
 use crate::commands::place::OpenedLedger;
@@ -65,6 +66,12 @@ struct ErasureResult {
     /// `not_rewritten`.
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
+    /// What became of the words in the search index of this machine: `deleted`, `erased` or
+    /// `pending`. Absent if there is no index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<&'static str>,
+    #[serde(skip)]
+    search_index: Option<ErasedIndex>,
 }
 
 #[derive(Debug, Serialize)]
@@ -131,7 +138,12 @@ impl ErasureOptions {
             Ok(Compaction::InUse) => "in_use",
             Err(_) => NOT_REWRITTEN,
         };
-        let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
+        let search_index = search_index::erase(&opened);
+        let outcome = ErasureResult {
+            search: search_index.word(),
+            search_index: Some(search_index),
+            ..outcome(subject, &forecast, Some((&order, &erased, space)))
+        };
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
         warn_of_copies(&opened, output);
         match rewritten {
@@ -221,6 +233,8 @@ fn outcome(
             by_all: forecast.shared_by_all,
         },
         space: done.map(|(_, _, space)| space),
+        search: None,
+        search_index: None,
     }
 }
 
@@ -271,6 +285,10 @@ fn render(outcome: &ErasureResult, subject: &ErasureSubject, place: &str) -> Str
             "files",
             "not rewritten: they may still hold what was erased",
         );
+    }
+    let index = outcome.search_index.and_then(ErasedIndex::sentence);
+    if let Some(index) = index {
+        fields.add("search index", index);
     }
     if outcome.applied && !is_nothing {
         let elsewhere = "earlier backups, exports and other copies still contain it";

@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod log;
+mod search_index;
 
 use clap::{Args, Subcommand};
 use serde::{Serialize, Serializer};

@@ -31,7 +31,7 @@ impl Stage {
         self.call_of(call(number).session(session).build(), seconds);
     }
 
-    fn call_of(&self, call: InferenceCall, seconds: i64) {
+    pub(super) fn call_of(&self, call: InferenceCall, seconds: i64) {
         let encoded = self.store.encode(call, at(seconds));
         self.add([Append::InferenceCall(Box::new(encoded))]);
     }

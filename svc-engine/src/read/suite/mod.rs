@@ -48,6 +48,7 @@ mod inferred;
 mod listing;
 mod outcomes;
 mod reports;
+mod search;
 mod sessions;
 mod set_back;
 mod signed;

@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use svc_engine_fact::Lifetime;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, InferenceCallId, SessionId};
+use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
@@ -17,13 +19,11 @@ use crate::pack::id_list::IdList;
 use crate::sql::connection::Lookup;
 use crate::sql::error::{StoreError, corrupt};
 use crate::sql::value::{Row, Value};
-use crate::table::session_claims::ClaimKind;
 use crate::table::kind;
 
 const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
     f.captured_at_us, f.model, f.agent_harness, f.input_contents, f.output_contents";
-const ID_AT: &str =
-    "SELECT f.inference_call_id FROM inference_calls f WHERE f.call_number = $1 AND f.org_id = $2";
+const ID_AT: &str = "SELECT f.inference_call_id FROM inference_calls f WHERE f.call_number = $1";
 const QUARANTINE_AFTER: &str =
     "SELECT q.quarantine_revision, q.quarantine_id, q.fact_table, q.fact_id
     FROM quarantine_log q WHERE q.org_id = $1 AND q.quarantine_revision > $2
@@ -32,7 +32,7 @@ const QUARANTINE_ID: &str = "SELECT q.quarantine_id FROM quarantine_log q
     WHERE q.org_id = $1 AND q.quarantine_revision = $2";
 const ERASED_AFTER: &str = "SELECT s.session_number
     FROM erased_facts e JOIN sessions s ON s.session_id = e.session_id AND s.org_id = e.org_id
-    WHERE (e.org_id || '') = $1 AND e.erasure_revision > $2 GROUP BY s.session_number";
+    WHERE (e.org_id || '') = $1 AND e.erasure_revision > $2";
 const SESSIONS: Lookup<'_> = Lookup {
     select: "SELECT s.session_number, s.session_id, s.first_observed_at_us, s.last_observed_at_us
         FROM sessions s WHERE s.org_id = $1 AND s.session_number",
@@ -43,6 +43,10 @@ const NUMBERS: Lookup<'_> = Lookup {
         WHERE s.org_id = $1 AND s.session_id",
     then: "",
 };
+
+const OBSERVED: &str = "SELECT f.observation_id, f.org_id, f.session_id, f.repo,
+    f.repository_provider, f.repository_host, f.repository_id, f.commit_sha
+    FROM visible_session_commit_observations f";
 
 /// A visible call, as the index of searches knows it.
 #[derive(Clone, Debug)]
@@ -65,6 +69,17 @@ pub struct NumberedCall {
     pub input: IdList,
     /// The contents of its output messages, in order.
     pub output: IdList,
+}
+
+/// Visible calls in the order in which they were stored.
+#[derive(Clone, Debug, Default)]
+pub struct NextCalls {
+    /// The calls.
+    pub calls: Vec<NumberedCall>,
+    /// The number and the id of the last call that was read.
+    pub last: Option<(i64, FactId)>,
+    /// The number of calls that were read, those of other organizations included.
+    pub rows: u64,
 }
 
 /// A Session with its number.
@@ -96,12 +111,32 @@ pub struct QuarantineChange {
 /// A file that a fact names for a Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
-    /// The fact.
-    pub fact_id: FactId,
-    /// The number of the Session.
-    pub session_number: i64,
+    /// The Session.
+    pub session_id: SessionId,
     /// The path.
     pub path: String,
+}
+
+/// A commit at which a Session was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedCommit {
+    /// The Session.
+    pub session_id: SessionId,
+    /// Its repository.
+    pub repository: Lifetime,
+    /// The commit.
+    pub commit: CommitSha,
+}
+
+/// What some facts of a kind say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactPage<T> {
+    /// What the facts of this organization say.
+    pub items: Vec<T>,
+    /// The last fact that was read.
+    pub last: Option<FactId>,
+    /// The number of facts that were read, those of other organizations included.
+    pub rows: u64,
 }
 
 fn call(row: &Row<'_>) -> Result<NumberedCall, StoreError> {
@@ -134,42 +169,39 @@ fn id_column(table: FactTable) -> &'static str {
     kind::table(table).id()
 }
 
-/// Selects the visible facts of a kind that name a file, with the numbers of their Sessions.
+/// Selects the visible facts of a kind that name a file, of all organizations.
 fn files(table: FactTable) -> String {
     let id = id_column(table);
-    format!(
-        "SELECT f.{id}, s.session_number, f.file_path FROM visible_{table} f \
-        JOIN sessions s ON s.session_id = f.session_id AND s.org_id = f.org_id WHERE f.org_id = $1"
-    )
-}
-
-fn file(row: &Row<'_>) -> Result<NamedFile, StoreError> {
-    Ok(NamedFile {
-        fact_id: row.fact_id(0)?,
-        session_number: row.integer(1)?,
-        path: row.text(2)?,
-    })
+    format!("SELECT f.{id}, f.org_id, f.session_id, f.file_path FROM visible_{table} f")
 }
 
 impl Snapshot<'_> {
-    /// Returns the next visible calls after a number, in the order of their numbers. The calls of
-    /// an organization are numbered as they are stored.
-    pub fn calls_after(&mut self, number: i64, rows: u64) -> Result<Vec<NumberedCall>, StoreError> {
+    /// Returns the next visible calls after a number, in the order of their numbers. Calls are
+    /// numbered as they are stored.
+    pub fn calls_after(&mut self, number: i64, rows_max: u64) -> Result<NextCalls, StoreError> {
+        // Without a condition about the organization, the order is that of the only index.
         let text = format!(
-            "SELECT {COLUMNS} FROM visible_inference_calls f \
-            WHERE f.call_number > $1 AND f.org_id = $2 ORDER BY f.call_number LIMIT $3"
+            "SELECT {COLUMNS}, f.org_id FROM visible_inference_calls f WHERE f.call_number > $1 \
+            ORDER BY f.call_number LIMIT $2"
         );
-        let keys = [
-            number.into(),
-            self.org_id.as_str().into(),
-            i64::try_from(rows).unwrap_or(i64::MAX).into(),
-        ];
-        self.connection()?.all(&text, &keys, call)
+        let org_id = self.org_id;
+        let mut found = NextCalls::default();
+        let rows = i64::try_from(rows_max).unwrap_or(i64::MAX);
+        let keys = [number.into(), rows.into()];
+        self.connection()?.each(&text, &keys, |row| {
+            found.rows += 1;
+            found.last = Some((row.integer(0)?, row.fact_id(1)?));
+            if row.text(9)? == org_id.as_str() {
+                found.calls.push(call(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
-    /// Returns the id of the call with a number, visible or not.
+    /// Returns the id of the call with a number, visible or not, of any organization.
     pub fn call_id_at(&mut self, number: i64) -> Result<Option<FactId>, StoreError> {
-        let keys = [number.into(), self.org_id.as_str().into()];
+        let keys = [number.into()];
         self.connection()?.first(ID_AT, &keys, |row| row.fact_id(0))
     }
 
@@ -225,9 +257,9 @@ impl Snapshot<'_> {
                 after.as_slice().into(),
                 ROWS.into(),
             ];
-            let calls = self.connection()?.all(&text, &keys, |row| {
-                Ok((call(row)?, row.blob(1)?))
-            })?;
+            let calls = self
+                .connection()?
+                .all(&text, &keys, |row| Ok((call(row)?, row.blob(1)?)))?;
             let is_last = (calls.len() as i64) < ROWS;
             for (call, id) in calls {
                 from = call.observed_at.microseconds();
@@ -278,8 +310,12 @@ impl Snapshot<'_> {
     pub fn erased_sessions_after(&mut self, revision: u64) -> Result<Vec<i64>, StoreError> {
         let revision = i64::try_from(revision).unwrap_or(i64::MAX);
         let keys = [self.org_id.as_str().into(), revision.into()];
-        self.connection()?
-            .all(ERASED_AFTER, &keys, |row| row.integer(0))
+        let mut numbers = self
+            .connection()?
+            .all(ERASED_AFTER, &keys, |row| row.integer(0))?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
     }
 
     /// Returns the numbers of the Sessions of facts of a kind, visible or not, each once.
@@ -314,22 +350,22 @@ impl Snapshot<'_> {
         Ok(numbers)
     }
 
-    /// Returns the files that visible facts of a kind name, in the order of their ids, which begin
-    /// with the moment of capture.
+    /// Returns the files that the next visible facts of a kind name, in the order of their ids,
+    /// which begin with the moment of capture.
     pub fn files_after(
         &mut self,
         table: FactTable,
         id: FactId,
-        rows: u64,
-    ) -> Result<Vec<NamedFile>, StoreError> {
+        rows_max: u64,
+    ) -> Result<FactPage<NamedFile>, StoreError> {
         let column = id_column(table);
+        // Without a condition about the organization, the order is that of the only index.
         let text = format!(
-            "{} AND f.{column} > $2 ORDER BY f.{column} LIMIT $3",
+            "{} WHERE f.{column} > $1 ORDER BY f.{column} LIMIT $2",
             files(table)
         );
-        let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-        let keys = [self.org_id.as_str().into(), id.into(), rows.into()];
-        self.connection()?.all(&text, &keys, file)
+        let rows = i64::try_from(rows_max).unwrap_or(i64::MAX);
+        self.named_files(&text, &[id.into(), rows.into()])
     }
 
     /// Returns the files that visible facts of a Session name.
@@ -339,11 +375,93 @@ impl Snapshot<'_> {
     ) -> Result<Vec<NamedFile>, StoreError> {
         let mut found = Vec::new();
         for table in tables_with_files() {
-            let text = format!("{} AND f.session_id = $2", files(table));
+            let text = format!("{} WHERE f.org_id = $1 AND f.session_id = $2", files(table));
             let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-            found.extend(self.connection()?.all(&text, &keys, file)?);
+            found.extend(self.named_files(&text, &keys)?.items);
         }
         Ok(found)
+    }
+
+    fn named_files(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+    ) -> Result<FactPage<NamedFile>, StoreError> {
+        self.fact_page(text, keys, |session_id, columns| {
+            let path = columns.next()?;
+            Ok(Some(NamedFile { session_id, path }))
+        })
+    }
+
+    /// Returns the commits of the next visible observations, in the order of their ids.
+    pub fn observed_commits_after(
+        &mut self,
+        id: FactId,
+        rows_max: u64,
+    ) -> Result<FactPage<ObservedCommit>, StoreError> {
+        let text =
+            format!("{OBSERVED} WHERE f.observation_id > $1 ORDER BY f.observation_id LIMIT $2");
+        let rows = i64::try_from(rows_max).unwrap_or(i64::MAX);
+        self.observed_commits(&text, &[id.into(), rows.into()])
+    }
+
+    /// Returns the commits at which visible observations saw a Session.
+    pub fn observed_commits_of_session(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        let text = format!("{OBSERVED} WHERE f.org_id = $1 AND f.session_id = $2");
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        Ok(self.observed_commits(&text, &keys)?.items)
+    }
+
+    fn observed_commits(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+    ) -> Result<FactPage<ObservedCommit>, StoreError> {
+        self.fact_page(text, keys, |session_id, columns| {
+            let repo: String = columns.next()?;
+            let identity: Option<RepositoryIdentity> = columns.next()?;
+            let commit = columns.next()?;
+            let repository = match (identity, RepositoryName::new(&repo)) {
+                (Some(identity), _) => Lifetime::Identified(identity),
+                (None, Some(name)) => Lifetime::Named(name),
+                (None, None) => return Ok(None),
+            };
+            Ok(Some(ObservedCommit {
+                session_id,
+                repository,
+                commit,
+            }))
+        })
+    }
+
+    /// Reads facts whose first columns are the id, the organization and the Session.
+    fn fact_page<T>(
+        &mut self,
+        text: &str,
+        keys: &[Value<'_>],
+        read: impl Fn(SessionId, &mut Columns<'_>) -> Result<Option<T>, StoreError>,
+    ) -> Result<FactPage<T>, StoreError> {
+        let org_id = self.org_id;
+        let mut page = FactPage {
+            items: Vec::new(),
+            last: None,
+            rows: 0,
+        };
+        self.connection()?.each(text, keys, |row| {
+            let mut columns = Columns::of(row, "a fact of a Session", &[]);
+            page.last = Some(columns.next()?);
+            page.rows += 1;
+            let of_org: String = columns.next()?;
+            if of_org == org_id.as_str() {
+                let session_id = columns.next()?;
+                page.items.extend(read(session_id, &mut columns)?);
+            }
+            Ok(())
+        })?;
+        Ok(page)
     }
 
     /// Returns the Sessions with these numbers.
@@ -384,26 +502,6 @@ impl Snapshot<'_> {
                 Ok(())
             })?;
         Ok(found)
-    }
-
-    /// Returns the numbers of the Sessions of which a visible fact says something.
-    pub fn sessions_that_say(
-        &mut self,
-        claim: ClaimKind,
-        value: &str,
-    ) -> Result<Vec<i64>, StoreError> {
-        let proof = claim.proof("c.org_id", "s.session_id", "$2");
-        let text = format!(
-            "SELECT c.session_number FROM session_claims c \
-            JOIN sessions s ON s.session_number = c.session_number \
-            WHERE c.value = $2 AND c.kind = $3 AND c.org_id = $1 AND {proof}"
-        );
-        let keys = [
-            self.org_id.as_str().into(),
-            value.into(),
-            claim.letter().into(),
-        ];
-        self.connection()?.all(&text, &keys, |row| row.integer(0))
     }
 }
 

@@ -135,6 +135,16 @@ const ALLOWED: &[(May, &str)] = &[
         Sort,
         "n.org_id = $1) ORDER BY f.observed_at_us, f.inference_call_id",
     ),
+    // The Sessions of which something was erased since the index of searches last looked.
+    (
+        Walk,
+        "WHERE (e.org_id || '') = $1 AND e.erasure_revision > $2",
+    ),
+    // The next calls of a Session, for the index of searches: as above.
+    (
+        Sort,
+        "f.observed_at_us < $4 AND (f.observed_at_us > $3 OR f.inference_call_id > $5) ORDER BY f.observed_at_us, f.inference_call_id LIMIT $6",
+    ),
     // A Session's decisions and edits, of which there are at most a thousand.
     (
         Sort,

@@ -8,6 +8,7 @@ use svc_model::problem::Problem;
 use svc_view::{CONSOLE, model};
 
 use super::calls::below_session;
+use super::part;
 use crate::console::layout::{Column, Page, Section, fields, note, table};
 use crate::console::link::Link;
 use crate::console::text::{NONE, inert, line, moment, words};
@@ -54,13 +55,7 @@ fn row(session_id: &SessionId, message: &ManifestMessage) -> Vec<Markup> {
     let parts = html! {
         @if message.parts.is_empty() { (NONE) }
         @for (place, part) in message.parts.iter().enumerate() {
-            @let reference = &part.reference;
-            @let link = Link::to("/console/part")
-                .with("session_id", session_id.as_str())
-                .with("inference_call_id", reference.inference_call_id.as_str())
-                .with("side", reference.side.as_str())
-                .with("message_index", &reference.message_index.to_string())
-                .with("part_index", &reference.part_index.to_string());
+            @let link = part::address(session_id, &part.reference);
             @if place > 0 { ", " }
             a href=(link) { (words(part.part_type.as_str())) " " (part.reference.part_index + 1) }
         }

@@ -17,6 +17,7 @@ pub(super) mod quarantine;
 mod repository;
 pub(super) mod retention;
 mod scores;
+pub(super) mod search;
 pub(super) mod session;
 pub(super) mod sessions;
 pub(super) mod share;

@@ -9,7 +9,7 @@ use svc_model::problem::Problem;
 use svc_model::version::Version1;
 use svc_view::CONSOLE;
 
-use super::calls::{address, below_session};
+use super::calls::{self, below_session};
 use crate::console::layout::{Page, Section, fields, note};
 use crate::console::link::Link;
 use crate::console::text::{line, moment};
@@ -25,10 +25,10 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let read = visit.ask::<EvidenceReading>(request).await?;
     let body = html! { @for item in &read.items { (shown(item)) } };
     let page = Page::new(Section::Sessions, "Content", body);
-    let calls = Link::to("/console/calls").with("session_id", session_id.as_str());
+    let all = Link::to("/console/calls").with("session_id", session_id.as_str());
     Ok(below_session(page, &session_id)
-        .below("Calls", calls)
-        .below("Call", address(&session_id, call.as_str())))
+        .below("Calls", all)
+        .below("Call", calls::address(&session_id, call.as_str())))
 }
 
 /// Reads the part's reference.
@@ -47,6 +47,16 @@ fn request(visit: &Visit) -> Result<EvidenceReadRequest, Problem> {
         }],
         explain: true,
     })
+}
+
+/// Returns the address of a part's page.
+pub(super) fn address(session_id: &SessionId, reference: &Reference) -> Link {
+    Link::to("/console/part")
+        .with("session_id", session_id.as_str())
+        .with("inference_call_id", reference.inference_call_id.as_str())
+        .with("side", reference.side.as_str())
+        .with("message_index", &reference.message_index.to_string())
+        .with("part_index", &reference.part_index.to_string())
 }
 
 fn read<T>(
