@@ -49,6 +49,9 @@ pub(crate) struct SearchArguments {
     /// What is compared; the first policy takes a second for each question over many Sessions.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Ranking::Search, Ranking::Policy1, Ranking::Bm25])]
     rankings: Vec<Ranking>,
+    /// The Sessions of an answer of the search: with more of them, fewer parts of each fit.
+    #[arg(long, default_value_t = 20)]
+    limit: u64,
     /// A folder of transcripts whose Sessions are searched for what was said before.
     #[arg(long, conflicts_with = "sessions")]
     transcripts: Option<PathBuf>,
@@ -61,6 +64,12 @@ pub(crate) struct SearchArguments {
     /// Parts that a growing index has when it is measured.
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000])]
     passages: Vec<u64>,
+}
+
+impl SearchArguments {
+    const fn limit(&self) -> u64 {
+        self.limit
+    }
 }
 
 /// Asks the questions of a set, and prints a table.

@@ -33,6 +33,8 @@ pub(crate) struct Filled<'bench> {
     _stage: Stage<'bench>,
     /// Whether the server searches.
     pub(crate) searches: bool,
+    /// The Sessions of an answer.
+    limit: u64,
 }
 
 impl<'bench> Filled<'bench> {
@@ -56,6 +58,7 @@ impl<'bench> Filled<'bench> {
             _server: server,
             _stage: stage,
             searches,
+            limit: bench.arguments.search.limit(),
         })
     }
 
@@ -68,15 +71,16 @@ impl<'bench> Filled<'bench> {
             }
         }
         let sent = begin.elapsed();
-        if let (true, Some(last)) = (self.searches, sessions.last()) {
-            wait(&mut self.client, &last.session)?;
+        if self.searches {
+            let end = mark(&mut self.client, "the-end")?;
+            wait(&mut self.client, end)?;
         }
         Ok([sent, begin.elapsed()])
     }
 
     /// Asks the search.
     pub(crate) fn search(&mut self, query: &str) -> Result<(Answer, Duration), Failure> {
-        let body = json!({"schema_version": 1, "query": query, "limit": 20});
+        let body = json!({"schema_version": 1, "query": query, "limit": self.limit});
         let reply = self.client.post(SEARCH, OPERATOR_TOKEN, &body)?;
         answer(&reply, |item, texts| {
             for part in item["parts"].as_array().into_iter().flatten() {
@@ -151,10 +155,9 @@ pub(crate) fn ask(client: &mut Client, query: &str) -> Result<Reply, Failure> {
     client.post(SEARCH, OPERATOR_TOKEN, &body)
 }
 
-/// Waits until everything is indexed that was captured up to the last call of a Session. Returns
-/// how many parts there are.
-pub(crate) fn wait(client: &mut Client, session: &str) -> Result<u64, Failure> {
-    let last = last_capture(client, session)?;
+/// Waits until everything is indexed that was captured by a moment. Returns how many parts there
+/// are.
+pub(crate) fn wait(client: &mut Client, last: Instant) -> Result<u64, Failure> {
     let begin = Clock::now();
     loop {
         let value = ask(client, "anything")?.json()?;
@@ -171,14 +174,24 @@ pub(crate) fn wait(client: &mut Client, session: &str) -> Result<u64, Failure> {
     }
 }
 
-/// Returns when the last call of a Session was captured.
-fn last_capture(client: &mut Client, session: &str) -> Result<Instant, Failure> {
-    let path = format!("/v1/facts/session/{session}/inference-calls");
-    let listed = client.get(&path, OPERATOR_TOKEN)?.json()?;
-    let calls = listed["inference_calls"].as_array().into_iter().flatten();
-    let captured = calls.filter_map(|call| Instant::parse(call["captured_at"].as_str()?).ok());
-    let last = captured.max();
-    last.ok_or_else(|| format!("no call of {session} was captured").into())
+/// Sends a short Session, and returns when it was captured: after everything else.
+pub(crate) fn mark(client: &mut Client, session: &str) -> Result<Instant, Failure> {
+    let request = json!({
+        "source": {"kind": "sdk", "agent": "search-bench"}, "session_id": session,
+        "calls": [{
+            "call_id": "call-0", "ended_at": "2026-01-05T09:00:00Z",
+            "input": {"messages": []},
+            "output": [{"role": "assistant", "parts": [{"type": "text", "content": "Bye."}]}],
+        }],
+    });
+    store(client, &request)?;
+    let listed = client.get("/v1/sessions?limit=1", OPERATOR_TOKEN)?.json()?;
+    let last = &listed["sessions"][0];
+    let captured = last["captured_at"].as_str().map(Instant::parse);
+    match captured {
+        Some(Ok(captured)) if last["session_id"] == session => Ok(captured),
+        _ => Err(format!("the last Session is not {session}: {last}").into()),
+    }
 }
 
 /// Sends calls, all of which have to be new.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Clock};
 
 use serde_json::{Value, json};
+use svc_model::time::Instant;
 
 use crate::http::Client;
 use crate::process::{Memory, Server};
@@ -16,7 +17,7 @@ use crate::report::{Goal, Report, Unit};
 use crate::scenario::{Bench, Stage};
 use crate::search::corpus::Corpus;
 use crate::search::metrics::percentile;
-use crate::search::server::{ask, is_on, store, wait};
+use crate::search::server::{ask, is_on, mark, store, wait};
 use crate::text::put;
 use crate::{Backend, Failure};
 
@@ -63,12 +64,13 @@ pub(crate) fn measure(
     }
     let (mut session, mut text_bytes) = (0, 0);
     let mut rows = Vec::new();
+    let mut end = None;
     for size in sizes {
         let sessions = size.div_ceil(SESSION_PARTS);
         while session < sessions {
-            let end = sessions.min(session + TURN);
-            let requests: Vec<Value> = (session..end).map(|one| request(&corpus, one)).collect();
-            let parts = session * SESSION_PARTS..end * SESSION_PARTS;
+            let last = sessions.min(session + TURN);
+            let requests: Vec<Value> = (session..last).map(|one| request(&corpus, one)).collect();
+            let parts = session * SESSION_PARTS..last * SESSION_PARTS;
             text_bytes += parts
                 .map(|part| corpus.part(part).len() as u64)
                 .sum::<u64>();
@@ -80,11 +82,12 @@ pub(crate) fn measure(
                 without.store(&requests)?;
                 with.store(&requests)?;
             }
-            session = end;
+            session = last;
         }
         let sent = Clock::now();
         let parts = session * SESSION_PARTS;
-        let indexed = wait(&mut with.client, &session_name(session - 1))?;
+        end = Some(mark(&mut with.client, &format!("end-{session}"))?);
+        let indexed = end.map_or(Ok(0), |end| wait(&mut with.client, end))?;
         report.note(&format!(
             "{parts} parts, {indexed} indexed, {:.1} MiB of text, index caught up {:.2} s after the last call",
             text_bytes as f64 / MEBIBYTE,
@@ -94,7 +97,9 @@ pub(crate) fn measure(
             report, &corpus, &mut with, &without, parts, text_bytes,
         )?);
     }
-    rebuild(report, with, session)?;
+    if let Some(end) = end {
+        rebuild(report, with, end)?;
+    }
     print(&rows);
     Ok(())
 }
@@ -171,7 +176,7 @@ fn size_figures(
 }
 
 /// Deletes the index of a stopped server, and measures how it is built anew.
-fn rebuild(report: &mut Report, side: Side<'_>, sessions: u64) -> Result<(), Failure> {
+fn rebuild(report: &mut Report, side: Side<'_>, end: Instant) -> Result<(), Failure> {
     let Side {
         client,
         server,
@@ -186,7 +191,7 @@ fn rebuild(report: &mut Report, side: Side<'_>, sessions: u64) -> Result<(), Fai
     let server = stage.start()?;
     let mut client = Client::connect(server.address)?;
     let begin = Clock::now();
-    let parts = wait(&mut client, &session_name(sessions - 1))?;
+    let parts = wait(&mut client, end)?;
     let rate = parts as f64 / begin.elapsed().as_secs_f64();
     report.figure(
         "index built anew, parts",
