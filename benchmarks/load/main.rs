@@ -14,6 +14,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`scenario`] | what is measured, one module for each kind |
+//! | [`search`] | how well and how fast the search finds |
 //! | [`generator`], [`http`] | the load itself |
 //! | [`population`], [`cohort`], [`sink`] | an organization of half a year, and a month of work with its repositories, written through the store |
 //! | [`payload`], [`session`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
@@ -44,6 +45,7 @@ mod population;
 mod process;
 mod report;
 mod scenario;
+mod search;
 mod session;
 mod sink;
 mod store;
@@ -57,6 +59,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::report::Report;
 use crate::scenario::Bench;
+use crate::search::SearchArguments;
 
 /// Whatever ends the program. A person reads it.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -64,7 +67,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Scenario {
-    /// Everything below but grants, reports and growth.
+    /// Everything below but grants, reports, growth and the search.
     All,
     /// The generator against a handler that only reads the bodies.
     Baseline,
@@ -96,6 +99,14 @@ enum Scenario {
     Memory,
     /// From starting the process to its first good health.
     Start,
+    /// How often the search finds the Session that a question is about. Not part of all.
+    SearchQuality,
+    /// How often the search finds what was said just before a text. Not part of all.
+    SearchAdjacency,
+    /// Rate, size, memory and latency of the search while its index grows. Not part of all.
+    SearchSpeed,
+    /// Writes our own Sessions and questions to two files. Not part of all.
+    SearchSet,
     /// The server of the baseline.
     #[value(hide = true)]
     EmptyServer,
@@ -164,7 +175,7 @@ pub(crate) struct Arguments {
     /// the end.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) calls: u64,
-    /// The server's program [default: target/dist/svc-server of the workspace].
+    /// The server's program: svc-server, or svc [default: target/dist/svc-server of the workspace].
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
     /// A folder on a disk for databases and logs [default: the system's temporary folder].
@@ -176,6 +187,8 @@ pub(crate) struct Arguments {
     /// Exit with 1 when a figure misses its goal.
     #[arg(long)]
     check: bool,
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
 }
 
 fn main() -> ExitCode {
@@ -203,6 +216,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
     if scenario == Scenario::EmptyServer {
         return empty_server::serve().map(|()| 0);
     }
+    if scenario == Scenario::SearchSet {
+        return search::write_set(&arguments.search).map(|()| 0);
+    }
     let backends: &[Backend] = match arguments.backend {
         Backends::Sqlite => &[Backend::Sqlite],
         Backends::Postgres => &[Backend::Postgres],
@@ -211,6 +227,14 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
     let wanted = |one: Scenario| scenario == one || scenario == Scenario::All;
     let needs_postgres = scenario != Scenario::Baseline && backends.contains(&Backend::Postgres);
     let bench = Bench::new(arguments.clone(), needs_postgres)?;
+    // These print tables of their own.
+    if scenario == Scenario::SearchQuality {
+        return all(backends, |backend| search::quality(&bench, backend));
+    }
+    if scenario == Scenario::SearchAdjacency {
+        return all(backends, |backend| search::adjacency(&bench, backend));
+    }
+    bench.describe()?;
     let mut report = Report::new();
     if wanted(Scenario::Baseline) {
         scenario::load::baseline(&bench, &mut report)?;
@@ -252,6 +276,10 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         if scenario == Scenario::Growth {
             scenario::growth::measure(&bench, backend, &mut report)?;
         }
+        // It writes up to millions of parts.
+        if scenario == Scenario::SearchSpeed {
+            search::speed(&bench, backend, &mut report)?;
+        }
         if wanted(Scenario::Memory) {
             scenario::memory::measure(&bench, backend, &mut report)?;
         }
@@ -260,4 +288,15 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
     }
     Ok(report.missed())
+}
+
+/// Measures what has no goals on each backend.
+fn all(
+    backends: &[Backend],
+    measure: impl Fn(Backend) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    for backend in backends {
+        measure(*backend)?;
+    }
+    Ok(0)
 }

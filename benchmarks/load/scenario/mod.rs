@@ -42,20 +42,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Creates the scratch folder, starts PostgreSQL if it is needed, and prints where all this
-    /// runs.
+    /// Creates the scratch folder, and starts PostgreSQL if it is needed.
     pub(crate) fn new(arguments: Arguments, needs_postgres: bool) -> Result<Self, Failure> {
         let scratch = Scratch::new(arguments.scratch.as_deref(), arguments.keep)?;
-        let processors = std::thread::available_parallelism()?;
-        println!("# {processors} processors; {}", scratch.describe()?);
-        println!(
-            "# {} connections, {} generator thread(s), {} s a load after {} s of warming up, median of {} repetitions",
-            arguments.connections,
-            arguments.generator_threads,
-            arguments.seconds,
-            arguments.warm_up,
-            arguments.repetitions,
-        );
         let cluster = if needs_postgres {
             Some(Cluster::start(&scratch.folder("postgres")?)?)
         } else {
@@ -67,6 +56,21 @@ impl Bench {
             scratch,
             stages: Cell::new(0),
         })
+    }
+
+    /// Prints where all this runs.
+    pub(crate) fn describe(&self) -> Result<(), Failure> {
+        let processors = std::thread::available_parallelism()?;
+        println!("# {processors} processors; {}", self.scratch.describe()?);
+        println!(
+            "# {} connections, {} generator thread(s), {} s a load after {} s of warming up, median of {} repetitions",
+            self.arguments.connections,
+            self.arguments.generator_threads,
+            self.arguments.seconds,
+            self.arguments.warm_up,
+            self.arguments.repetitions,
+        );
+        Ok(())
     }
 
     /// Creates an empty folder.
@@ -98,6 +102,10 @@ impl Bench {
                 format!("{{\"gateway\": \"{INGEST_TOKEN}\"}}"),
             ),
             ("SVC_FORGE_WEBHOOK_SECRET", WEBHOOK_SECRET.to_owned()),
+            (
+                "SVC_SEARCH_PATH",
+                folder.join("search.db").display().to_string(),
+            ),
         ];
         if let Some(session) = granted {
             settings.push(("SVC_RETRIEVAL_TOKEN", RETRIEVAL_TOKEN.to_owned()));
@@ -117,9 +125,10 @@ impl Bench {
             )
             .into());
         }
+        let is_command = program.file_name().is_some_and(|name| name == "svc");
         let launch = Launch {
+            arguments: is_command.then(|| "serve".to_owned()).into_iter().collect(),
             program,
-            arguments: Vec::new(),
             settings,
             folder,
         };
@@ -157,7 +166,8 @@ impl Drop for Stage<'_> {
             .filter_map(Result::ok)
         {
             let name = entry.file_name();
-            if name.to_string_lossy().starts_with("svc.db") {
+            let name = name.to_string_lossy();
+            if name.starts_with("svc.db") || name.starts_with("search.db") {
                 fs::remove_file(entry.path()).ok();
             }
         }
