@@ -26,7 +26,7 @@ const TABLES: &str = "
         detail='none', tokenize='ascii');
     CREATE TABLE parts (
         part INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL,
+        digest INTEGER NOT NULL,
         flags INTEGER NOT NULL,
         session INTEGER NOT NULL,
         lengths BLOB NOT NULL
@@ -69,6 +69,10 @@ const TABLES: &str = "
 const CACHE_KIB: i64 = 8 * 1_024;
 /// Bytes of the log of changes beside the file, once they are in the file.
 const LOG_BYTES: i64 = 16 * 1_024 * 1_024;
+/// Pages of the log after which they are written to the file.
+const LOG_PAGES: i64 = 4_000;
+/// Bytes of new lists of words that are kept in memory before they are written.
+const LISTS_BYTES: i64 = 8 * 1_024 * 1_024;
 
 /// The file of an index, which only this process uses.
 #[derive(Debug)]
@@ -240,12 +244,17 @@ fn opened(
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "secure_delete", "ON")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     let revision: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 =
         connection.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get(0))?;
     if revision == 0 && tables == 0 {
         connection.execute_batch("BEGIN")?;
         connection.execute_batch(TABLES)?;
+        connection.execute(
+            "INSERT INTO passages (passages, rank) VALUES ('hashsize', ?1)",
+            [LISTS_BYTES],
+        )?;
         connection.execute(
             "INSERT INTO state (org_id, call_number, quarantine_revision, erasure_revision, \
             next_part) VALUES (?1, 0, 0, 0, 1)",

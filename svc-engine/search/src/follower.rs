@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use svc_engine_fact::deadline::Deadline;
 use svc_engine_store::{Snapshot, Store, tables_with_files};
@@ -20,11 +21,15 @@ use crate::index::{SearchPlace, Shared, lock};
 use crate::writer::IndexWriter;
 
 /// Calls of one transaction.
-const CALLS_AT_ONCE: u64 = 256;
+const CALLS_AT_ONCE: u64 = 1_024;
 /// Rows of the quarantine log of one transaction.
 const CHANGES_AT_ONCE: u64 = 1_000;
 /// Facts that are read at once.
 const FACTS_AT_ONCE: u64 = 1_000;
+/// How long the index waits for more news, once there are some.
+const GATHERING: Duration = Duration::from_millis(100);
+/// How long the index gives way after a step, while facts arrive.
+const GIVEN_WAY_MAX: Duration = Duration::from_secs(1);
 /// How long one step may read the store.
 const STEP_MAX: Duration = Duration::from_secs(60);
 /// How long the ids of facts that are stored at the same time may be apart, in milliseconds.
@@ -47,6 +52,8 @@ pub(crate) struct Follower {
     shared: Arc<Shared>,
     file: Option<Arc<SearchFile>>,
     writer: Option<IndexWriter>,
+    /// The next part when the log of changes was last emptied.
+    emptied_at: i64,
 }
 
 impl Follower {
@@ -63,12 +70,14 @@ impl Follower {
             shared,
             file: None,
             writer: None,
+            emptied_at: 0,
         }
     }
 
     /// Follows until the index is stopped.
     pub(crate) fn run(mut self) {
         while !self.shared.cancellation.is_cancelled() {
+            let begun = Instant::now();
             let step = catch_unwind(AssertUnwindSafe(|| self.step()));
             let step = match step {
                 Ok(step) => step,
@@ -79,17 +88,48 @@ impl Follower {
                 }
             };
             match step {
-                Ok(Rest::Calls) => *lock(&self.shared.obstacle) = None,
+                Ok(Rest::Calls) => {
+                    *lock(&self.shared.obstacle) = None;
+                    // Those who send come first: while they do, half of the time is theirs.
+                    if self.shared.has_news() {
+                        thread::sleep(begun.elapsed().min(GIVEN_WAY_MAX));
+                    }
+                }
                 Ok(Rest::Nothing) => {
                     *lock(&self.shared.obstacle) = None;
                     self.shared.catch_up();
-                    self.shared.wait();
+                    self.rest();
                 }
                 Err(error) => {
                     self.failed(&error);
                     self.shared.wait();
                 }
             }
+        }
+        self.shared.close_readers();
+        self.empty_log();
+    }
+
+    /// Waits for news, and a moment for more of them.
+    fn rest(&mut self) {
+        if self.shared.wait() {
+            thread::sleep(GATHERING);
+        } else {
+            self.empty_log();
+        }
+    }
+
+    /// Empties the log of changes once nothing is written any more.
+    fn empty_log(&mut self) {
+        let Some(writer) = &self.writer else {
+            return;
+        };
+        if self.emptied_at == writer.state.next_part {
+            return;
+        }
+        self.emptied_at = writer.state.next_part;
+        if let Err(error) = writer.empty_log() {
+            tracing::debug!(error = described(&error), "search.log_kept");
         }
     }
 

@@ -76,8 +76,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Waits for news, for at most a pause.
-    pub(crate) fn wait(&self) {
+    /// Returns whether there are news that nobody waited for.
+    pub(crate) fn has_news(&self) -> bool {
+        *lock(&self.news)
+    }
+
+    /// Closes the connections that are kept for queries.
+    pub(crate) fn close_readers(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        lock(&self.readers).clear();
+    }
+
+    /// Waits for news, for at most a pause, and returns whether there are some.
+    pub(crate) fn wait(&self) -> bool {
         let mut news = lock(&self.news);
         if !*news && !self.cancellation.is_cancelled() {
             news = self
@@ -86,7 +97,7 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        *news = false;
+        std::mem::take(&mut *news)
     }
 
     /// Notes that the index has everything.

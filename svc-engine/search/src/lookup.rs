@@ -10,14 +10,14 @@ use svc_model::search::SearchKind;
 
 use crate::directory::{Directory, PartSession, RoleId};
 use crate::error::IndexError;
-use crate::part::{DIGEST_BYTES, LEVELS, PartDigest};
+use crate::part::{LEVELS, PartDigest};
 use crate::rank::{
     PassageScores, TYPING_ERROR, part_share, passage_share, session_score, word_weight,
 };
 use crate::typing_error;
 
 /// Rows of the lists of words that one query reads.
-const ROWS_MAX: usize = 80_000;
+const ROWS_MAX: usize = 30_000;
 /// Rows that are read to estimate in how many passages a word stands.
 const SAMPLE_ROWS: usize = 512;
 /// Places in the index where that many rows are read.
@@ -32,6 +32,8 @@ const SHARED_PARTS_MAX: usize = 400;
 const STRETCHES_MAX: usize = 64;
 /// Rows between two stretches that are read with them.
 const STRETCH_GAP: i64 = 64;
+/// Words of a query without a match that are looked for with a typing error.
+const CORRECTED_WORDS_MAX: usize = 3;
 /// Sessions for which stretches of rows are looked up.
 const STRETCHED_SESSIONS_MAX: usize = 256;
 
@@ -319,7 +321,7 @@ impl<'i> Lookup<'i> {
                 }
             }
         }
-        for posting in unfound {
+        for posting in unfound.iter().take(CORRECTED_WORDS_MAX) {
             all_scored &= self.add_corrected(&posting.word, &mut scores)?;
         }
         // Very common words only add to what another word found.
@@ -329,15 +331,10 @@ impl<'i> Lookup<'i> {
             }
         }
         self.rescore(&unread, &mut scores)?;
-        let sessions = self.sessions(&scores, &mut all_scored)?;
-        let parts: HashSet<i64, RandomState> = scores
-            .sorted()
-            .into_iter()
-            .map(|(row, _)| self.directory.part(row))
-            .collect();
+        let (sessions, candidates) = self.sessions(&scores, &mut all_scored)?;
         Ok(Found {
             sessions,
-            candidates: parts.len() as u64,
+            candidates,
             all_scored,
         })
     }
@@ -364,34 +361,26 @@ impl<'i> Lookup<'i> {
         } else {
             RowOrder::Any
         };
-        let mut marks: HashMap<i64, u8, RandomState> = HashMap::default();
+        let mut found: Vec<(i64, u8)> = Vec::new();
         for stretch in stretches {
+            let begin = found.len();
             let rows_max = self.rows_left;
             let read = self.rows_in(order, &posting.word, stretch.clone(), rows_max, |row| {
                 if (is_open || scores.contains(row)) && self.is_asked(row) {
-                    marks.insert(row, 0);
+                    found.push((row, 0));
                 }
             })?;
             self.rows_left = self.rows_left.saturating_sub(read);
-            for (_, mark) in LEVELS {
-                let term = format!("{}{mark}", posting.word);
-                let mut any = false;
-                let read = self.rows(&term, stretch.clone(), self.rows_left, |row| {
-                    any = true;
-                    if let Some(marks) = marks.get_mut(&row) {
-                        *marks += 1;
-                    }
-                })?;
-                self.rows_left = self.rows_left.saturating_sub(read);
-                if !any {
-                    break;
-                }
+            let of_stretch = &mut found[begin..];
+            of_stretch.sort_unstable();
+            if !of_stretch.is_empty() {
+                self.add_marks(&posting.word, stretch.clone(), of_stretch)?;
             }
         }
         let mean = self.directory.mean_length();
         let weight = posting.share * word_weight(posting.passages, self.directory.passages());
-        let asked = marks.len();
-        for (row, marks) in marks {
+        let asked = found.len();
+        for (row, marks) in found {
             let share = passage_share(usize::from(marks), self.directory.length(row), mean);
             scores.add(row, weight * share, is_open);
         }
@@ -400,6 +389,36 @@ impl<'i> Lookup<'i> {
         } else {
             WordRead::Whole { asked }
         })
+    }
+
+    /// Counts the marks of a word in passages, which are in order.
+    fn add_marks(
+        &mut self,
+        word: &str,
+        within: Range<i64>,
+        passages: &mut [(i64, u8)],
+    ) -> Result<(), IndexError> {
+        for (_, mark) in LEVELS {
+            let mut next = 0;
+            let read = self.rows(
+                &format!("{word}{mark}"),
+                within.clone(),
+                self.rows_left,
+                |row| {
+                    next += passages[next..].partition_point(|(passage, _)| *passage < row);
+                    if let Some((passage, marks)) = passages.get_mut(next)
+                        && *passage == row
+                    {
+                        *marks += 1;
+                    }
+                },
+            )?;
+            self.rows_left = self.rows_left.saturating_sub(read);
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Adds the words that a word without a match may be meant to be. Returns whether all of their
@@ -463,12 +482,13 @@ impl<'i> Lookup<'i> {
         Ok(())
     }
 
-    /// Returns the Sessions of scored passages, best first, equal ones by descending number.
+    /// Returns the Sessions of scored passages, best first, equal ones by descending number, and the
+    /// number of parts.
     fn sessions(
         &self,
         scores: &PassageScores,
         all_scored: &mut bool,
-    ) -> Result<Vec<FoundSession>, IndexError> {
+    ) -> Result<(Vec<FoundSession>, u64), IndexError> {
         let mut seen: HashSet<i64, RandomState> = HashSet::default();
         let mut sessions: HashMap<i64, Vec<FoundPart>, RandomState> = HashMap::default();
         let mut shared = 0;
@@ -516,7 +536,7 @@ impl<'i> Lookup<'i> {
                 .total_cmp(&a.score)
                 .then(b.session_number.cmp(&a.session_number))
         });
-        Ok(sessions)
+        Ok((sessions, seen.len() as u64))
     }
 
     /// Returns the latest Sessions of a part that may be searched, and in how many it is.
@@ -584,10 +604,9 @@ pub(crate) fn places(
             let number = |index| -> Result<usize, IndexError> {
                 Ok(usize::try_from(row.get::<_, i64>(index)?).unwrap_or_default())
             };
-            let digest: [u8; DIGEST_BYTES] = row.get(1)?;
             found.push(PartPlace {
                 part: row.get(0)?,
-                digest: PartDigest(digest),
+                digest: PartDigest(row.get(1)?),
                 content_id: row.get(2)?,
                 part_index: number(3)?,
                 call_number: row.get(4)?,

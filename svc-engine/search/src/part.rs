@@ -8,12 +8,10 @@ use svc_model::json;
 use svc_model::limit::SEARCH_PART_CHARACTERS_MAX;
 use svc_model::search::{SearchKind, passages, search_text, words};
 
-/// The bytes of a [`PartDigest`].
-pub(crate) const DIGEST_BYTES: usize = 16;
-
-/// Tells parts of different content apart. The id of a tool call is no content.
+/// Tells parts of different content apart. The id of a tool call is no content. Two of a thousand
+/// million parts may have the same digest; then a search finds one by the words of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PartDigest(pub(crate) [u8; DIGEST_BYTES]);
+pub struct PartDigest(pub(crate) i64);
 
 impl PartDigest {
     /// Returns the digest of a part.
@@ -48,9 +46,10 @@ impl PartDigest {
             }
         }
         hash.update(&bytes);
-        let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);
-        Self(digest)
+        let mut digest = [0; size_of::<i64>()];
+        let hash = hash.finalize();
+        digest.copy_from_slice(&hash[..size_of::<i64>()]);
+        Self(i64::from_le_bytes(digest))
     }
 }
 

@@ -9,7 +9,7 @@ use svc_model::json;
 
 use crate::error::IndexError;
 use crate::file::open_reading;
-use crate::part::{DIGEST_BYTES, PartDigest};
+use crate::part::PartDigest;
 
 /// What became of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn sample(
         if !seen.insert(part) {
             continue;
         }
-        let digest: [u8; DIGEST_BYTES] = row.get(1)?;
+        let digest = PartDigest(row.get(1)?);
         let (content, part_index): (i64, i64) = (row.get(2)?, row.get(3)?);
         let mut is_same = false;
         snapshot.content(&[content], |_, bytes| {
@@ -62,7 +62,7 @@ pub fn sample(
             })?;
             let place = usize::try_from(part_index).unwrap_or(usize::MAX);
             let part = message.parts.get(place);
-            is_same = part.is_some_and(|part| PartDigest::of(part) == PartDigest(digest));
+            is_same = part.is_some_and(|part| PartDigest::of(part) == digest);
             Ok(())
         })?;
         found.parts += 1;

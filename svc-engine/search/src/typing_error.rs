@@ -2,7 +2,7 @@
 
 /// Characters of a word that may have a typing error. A shorter one is too near to too many.
 const CHARACTERS_MIN: usize = 4;
-const CHARACTERS_MAX: usize = 24;
+const CHARACTERS_MAX: usize = 16;
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &[u8] = b"0123456789";
 

@@ -574,19 +574,20 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes the whole index again without what was removed, so that no byte of it is left.
-    pub(crate) fn overwrite_removed(&self) -> Result<(), IndexError> {
-        self.merge()?;
-        let mut checkpoint = self.connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    /// Empties the log of changes, if nobody reads it.
+    pub(crate) fn empty_log(&self) -> Result<(), IndexError> {
+        let mut checkpoint = self
+            .connection
+            .prepare_cached("PRAGMA wal_checkpoint(TRUNCATE)")?;
         checkpoint.query([])?.next()?;
         Ok(())
     }
 
-    /// Merges the pieces of the index.
-    pub(crate) fn merge(&self) -> Result<(), IndexError> {
-        Ok(self
-            .connection
-            .execute_batch("INSERT INTO passages (passages) VALUES ('optimize')")?)
+    /// Writes the whole index again without what was removed, so that no byte of it is left.
+    pub(crate) fn overwrite_removed(&self) -> Result<(), IndexError> {
+        self.connection
+            .execute_batch("INSERT INTO passages (passages) VALUES ('optimize')")?;
+        self.empty_log()
     }
 }
 

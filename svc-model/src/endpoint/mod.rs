@@ -219,9 +219,10 @@ const fn statuses(access: Access, method: Method, conflicts: bool) -> &'static [
         (Access::Operator, Method::Post, true) => &[400, 401, 403, 409, 413, 422, 503],
         (Access::Operator, Method::Post, false) => &[400, 401, 403, 413, 422, 503],
         (Access::Search, Method::Get, false) => &[401, 403, 404, 422, 503],
-        (Access::Search, Method::Get, true) => &[401, 403, 404, 409, 422, 503],
         (Access::Search, Method::Post, _) => &[400, 401, 403, 404, 413, 422, 503],
-        (Access::Context(_), Method::Get, _) => &[401, 403, 404, 409, 422, 503],
+        (Access::Context(_), Method::Get, _) | (Access::Search, Method::Get, true) => {
+            &[401, 403, 404, 409, 422, 503]
+        }
         (Access::Context(_), Method::Post, _) => &[400, 401, 403, 404, 409, 413, 422, 503],
     }
 }

@@ -71,7 +71,9 @@ impl Lines {
                 if let Some(name) = name {
                     self.line(None, name);
                 }
-                items.iter().for_each(|item| self.value(None, item));
+                for item in items {
+                    self.value(None, item);
+                }
             }
             Json::Object(object) => {
                 if let Some(name) = name {

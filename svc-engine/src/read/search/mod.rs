@@ -207,7 +207,11 @@ impl Ranking {
             withdrawn: self.withdrawn,
             ..SearchSkipped::default()
         };
-        let mut packer = Packer::new(reading, request);
+        let offered = limit
+            .saturating_add(SESSIONS_AT_ONCE)
+            .min(self.sessions.len());
+        let best = &self.sessions[..offered];
+        let mut packer = Packer::new(reading, request, best)?;
         for session in &self.sessions {
             if packer.sessions() == limit {
                 break;

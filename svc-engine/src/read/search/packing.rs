@@ -19,8 +19,8 @@ use super::super::title::session_title;
 use super::check::{CheckedSession, VisiblePart};
 use crate::error::Error;
 use svc_engine_search::PartDigest;
-use svc_engine_store::{ClaimKind, StoreError};
-use svc_model::id::UserId;
+use svc_engine_store::{ClaimKind, SessionClaims, StoreError};
+use svc_model::id::{SessionId, UserId};
 
 /// Characters of the excerpt of a part whose passage does not fit.
 const SHORT_CHARACTERS: usize = 600;
@@ -40,37 +40,59 @@ pub(super) struct Packed {
     pub(super) non_finite: u64,
 }
 
-/// An answer that is being packed.
+/// A part in the answer.
+struct PackedPart {
+    /// Its Session.
+    item: usize,
+    /// The forms in which it can be answered, the longest first.
+    forms: Vec<SearchPart>,
+    /// The form that is answered.
+    form: usize,
+}
+
+/// An answer that is being packed. Everything is packed in its shortest form first, and what is
+/// best gets a longer form as long as there is room.
 pub(super) struct Packer<'q> {
     request: &'q SearchRequest,
     bytes_left: usize,
     items: Vec<SearchSession>,
+    parts: Vec<PackedPart>,
     /// The parts of each item that were not offered yet.
     further: Vec<Vec<VisiblePart>>,
     best_session: f64,
     best_part: f64,
     packed: Packed,
-    is_operator: bool,
+    users: Option<SessionClaims>,
 }
 
 impl<'q> Packer<'q> {
-    pub(super) fn new(reading: &ReadContext<'_, '_>, request: &'q SearchRequest) -> Self {
+    /// Returns an empty answer, in which at most these Sessions will be packed.
+    pub(super) fn new(
+        reading: &mut ReadContext<'_, '_>,
+        request: &'q SearchRequest,
+        sessions: &[CheckedSession],
+    ) -> Result<Self, Error> {
         let bytes = usize::try_from(request.max_bytes.get()).unwrap_or(usize::MAX);
-        Self {
+        let users = if matches!(reading.reach, Reach::All) {
+            let ids = sessions.iter().map(|one| one.row.session_id.clone());
+            let ids: Vec<SessionId> = ids.collect();
+            Some(reading.snapshot.session_claims(&ids)?)
+        } else {
+            None
+        };
+        let scores = sessions.iter().flat_map(|session| &session.parts);
+        let scores = scores.map(|part| part.found.score);
+        Ok(Self {
             request,
             bytes_left: bytes.saturating_sub(CONTEXT_ENVELOPE_BYTES_MAX),
             items: Vec::new(),
+            parts: Vec::new(),
             further: Vec::new(),
-            best_session: 0.0,
-            best_part: 0.0,
+            best_session: sessions.first().map_or(0.0, |best| best.score),
+            best_part: scores.fold(0.0, f64::max),
             packed: Packed::default(),
-            is_operator: matches!(reading.reach, Reach::All),
-        }
-    }
-
-    /// Returns how many Sessions are packed.
-    pub(super) fn sessions(&self) -> usize {
-        self.items.len()
+            users,
+        })
     }
 
     /// Packs a Session with the best of its parts that can be answered.
@@ -79,46 +101,52 @@ impl<'q> Packer<'q> {
         reading: &mut ReadContext<'_, '_>,
         session: &CheckedSession,
     ) -> Result<(), Error> {
-        if self.items.is_empty() {
-            self.best_session = session.score;
-            let scores = session.parts.iter().map(|part| part.found.score);
-            self.best_part = scores.fold(0.0, f64::max);
-        }
-        let mut item = SearchSession {
+        let item = SearchSession {
             session_id: session.row.session_id.clone(),
             title: session_title(reading.snapshot, &session.row.session_id)?,
-            user_ids: self.users(reading, session)?,
+            user_ids: self.users_of(&session.row.session_id),
             score: relative(session.score, self.best_session),
             matched_parts: session.parts.len() as u64,
             first_observed_at: session.row.first_observed_at,
             last_observed_at: session.row.last_observed_at,
             parts: Vec::new(),
         };
+        let own = size(&item) + 1;
         let mut parts = session.parts.iter();
-        let mut is_full = false;
         for visible in parts.by_ref() {
-            match self.written(reading, visible)? {
-                Written::Forms(forms) => {
-                    let room = self.bytes_left.saturating_sub(size(&item) + 1);
-                    match forms.into_iter().find(|part| size(part) <= room) {
-                        Some(part) => item.parts.push(part),
-                        None => is_full = true,
-                    }
-                    break;
-                }
-                Written::NotFinite => self.packed.non_finite += 1,
-                Written::Other => {}
+            let Some(forms) = self.written(reading, visible)? else {
+                continue;
+            };
+            if own < self.bytes_left && self.pack(forms, own) {
+                self.items.push(item);
+                self.further.push(parts.cloned().collect());
+            } else {
+                self.packed.sessions_without_room += 1;
+                self.packed.without_room += 1;
             }
-        }
-        if item.parts.is_empty() {
-            self.packed.sessions_without_room += u64::from(is_full);
-            self.packed.without_room += u64::from(is_full);
             return Ok(());
         }
-        self.bytes_left = self.bytes_left.saturating_sub(size(&item) + 1);
-        self.items.push(item);
-        self.further.push(parts.cloned().collect());
         Ok(())
+    }
+
+    /// Packs a part in its shortest form, for the next item or an earlier one, with so many bytes
+    /// beside it.
+    fn pack_for(&mut self, item: usize, forms: Vec<SearchPart>, beside: usize) -> bool {
+        let Some(shortest) = forms.last() else {
+            return false;
+        };
+        let bytes = size(shortest) + 1 + beside;
+        if bytes > self.bytes_left {
+            return false;
+        }
+        self.bytes_left -= bytes;
+        let form = forms.len() - 1;
+        self.parts.push(PackedPart { item, forms, form });
+        true
+    }
+
+    fn pack(&mut self, forms: Vec<SearchPart>, beside: usize) -> bool {
+        self.pack_for(self.items.len(), forms, beside)
     }
 
     /// Packs further parts of the packed Sessions, up to so many for each, best first.
@@ -139,70 +167,71 @@ impl<'q> Packer<'q> {
                 .then(a.cmp(b))
                 .then(other.found.part.cmp(&one.found.part))
         });
-        for (place, visible) in offered {
-            match self.written(reading, &visible)? {
-                Written::Forms(forms) => {
-                    let room = self.bytes_left.saturating_sub(1);
-                    match forms.into_iter().find(|part| size(part) <= room) {
-                        Some(part) => {
-                            self.bytes_left -= size(&part) + 1;
-                            self.items[place].parts.push(part);
-                        }
-                        None => self.packed.without_room += 1,
-                    }
-                }
-                Written::NotFinite => self.packed.non_finite += 1,
-                Written::Other => {}
+        for (item, visible) in offered {
+            let Some(forms) = self.written(reading, &visible)? else {
+                continue;
+            };
+            if !self.pack_for(item, forms, 0) {
+                self.packed.without_room += 1;
             }
-        }
-        for item in &mut self.items {
-            item.parts.sort_by(|a, b| b.score.cmp(&a.score));
         }
         Ok(())
     }
 
-    /// Returns the Sessions, and what is not among them.
-    pub(super) fn finish(self) -> (Vec<SearchSession>, Packed) {
+    /// Gives the parts longer forms as long as there is room, in the order in which they were
+    /// packed, and returns the Sessions, and what is not among them.
+    pub(super) fn finish(mut self) -> (Vec<SearchSession>, Packed) {
+        for part in &mut self.parts {
+            let now = size(&part.forms[part.form]);
+            let room = self.bytes_left + now;
+            let longer = part.forms[..part.form].iter();
+            let sizes: Vec<usize> = longer.map(size).collect();
+            if let Some(form) = sizes.iter().position(|size| *size <= room) {
+                self.bytes_left = room - sizes[form];
+                part.form = form;
+            }
+        }
+        for mut part in self.parts {
+            let shown = part.forms.swap_remove(part.form);
+            self.items[part.item].parts.push(shown);
+        }
+        for item in &mut self.items {
+            item.parts.sort_by(|a, b| b.score.cmp(&a.score));
+        }
         (self.items, self.packed)
     }
 
-    fn users(
-        &self,
-        reading: &mut ReadContext<'_, '_>,
-        session: &CheckedSession,
-    ) -> Result<Option<Vec<UserId>>, Error> {
-        if !self.is_operator {
-            return Ok(None);
-        }
-        let id = session.row.session_id.clone();
-        let mut claims = reading.snapshot.session_claims(std::slice::from_ref(&id))?;
-        let users = claims.remove(&(id, ClaimKind::User)).unwrap_or_default();
-        Ok(Some(
-            users
-                .iter()
-                .filter_map(|user| UserId::new(user).ok())
-                .collect(),
-        ))
+    /// Returns how many Sessions are packed.
+    pub(super) fn sessions(&self) -> usize {
+        self.items.len()
     }
 
-    /// Returns the forms in which a part can be answered, the best first.
+    fn users_of(&self, session_id: &SessionId) -> Option<Vec<UserId>> {
+        let key = (session_id.clone(), ClaimKind::User);
+        let users = self.users.as_ref()?.get(&key);
+        let users = users.into_iter().flatten();
+        Some(users.filter_map(|user| UserId::new(user).ok()).collect())
+    }
+
+    /// Returns the forms in which a part can be answered, the longest first; nothing if it cannot be.
     fn written(
-        &self,
+        &mut self,
         reading: &mut ReadContext<'_, '_>,
         visible: &VisiblePart,
-    ) -> Result<Written, Error> {
+    ) -> Result<Option<Vec<SearchPart>>, Error> {
         let cache = reading.content()?;
         let content = content(reading, &cache, visible.content_id)?;
         let message = &content.message;
         let place = usize::try_from(visible.reference.part_index).unwrap_or(usize::MAX);
         let Some(part) = message.parts.get(place) else {
-            return Ok(Written::Other);
+            return Ok(None);
         };
         if PartDigest::of(part) != visible.digest {
-            return Ok(Written::Other);
+            return Ok(None);
         }
         if !part.is_finite() {
-            return Ok(Written::NotFinite);
+            self.packed.non_finite += 1;
+            return Ok(None);
         }
         let empty = SearchPart {
             score: relative(visible.found.score, self.best_part),
@@ -233,7 +262,7 @@ impl<'q> Packer<'q> {
                 ..empty.clone()
             });
         }
-        Ok(Written::Forms(forms))
+        Ok(Some(forms))
     }
 
     /// Returns the passage of a part, and a shorter excerpt of it.
@@ -294,14 +323,6 @@ impl<'q> Packer<'q> {
             .filter(|blank| start + blank > first);
         start..start + blank.unwrap_or(cut)
     }
-}
-
-/// What can be answered of a part.
-enum Written {
-    Forms(Vec<SearchPart>),
-    NotFinite,
-    /// The index named another part.
-    Other,
 }
 
 fn content(
