@@ -31,7 +31,7 @@ const GATHERING: Duration = Duration::from_millis(100);
 /// How long the index gives way after a step, while facts arrive.
 const GIVEN_WAY_MAX: Duration = Duration::from_secs(1);
 /// How long one step may read the store.
-const STEP_MAX: Duration = Duration::from_secs(60);
+const STEP_MAX: Duration = Duration::from_mins(1);
 /// How long the ids of facts that are stored at the same time may be apart, in milliseconds.
 const APART_MILLISECONDS: u64 = 120_000;
 
@@ -79,14 +79,11 @@ impl Follower {
         while !self.shared.cancellation.is_cancelled() {
             let begun = Instant::now();
             let step = catch_unwind(AssertUnwindSafe(|| self.step()));
-            let step = match step {
-                Ok(step) => step,
-                Err(_) => {
-                    tracing::error!("search.step_panicked");
-                    self.writer = None;
-                    Ok(Rest::Nothing)
-                }
-            };
+            let step = step.unwrap_or_else(|_| {
+                tracing::error!("search.step_panicked");
+                self.writer = None;
+                Ok(Rest::Nothing)
+            });
             match step {
                 Ok(Rest::Calls) => {
                     *lock(&self.shared.obstacle) = None;

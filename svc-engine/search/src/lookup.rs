@@ -346,9 +346,9 @@ impl<'i> Lookup<'i> {
         scores: &mut PassageScores,
         is_open: bool,
     ) -> Result<WordRead, IndexError> {
-        let all = [0..self.directory.end()];
+        let all = 0..self.directory.end();
         let stretches = self.stretches.clone();
-        let stretches = stretches.as_deref().unwrap_or(&all);
+        let stretches = stretches.unwrap_or_else(|| Vec::from([all]));
         let is_few = self.stretches.is_some();
         let is_too_long = posting.passages > self.rows_left as u64;
         if is_too_long && !is_few && (!is_open || scores.len() > 0) {

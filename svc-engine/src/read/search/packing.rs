@@ -1,6 +1,7 @@
 //! Packs Sessions and parts into an answer: first each Session with its best part, then further
 //! parts.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -196,7 +197,7 @@ impl<'q> Packer<'q> {
             self.items[part.item].parts.push(shown);
         }
         for item in &mut self.items {
-            item.parts.sort_by(|a, b| b.score.cmp(&a.score));
+            item.parts.sort_by_key(|part| Reverse(part.score));
         }
         (self.items, self.packed)
     }

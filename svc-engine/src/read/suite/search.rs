@@ -93,7 +93,7 @@ impl SearchStage {
         <svc_model::endpoint::Search as Answer>::answer(&mut reading, request)
     }
 
-    fn ask(&self, request: SearchRequest) -> SearchResult {
+    fn ask(&self, request: &SearchRequest) -> SearchResult {
         let result = self.try_ask(request.clone()).unwrap();
         let again = self.try_ask(request.clone()).unwrap();
         assert_eq!(result, again, "equal requests have equal answers");
@@ -103,10 +103,10 @@ impl SearchStage {
     }
 
     fn found(&self, query: &str) -> SearchResult {
-        self.ask(ask(query))
+        self.ask(&ask(query))
     }
 
-    fn sessions(&self, request: SearchRequest) -> Vec<String> {
+    fn sessions(&self, request: &SearchRequest) -> Vec<String> {
         let items = self.ask(request).items.into_iter();
         items.map(|item| item.session_id.to_string()).collect()
     }
@@ -142,8 +142,8 @@ fn only(query: &str, filters: SearchFilters) -> SearchRequest {
     }
 }
 
-fn word(text: &str) -> Option<SearchWord> {
-    Some(SearchWord::new(text).unwrap())
+fn word(text: &str) -> SearchWord {
+    SearchWord::new(text).unwrap()
 }
 
 fn message(role: &str, part: &str) -> Message {
@@ -206,13 +206,13 @@ fn the_session_with_the_rarest_words_comes_first(
         .collect();
     assert_eq!(ids, ["b", "a"]);
     assert!(queues.items[1].score < 1_000);
-    assert_eq!(stage.sessions(ask("colour")), ["c"]);
+    assert_eq!(stage.sessions(&ask("colour")), ["c"]);
     assert_eq!(stage.found("paint").status, ContextStatus::NoMatch);
     let one = SearchRequest {
         limit: SearchLimit::new(1).unwrap(),
         ..ask("queue")
     };
-    assert_eq!(stage.ask(one).skipped.session_limit, 1);
+    assert_eq!(stage.ask(&one).skipped.session_limit, 1);
 }
 
 #[rstest]
@@ -242,7 +242,7 @@ fn a_long_part_is_shown_by_its_best_passage(
         max_bytes: MaxBytes::new(4_096).unwrap(),
         ..ask("pomp")
     };
-    let result = stage.ask(small);
+    let result = stage.ask(&small);
     let excerpt = part(&result).excerpt.clone().unwrap();
     assert!(excerpt.text.to_string_lossy().chars().count() <= 600);
     let shown = wide.repeat(3);
@@ -347,7 +347,7 @@ fn what_is_erased_leaves_the_file(#[values(Backend::Sqlite, Backend::Postgres)] 
     );
     stage.follow();
     assert_eq!(stage.found("xsecretword").skipped.withdrawn, 0);
-    assert_eq!(stage.sessions(ask("qpublicword")), ["t"]);
+    assert_eq!(stage.sessions(&ask("qpublicword")), ["t"]);
     assert!(!stage.contains(b"secretword") && !stage.contains(b"hiddenfile"));
     assert!(stage.contains(b"publicword"));
     assert_eq!(stage.index.status().indexed_parts, 1);
@@ -385,7 +385,7 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
         })),
     ]);
     stage.follow();
-    let of = |filters: SearchFilters| stage.sessions(only("pager", filters));
+    let of = |filters: SearchFilters| stage.sessions(&only("pager", filters));
     assert_eq!(of(SearchFilters::default()).len(), 2);
     let none = SearchFilters::default;
     let session_id = Some(SessionId::new("asks").unwrap());
@@ -397,11 +397,11 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
         },
         SearchFilters { user, ..none() },
         SearchFilters {
-            model: word("big"),
+            model: Some(word("big")),
             ..none()
         },
         SearchFilters {
-            agent: word("codex"),
+            agent: Some(word("codex")),
             ..none()
         },
         SearchFilters {
@@ -451,7 +451,7 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
             ..none()
         },
         SearchFilters {
-            role: word("assistant"),
+            role: Some(word("assistant")),
             ..none()
         },
     ];
@@ -464,11 +464,11 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
             ..none()
         },
         SearchFilters {
-            role: word("tool"),
+            role: Some(word("tool")),
             ..none()
         },
         SearchFilters {
-            model: word("small"),
+            model: Some(word("small")),
             ..none()
         },
         SearchFilters {
@@ -487,7 +487,7 @@ fn every_filter_keeps_what_it_says(#[values(Backend::Sqlite, Backend::Postgres)]
         assert!(of(filters.clone()).is_empty(), "{filters:?}");
     }
     // The text of a tool call is its lines.
-    let found = stage.ask(only(
+    let found = stage.ask(&only(
         "edits",
         SearchFilters {
             kind: Some(SearchKind::ToolCall),
@@ -515,9 +515,9 @@ fn a_caller_finds_nothing_outside_its_grants(
     stage.tell(1, "mine", "the backoff table");
     stage.tell(2, "theirs", "backoff backoff backoff and jitter");
     stage.reach = Reach::Configured([SessionId::new("mine").unwrap()].into());
-    assert_eq!(stage.sessions(ask("backoff")), ["mine"]);
-    assert!(stage.sessions(ask("jitter")).is_empty());
-    assert!(stage.sessions(ask("jittre")).is_empty());
+    assert_eq!(stage.sessions(&ask("backoff")), ["mine"]);
+    assert!(stage.sessions(&ask("jitter")).is_empty());
+    assert!(stage.sessions(&ask("jittre")).is_empty());
     let result = stage.found("backoff");
     assert_eq!(result.coverage.sessions, 1);
     assert_eq!(
@@ -565,7 +565,7 @@ fn hostile_queries_are_answered(#[values(Backend::Sqlite, Backend::Postgres)] ba
         stage.found(query);
     }
     for query in ["near", "日本", "groesse größe", "é"] {
-        assert_eq!(stage.sessions(ask(query)), ["s"], "{query}");
+        assert_eq!(stage.sessions(&ask(query)), ["s"], "{query}");
     }
 }
 
@@ -593,6 +593,6 @@ fn a_file_of_another_kind_is_built_anew(
         let store = Arc::new(stage.stage.database.open("acme"));
         stage.resources = resources(store, &stage.index);
         stage.follow();
-        assert_eq!(stage.sessions(ask("backoff")), ["s"]);
+        assert_eq!(stage.sessions(&ask("backoff")), ["s"]);
     }
 }

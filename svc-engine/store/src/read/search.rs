@@ -260,7 +260,7 @@ impl Snapshot<'_> {
             let calls = self
                 .connection()?
                 .all(&text, &keys, |row| Ok((call(row)?, row.blob(1)?)))?;
-            let is_last = (calls.len() as i64) < ROWS;
+            let is_last = i64::try_from(calls.len()).is_ok_and(|read| read < ROWS);
             for (call, id) in calls {
                 from = call.observed_at.microseconds();
                 after = id;
