@@ -241,12 +241,13 @@ fn an_index_that_is_deleted_or_damaged_is_built_anew(backend: Backend) {
         found["index_complete"] == true && sessions(found) == ["s"]
     });
     drop(server);
-    let damage: [(&str, fn(&Path)); 4] = [
+    type Damage = fn(&Path);
+    let damage: [(&str, Damage); 4] = [
         ("deleted", |path| {
-            fs::remove_file(path).expect("it is there")
+            fs::remove_file(path).expect("it is there");
         }),
         ("of another kind", |path| {
-            fs::write(path, "no database").expect("it is written")
+            fs::write(path, "no database").expect("it is written");
         }),
         ("cut", |path| {
             let file = fs::OpenOptions::new()
@@ -339,7 +340,7 @@ fn without_an_index_search_is_refused_and_capture_goes_on(backend: Backend) {
     let place = Place::new();
     fs::create_dir(place.index()).expect("a folder");
     let refused = Server::try_start_on(&store, &place.configuration());
-    let log = refused.err().expect("it does not start");
+    let log = refused.expect_err("it does not start");
     assert!(log.contains("SVC_SEARCH_PATH"), "{log}");
 }
 
@@ -350,7 +351,7 @@ fn a_second_server_does_not_share_an_index(backend: Backend) {
     };
     let first = Server::start_on(&store, &place.configuration());
     let second = Server::try_start_on(&store, &place.configuration());
-    let log = second.err().expect("it does not start");
+    let log = second.expect_err("it does not start");
     assert!(
         log.contains("another server uses the search index"),
         "{log}"

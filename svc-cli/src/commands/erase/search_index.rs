@@ -9,7 +9,7 @@ use svc_engine::search::{SearchFile, SearchPathError, state_of};
 use crate::commands::place::OpenedLedger;
 
 /// How long a server may take.
-const WAIT: Duration = Duration::from_secs(120);
+const WAIT: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What became of the index.
