@@ -24,6 +24,9 @@ on_both_backends!(
     a_second_server_does_not_share_an_index,
 );
 
+/// What is done to the file of an index.
+type Damage = fn(&Path);
+
 /// How long an index may need to follow.
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -241,7 +244,6 @@ fn an_index_that_is_deleted_or_damaged_is_built_anew(backend: Backend) {
         found["index_complete"] == true && sessions(found) == ["s"]
     });
     drop(server);
-    type Damage = fn(&Path);
     let damage: [(&str, Damage); 4] = [
         ("deleted", |path| {
             fs::remove_file(path).expect("it is there");
