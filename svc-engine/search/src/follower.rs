@@ -26,6 +26,8 @@ const CALLS_AT_ONCE: u64 = 1_024;
 const CHANGES_AT_ONCE: u64 = 1_000;
 /// Facts that are read at once.
 const FACTS_AT_ONCE: u64 = 1_000;
+/// Passages by which an index has to grow before its pieces are merged.
+const GROWTH_MIN: i64 = 1_000;
 /// How long the index waits for more news, once there are some.
 const GATHERING: Duration = Duration::from_millis(100);
 /// How long the index gives way after a step, while facts arrive.
@@ -54,6 +56,8 @@ pub(crate) struct Follower {
     writer: Option<IndexWriter>,
     /// The next part when the log of changes was last emptied.
     emptied_at: i64,
+    /// The next part when the pieces of the index were last merged.
+    merged_at: i64,
 }
 
 impl Follower {
@@ -71,6 +75,7 @@ impl Follower {
             file: None,
             writer: None,
             emptied_at: 0,
+            merged_at: 0,
         }
     }
 
@@ -111,9 +116,32 @@ impl Follower {
     fn rest(&mut self) {
         if self.shared.wait() {
             thread::sleep(GATHERING);
-        } else {
-            self.empty_log();
+            return;
         }
+        if let Err(error) = self.merge() {
+            tracing::debug!(error = described(&error), "search.not_merged");
+        }
+        self.empty_log();
+    }
+
+    /// Merges the pieces of an index that has grown by a quarter, until there are news.
+    fn merge(&mut self) -> Result<(), IndexError> {
+        let Some(writer) = &self.writer else {
+            return Ok(());
+        };
+        let next = writer.state.next_part;
+        if next < self.merged_at + self.merged_at / 4 + GROWTH_MIN {
+            return Ok(());
+        }
+        let mut is_first = true;
+        while writer.merge(is_first)? {
+            is_first = false;
+            if self.shared.has_news() || self.shared.cancellation.is_cancelled() {
+                return Ok(());
+            }
+        }
+        self.merged_at = next;
+        Ok(())
     }
 
     /// Empties the log of changes once nothing is written any more.

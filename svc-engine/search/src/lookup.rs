@@ -17,13 +17,13 @@ use crate::rank::{
 use crate::typing_error;
 
 /// Rows of the lists of words that one query reads.
-const ROWS_MAX: usize = 30_000;
+const ROWS_MAX: usize = 20_000;
 /// Rows that are read to estimate in how many passages a word stands.
 const SAMPLE_ROWS: usize = 512;
 /// Places in the index where that many rows are read.
 const SAMPLES: i64 = 4;
 /// The best passages for which words are looked up whose lists are not read.
-const RESCORED: usize = 64;
+const RESCORED: usize = 24;
 /// The Sessions of one part that are looked up, the ones with the highest numbers.
 const PART_SESSIONS_MAX: usize = 256;
 /// Parts that are in several Sessions whose Sessions one query looks up.

@@ -583,6 +583,19 @@ impl IndexWriter {
         Ok(())
     }
 
+    /// Merges pieces of the index by one step, and returns whether there is more to merge. The
+    /// fewer pieces, the quicker is a query. `is_first` begins to merge all of them.
+    pub(crate) fn merge(&self, is_first: bool) -> Result<bool, IndexError> {
+        /// Pages of one step.
+        const PAGES: i64 = 256;
+        let before = self.connection.total_changes();
+        self.connection
+            .prepare_cached("INSERT INTO passages (passages, rank) VALUES ('merge', ?1)")?
+            .execute([if is_first { -PAGES } else { PAGES }])?;
+        // By one change, FTS5 says that nothing was merged.
+        Ok(self.connection.total_changes() - before >= 2)
+    }
+
     /// Writes the whole index again without what was removed, so that no byte of it is left.
     pub(crate) fn overwrite_removed(&self) -> Result<(), IndexError> {
         self.connection
