@@ -22,7 +22,7 @@ use crate::text;
 
 // What tools ask, and what is made of the reply.
 questions! {
-    Search => |shown, request, reply| answer::found(shown, request, reply);
+    Search => |_, request, reply| answer::found(request, reply);
     GrantSessions => |shown, _, reply| answer::sessions(shown, reply);
     Discovery => |_, request, reply| answer::discovered(request, reply);
     Selected => |_, request, reply| answer::selected(request, reply);

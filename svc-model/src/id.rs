@@ -146,7 +146,7 @@ identity_string! {
     SessionId
 }
 identity_string! {
-    /// The id of a user, as it was captured. Evidence and context routes never return it.
+    /// The id of a user, as it was captured. Evidence routes never return it.
     UserId
 }
 identity_string! {

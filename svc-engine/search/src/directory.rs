@@ -1,5 +1,7 @@
 //! What is kept in memory of each passage: eight bytes.
 
+use std::collections::HashSet;
+
 use svc_model::search::SearchKind;
 
 /// Stands for several Sessions, or for a Session whose number is too large.
@@ -95,6 +97,28 @@ pub(crate) struct Directory {
     passages: u64,
     words: u64,
     parts: u64,
+}
+
+/// The passages among which words are rare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CollectionSize {
+    pub(crate) passages: u64,
+    words: u64,
+}
+
+impl CollectionSize {
+    fn of(lengths: impl Iterator<Item = u16>) -> Self {
+        lengths.fold(Self::default(), |size, length| Self {
+            passages: size.passages + 1,
+            words: size.words + u64::from(length),
+        })
+    }
+
+    /// Returns the mean number of words of a passage; at least 1.
+    #[expect(clippy::cast_precision_loss, reason = "a mean need not be exact")]
+    pub(crate) fn mean_length(self) -> f64 {
+        (self.words as f64 / self.passages.max(1) as f64).max(1.0)
+    }
 }
 
 /// A part in the directory.
@@ -244,15 +268,32 @@ impl Directory {
         self.passages
     }
 
+    /// Returns the size of some Sessions, but for passages in several.
+    pub(crate) fn size_of_sessions(&self, sessions: &HashSet<i64>) -> CollectionSize {
+        let rows = self.sessions.iter().zip(&self.lengths);
+        let found = rows.filter(|(session, _)| sessions.contains(&i64::from(**session)));
+        CollectionSize::of(found.map(|(_, length)| *length))
+    }
+
+    /// Returns the size of some parts.
+    pub(crate) fn size_of_parts(&self, parts: &[i64]) -> CollectionSize {
+        let lengths = parts
+            .iter()
+            .flat_map(|part| &self.lengths[self.places(*part)]);
+        CollectionSize::of(lengths.copied())
+    }
+
+    /// Returns the size of everything.
+    pub(crate) const fn size(&self) -> CollectionSize {
+        CollectionSize {
+            passages: self.passages,
+            words: self.words,
+        }
+    }
+
     /// Returns the number of parts.
     pub(crate) const fn parts(&self) -> u64 {
         self.parts
-    }
-
-    /// Returns the mean number of words of a passage; at least 1.
-    #[expect(clippy::cast_precision_loss, reason = "a mean need not be exact")]
-    pub(crate) fn mean_length(&self) -> f64 {
-        (self.words as f64 / self.passages.max(1) as f64).max(1.0)
     }
 
     /// Returns the row behind the last one.
@@ -274,7 +315,7 @@ mod tests {
         directory.add(3, result, PartSession::One(8), &[30]);
         assert_eq!((directory.parts(), directory.passages()), (2, 3));
         assert_eq!([1, 2, 3].map(|row| directory.part(row)), [1, 1, 3]);
-        assert!((directory.mean_length() - 20.0).abs() < 1e-9);
+        assert!((directory.size().mean_length() - 20.0).abs() < 1e-9);
         assert_eq!(directory.session(2), Some(PartSession::One(7)));
         assert_eq!(directory.flags(1), text);
         assert_eq!(directory.flags(3), result);

@@ -193,8 +193,9 @@ impl Follower {
     fn step(&mut self) -> Result<Rest, IndexError> {
         let file = self.locked()?;
         let is_damaged = self.shared.is_damaged.swap(false, Ordering::AcqRel);
-        if is_damaged || self.writer.is_some() && file.take_request() {
-            tracing::info!(is_damaged, "search.index_is_built_anew");
+        let is_gone = self.writer.is_some() && !file.path().exists();
+        if is_damaged || is_gone || self.writer.is_some() && file.take_request() {
+            tracing::info!(is_damaged, is_gone, "search.index_is_built_anew");
             self.writer = None;
             file.remove()?;
         }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use svc_model::limit::{SEARCH_CANDIDATES_MAX, SEARCH_WORDS_MAX};
 use svc_model::search::SearchKind;
 
-use crate::directory::{Directory, PartSession, RoleId};
+use crate::directory::{CollectionSize, Directory, PartSession, RoleId};
 use crate::error::IndexError;
 use crate::part::{LEVELS, PartDigest};
 use crate::rank::{
@@ -32,8 +32,12 @@ const SHARED_PARTS_MAX: usize = 400;
 const STRETCHES_MAX: usize = 64;
 /// Rows between two stretches that are read with them.
 const STRETCH_GAP: i64 = 64;
+/// Passages that are few, so that very common words may add others.
+const CANDIDATES_FEW: usize = 100;
 /// Words of a query without a match that are looked for with a typing error.
 const CORRECTED_WORDS_MAX: usize = 3;
+/// Parts of which it is known that they alone may be answered.
+const PARTS_MAX: usize = 100_000;
 /// Sessions for which stretches of rows are looked up.
 const STRETCHED_SESSIONS_MAX: usize = 256;
 
@@ -66,6 +70,9 @@ pub struct IndexQuery<'q> {
     pub kind: Option<SearchKind>,
     /// The only role.
     pub role: Option<&'q str>,
+    /// Whether only the Sessions that may be searched decide how rare a word is. Otherwise scores
+    /// would tell a caller which words stand elsewhere.
+    pub is_private: bool,
 }
 
 /// A part that matches, in one Session.
@@ -138,6 +145,10 @@ pub(crate) struct Lookup<'i> {
     query: &'i IndexQuery<'i>,
     /// The only rows in which to look, if they are few.
     stretches: Option<Vec<Range<i64>>>,
+    /// The only parts that may be answered, if they are few.
+    parts: Option<HashSet<i64, RandomState>>,
+    /// The passages among which words are rare.
+    collection: CollectionSize,
     rows_left: usize,
 }
 
@@ -152,17 +163,28 @@ impl<'i> Lookup<'i> {
             directory,
             query,
             stretches: None,
+            parts: None,
+            collection: directory.size(),
             rows_left: ROWS_MAX,
         };
-        lookup.stretches = lookup.find_stretches()?;
+        if let SearchableSessions::Numbered(sessions) = query.sessions {
+            let parts = lookup.find_parts(sessions)?;
+            if query.is_private {
+                lookup.collection = match &parts {
+                    Some(parts) => directory.size_of_parts(parts),
+                    None => directory.size_of_sessions(sessions),
+                };
+            }
+            if let Some(parts) = parts {
+                lookup.stretches = lookup.find_stretches(&parts);
+                lookup.parts = Some(parts.into_iter().collect());
+            }
+        }
         Ok(lookup)
     }
 
-    /// Returns the rows of the only Sessions that may be searched, if they are few stretches.
-    fn find_stretches(&self) -> Result<Option<Vec<Range<i64>>>, IndexError> {
-        let SearchableSessions::Numbered(sessions) = self.query.sessions else {
-            return Ok(None);
-        };
+    /// Returns the parts of the only Sessions that may be searched, if they are few, in order.
+    fn find_parts(&self, sessions: &HashSet<i64>) -> Result<Option<Vec<i64>>, IndexError> {
         if sessions.len() > STRETCHED_SESSIONS_MAX {
             return Ok(None);
         }
@@ -175,20 +197,27 @@ impl<'i> Lookup<'i> {
             while let Some(row) = rows.next()? {
                 parts.push(row.get(0)?);
             }
-            if parts.len() > ROWS_MAX {
+            if parts.len() > PARTS_MAX {
                 return Ok(None);
             }
         }
+        parts.retain(|part| *part != 0);
         parts.sort_unstable();
+        parts.dedup();
+        Ok(Some(parts))
+    }
+
+    /// Returns the rows of parts, if they are few stretches.
+    fn find_stretches(&self, parts: &[i64]) -> Option<Vec<Range<i64>>> {
         let mut stretches: Vec<Range<i64>> = Vec::new();
-        for part in parts.into_iter().filter(|part| *part != 0) {
-            let end = self.directory.part_end(part);
+        for part in parts {
+            let end = self.directory.part_end(*part);
             match stretches.last_mut() {
-                Some(last) if part <= last.end + STRETCH_GAP => last.end = last.end.max(end),
-                _ => stretches.push(part..end),
+                Some(last) if *part <= last.end + STRETCH_GAP => last.end = last.end.max(end),
+                _ => stretches.push(*part..end),
             }
         }
-        Ok((stretches.len() <= STRETCHES_MAX).then_some(stretches))
+        (stretches.len() <= STRETCHES_MAX).then_some(stretches)
     }
 
     /// Returns whether a passage may be answered.
@@ -207,9 +236,10 @@ impl<'i> Lookup<'i> {
         });
         is_kind
             && is_role
-            && match session {
-                PartSession::One(session) => self.query.sessions.has(session),
-                PartSession::Several => true,
+            && match (&self.parts, session) {
+                (Some(parts), _) => parts.contains(&self.directory.part(row)),
+                (None, PartSession::One(session)) => self.query.sessions.has(session),
+                (None, PartSession::Several) => true,
             }
     }
 
@@ -292,11 +322,15 @@ impl<'i> Lookup<'i> {
                 .cmp(&b.passages)
                 .then_with(|| a.word.cmp(&b.word))
         });
+        // Words that nothing has take no place of others.
+        let (absent, mut postings): (Vec<Posting>, Vec<Posting>) = postings
+            .into_iter()
+            .partition(|posting| posting.passages == 0);
+        let mut all_scored = postings.len() <= SEARCH_WORDS_MAX;
         postings.truncate(SEARCH_WORDS_MAX);
         let mut scores = PassageScores::default();
-        let mut all_scored = true;
         let mut unread = Vec::new();
-        let mut unfound = Vec::new();
+        let mut unfound = absent;
         let is_common = |posting: &Posting| {
             posting.passages > 1_000 && posting.passages > self.directory.passages() / 10
         };
@@ -305,10 +339,6 @@ impl<'i> Lookup<'i> {
         for posting in postings {
             if is_common(&posting) && !all_common && self.stretches.is_none() {
                 common.push(posting);
-                continue;
-            }
-            if posting.passages == 0 {
-                unfound.push(posting);
                 continue;
             }
             match self.add_word(&posting, &mut scores, true)? {
@@ -324,10 +354,16 @@ impl<'i> Lookup<'i> {
         for posting in unfound.iter().take(CORRECTED_WORDS_MAX) {
             all_scored &= self.add_corrected(&posting.word, &mut scores)?;
         }
-        // Very common words only add to what another word found.
+        // Very common words only add to what other words found, unless that is little.
+        let is_open = scores.len() < CANDIDATES_FEW;
         for posting in common {
-            if let WordRead::Unread = self.add_word(&posting, &mut scores, false)? {
-                unread.push(posting);
+            match self.add_word(&posting, &mut scores, is_open)? {
+                WordRead::Unread => {
+                    all_scored = false;
+                    unread.push(posting);
+                }
+                WordRead::Cut => all_scored = false,
+                WordRead::Whole { .. } => all_scored &= is_open,
             }
         }
         self.rescore(&unread, &mut scores)?;
@@ -366,7 +402,8 @@ impl<'i> Lookup<'i> {
             let begin = found.len();
             let rows_max = self.rows_left;
             let read = self.rows_in(order, &posting.word, stretch.clone(), rows_max, |row| {
-                if (is_open || scores.contains(row)) && self.is_asked(row) {
+                let is_new = is_open && scores.len() + found.len() < SEARCH_CANDIDATES_MAX;
+                if (is_new || scores.contains(row)) && self.is_asked(row) {
                     found.push((row, 0));
                 }
             })?;
@@ -377,9 +414,9 @@ impl<'i> Lookup<'i> {
                 self.add_marks(&posting.word, stretch.clone(), of_stretch)?;
             }
         }
-        let mean = self.directory.mean_length();
-        let weight = posting.share * word_weight(posting.passages, self.directory.passages());
+        let mean = self.collection.mean_length();
         let asked = found.len();
+        let weight = posting.share * self.weight(posting.passages, asked);
         for (row, marks) in found {
             let share = passage_share(usize::from(marks), self.directory.length(row), mean);
             scores.add(row, weight * share, is_open);
@@ -389,6 +426,16 @@ impl<'i> Lookup<'i> {
         } else {
             WordRead::Whole { asked }
         })
+    }
+
+    /// Returns the weight of a word that so many passages contain, and so many that may be answered.
+    fn weight(&self, passages: u64, asked: usize) -> f64 {
+        let passages = if self.query.is_private {
+            asked as u64
+        } else {
+            passages
+        };
+        word_weight(passages, self.collection.passages)
     }
 
     /// Counts the marks of a word in passages, which are in order.
@@ -439,25 +486,22 @@ impl<'i> Lookup<'i> {
                 known.push(candidate);
             }
         }
-        let mut postings = Vec::new();
+        // Words that the caller may not read change nothing.
+        let (mut corrected, mut all_scored) = (0, true);
         for word in known {
-            let passages = self.count(&word)?;
-            postings.push(Posting {
+            let posting = Posting {
+                passages: self.count(&word)?,
                 word,
-                passages,
                 share: TYPING_ERROR,
-            });
-        }
-        postings.sort_by(|a, b| {
-            b.passages
-                .cmp(&a.passages)
-                .then_with(|| a.word.cmp(&b.word))
-        });
-        postings.truncate(CORRECTED_MAX);
-        let mut all_scored = true;
-        for posting in postings {
-            let read = self.add_word(&posting, scores, true)?;
-            all_scored &= matches!(read, WordRead::Whole { .. });
+            };
+            match self.add_word(&posting, scores, true)? {
+                WordRead::Whole { asked: 0 } => {}
+                WordRead::Whole { .. } => corrected += 1,
+                WordRead::Cut | WordRead::Unread => all_scored = false,
+            }
+            if corrected == CORRECTED_MAX {
+                break;
+            }
         }
         Ok(all_scored)
     }
@@ -469,9 +513,9 @@ impl<'i> Lookup<'i> {
         }
         let mut best = scores.sorted();
         best.truncate(RESCORED);
-        let mean = self.directory.mean_length();
+        let mean = self.collection.mean_length();
         for posting in unread {
-            let weight = posting.share * word_weight(posting.passages, self.directory.passages());
+            let weight = posting.share * self.weight(posting.passages, SAMPLE_ROWS);
             for (row, _) in &best {
                 if self.rows(&posting.word, *row..*row + 1, 1, |_| ())? > 0 {
                     let share = passage_share(0, self.directory.length(*row), mean);
@@ -491,7 +535,7 @@ impl<'i> Lookup<'i> {
     ) -> Result<(Vec<FoundSession>, u64), IndexError> {
         let mut seen: HashSet<i64, RandomState> = HashSet::default();
         let mut sessions: HashMap<i64, Vec<FoundPart>, RandomState> = HashMap::default();
-        let mut shared = 0;
+        let (mut shared, mut candidates) = (0, 0);
         for (row, score) in scores.sorted() {
             let part = self.directory.part(row);
             if !seen.insert(part) {
@@ -506,6 +550,7 @@ impl<'i> Lookup<'i> {
             match self.directory.session(row) {
                 None => {}
                 Some(PartSession::One(session)) => {
+                    candidates += 1;
                     sessions.entry(session).or_default().push(found);
                 }
                 Some(PartSession::Several) => {
@@ -515,7 +560,13 @@ impl<'i> Lookup<'i> {
                         continue;
                     }
                     let (of_part, count) = self.sessions_of_part(part)?;
+                    let count = if self.query.is_private {
+                        of_part.len()
+                    } else {
+                        count
+                    };
                     found.score *= part_share(count);
+                    candidates += u64::from(!of_part.is_empty());
                     for session in of_part {
                         sessions.entry(session).or_default().push(found);
                     }
@@ -536,7 +587,7 @@ impl<'i> Lookup<'i> {
                 .total_cmp(&a.score)
                 .then(b.session_number.cmp(&a.session_number))
         });
-        Ok((sessions, seen.len() as u64))
+        Ok((sessions, candidates))
     }
 
     /// Returns the latest Sessions of a part that may be searched, and in how many it is.

@@ -15,7 +15,6 @@ use svc_model::search::{SearchPart, SearchQuery, SearchRequest, SearchResult, Se
 use super::hit::{Hit, folded, written};
 use super::part::text_of;
 use super::{Answer, Members, NOTHING, NOTICE, Step, kind, opening, reference_value, typed};
-use crate::arguments::Shown;
 use crate::moment::minute;
 use crate::refusal::ToolRefusal;
 use crate::text::counted;
@@ -24,17 +23,17 @@ use crate::text::counted;
 const AROUND: u64 = 2;
 
 /// Makes an answer of what a search found.
-pub(crate) fn found(
-    shown: &Shown,
-    request: &SearchRequest,
-    reply: Json,
-) -> Result<Step, ToolRefusal> {
+pub(crate) fn found(request: &SearchRequest, reply: Json) -> Result<Step, ToolRefusal> {
     let result = typed::<Search>(reply)?;
     let words = request.query.words();
     let sessions = usize::try_from(request.limit.get()).unwrap_or(CONTEXT_ITEMS_MAX);
     let hits = folded(hits(&result.items, sessions), words);
-    let left_out = left_out(shown, request, &result);
-    let narrower = "search_evidence with rarer words, a session_id, or fewer conditions";
+    let left_out = left_out(request, &result);
+    let narrower = if result.index_complete {
+        "search_evidence with rarer words, a session_id, or fewer conditions"
+    } else {
+        "search_evidence with the same again in a moment"
+    };
     Ok(answer(&hits, words, left_out, &searched(&result), narrower))
 }
 
@@ -112,14 +111,17 @@ fn searched(result: &SearchResult) -> String {
     format!("{sessions}{}{incomplete}", up_to.unwrap_or_default())
 }
 
-fn left_out(shown: &Shown, request: &SearchRequest, result: &SearchResult) -> Vec<String> {
+fn left_out(request: &SearchRequest, result: &SearchResult) -> Vec<String> {
     let skipped = &result.skipped;
     let mut lines = Vec::new();
+    if !result.index_complete {
+        lines.push("what the index, which is still being built, does not have yet".to_owned());
+    }
     if skipped.session_limit > 0 {
         let more = counted(skipped.session_limit, "Session", "Sessions");
         let limit = request.limit.get();
         let next = if limit < SEARCH_SESSIONS_MAX {
-            shown.again("limit", SEARCH_SESSIONS_MAX)
+            format!("the same call with limit {SEARCH_SESSIONS_MAX}")
         } else {
             "use rarer words or conditions".to_owned()
         };

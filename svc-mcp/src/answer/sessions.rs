@@ -75,6 +75,8 @@ fn next(shown: &Shown, list: &SessionList) -> String {
         (Some(open), Some(more)) => format!("{open}. {more}"),
         (Some(open), None) => open,
         (None, Some(more)) => more,
-        (None, None) => "Call list_sessions with fewer conditions.".to_owned(),
+        (None, None) => "Call list_sessions with fewer conditions; what is only mentioned, such as a commit, is \
+             found by search_evidence with it as the query."
+                .to_owned(),
     }
 }

@@ -75,6 +75,9 @@ impl Surface {
         if result.status == ContextStatus::BudgetExhausted {
             return format!("Sessions match, but none of them fits; {searched} were searched");
         }
+        if !result.index_complete {
+            return "no Session matches so far".to_owned();
+        }
         format!("no Session matches; {searched} were searched")
     }
 

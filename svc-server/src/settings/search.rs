@@ -38,7 +38,12 @@ impl SearchSetting {
         Ok(match self {
             Self::Off => None,
             Self::Default(path) => Some(SearchPlace::WhenFree(path.clone())),
-            Self::Set(path) => Some(SearchPlace::Locked(Arc::new(SearchFile::lock(path)?))),
+            Self::Set(path) => Some(match SearchFile::lock(path) {
+                Ok(file) => SearchPlace::Locked(Arc::new(file)),
+                Err(error @ SearchPathError::InUse { .. }) => return Err(error),
+                // Capture goes on without an index, and the index tries again.
+                Err(_) => SearchPlace::WhenFree(path.clone()),
+            }),
         })
     }
 }

@@ -42,7 +42,9 @@ impl ErasedIndex {
             Self::None => None,
             Self::Deleted => Some("deleted: the next server builds it anew"),
             Self::Followed => Some("erased from the index of the server on this machine"),
-            Self::Pending => Some("not yet erased: the server follows when it runs again"),
+            Self::Pending => Some(
+                "not yet erased: its server has not followed; svc capture says what hinders it",
+            ),
         }
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn session(
     Ok(Checked { session, withdrawn })
 }
 
-const fn has_call_filters(filters: &SearchFilters) -> bool {
+/// Returns whether there are conditions about single calls.
+pub(super) const fn has_call_filters(filters: &SearchFilters) -> bool {
     filters.model.is_some()
         || filters.agent.is_some()
         || filters.since.is_some()

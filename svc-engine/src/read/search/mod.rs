@@ -94,6 +94,7 @@ fn search(
         sessions: &scope.sessions,
         kind: request.filters.kind,
         role: request.filters.role.as_ref().map(SearchWord::as_str),
+        is_private: !matches!(reading.reach, Reach::All),
     })?;
     let mut coverage = SearchCoverage {
         sessions: scope.count,
@@ -219,7 +220,12 @@ impl Ranking {
             packer.offer_session(reading, session)?;
         }
         packer.offer_further(reading, SEARCH_SESSION_PARTS_MAX)?;
-        let matching = (found.sessions.len() as u64).saturating_sub(self.dropped);
+        // With conditions about calls, a Session counts only once it was checked.
+        let matching = if check::has_call_filters(&request.filters) {
+            self.sessions.len() as u64
+        } else {
+            (found.sessions.len() as u64).saturating_sub(self.dropped)
+        };
         let (items, packed) = packer.finish();
         skipped.session_limit = matching
             .saturating_sub(items.len() as u64)

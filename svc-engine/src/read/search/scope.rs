@@ -19,6 +19,8 @@ use crate::error::Error;
 
 /// Sessions that are searched of those that meet a condition, the latest.
 const SESSIONS_MAX: u64 = 100_000;
+/// Calls of a range whose Sessions are looked up. Of a range with more, every Session is searched.
+const CALLS_MAX: u64 = 50_000;
 /// Rows of the quarantine log that the index may be behind. If it is behind by more, it is not asked
 /// for files.
 const CHANGES_MAX: u64 = 1_000;
@@ -81,6 +83,12 @@ pub(super) fn of(
     for (kind, value) in claims {
         if let Some(value) = value {
             kept.only(that_meet(snapshot, SessionCondition::Claim(kind, value))?);
+        }
+    }
+    if filters.since.is_some() || filters.until.is_some() {
+        let observed = snapshot.sessions_observed(filters.since, filters.until, CALLS_MAX)?;
+        if let Some(observed) = observed {
+            kept.only(observed);
         }
     }
     if let Some(file) = &filters.file {

@@ -536,6 +536,59 @@ fn a_caller_finds_nothing_outside_its_grants(
     assert!(matches!(stage.try_ask(request), Err(Error::Invalid(_))));
 }
 
+/// Whatever is said outside a grant, an answer within it is the same.
+#[rstest]
+fn nothing_outside_a_grant_changes_an_answer_within_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let Some(mut stage) = SearchStage::open(backend) else {
+        return;
+    };
+    stage.tell(1, "mine", "alpha first");
+    stage.tell(2, "mine", "flarnax one two");
+    stage.tell(3, "mine", "glorpix one two");
+    stage.tell(4, "mine", "thermodyzel and more");
+    stage.tell(5, "theirs", "projectkrakenx layoffs");
+    stage.tell(6, "mine", "omega last");
+    stage.reach = Reach::Configured([SessionId::new("mine").unwrap()].into());
+    let ask_all = |stage: &SearchStage| {
+        let queries = [
+            "projectkrakenx",
+            "layoffs",
+            "flarnax glorpix",
+            "thermodyzeq",
+            "alpha omega one",
+        ];
+        queries.map(|query| {
+            let result = stage.found(query);
+            (result.coverage.candidates, result.skipped, result.items)
+        })
+    };
+    let before = ask_all(&stage);
+    assert_eq!((before[0].0, before[1].0), (0, 0));
+    assert_eq!(before[3].2.len(), 1, "a typing error is found");
+    for number in 10..30 {
+        let letter = char::from(b'a' + u8::try_from(number - 10).unwrap());
+        let said = format!("glorpix glorpix thermodyze{letter} projectkrakenx omega {number}");
+        stage.tell(number, "theirs", &said);
+        stage.tell(number + 50, "others", &said);
+    }
+    assert_eq!(ask_all(&stage), before);
+}
+
+#[rstest]
+fn words_that_nothing_has_take_no_place_of_others(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let Some(mut stage) = SearchStage::open(backend) else {
+        return;
+    };
+    stage.tell(1, "s", "LedgerImbalanceError in the ledger");
+    let unknown: Vec<String> = (0..200).map(|number| format!("Frame{number}x")).collect();
+    let trace = format!("{} LedgerImbalanceError", unknown.join(" "));
+    assert_eq!(stage.sessions(&ask(&trace)), ["s"]);
+}
+
 #[rstest]
 fn hostile_queries_are_answered(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let Some(mut stage) = SearchStage::open(backend) else {

@@ -3,7 +3,7 @@
 //! The index knows calls and Sessions by their numbers, which are shorter than ids and in the order
 //! in which the calls were stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use svc_engine_fact::Lifetime;
@@ -24,6 +24,8 @@ use crate::table::kind;
 const COLUMNS: &str = "f.call_number, f.inference_call_id, f.session_number, f.observed_at_us,
     f.captured_at_us, f.model, f.agent_harness, f.input_contents, f.output_contents";
 const ID_AT: &str = "SELECT f.inference_call_id FROM inference_calls f WHERE f.call_number = $1";
+const OBSERVED_SESSIONS: &str = "SELECT f.session_number FROM inference_calls f
+    WHERE (f.org_id || '') = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3 LIMIT $4";
 const QUARANTINE_AFTER: &str =
     "SELECT q.quarantine_revision, q.quarantine_id, q.fact_table, q.fact_id
     FROM quarantine_log q WHERE q.org_id = $1 AND q.quarantine_revision > $2
@@ -272,6 +274,31 @@ impl Snapshot<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns the numbers of the Sessions with calls, visible or not, that were observed in a range;
+    /// nothing if more calls than these were.
+    pub fn sessions_observed(
+        &mut self,
+        since: Option<Instant>,
+        until: Option<Instant>,
+        calls_max: u64,
+    ) -> Result<Option<HashSet<i64>>, StoreError> {
+        let calls = i64::try_from(calls_max).unwrap_or(i64::MAX - 1);
+        let keys = [
+            self.org_id.as_str().into(),
+            since.map_or(i64::MIN, Instant::microseconds).into(),
+            until.map_or(i64::MAX, Instant::microseconds).into(),
+            (calls + 1).into(),
+        ];
+        let mut rows = 0;
+        let mut found = HashSet::new();
+        self.connection()?.each(OBSERVED_SESSIONS, &keys, |row| {
+            rows += 1;
+            found.insert(row.integer(0)?);
+            Ok(())
+        })?;
+        Ok((rows <= calls).then_some(found))
     }
 
     /// Returns the next rows of the quarantine log after a revision, in order.
