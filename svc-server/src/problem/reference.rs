@@ -41,6 +41,7 @@ fn all() -> Vec<Problem> {
         P::OutsideGrant,
         P::NotFound,
         P::RetrievalDisabled,
+        P::SearchDisabled,
         P::MethodNotAllowed { allow: "GET" },
         P::BodyTimeout,
     ]);
@@ -65,6 +66,7 @@ fn all() -> Vec<Problem> {
         P::CapacityExceeded,
         P::DeadlineExceeded,
         P::StoreUnavailable,
+        P::SearchUnavailable,
     ]);
     all
 }
