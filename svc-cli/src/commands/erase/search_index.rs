@@ -43,7 +43,7 @@ impl ErasedIndex {
             Self::Deleted => Some("deleted: the next server builds it anew"),
             Self::Followed => Some("erased from the index of the server on this machine"),
             Self::Pending => Some(
-                "not yet erased: its server has not followed; svc capture says what hinders it",
+                "not yet erased: its server has not followed; to see what hinders it, run svc capture",
             ),
         }
     }
