@@ -5,6 +5,7 @@
 //! of value defines in [`FromField`] what it accepts.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -149,6 +150,33 @@ pub trait FromField: Sized {
     ///
     /// The violation if the field does not contain a valid value.
     fn from_field(value: &Json) -> Result<Self, Violation>;
+}
+
+/// Reads a string that holds no surrogate.
+pub(crate) fn scalar_text(value: &Json) -> Result<&str, Violation> {
+    let Json::String(text) = value else {
+        return Err(Violation::new(FieldKind::StringType, "must be a string"));
+    };
+    text.as_str()
+        .ok_or(Violation::rule("must hold no surrogate"))
+}
+
+/// Reads a whole number of a range, of which `expected` says what it is.
+pub(crate) fn whole_number(
+    value: &Json,
+    range: RangeInclusive<u64>,
+    expected: &'static str,
+) -> Result<u64, Violation> {
+    let Some(number) = value.as_number().filter(|number| number.is_integer()) else {
+        return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+    };
+    let kind = match number.as_u64() {
+        Some(number) if range.contains(&number) => return Ok(number),
+        Some(number) if number < *range.start() => FieldKind::GreaterThanEqual,
+        None if number.as_str().starts_with('-') => FieldKind::GreaterThanEqual,
+        _ => FieldKind::LessThanEqual,
+    };
+    Err(Violation::new(kind, expected))
 }
 
 /// Returns whether a count is 0, in which case it is not written.

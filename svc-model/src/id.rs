@@ -5,14 +5,13 @@
 //! bytes. It is compared exactly.
 
 use std::fmt;
-use std::sync::Arc;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::field::{FieldKind, FromField, Violation};
+use crate::field::{FieldKind, Violation};
 use crate::json::{Json, Text};
 use crate::limit::IDENTITY_BYTES_MAX;
 
@@ -74,16 +73,25 @@ pub fn identity_text(text: &Text) -> Result<&str, IdentityError> {
         .map_or(Err(IdentityError::NotScalar), identity)
 }
 
+/// Reads the identity string of a field.
+pub(crate) fn identity_field(value: &Json) -> Result<&str, Violation> {
+    let Json::String(text) = value else {
+        return Err(Violation::new(FieldKind::StringType, "must be a string"));
+    };
+    identity_text(text).map_err(|error| Violation::rule(error.message()))
+}
+
+/// Declares a type of identity strings.
 macro_rules! identity_string {
     ($(#[$meta:meta])* $name:ident) => {
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         $(#[$meta])*
         #[serde(try_from = "String", into = "String")]
-        #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX)))]
+        #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = $crate::limit::IDENTITY_BYTES_MAX)))]
         pub struct $name(
             // Thousands of facts in a report have the same identity, so copies share the text.
-            Arc<str>,
+            std::sync::Arc<str>,
         );
 
         impl $name {
@@ -91,9 +99,9 @@ macro_rules! identity_string {
             ///
             /// # Errors
             ///
-            /// See [`IdentityError`].
-            pub fn new(text: &str) -> Result<Self, IdentityError> {
-                identity(text).map(|text| Self(text.into()))
+            /// See [`IdentityError`](crate::id::IdentityError).
+            pub fn new(text: &str) -> Result<Self, $crate::id::IdentityError> {
+                $crate::id::identity(text).map(|text| Self(text.into()))
             }
 
             /// Returns the text.
@@ -103,8 +111,8 @@ macro_rules! identity_string {
         }
 
         impl TryFrom<String> for $name {
-            type Error = IdentityError;
-            fn try_from(text: String) -> Result<Self, IdentityError> {
+            type Error = $crate::id::IdentityError;
+            fn try_from(text: String) -> Result<Self, $crate::id::IdentityError> {
                 Self::new(&text)
             }
         }
@@ -115,30 +123,26 @@ macro_rules! identity_string {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl crate::parameter::ParameterValue for $name {
+        impl $crate::parameter::ParameterValue for $name {
             fn to_parameter(&self) -> String {
                 self.as_str().to_owned()
             }
         }
 
-        impl FromField for $name {
-            fn from_field(value: &Json) -> Result<Self, Violation> {
-                let Json::String(text) = value else {
-                    return Err(Violation::new(FieldKind::StringType, "must be a string"));
-                };
-                identity_text(text)
-                    .map(|text| Self(text.into()))
-                    .map_err(|error| Violation::rule(error.message()))
+        impl $crate::field::FromField for $name {
+            fn from_field(value: &$crate::json::Json) -> Result<Self, $crate::field::Violation> {
+                $crate::id::identity_field(value).map(|text| Self(text.into()))
             }
         }
     };
 }
+pub(crate) use identity_string;
 
 identity_string! {
     /// The id of a Session, assigned by the agent or its gateway. Not empty, at most 1,024 bytes of

@@ -150,8 +150,6 @@ pub const SEARCH_CHECKED_PARTS_MAX: usize = 400;
 pub const SEARCH_PART_CHARACTERS_MAX: usize = 4_000_000;
 /// Canonical bytes of a part that the answer to a search has whole.
 pub const SEARCH_WHOLE_PART_BYTES_MAX: usize = 2_000;
-/// UTF-8 bytes of the path of a file in a filter.
-pub const SEARCH_FILE_BYTES_MAX: usize = 1_024;
 
 /// Sessions of a plural grant.
 pub const GRANT_SESSIONS_MAX: usize = 32;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::facts::FactTable;
-use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations, scalar_text};
 use crate::id::{ForeignId, OrgId};
 use crate::json::{Json, WriteError};
 use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
@@ -74,12 +74,7 @@ impl From<QuarantineReason> for String {
 
 impl FromField for QuarantineReason {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        let Json::String(text) = value else {
-            return Err(Violation::new(FieldKind::StringType, "must be a string"));
-        };
-        let text = text.as_str();
-        let text = text.ok_or(Violation::rule("must hold no surrogate"))?;
-        Self::new(text).map_err(Violation::rule)
+        Self::new(scalar_text(value)?).map_err(Violation::rule)
     }
 }
 

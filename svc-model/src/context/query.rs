@@ -5,7 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::field::{FieldKind, FromField, Violation};
+use crate::field::{FromField, Violation, scalar_text, whole_number};
 use crate::json::Json;
 use crate::limit::{
     CONTEXT_REPLY_BYTES_DEFAULT, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW, QUERY_BYTES_MAX,
@@ -150,13 +150,7 @@ impl From<Query> for String {
 
 impl FromField for Query {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        let Json::String(text) = value else {
-            return Err(Violation::new(FieldKind::StringType, "must be a string"));
-        };
-        let text = text
-            .as_str()
-            .ok_or(Violation::rule("must hold no surrogate"))?;
-        Self::new(text).map_err(Violation::rule)
+        Self::new(scalar_text(value)?).map_err(Violation::rule)
     }
 }
 
@@ -207,19 +201,8 @@ impl From<MaxBytes> for u64 {
 
 impl FromField for MaxBytes {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        let Some(number) = value.as_number().filter(|number| number.is_integer()) else {
-            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
-        };
-        let kind = match number.as_u64() {
-            Some(bytes) if bytes < CONTEXT_REPLY_BYTES_LOW => FieldKind::GreaterThanEqual,
-            Some(bytes) => match Self::new(bytes) {
-                Some(bytes) => return Ok(bytes),
-                None => FieldKind::LessThanEqual,
-            },
-            None if number.as_str().starts_with('-') => FieldKind::GreaterThanEqual,
-            None => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 4096 to 65536"))
+        let range = CONTEXT_REPLY_BYTES_LOW..=CONTEXT_REPLY_BYTES_HIGH;
+        whole_number(value, range, "must be from 4096 to 65536").map(Self)
     }
 }
 

@@ -56,18 +56,21 @@ endpoint! {
     }
 }
 
+/// What is wrong with a request for a list of Sessions.
+const SESSIONS: Faults = &[
+    ("bounds", QueryFault::ReversedBounds),
+    IDENTITY,
+    SELECTOR,
+    ("cursor", QueryFault::InvalidSessionCursor),
+    ("filters", QueryFault::SessionCursorMismatch),
+];
+
 endpoint! {
     SessionsQuery: GET "/v1/sessions" as "sessions" for Access::Operator,
     SessionsRequest => SessionList,
     "List Sessions by time, user, model, agent or repository, latest first, in pages." {
         const CONFLICT: Option<Explanation> = Some(SELECTION);
-        const FAULTS: Faults = &[
-            ("bounds", QueryFault::ReversedBounds),
-            IDENTITY,
-            SELECTOR,
-            ("cursor", QueryFault::InvalidSessionCursor),
-            ("filters", QueryFault::SessionCursorMismatch),
-        ];
+        const FAULTS: Faults = SESSIONS;
     }
 }
 
@@ -76,13 +79,7 @@ endpoint! {
     SessionsRequest => SessionList,
     "List the Sessions that the caller may read, latest first, in pages." {
         const CONFLICT: Option<Explanation> = Some(SELECTION);
-        const FAULTS: Faults = &[
-            ("bounds", QueryFault::ReversedBounds),
-            IDENTITY,
-            SELECTOR,
-            ("cursor", QueryFault::InvalidSessionCursor),
-            ("filters", QueryFault::SessionCursorMismatch),
-        ];
+        const FAULTS: Faults = SESSIONS;
     }
 }
 

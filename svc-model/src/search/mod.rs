@@ -11,7 +11,7 @@ mod words;
 
 pub use request::{
     FilePath, SearchFilters, SearchKind, SearchLimit, SearchQuery, SearchRepository, SearchRequest,
-    SearchWord,
+    SearchWord, file_name,
 };
 pub use result::{Excerpt, SearchCoverage, SearchPart, SearchResult, SearchSession, SearchSkipped};
 pub use text::{passages, search_text};

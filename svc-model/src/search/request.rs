@@ -1,19 +1,18 @@
 use std::collections::BTreeSet;
 
 #[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::query_words;
 use crate::closed_set;
 use crate::context::MaxBytes;
-use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
-use crate::id::{IdentityError, SessionId, UserId, identity};
-use crate::json::{Json, WriteError};
-use crate::limit::{
-    IDENTITY_BYTES_MAX, QUERY_BYTES_MAX, SEARCH_FILE_BYTES_MAX, SEARCH_SESSIONS_DEFAULT,
-    SEARCH_SESSIONS_MAX,
+use crate::field::{
+    Fields, FromField, Undeclared, Violation, Violations, scalar_text, whole_number,
 };
+use crate::id::{SessionId, UserId, identity_string};
+use crate::json::{Json, WriteError};
+use crate::limit::{QUERY_BYTES_MAX, SEARCH_SESSIONS_DEFAULT, SEARCH_SESSIONS_MAX};
 use crate::query::RepositorySelector;
 use crate::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -81,18 +80,9 @@ impl From<SearchQuery> for String {
     }
 }
 
-/// Returns the text of a field, if it has no surrogate.
-fn text_of(value: &Json) -> Result<&str, Violation> {
-    let Json::String(text) = value else {
-        return Err(Violation::new(FieldKind::StringType, "must be a string"));
-    };
-    text.as_str()
-        .ok_or(Violation::rule("must hold no surrogate"))
-}
-
 impl FromField for SearchQuery {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        Self::new(text_of(value)?).map_err(Violation::rule)
+        Self::new(scalar_text(value)?).map_err(Violation::rule)
     }
 }
 
@@ -141,114 +131,27 @@ impl From<SearchLimit> for u64 {
 
 impl FromField for SearchLimit {
     fn from_field(value: &Json) -> Result<Self, Violation> {
-        let Some(number) = value.as_number().filter(|number| number.is_integer()) else {
-            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
-        };
-        let kind = match number.as_u64() {
-            Some(0) => FieldKind::GreaterThanEqual,
-            Some(sessions) => match Self::new(sessions) {
-                Some(limit) => return Ok(limit),
-                None => FieldKind::LessThanEqual,
-            },
-            None if number.as_str().starts_with('-') => FieldKind::GreaterThanEqual,
-            None => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 1 to 20"))
+        whole_number(value, 1..=SEARCH_SESSIONS_MAX, "must be from 1 to 20").map(Self)
     }
 }
 
-/// Declares a text of a filter.
-macro_rules! filter_text {
-    ($(#[$meta:meta])* $name:ident, $most:expr) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
-
-        impl $name {
-            /// Returns the text, if it is valid.
-            ///
-            /// # Errors
-            ///
-            /// What is wrong with it.
-            pub fn new(text: &str) -> Result<Self, IdentityError> {
-                let text = identity(text)?;
-                if text.len() > $most {
-                    return Err(IdentityError::TooLong);
-                }
-                Ok(Self(text.to_owned()))
-            }
-
-            /// Returns the text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdentityError;
-
-            fn try_from(text: String) -> Result<Self, IdentityError> {
-                Self::new(&text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(text: $name) -> Self {
-                text.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl crate::parameter::ParameterValue for $name {
-            fn to_parameter(&self) -> String {
-                self.0.clone()
-            }
-        }
-
-        impl FromField for $name {
-            fn from_field(value: &Json) -> Result<Self, Violation> {
-                Self::new(text_of(value)?).map_err(|error| Violation::rule(error.message()))
-            }
-        }
-
-        #[cfg(feature = "schema")]
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "minLength": 1, "maxLength": $most })
-            }
-        }
-    };
-}
-
-filter_text! {
+identity_string! {
     /// A model, an agent or a role, compared exactly: not empty, at most 1,024 bytes.
-    SearchWord, IDENTITY_BYTES_MAX
+    #[cfg_attr(feature = "schema", schemars(inline))]
+    SearchWord
 }
-filter_text! {
+identity_string! {
     /// The path of a file, or its end from any folder on: `svc/pager.rs` stands for
     /// `/home/ann/shop/svc/pager.rs` too. `/` or `\` separate folders. Not empty, at most 1,024
     /// bytes.
-    FilePath, SEARCH_FILE_BYTES_MAX
+    #[cfg_attr(feature = "schema", schemars(inline))]
+    FilePath
 }
 
 impl FilePath {
     /// Returns the name of the file, without its folders.
     pub fn name(&self) -> &str {
-        name_of(&self.0)
+        file_name(&self.0)
     }
 
     /// Returns whether a path is this one, or ends with it from a folder on.
@@ -269,7 +172,7 @@ impl FilePath {
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
 /// Returns the name of the file at a path.
-pub(crate) fn name_of(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     let mut steps = path.rsplit(SEPARATORS);
     steps.find(|step| !step.is_empty()).unwrap_or_default()
 }
