@@ -1,11 +1,11 @@
 //! Moments as agents know them: a date, a time with an offset, or an age.
 
 use svc_model::time::Instant;
+use svc_view::{age, before, midnight};
 
 /// What a moment may be.
 const FORM: &str =
     "must be a date such as 2026-11-20, a time with an offset, or an age such as 7d or 24h";
-const MICROSECONDS: i64 = 1_000_000;
 
 /// Reads a moment. A date is its midnight in UTC.
 ///
@@ -14,42 +14,10 @@ const MICROSECONDS: i64 = 1_000_000;
 /// What is expected.
 pub(crate) fn moment(text: &str, now: Instant) -> Result<Instant, &'static str> {
     let text = text.trim();
-    if let Some(microseconds) = age(text) {
-        let then = now.microseconds().checked_sub(microseconds);
-        return then
-            .and_then(Instant::from_microseconds)
-            .ok_or("must not be before 1970");
+    match age(text.trim_start_matches('-')) {
+        Some(age) => before(now, age),
+        None => Instant::parse(&midnight(text)).map_err(|_| FORM),
     }
-    let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
-    Instant::parse(midnight.as_deref().unwrap_or(text)).map_err(|_| FORM)
-}
-
-/// Returns the microseconds of an age: digits and a unit. An age that no moment has is very long.
-fn age(text: &str) -> Option<i64> {
-    let (at, unit) = text.char_indices().last()?;
-    let seconds: i64 = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        _ => return None,
-    };
-    let digits = text[..at].trim_start_matches('-');
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let count: i64 = digits.parse().unwrap_or(i64::MAX);
-    Some(count.saturating_mul(seconds).saturating_mul(MICROSECONDS))
-}
-
-/// Returns whether a text has the form of a date.
-fn is_date(text: &str) -> bool {
-    let form = |(place, byte): (usize, u8)| match place {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() == 10 && text.bytes().enumerate().all(form)
 }
 
 /// Writes a moment to the minute, which is all that a reader needs to tell two apart.

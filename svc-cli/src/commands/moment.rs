@@ -1,36 +1,28 @@
 //! Parses moments on the command line.
 
 use svc_model::time::Instant;
+use svc_view::{age, before, is_date, midnight};
 
 use crate::error::CommandError;
 
-const MICROSECONDS: i64 = 1_000_000;
+const AGE: &str = "must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w";
 
 /// Parses an RFC 3339 moment with an offset; a date, which means midnight UTC; or an age such as
 /// `7d` or `-7d`.
 pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
-    let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
     let hint = "give a moment such as 2026-01-31T09:30:00Z, a date such as 2026-01-31, or an age such \
                 as 7d for seven days ago";
-    exact(option, midnight.as_deref().unwrap_or(text), now, hint)
+    exact(option, &midnight(text), now, hint)
 }
 
 /// Parses an RFC 3339 moment with an offset, or an age. The hint says what the option takes.
 fn exact(option: &str, text: &str, now: Instant, hint: &str) -> Result<Instant, CommandError> {
     let length = text.strip_prefix('-').unwrap_or(text);
     if is_length(length) || length.len() < text.len() {
-        return before(length, now).map_err(|rule| CommandError::misuse(option, rule));
+        let ago = age(length).ok_or(AGE).and_then(|age| before(now, age));
+        return ago.map_err(|rule| CommandError::misuse(option, rule));
     }
     Instant::parse(text).map_err(|rule| CommandError::misuse(option, rule).hint(hint))
-}
-
-/// Returns whether a text has the form of a date.
-fn is_date(text: &str) -> bool {
-    let form = |(place, byte): (usize, u8)| match place {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() == 10 && text.bytes().enumerate().all(form)
 }
 
 /// Returns whether a text has the form of a duration: digits and a unit.
@@ -85,33 +77,6 @@ pub(crate) fn optional_boundary(
 ) -> Result<Option<Instant>, CommandError> {
     text.map(|text| boundary(option, text, RangeBound::Last, now))
         .transpose()
-}
-
-/// Returns the moment that lies this long ago.
-fn before(length: &str, now: Instant) -> Result<Instant, &'static str> {
-    const FORM: &str = "must be a number and a unit of s, m, h, d or w, such as 30m, 12h, 7d or 2w";
-    const TOO_LONG: &str = "must not be before 1970";
-    let (unit_at, unit) = length.char_indices().last().ok_or(FORM)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        _ => return Err(FORM),
-    };
-    let digits = &length[..unit_at];
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(FORM);
-    }
-    let microseconds = digits
-        .parse()
-        .ok()
-        .and_then(|count: i64| count.checked_mul(seconds)?.checked_mul(MICROSECONDS))
-        .and_then(|length| now.microseconds().checked_sub(length));
-    microseconds
-        .and_then(Instant::from_microseconds)
-        .ok_or(TOO_LONG)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ const HITS_BYTES_MAX: usize = 3_400;
 const HIT_BYTES: usize = 420;
 
 /// A part that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Hit {
     pub(super) session: String,
     pub(super) title: Option<String>,

@@ -8,8 +8,9 @@ use svc_model::evidence::{
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::limit::EVIDENCE_REFERENCES_MAX;
 use svc_model::open::Open;
+use svc_view::part_text;
 
-use super::part::{shortened, text_of};
+use super::part::shortened;
 use super::{Answer, Members, NOTHING, NOTICE, Step, kind, of_session, opening, reference_value};
 use crate::arguments::{Asked, Shown, View, reading};
 use crate::moment::minute;
@@ -61,7 +62,7 @@ impl Listed {
             let mut places = self.beginnings.iter();
             let place = places.find(|(_, reference)| *reference == item.reference);
             let entry = place.and_then(|(index, _)| entries.get_mut(*index)?.as_object_mut());
-            let words = shortened(&text_of(&item.part), FIRST_CHARACTERS_MAX);
+            let words = shortened(&part_text(&item.part), FIRST_CHARACTERS_MAX);
             if let Some(entry) = entry
                 && !words.is_empty()
             {

@@ -10,6 +10,7 @@ use svc_model::json::Text;
 use svc_model::limit::EVIDENCE_REFERENCES_MAX;
 use svc_model::open::Open;
 use svc_model::search::search_text;
+use svc_view::part_text;
 
 use super::{Answer, Members, NOTICE, Step, kind, of_session, opening, reference_value};
 use crate::arguments::{Asked, Focus, Shown, Slice, TEXT_BYTES_MAX, View, reading};
@@ -21,18 +22,9 @@ const NEIGHBOUR_BYTES_MAX: usize = 600;
 /// The maximum bytes of the part that was asked for among its neighbours.
 const NEAR_BYTES_MAX: usize = 4_000;
 
-/// Returns the text of a part, in which offsets count bytes.
-pub(super) fn text_of(part: &Open<Part>) -> String {
-    match part {
-        Open::Known(part) => search_text(part).to_string_lossy().into_owned(),
-        // A newer service knows more kinds of parts.
-        Open::Unknown(part) => String::from_utf8_lossy(&part.value().to_canonical()).into_owned(),
-    }
-}
-
 /// Returns the text of a part that was read, with what was sent in place of arguments.
 fn text_of_item(item: &EvidenceReadItem) -> String {
-    let mut text = text_of(&item.part);
+    let mut text = part_text(&item.part);
     if let Some(sent) = &item.sent_arguments {
         text.push('\n');
         text.push_str(&sent.to_string_lossy());

@@ -11,9 +11,9 @@ use svc_model::json::Json;
 use svc_model::limit::{CONTEXT_ITEMS_MAX, SEARCH_SESSIONS_MAX};
 use svc_model::open::Open;
 use svc_model::search::{SearchPart, SearchQuery, SearchRequest, SearchResult, SearchSession};
+use svc_view::part_text;
 
 use super::hit::{Hit, folded, written};
-use super::part::text_of;
 use super::{Answer, Members, NOTHING, NOTICE, Step, kind, opening, reference_value, typed};
 use crate::moment::minute;
 use crate::refusal::ToolRefusal;
@@ -77,14 +77,12 @@ fn hits_of(session: &SearchSession, count: usize) -> Vec<Hit> {
 fn hit(session: &SearchSession, part: &SearchPart) -> Hit {
     let lossy = |text: &svc_model::json::Text| text.to_string_lossy().into_owned();
     let text = match (&part.part, &part.excerpt) {
-        (Some(whole), _) => text_of(whole),
+        (Some(whole), _) => part_text(whole),
         (None, Some(excerpt)) => lossy(&excerpt.text),
         (None, None) => String::new(),
     };
     Hit {
         session: session.session_id.to_string(),
-        title: None,
-        users: Vec::new(),
         time: Some(part.observed_at),
         role: lossy(&part.role),
         kind: kind(&part.part_type),
@@ -92,9 +90,7 @@ fn hit(session: &SearchSession, part: &SearchPart) -> Hit {
         text,
         reference: Some(reference_value(&part.reference)),
         offset: part.excerpt.as_ref().map_or(0, |excerpt| excerpt.start),
-        more: 0,
-        at_commit: false,
-        also_in: Vec::new(),
+        ..Hit::default()
     }
 }
 
@@ -198,18 +194,13 @@ fn hit_of_item(session: &str, item: &EvidenceReadItem) -> Hit {
     };
     Hit {
         session: session.to_owned(),
-        title: None,
-        users: Vec::new(),
         time: Some(item.observed_at),
         role: item.role.to_string_lossy().into_owned(),
         kind: super::part::kind_of(&item.part),
         tool,
-        text: text_of(&item.part),
+        text: part_text(&item.part),
         reference: Some(reference_value(&item.reference)),
-        offset: 0,
-        more: 0,
-        at_commit: false,
-        also_in: Vec::new(),
+        ..Hit::default()
     }
 }
 
@@ -225,7 +216,10 @@ pub(crate) fn discovered(
         let session = candidate.session_id.as_str();
         let mut hit = match &candidate.preview {
             Some(preview) => hit_of_item(session, preview),
-            None => without_preview(session),
+            None => Hit {
+                session: session.to_owned(),
+                ..Hit::default()
+            },
         };
         hit.more = candidate
             .matched_parts
@@ -245,24 +239,6 @@ pub(crate) fn discovered(
     ))
 }
 
-fn without_preview(session: &str) -> Hit {
-    Hit {
-        session: session.to_owned(),
-        title: None,
-        users: Vec::new(),
-        time: None,
-        role: String::new(),
-        kind: String::new(),
-        tool: None,
-        text: String::new(),
-        reference: None,
-        offset: 0,
-        more: 0,
-        at_commit: false,
-        also_in: Vec::new(),
-    }
-}
-
 fn of_discovery(result: &DiscoveryResult) -> String {
     let coverage = &result.coverage;
     let of = match coverage.searched_sessions {
@@ -275,29 +251,39 @@ fn of_discovery(result: &DiscoveryResult) -> String {
 
 fn left_out_of_discovery(result: &DiscoveryResult) -> Vec<String> {
     let skipped = &result.skipped;
-    let sessions = |count, rest: &str| {
-        (count > 0).then(|| format!("{} {rest}", counted(count, "Session", "Sessions")))
-    };
-    let mut lines: Vec<String> = [
-        sessions(
-            skipped.candidate_limit,
-            &format!("beyond the first {CONTEXT_ITEMS_MAX}: use rarer words"),
-        ),
-        sessions(
-            skipped.response_budget,
-            "for which max_bytes had no room: leave max_bytes out, or use search_evidence",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    lines.extend(unsearched(
+    let bounded = beyond_bounds(
+        ("Session", "Sessions"),
+        skipped.candidate_limit,
+        skipped.response_budget,
+    );
+    let unsearched = unsearched(
         skipped.reasoning_part,
         skipped.non_finite_number,
         skipped.content_erased,
         result.coverage.quarantined_inference_calls,
-    ));
-    lines
+    );
+    bounded.chain(unsearched).collect()
+}
+
+/// Says what policy 1 found beyond its first items, and what its budget had no room for.
+fn beyond_bounds(
+    (one, many): (&'static str, &'static str),
+    beyond: u64,
+    without_room: u64,
+) -> impl Iterator<Item = String> {
+    let bounds = [
+        (
+            beyond,
+            format!("beyond the first {CONTEXT_ITEMS_MAX}: use rarer words"),
+        ),
+        (
+            without_room,
+            "for which max_bytes had no room: leave max_bytes out, or use search_evidence"
+                .to_owned(),
+        ),
+    ];
+    let nonzero = bounds.into_iter().filter(|(count, _)| *count > 0);
+    nonzero.map(move |(count, rest)| format!("{} {rest}", counted(count, one, many)))
 }
 
 /// Makes an answer of the parts of one Session.
@@ -327,34 +313,18 @@ pub(crate) fn selected(request: &ContextSelectedRequest, reply: Json) -> Result<
 
 fn left_out_of_selection(result: &ContextResult) -> Vec<String> {
     let skipped = &result.skipped;
-    let parts = |count, rest: &str| {
-        (count > 0).then(|| {
-            format!(
-                "{} {rest}",
-                counted(count, "matching part", "matching parts")
-            )
-        })
-    };
-    let mut lines: Vec<String> = [
-        parts(
-            skipped.item_limit,
-            &format!("beyond the first {CONTEXT_ITEMS_MAX}: use rarer words"),
-        ),
-        parts(
-            skipped.response_budget,
-            "for which max_bytes had no room: leave max_bytes out, or use search_evidence",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    lines.extend(unsearched(
+    let bounded = beyond_bounds(
+        ("matching part", "matching parts"),
+        skipped.item_limit,
+        skipped.response_budget,
+    );
+    let unsearched = unsearched(
         skipped.reasoning_part,
         skipped.non_finite_number,
         skipped.content_erased,
         result.coverage.quarantined_inference_calls,
-    ));
-    lines
+    );
+    bounded.chain(unsearched).collect()
 }
 
 /// Says what no search of policy 1 covers.

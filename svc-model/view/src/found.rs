@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use svc_model::context::ContextStatus;
-use svc_model::evidence::PartType;
+use svc_model::evidence::{Part, PartType};
 use svc_model::open::Open;
 use svc_model::search::{SearchPart, SearchResult, search_text};
 
-use crate::snippet::{Snippet, snippet};
+use crate::snippet::{CUT, Snippet, snippet};
 use crate::surface::{Surface, clock};
 
 /// What an answer without Sessions does not say.
@@ -16,13 +16,13 @@ pub const NOTHING_FOUND: &str = "What is not found may still have happened: what
 
 /// The characters of a role or of the name of a tool that are shown.
 const NAME_CHARACTERS_MAX: usize = 80;
-const CUT: &str = "…";
 
 /// Returns an excerpt of a part that was found, of at most so many characters, around the words of
 /// the query.
 pub fn found(part: &SearchPart, query: &BTreeSet<String>, characters_max: usize) -> Snippet {
     let Some(excerpt) = &part.excerpt else {
-        return snippet(&whole(part), query, characters_max);
+        let whole = part.part.as_ref().map(part_text).unwrap_or_default();
+        return snippet(&whole, query, characters_max);
     };
     let mut found = snippet(&excerpt.text.to_string(), query, characters_max);
     if excerpt.start > 0 && !found.text.starts_with(CUT) {
@@ -37,14 +37,12 @@ pub fn found(part: &SearchPart, query: &BTreeSet<String>, characters_max: usize)
     found
 }
 
-/// Returns the text of a part that was answered as a whole.
-fn whole(part: &SearchPart) -> String {
-    match &part.part {
-        Some(Open::Known(part)) => search_text(part).to_string(),
-        Some(Open::Unknown(newer)) => {
-            String::from_utf8_lossy(&newer.value().to_canonical()).into_owned()
-        }
-        None => String::new(),
+/// Returns the text of a part, as it is searched. Of a kind that is not known, that is its JSON.
+pub fn part_text(part: &Open<Part>) -> String {
+    match part {
+        Open::Known(part) => search_text(part).to_string_lossy().into_owned(),
+        // A newer service knows more kinds of parts.
+        Open::Unknown(part) => String::from_utf8_lossy(&part.value().to_canonical()).into_owned(),
     }
 }
 

@@ -32,7 +32,7 @@ impl Snippet {
 /// Characters before the first match that are shown.
 const BEFORE: usize = 60;
 /// The mark of a cut.
-const CUT: &str = "…";
+pub(crate) const CUT: &str = "…";
 
 /// Returns a part of a text of at most so many characters, around the most distinct words of a
 /// query.

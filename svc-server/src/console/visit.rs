@@ -10,6 +10,7 @@ use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::{Problem, RequiredAuthority};
 use svc_model::request::{Incoming, Request as _};
 use svc_model::time::Instant;
+use svc_view::midnight;
 
 use crate::admission::{self, Encoding};
 use crate::app::App;
@@ -72,7 +73,7 @@ impl Visit {
         let dated: Object = query
             .into_iter()
             .map(|(name, value)| match value.as_str() {
-                Some(text) => (name, Json::from(midnight(text))),
+                Some(text) => (name, Json::from(&*midnight(text))),
                 None => (name, value),
             })
             .collect();
@@ -140,26 +141,8 @@ fn read<E: Endpoint>(parameters: &Object, body: &[u8]) -> Result<E::Request, Pro
     E::Request::read(&incoming).map_err(Problem::from)
 }
 
-/// Returns midnight UTC in place of a date, and any other text as it is.
-pub(super) fn midnight(text: &str) -> String {
-    if is_date(text) {
-        format!("{text}T00:00:00Z")
-    } else {
-        text.to_owned()
-    }
-}
-
 /// Refuses the query parameter of this name.
 pub(super) fn invalid(name: &'static str, rule: &'static str) -> Problem {
     let place = vec!["query".into(), name.into()];
     Problem::Invalid(Violations::one(Violation::rule(rule).at(place)))
-}
-
-/// Returns whether a text is a date: `2026-01-31`.
-pub(super) fn is_date(text: &str) -> bool {
-    let is_digit_or_dash = |(place, byte): (usize, u8)| match place {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
-    text.len() == 10 && text.bytes().enumerate().all(is_digit_or_dash)
 }

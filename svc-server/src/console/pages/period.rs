@@ -6,10 +6,11 @@ use svc_model::limit::REPORT_COHORT_DAYS_MAX;
 use svc_model::problem::{Problem, QueryFault};
 use svc_model::reports::{ReportRequest, ReportScope};
 use svc_model::time::Instant;
+use svc_view::{is_date, midnight};
 
 use crate::console::layout::{Field, InputKind, narrowing};
 use crate::console::text::{day, moment};
-use crate::console::visit::{Visit, invalid, is_date};
+use crate::console::visit::{Visit, invalid};
 
 /// The numbers of days to choose from. Reports accept at most 31.
 const DAYS: [(&str, &str); 4] = [
@@ -67,10 +68,10 @@ pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
     let Some(date) = visit.given("until") else {
         return Ok(visit.now);
     };
-    let midnight = Some(date)
+    let start = Some(date)
         .filter(|date| is_date(date))
-        .and_then(|date| Instant::parse(&format!("{date}T00:00:00Z")).ok());
-    let end = midnight
+        .and_then(|date| Instant::parse(&midnight(date)).ok());
+    let end = start
         .and_then(|at| Instant::from_microseconds(at.microseconds() + DAY_MICROSECONDS - 1))
         .ok_or_else(|| invalid("until", "must be a date, such as 2026-01-31"))?;
     if day(end) > day(visit.now) {

@@ -10,13 +10,13 @@ use svc_model::json::{Json, Object};
 use svc_model::problem::Problem;
 use svc_model::search::{SearchKind, SearchPart, SearchResult, SearchSession};
 use svc_model::time::Instant;
-use svc_view::{CONSOLE, NOTHING_FOUND, Snippet, found};
+use svc_view::{CONSOLE, NOTHING_FOUND, Snippet, found, midnight};
 
 use super::{part, sessions};
 use crate::console::layout::{Field, InputKind, Page, SEARCH, Section, narrowing, note};
 use crate::console::link::Link;
 use crate::console::text::{ago, capital, inert, moment, whole, words};
-use crate::console::visit::{Visit, midnight, request_of};
+use crate::console::visit::{Visit, request_of};
 
 /// The characters of an excerpt.
 const EXCERPT_CHARACTERS_MAX: usize = 300;
@@ -92,7 +92,7 @@ async fn searched(visit: &Visit, query: &str) -> Result<Markup, Problem> {
 fn asked(visit: &Visit, query: &str) -> Object {
     let filters = FILTERS.iter().filter_map(|(name, filter)| {
         let given = visit.given(name)?;
-        Some(((*filter).to_owned(), Json::from(midnight(given))))
+        Some(((*filter).to_owned(), Json::from(&*midnight(given))))
     });
     let filters: Object = filters.collect();
     let members = [
