@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Moment};
 
@@ -112,8 +112,7 @@ impl Shared {
 
     /// Begins with another file: readers of the one before are closed.
     pub(crate) fn begin_file(&self, directory: Arc<RwLock<Directory>>, state: IndexState) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        lock(&self.readers).clear();
+        self.close_readers();
         *self
             .directory
             .write()
@@ -123,12 +122,7 @@ impl Shared {
     }
 
     pub(crate) fn directory(&self) -> Arc<RwLock<Directory>> {
-        Arc::clone(
-            &self
-                .directory
-                .read()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Arc::clone(&read(&self.directory))
     }
 
     /// Returns a connection, unless the file is not open yet.
@@ -143,6 +137,10 @@ impl Shared {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An index of everything that an organization's calls contain. It is a cache: deleting its file is
@@ -222,7 +220,7 @@ impl SearchIndex {
     /// Returns how far the index is.
     pub fn status(&self) -> SearchStatus {
         let directory = self.shared.directory();
-        let directory = directory.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = read(&directory);
         SearchStatus {
             indexed_up_to: lock(&self.shared.state).indexed_up_to,
             indexed_parts: directory.parts(),
@@ -323,10 +321,7 @@ impl IndexReading<'_> {
         let Some(connection) = &self.connection else {
             return Ok(Found::default());
         };
-        let directory = self
-            .directory
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let directory = read(&self.directory);
         let found = Lookup::new(connection, &directory, query).and_then(Lookup::found);
         self.index.checked(found)
     }
@@ -365,11 +360,7 @@ impl IndexReading<'_> {
 
     /// Returns the number of distinct parts in the index.
     pub fn parts(&self) -> u64 {
-        let directory = self
-            .directory
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        directory.parts()
+        read(&self.directory).parts()
     }
 }
 

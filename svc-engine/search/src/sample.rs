@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use svc_engine_store::{Snapshot, StoreError};
-use svc_model::evidence::Message;
-use svc_model::json;
+use svc_engine_store::{Snapshot, written_message};
 
 use crate::error::IndexError;
 use crate::file::open_reading;
@@ -56,10 +54,7 @@ pub fn sample(
         let (content, part_index): (i64, i64) = (row.get(2)?, row.get(3)?);
         let mut is_same = false;
         snapshot.content(&[content], |_, bytes| {
-            let message: Message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
-                table: "content",
-                what: "it is not a canonical message",
-            })?;
+            let message = written_message(bytes)?;
             let place = usize::try_from(part_index).unwrap_or(usize::MAX);
             let part = message.parts.get(place);
             is_same = part.is_some_and(|part| PartDigest::of(part) == digest);

@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use foldhash::fast::RandomState;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use svc_engine_fact::Lifetime;
-use svc_engine_store::{NamedFile, NumberedCall, ObservedCommit, Snapshot, StoreError};
+use svc_engine_store::{NamedFile, NumberedCall, ObservedCommit, Snapshot, written_message};
 use svc_model::evidence::Message;
 use svc_model::id::SessionId;
-use svc_model::json;
 use svc_model::repository::CommitSha;
+use svc_model::search::file_name;
 
 use crate::changed_files::ChangedFiles;
 use crate::directory::{Directory, PartFlags, PartSession, RoleId};
@@ -175,10 +175,7 @@ impl IndexWriter {
         for some in contents.chunks(CONTENTS_AT_ONCE) {
             let mut failure = None;
             let read = snapshot.content(some, |content, bytes| {
-                let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
-                    table: "content",
-                    what: "it is not a canonical message",
-                })?;
+                let message = written_message(bytes)?;
                 let places = by_content.get(&content).map(Vec::as_slice);
                 if failure.is_none() {
                     failure = self.add_message(&message, places.unwrap_or_default()).err();
@@ -264,7 +261,7 @@ impl IndexWriter {
             let first = places.first().map_or(0, |place| place.session);
             let (number, known) = self.part_of(part, flags, first)?;
             if known != 0 && places.iter().any(|place| place.session != known) {
-                self.share_part(number)?;
+                self.move_part(number, 0)?;
             }
             self.add_places(places, part_index, number, &files)?;
         }
@@ -412,13 +409,13 @@ impl IndexWriter {
         Ok((number, session))
     }
 
-    /// Notes that a part is in several Sessions.
-    fn share_part(&mut self, part: i64) -> Result<(), IndexError> {
+    /// Changes the Session of a part, 0 for several.
+    fn move_part(&mut self, part: i64, session: i64) -> Result<(), IndexError> {
         let flags: u8 = self
             .connection
             .prepare_cached("SELECT flags FROM parts WHERE part = ?1")?
             .query_row([part], |row| row.get(0))?;
-        self.change_part(part, PartFlags::of_byte(flags), 0)
+        self.change_part(part, PartFlags::of_byte(flags), session)
     }
 
     /// Changes the Session of a part, 0 for several, and its flags.
@@ -502,12 +499,7 @@ impl IndexWriter {
                 .query_row([part], |row| Ok((row.get(0)?, row.get(1)?)))?;
             match (first, last) {
                 (Some(first), Some(last)) => {
-                    let flags: u8 = self
-                        .connection
-                        .prepare_cached("SELECT flags FROM parts WHERE part = ?1")?
-                        .query_row([part], |row| row.get(0))?;
-                    let session = if first == last { first } else { 0 };
-                    self.change_part(part, PartFlags::of_byte(flags), session)?;
+                    self.move_part(part, if first == last { first } else { 0 })?;
                 }
                 _ => self.remove_part(part)?,
             }
@@ -630,10 +622,4 @@ fn note(found: &mut Occurrences, occurrence: Occurrence) {
 
 fn index(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Returns the name of the file at a path.
-fn file_name(path: &str) -> &str {
-    let mut steps = path.rsplit(['/', '\\']);
-    steps.find(|step| !step.is_empty()).unwrap_or(path)
 }

@@ -11,9 +11,8 @@ use std::sync::{Arc, OnceLock};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use svc_engine_derive::score::SearchablePart;
-use svc_engine_store::{Snapshot, StoreError};
+use svc_engine_store::{Snapshot, StoreError, written_message};
 use svc_model::evidence::Message;
-use svc_model::json;
 
 /// Messages that are read before it is checked whether the deadline has passed.
 const CONTENTS_AT_ONCE: usize = 4_096;
@@ -30,12 +29,8 @@ pub struct MessageContent {
 
 impl MessageContent {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
-        let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
-            table: "content",
-            what: "it is not a canonical message",
-        })?;
         Ok(Self {
-            message,
+            message: written_message(bytes)?,
             byte_count: bytes.len(),
             searchable: OnceLock::new(),
         })

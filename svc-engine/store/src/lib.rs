@@ -43,6 +43,7 @@ pub use self::pack::edit_texts::HeldText;
 pub use self::pack::id_list::IdList;
 pub use self::read::calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use self::read::cohort::{CallAnswer, CohortCall, CohortDecision, CohortEdit};
+pub use self::read::contents::written_message;
 pub use self::read::deliveries::{NewestPush, ObservationRow, PullRequestHead};
 pub use self::read::export::{StoredCall, StoredFact};
 pub use self::read::halves::DueHalves;

@@ -129,6 +129,7 @@ fn search(
 /// The Sessions of an answer, checked in the snapshot.
 #[derive(Default)]
 struct Ranking {
+    /// The best first.
     sessions: Vec<CheckedSession>,
     withdrawn: u64,
     /// Sessions of which nothing may be answered.
@@ -176,8 +177,8 @@ impl Ranking {
                     check::session(reading, index, filters, row, &session.parts[..count])?;
                 self.add(checked);
             }
+            self.sessions.sort_by(CheckedSession::order);
         }
-        self.sessions.sort_by(CheckedSession::order);
         Ok(())
     }
 
@@ -190,8 +191,7 @@ impl Ranking {
     }
 
     /// Returns whether Sessions with at most this score change nothing.
-    fn is_certain(&mut self, score: f64, limit: usize) -> bool {
-        self.sessions.sort_by(CheckedSession::order);
+    fn is_certain(&self, score: f64, limit: usize) -> bool {
         let last = self.sessions.get(limit.saturating_sub(1));
         last.is_some_and(|last| last.score > score)
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use svc_engine_derive::repository::{Names, Selection};
 use svc_engine_search::{IndexReading, SearchableSessions, followed_tables};
 use svc_engine_store::{ClaimKind, NumberedSession, SessionCondition, SessionPage, Snapshot};
-use svc_model::id::{FactId, SessionId};
+use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::problem::Decline;
 use svc_model::query::RepositorySelector;
 use svc_model::repository::RepositoryName;
-use svc_model::search::{FilePath, SearchFilters};
+use svc_model::search::{FilePath, SearchFilters, SearchWord};
 
 use super::super::answer::ReadContext;
 use super::super::grant::{Reach, reached};
@@ -60,25 +60,12 @@ pub(super) fn of(
     if let Some(repository) = &filters.repository {
         kept.only(of_repository(snapshot, &repository.selector())?);
     }
+    let [model, agent] =
+        [&filters.model, &filters.agent].map(|asked| asked.as_ref().map(SearchWord::as_str));
     let claims = [
-        (
-            ClaimKind::User,
-            filters.user.as_ref().map(svc_model::id::UserId::as_str),
-        ),
-        (
-            ClaimKind::Model,
-            filters
-                .model
-                .as_ref()
-                .map(svc_model::search::SearchWord::as_str),
-        ),
-        (
-            ClaimKind::Harness,
-            filters
-                .agent
-                .as_ref()
-                .map(svc_model::search::SearchWord::as_str),
-        ),
+        (ClaimKind::User, filters.user.as_ref().map(UserId::as_str)),
+        (ClaimKind::Model, model),
+        (ClaimKind::Harness, agent),
     ];
     for (kind, value) in claims {
         if let Some(value) = value {

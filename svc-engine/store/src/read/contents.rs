@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use svc_model::evidence::Message;
+use svc_model::json;
+
 use super::snapshot::Snapshot;
 use crate::pack::content_key::ContentHash;
 use crate::pack::packing::unpack;
@@ -56,6 +59,15 @@ fn unpacked(
     let (codec, byte_count) = (row.integer(1)?, row.count(2)?);
     let bytes = row.with_blob(3, |bytes| unpack(codec, byte_count, bytes))?;
     each(row.integer(0)?, &bytes?)
+}
+
+/// Reads the message in a content.
+///
+/// # Errors
+///
+/// [`StoreError::Corrupt`] if the bytes are not a message in its canonical form.
+pub fn written_message(bytes: &[u8]) -> Result<Message, StoreError> {
+    json::from_written(bytes).map_err(|_| corrupt("content", "it is not a canonical message"))
 }
 
 impl Snapshot<'_> {
