@@ -1,5 +1,14 @@
 //! What calls of models cost. Every figure is at list price: it is nobody's bill.
 
+mod price;
+mod report;
+
+pub use price::{PriceFormat, PriceTableName, UnpricedReason};
+pub use report::{
+    JoinedReceipts, OtherSpendRows, OutcomeSpend, Spend, SpendBasis, SpendBy, SpendCi, SpendFigure,
+    SpendKey, SpendOutcomes, SpendReport, SpendRow, SpendRowWithoutKey,
+};
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
