@@ -221,6 +221,14 @@ pub const FACT_ID_BEGINNING_MIN: usize = 8;
 pub const REPORT_COHORT_DAYS_MAX: i64 = 31;
 /// Inference calls of the cohort of a report.
 pub const REPORT_CALLS_MAX: u64 = 50_000;
+/// Calls and groups of receipts of the cohort of a spend report that does not say what they became.
+pub const SPEND_ITEMS_MAX: u64 = 1_000_000;
+/// Usage receipts of the cohort of a spend report.
+pub const SPEND_RECEIPTS_MAX: usize = 1_000_000;
+/// Rows of a spend report.
+pub const SPEND_ROWS_MAX: u64 = 1_000;
+/// Rows of a spend report whose request does not say how many.
+pub const SPEND_ROWS_DEFAULT: u64 = 100;
 /// Facts of each other kind that relate to the cohort of a report.
 pub const REPORT_FACTS_MAX: usize = 50_000;
 /// Distinct ids of calls that the decisions of a report may name.

@@ -28,7 +28,8 @@ pub use constant::{Found, Unknown};
 pub use failures::{CiFailures, CiFailuresRequest};
 pub use link::CommitLink;
 pub use page::{CiCursor, PageLimit, SessionCursor, SessionPageLimit};
-pub(crate) use parameter::{PositiveNumber, TRUE, Truth, asks};
+pub(crate) use page::{from_one, list_limit};
+pub(crate) use parameter::{FALSE, PositiveNumber, TRUE, Truth, asks};
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
