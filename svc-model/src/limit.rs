@@ -239,6 +239,14 @@ pub const REPORT_ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub const REPORT_CALL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of the reply of a report.
 pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Models with a price of one price table. A file with more is 413.
+pub const PRICE_MODELS_MAX: usize = 50_000;
+/// Price tables that are kept. No further one can be loaded.
+pub const PRICE_TABLES_MAX: u64 = 1_000;
+/// Price tables of the answer to `GET /v1/prices`, the newest ones.
+pub const PRICE_TABLES_SHOWN_MAX: u64 = 100;
+/// UTF-8 bytes of the name of a price table.
+pub const PRICE_TABLE_NAME_BYTES_MAX: usize = 256;
 
 /// The minimum number of characters of a configured secret.
 pub const SECRET_CHARACTERS_MIN: usize = 24;

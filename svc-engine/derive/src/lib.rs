@@ -20,6 +20,7 @@ pub mod model_report;
 pub mod observed;
 pub mod place;
 pub mod policy;
+pub mod price;
 pub mod rank;
 pub mod repository;
 pub mod retention_report;
