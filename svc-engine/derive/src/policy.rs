@@ -10,6 +10,8 @@ use svc_model::ingest::CiResult;
 use svc_model::reports::Provenance;
 
 use super::ci;
+use super::spend::COST_TOLERANCE;
+use super::usage::APART_MAX_MICROSECONDS;
 
 /// A derivation whose rules have a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +32,8 @@ pub enum Policy {
     AttributionShare,
     /// The panels of the lifecycle report.
     Lifecycle,
+    /// What calls cost, and what the spend became.
+    Spend,
 }
 
 impl Policy {
@@ -39,6 +43,7 @@ impl Policy {
             Self::Abandonment | Self::Fate | Self::CiResolution => "1",
             Self::Attribution | Self::AttributionShare | Self::MergeRetention => "2",
             Self::ModelReport | Self::Lifecycle => "3",
+            Self::Spend => "spend-1",
         }
     }
 
@@ -48,9 +53,29 @@ impl Policy {
         Provenance {
             policy_version: self.version().to_owned(),
             quarantine_revision,
-            policy_digest: (self == Self::CiResolution).then(|| digest(&ci_rules())),
+            policy_digest: self.rules().map(|rules| digest(&rules)),
         }
     }
+}
+
+impl Policy {
+    /// Returns the numbers in the rules as a JSON document, if there is one.
+    fn rules(self) -> Option<String> {
+        match self {
+            Self::CiResolution => Some(ci_rules()),
+            Self::Spend => Some(spend_rules()),
+            _ => None,
+        }
+    }
+}
+
+/// The numbers in the rules of spend, as a JSON document.
+fn spend_rules() -> String {
+    format!(
+        "{{\"apart_microseconds\":{APART_MAX_MICROSECONDS},\"cost_tolerance\":{COST_TOLERANCE},\
+         \"policy_version\":\"{}\"}}",
+        Policy::Spend.version(),
+    )
 }
 
 /// The numbers in the rules of CI, as a JSON document.

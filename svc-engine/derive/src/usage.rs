@@ -11,7 +11,7 @@ use svc_model::time::Instant;
 use svc_model::usage::{CallUsage, JoinBasis, TokenCounts};
 
 /// How far apart a call and a receipt may be that only their counts join.
-const APART_MAX_MICROSECONDS: u64 = 15 * 60 * 1_000_000;
+pub(crate) const APART_MAX_MICROSECONDS: u64 = 15 * 60 * 1_000_000;
 
 /// What a join needs of a call or of a receipt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -85,6 +85,10 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
                  undetermined facts among the scoring skips",
             ),
         ],
+        Policy::Spend => vec![(
+            "spend-1",
+            r#"{"apart_microseconds":900000000,"cost_tolerance":1,"policy_version":"spend-1"}"#,
+        )],
     }
 }
 
@@ -127,6 +131,7 @@ fn numbers(policy: Policy) -> String {
              erased calls and edits in no rate, \
              undetermined facts among the scoring skips"
         ),
+        Policy::Spend => spend_rules(),
     }
 }
 
@@ -141,6 +146,7 @@ fn a_policy_changes_its_numbers_only_with_its_version() {
         Policy::MergeRetention,
         Policy::AttributionShare,
         Policy::Lifecycle,
+        Policy::Spend,
     ] {
         let history = history(policy);
         let versions: BTreeSet<_> = history.iter().map(|(version, _)| version).collect();
