@@ -5,6 +5,7 @@
 
 pub mod attribution;
 pub mod attribution_share;
+pub mod call_outcome;
 pub mod call_pairs;
 pub mod ci;
 pub mod cohort;
@@ -20,6 +21,7 @@ pub mod model_report;
 pub mod observed;
 pub mod place;
 pub mod policy;
+pub mod pull_requests;
 pub mod rank;
 pub mod repository;
 pub mod retention_report;
