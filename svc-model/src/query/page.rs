@@ -1,7 +1,7 @@
 //! Pages of a list: how many items a page has, and where the next one begins.
 
 #[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{WholeNumber, whole};
@@ -10,12 +10,9 @@ use crate::json::Json;
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX, SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
 use crate::parameter::ParameterValue;
 
-/// Declares the limit and the cursor of the pages of one list.
-macro_rules! pages {
-    (
-        $(#[$limit_doc:meta])+ $limit:ident, $default:ident, $max:ident, $rule:literal;
-        $(#[$cursor_doc:meta])+ $cursor:ident;
-    ) => {
+/// Declares the maximum number of rows of one list.
+macro_rules! row_limit {
+    ($(#[$limit_doc:meta])+ $limit:ident, $default:expr, $max:expr, $rule:literal;) => {
         $(#[$limit_doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $limit(u64);
@@ -42,14 +39,14 @@ macro_rules! pages {
             }
         }
 
-        impl ParameterValue for $limit {
+        impl $crate::parameter::ParameterValue for $limit {
             fn to_parameter(&self) -> String {
                 self.0.to_string()
             }
         }
 
         #[cfg(feature = "schema")]
-        impl JsonSchema for $limit {
+        impl schemars::JsonSchema for $limit {
             fn inline_schema() -> bool {
                 true
             }
@@ -58,22 +55,37 @@ macro_rules! pages {
                 stringify!($limit).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "integer", "minimum": 1, "maximum": $max })
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": $max })
             }
         }
 
-        impl FromField for $limit {
-            fn from_field(value: &Json) -> Result<Self, Violation> {
-                let kind = match from_one(value)? {
+        impl $crate::field::FromField for $limit {
+            fn from_field(
+                value: &$crate::json::Json,
+            ) -> Result<Self, $crate::field::Violation> {
+                let kind = match $crate::query::from_one(value)? {
                     Ok(number) => match Self::new(number) {
                         Some(limit) => return Ok(limit),
-                        None => FieldKind::LessThanEqual,
+                        None => $crate::field::FieldKind::LessThanEqual,
                     },
                     Err(kind) => kind,
                 };
-                Err(Violation::new(kind, $rule))
+                Err($crate::field::Violation::new(kind, $rule))
             }
+        }
+    };
+}
+pub(crate) use row_limit;
+
+/// Declares the limit and the cursor of the pages of one list.
+macro_rules! pages {
+    (
+        $(#[$limit_doc:meta])+ $limit:ident, $default:ident, $max:ident, $rule:literal;
+        $(#[$cursor_doc:meta])+ $cursor:ident;
+    ) => {
+        row_limit! {
+            $(#[$limit_doc])+ $limit, $default, $max, $rule;
         }
 
         $(#[$cursor_doc])+
@@ -126,7 +138,7 @@ pages! {
 }
 
 /// Reads a whole number from 1 on. For another number, returns on which side of the range it is.
-fn from_one(value: &Json) -> Result<Result<u64, FieldKind>, Violation> {
+pub(crate) fn from_one(value: &Json) -> Result<Result<u64, FieldKind>, Violation> {
     Ok(match whole(value)? {
         WholeNumber::Number(number) => match u64::try_from(number) {
             Ok(0) | Err(_) => Err(FieldKind::GreaterThanEqual),
